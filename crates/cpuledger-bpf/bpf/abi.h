@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The records and limits that the BPF programs and user space share: the only definition.
+ * Plain C, included by the programs and translated by bindgen; layouts are asserted on both sides.
+ *
+ * Times are nanoseconds. A cumulative counter never decreases for one (tid, start time).
+ */
+#ifndef CPULEDGER_ABI_H
+#define CPULEDGER_ABI_H
+
+typedef signed int s32;
+typedef unsigned int u32;
+typedef signed long long s64;
+typedef unsigned long long u64;
+
+enum cpuledger_limits {
+	/* task_struct.comm, unchanged since Linux 2.6. */
+	CPULEDGER_COMM_BYTES = 16,
+	/* The longest name /proc/PID/comm can show for a kernel thread: the buffer in fs/proc/array.c. */
+	CPULEDGER_KTHREAD_NAME_BYTES = 64,
+	/* struct worker.desc: 24 bytes until 6.9, 32 since. */
+	CPULEDGER_WORKER_DESCRIPTION_BYTES = 32,
+	/* RSS is summed over at most so many CPUs; above it the kernel's global part is reported. */
+	CPULEDGER_MAX_CPUS = 1024,
+	/* Exits kept in the ring between two reads; when it is full they are folded by parent. */
+	CPULEDGER_EXIT_RING_BYTES = 4 * 1024 * 1024,
+	/* Parents for which exits can be folded when the ring is full; above it, into parent 0. */
+	CPULEDGER_FOLD_ENTRIES = 8192,
+};
+
+/* What a walk visits. */
+enum cpuledger_walk_scope {
+	/* Leaders only: a process with several threads gets no total of them. */
+	CPULEDGER_WALK_LEADERS = 0,
+	/* Leaders are recorded, threads are visited and summed. */
+	CPULEDGER_WALK_PROCESSES = 1,
+	/* Every task is recorded. */
+	CPULEDGER_WALK_TASKS = 2,
+};
+
+/* Groups of fields a walk reads besides identity and CPU time; each costs cache misses per task. */
+enum cpuledger_read_group {
+	CPULEDGER_READ_CREDENTIALS = 1 << 0,
+	CPULEDGER_READ_ACTIVITY = 1 << 1, /* faults, switches, run-queue wait, I/O */
+	CPULEDGER_READ_MEMORY = 1 << 2,
+	CPULEDGER_READ_CGROUP = 1 << 3,
+	CPULEDGER_READ_NAMESPACE = 1 << 4,
+	CPULEDGER_READ_TTY = 1 << 5,
+	CPULEDGER_READ_KTHREAD_NAME = 1 << 6,
+};
+
+/* What the running kernel was built without: the fields stay zero and user space shows them as not known. */
+enum cpuledger_lack {
+	CPULEDGER_LACKS_RUNQUEUE_WAIT = 1 << 0, /* CONFIG_SCHED_INFO */
+	CPULEDGER_LACKS_IO = 1 << 1,		/* CONFIG_TASK_IO_ACCOUNTING */
+	CPULEDGER_LACKS_CGROUP = 1 << 2,	/* CONFIG_CGROUPS */
+	CPULEDGER_LACKS_RSS_SUM = 1 << 3,	/* the per-CPU part of RSS could not be summed */
+};
+
+/* Cumulative figures of one task, or of a process: live and dead threads together. */
+struct cpuledger_counters {
+	u64 runtime_ns;	     /* se.sum_exec_runtime: exact, scheduler clock */
+	u64 tick_user_ns;    /* utime: sampled at the tick unless the kernel accounts precisely */
+	u64 tick_system_ns;  /* stime, likewise */
+	u64 shown_user_ns;   /* prev_cputime: what the kernel showed last, its lower bound */
+	u64 shown_system_ns;
+	u64 minor_faults;
+	u64 major_faults;
+	u64 voluntary_switches;
+	u64 involuntary_switches;
+	u64 runqueue_wait_ns; /* sched_info.run_delay; of a process: of its live threads */
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+
+/* One task. */
+struct cpuledger_task {
+	s32 tid;
+	s32 pid;
+	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
+	u32 process_index;	/* of its record among the processes of this walk */
+	u32 flags;		/* PF_* */
+	u32 state;		/* __state */
+	u32 exit_state;
+	s32 exit_code;		/* as wait(2) returns it */
+	s32 priority;		/* prio - 100, as /proc shows it */
+	s32 nice;
+	u32 rt_priority;
+	u32 policy;
+	u32 processor;
+	s32 namespace_tid;	/* in the innermost PID namespace of the task */
+	u32 namespace_level;	/* 0: the initial PID namespace */
+	u32 uid, euid, suid, fsuid;
+	u32 gid, egid, sgid, fsgid;
+	u64 cgroup_id;		/* unified hierarchy */
+	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; 0 where it is not compiled in */
+	char comm[CPULEDGER_COMM_BYTES];
+	struct cpuledger_counters own;
+};
+
+/* One process: what its threads share, and their sums. */
+struct cpuledger_process {
+	s32 pid;
+	s32 ppid;
+	s32 pgid;
+	s32 sid;
+	u32 task_index;		/* of its leader among the tasks of this walk */
+	u32 threads;		/* signal.nr_threads, zombies included */
+	u32 tty_device;		/* new_encode_dev, as /proc shows it; 0: none */
+	s32 tty_pgid;		/* -1: none */
+	s32 exit_signal;	/* sent to the parent; 17 is SIGCHLD */
+	s32 totals_known;	/* 1: `group` holds sums; 0: several threads that were not visited */
+	u64 children_user_ns;	/* waited-for children, by the tick */
+	u64 children_system_ns;
+	u64 children_minor_faults;
+	u64 children_major_faults;
+	struct cpuledger_counters group;
+	u64 vsize_pages;
+	u64 rss_anonymous_pages;
+	u64 rss_file_pages;
+	u64 rss_shmem_pages;
+	u64 swap_pages;
+	u64 locked_pages;
+	u64 has_mm;
+	s32 is_worker;		/* a workqueue worker: `name` is followed by its description */
+	s32 worker_is_busy;
+	char name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
+	char worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
+};
+
+/* The arguments and the result of one walk: the context of the program, copied in and out by the one call. */
+struct cpuledger_walk {
+	/* in */
+	u32 scope;		/* enum cpuledger_walk_scope */
+	u32 groups;		/* enum cpuledger_read_group, or-ed */
+	s32 only_pid;		/* only this process; 0: all */
+	u32 cpus;		/* possible CPUs, for the sum of RSS */
+	/* out */
+	u32 tasks;		/* that had to be recorded; more than the buffer holds: repeat with a larger one */
+	u32 processes;		/* likewise */
+	u64 begin_ns;		/* CLOCK_MONOTONIC */
+	u64 end_ns;
+	u32 lacks;		/* enum cpuledger_lack, or-ed: what this kernel cannot give */
+	u32 reserved;
+};
+
+/* One task that has died: written at its last switch, when its figures are final. */
+struct cpuledger_exit {
+	s32 tid;
+	s32 pid;
+	s32 ppid;		/* its parent when it died */
+	s32 exit_code;		/* as wait(2) returns it */
+	u64 start_time_ns;	/* CLOCK_BOOTTIME */
+	u64 process_start_time_ns;
+	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
+	u64 runtime_ns;
+	u64 tick_user_ns;
+	u64 tick_system_ns;
+	u32 uid;
+	u32 reserved;
+	char comm[CPULEDGER_COMM_BYTES];
+};
+
+/* Exits that found the ring full, by the parent of the process: identity lost, time kept. */
+struct cpuledger_fold {
+	u64 exits;
+	u64 runtime_ns;
+};
+
+#define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
+CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
+CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
+CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
+CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
+CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
+CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
+
+#endif

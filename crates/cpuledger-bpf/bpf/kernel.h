@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The few kernel types the programs use, members in any order: CO-RE finds each by name in the BTF
+ * of the running kernel. Members that kernels spell differently are in compat.bpf.h.
+ */
+#ifndef CPULEDGER_KERNEL_H
+#define CPULEDGER_KERNEL_H
+
+#include "abi.h"
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef signed short __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define NULL ((void *)0)
+#define true 1
+#define false 0
+
+/* include/uapi/linux/bpf.h */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_F_MMAPABLE = 1U << 10,
+	BPF_F_INNER_MAP = 1U << 12,
+	BPF_NOEXIST = 1,
+};
+
+/* include/linux/sched.h */
+enum {
+	TASK_DEAD = 0x80,
+	PF_WQ_WORKER = 0x20,
+	PF_KTHREAD = 0x00200000,
+};
+
+/* include/linux/pid.h */
+enum cpuledger_pid_type { CPULEDGER_PIDTYPE_PGID = 2, CPULEDGER_PIDTYPE_SID = 3 };
+
+/* include/linux/mm_types_task.h */
+enum cpuledger_mm_counter { CPULEDGER_MM_FILE, CPULEDGER_MM_ANONYMOUS, CPULEDGER_MM_SWAP, CPULEDGER_MM_SHMEM, CPULEDGER_MM_COUNTERS };
+
+/* include/linux/cgroup-defs.h: the value differs by configuration, CO-RE knows it. */
+enum cgroup_subsys_id { cpu_cgrp_id = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct kuid {
+	u32 val;
+};
+typedef struct kuid kuid_t;
+
+struct kgid {
+	u32 val;
+};
+typedef struct kgid kgid_t;
+
+struct cred {
+	kuid_t uid, euid, suid, fsuid;
+	kgid_t gid, egid, sgid, fsgid;
+};
+
+struct prev_cputime {
+	u64 utime;
+	u64 stime;
+};
+
+struct task_io_accounting {
+	u64 read_bytes;
+	u64 write_bytes;
+	u64 cancelled_write_bytes;
+};
+
+struct tty_driver {
+	int major;
+	int minor_start;
+};
+
+struct tty_struct {
+	int index;
+	struct tty_driver *driver;
+};
+
+struct signal_struct {
+	int nr_threads;
+	struct pid *pids[4];
+	struct tty_struct *tty;
+	u64 utime, stime, cutime, cstime;
+	struct prev_cputime prev_cputime;
+	unsigned long nvcsw, nivcsw;
+	unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;
+	struct task_io_accounting ioac;
+	unsigned long long sum_sched_runtime;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1];
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct {
+	unsigned long total_vm;
+	unsigned long locked_vm;
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+};
+
+struct kthread {
+	void *data;
+};
+
+struct worker {
+	void *current_work;
+	void *pool;
+	char desc[24];
+};
+
+struct task_struct {
+	unsigned int flags;
+	int prio, static_prio;
+	unsigned int rt_priority;
+	unsigned int policy;
+	int exit_state, exit_code, exit_signal;
+	int pid, tgid;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	u64 utime, stime;
+	struct prev_cputime prev_cputime;
+	unsigned long nvcsw, nivcsw;
+	u64 start_time;
+	unsigned long min_flt, maj_flt;
+	const struct cred *real_cred;
+	char comm[CPULEDGER_COMM_BYTES];
+	struct signal_struct *signal;
+	struct task_io_accounting ioac;
+	struct css_set *cgroups;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	u64 session_id;
+	u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif

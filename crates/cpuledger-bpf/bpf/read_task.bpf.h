@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The only code that dereferences a task_struct: it fills the records of abi.h.
+ *
+ * Every pointer here carries kernel BTF, so a load through it is a plain load that yields 0 where the memory is gone;
+ * tasks, their signal_struct, cred and pid are freed after a grace period, and all callers hold the RCU read lock.
+ */
+#ifndef CPULEDGER_READ_TASK_BPF_H
+#define CPULEDGER_READ_TASK_BPF_H
+
+#include "compat.bpf.h"
+
+/* Offset of each CPU's per-CPU area, filled once by `prepare`; 0 CPUs: not known. */
+u64 cpu_offset[CPULEDGER_MAX_CPUS];
+u32 cpu_offsets_known;
+
+static __always_inline s32 pid_number(struct pid *pid)
+{
+	return pid ? pid->numbers[0].nr : 0;
+}
+
+/* new_encode_dev() of include/linux/kdev_t.h: the form of /proc/PID/stat. */
+static __always_inline u32 encode_device(u32 major, u32 minor)
+{
+	return (minor & 0xff) | (major << 8) | ((minor & ~0xffU) << 12);
+}
+
+static __always_inline u32 kernel_lacks(void)
+{
+	struct task_struct *task = NULL;
+	u32 lacks = 0;
+
+	if (!bpf_core_field_exists(task->sched_info.run_delay))
+		lacks |= CPULEDGER_LACKS_RUNQUEUE_WAIT;
+	if (!bpf_core_field_exists(task->ioac.read_bytes))
+		lacks |= CPULEDGER_LACKS_IO;
+	if (!bpf_core_field_exists(task->cgroups))
+		lacks |= CPULEDGER_LACKS_CGROUP;
+	if (!cpu_offsets_known && bpf_core_field_exists(((struct mm_struct___percpu *)NULL)->rss_stat[0].counters))
+		lacks |= CPULEDGER_LACKS_RSS_SUM;
+	return lacks;
+}
+
+static __always_inline void read_identity(struct task_struct *task, struct cpuledger_task *record)
+{
+	record->tid = task->pid;
+	record->pid = task->tgid;
+	record->start_time_ns = task_start_boottime_ns(task);
+	record->flags = task->flags;
+	record->state = task_state(task);
+	record->exit_state = task->exit_state;
+	record->exit_code = task->exit_code;
+	record->priority = task->prio - 100;
+	record->nice = task->static_prio - 120;
+	record->rt_priority = task->rt_priority;
+	record->policy = task->policy;
+	record->processor = task_processor(task);
+	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
+}
+
+static __always_inline void read_credentials(struct task_struct *task, struct cpuledger_task *record)
+{
+	const struct cred *cred = task->real_cred;
+
+	record->uid = cred->uid.val;
+	record->euid = cred->euid.val;
+	record->suid = cred->suid.val;
+	record->fsuid = cred->fsuid.val;
+	record->gid = cred->gid.val;
+	record->egid = cred->egid.val;
+	record->sgid = cred->sgid.val;
+	record->fsgid = cred->fsgid.val;
+}
+
+static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
+{
+	struct pid *pid = task->thread_pid;
+	u32 level = pid ? pid->level : 0;
+	int number = 0;
+
+	record->namespace_level = level;
+	record->namespace_tid = record->tid;
+	if (!level || level > 32) /* MAX_PID_NS_LEVEL */
+		return;
+	bpf_probe_read_kernel(&number, sizeof(number),
+			      (void *)__builtin_preserve_access_index(&pid->numbers[0]) +
+				      level * bpf_core_type_size(struct upid));
+	record->namespace_tid = number;
+}
+
+static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
+{
+	struct css_set *set;
+	struct cgroup_subsys_state *state = NULL;
+
+	record->cgroup_id = 0;
+	record->cgroup_v1_cpu_id = 0;
+	if (!bpf_core_field_exists(task->cgroups))
+		return;
+	set = task->cgroups;
+	record->cgroup_id = set->dfl_cgrp->kn->id;
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
+		return;
+	bpf_probe_read_kernel(&state, sizeof(state),
+			      (void *)__builtin_preserve_access_index(&set->subsys[0]) +
+				      bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *));
+	record->cgroup_v1_cpu_id = BPF_CORE_READ(state, cgroup, kn, id);
+}
+
+static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_counters *own)
+{
+	own->runtime_ns = task->se.sum_exec_runtime;
+	own->tick_user_ns = task->utime;
+	own->tick_system_ns = task->stime;
+	own->shown_user_ns = task->prev_cputime.utime;
+	own->shown_system_ns = task->prev_cputime.stime;
+}
+
+static __always_inline void read_activity(struct task_struct *task, struct cpuledger_counters *own)
+{
+	own->minor_faults = task->min_flt;
+	own->major_faults = task->maj_flt;
+	own->voluntary_switches = task->nvcsw;
+	own->involuntary_switches = task->nivcsw;
+	if (bpf_core_field_exists(task->sched_info.run_delay))
+		own->runqueue_wait_ns = task->sched_info.run_delay;
+	if (bpf_core_field_exists(task->ioac.read_bytes)) {
+		own->read_bytes = task->ioac.read_bytes;
+		own->write_bytes = task->ioac.write_bytes;
+		own->cancelled_write_bytes = task->ioac.cancelled_write_bytes;
+	}
+}
+
+static __always_inline void read_task(struct task_struct *task, u32 groups, struct cpuledger_task *record)
+{
+	read_identity(task, record);
+	read_cpu_time(task, &record->own);
+	if (groups & CPULEDGER_READ_CREDENTIALS)
+		read_credentials(task, record);
+	if (groups & CPULEDGER_READ_NAMESPACE)
+		read_namespace(task, record);
+	if (groups & CPULEDGER_READ_CGROUP)
+		read_cgroup(task, record);
+	if (groups & CPULEDGER_READ_ACTIVITY)
+		read_activity(task, &record->own);
+}
+
+/* What the kernel keeps of the dead threads of a process. */
+static __always_inline void read_dead_threads(struct signal_struct *signal, u32 groups, struct cpuledger_counters *group)
+{
+	group->runtime_ns = signal->sum_sched_runtime;
+	group->tick_user_ns = signal->utime;
+	group->tick_system_ns = signal->stime;
+	group->shown_user_ns = signal->prev_cputime.utime;
+	group->shown_system_ns = signal->prev_cputime.stime;
+	if (!(groups & CPULEDGER_READ_ACTIVITY))
+		return;
+	group->minor_faults = signal->min_flt;
+	group->major_faults = signal->maj_flt;
+	group->voluntary_switches = signal->nvcsw;
+	group->involuntary_switches = signal->nivcsw;
+	group->runqueue_wait_ns = 0;
+	if (bpf_core_field_exists(signal->ioac.read_bytes)) {
+		group->read_bytes = signal->ioac.read_bytes;
+		group->write_bytes = signal->ioac.write_bytes;
+		group->cancelled_write_bytes = signal->ioac.cancelled_write_bytes;
+	}
+}
+
+static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
+{
+	group->runtime_ns += task->se.sum_exec_runtime;
+	group->tick_user_ns += task->utime;
+	group->tick_system_ns += task->stime;
+	if (!(groups & CPULEDGER_READ_ACTIVITY))
+		return;
+	group->minor_faults += task->min_flt;
+	group->major_faults += task->maj_flt;
+	group->voluntary_switches += task->nvcsw;
+	group->involuntary_switches += task->nivcsw;
+	if (bpf_core_field_exists(task->sched_info.run_delay))
+		group->runqueue_wait_ns += task->sched_info.run_delay;
+	if (bpf_core_field_exists(task->ioac.read_bytes)) {
+		group->read_bytes += task->ioac.read_bytes;
+		group->write_bytes += task->ioac.write_bytes;
+		group->cancelled_write_bytes += task->ioac.cancelled_write_bytes;
+	}
+}
+
+static __always_inline void read_tty(struct signal_struct *signal, struct cpuledger_process *record)
+{
+	struct tty_struct *tty = signal->tty;
+
+	record->tty_device = 0;
+	record->tty_pgid = -1;
+	if (!tty)
+		return;
+	record->tty_device = encode_device(tty->driver->major, tty->driver->minor_start + tty->index);
+	record->tty_pgid = pid_number(tty_foreground_group(tty));
+}
+
+/* One RSS counter in pages: the global part and, where the kernel spreads it, the part of each CPU. */
+static __always_inline u64 rss_pages(struct mm_struct *mm, u32 which, u32 cpus)
+{
+	struct mm_struct___percpu *percpu = (void *)mm;
+	struct mm_struct___atomic *atomic = (void *)mm;
+	s64 pages = 0;
+	void *counters = NULL;
+	s32 part;
+
+	if (!bpf_core_field_exists(percpu->rss_stat[0].counters)) {
+		bpf_core_read(&pages, sizeof(pages), &atomic->rss_stat.count[which]);
+		return pages < 0 ? 0 : pages;
+	}
+	bpf_core_read(&pages, sizeof(pages), &percpu->rss_stat[which].count);
+	bpf_core_read(&counters, sizeof(counters), &percpu->rss_stat[which].counters);
+	if (cpu_offsets_known && counters) {
+		for (u32 cpu = 0; cpu < CPULEDGER_MAX_CPUS && cpu < cpus; cpu++) {
+			part = 0;
+			bpf_probe_read_kernel(&part, sizeof(part), counters + cpu_offset[cpu]);
+			pages += part;
+		}
+	}
+	return pages < 0 ? 0 : pages;
+}
+
+static __always_inline void read_memory(struct task_struct *leader, u32 cpus, struct cpuledger_process *record)
+{
+	struct mm_struct *mm = leader->mm;
+
+	record->has_mm = mm && !(leader->flags & PF_KTHREAD);
+	if (!record->has_mm) {
+		record->vsize_pages = record->locked_pages = record->swap_pages = 0;
+		record->rss_file_pages = record->rss_anonymous_pages = record->rss_shmem_pages = 0;
+		return;
+	}
+	record->vsize_pages = mm->total_vm;
+	record->locked_pages = mm->locked_vm;
+	record->rss_file_pages = rss_pages(mm, CPULEDGER_MM_FILE, cpus);
+	record->rss_anonymous_pages = rss_pages(mm, CPULEDGER_MM_ANONYMOUS, cpus);
+	record->rss_shmem_pages = rss_pages(mm, CPULEDGER_MM_SHMEM, cpus);
+	record->swap_pages = rss_pages(mm, CPULEDGER_MM_SWAP, cpus);
+}
+
+/* proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. */
+static __always_inline void read_kthread_name(struct task_struct *leader, struct cpuledger_process *record)
+{
+	struct kthread *kthread;
+	struct kthread___full_name *named;
+	struct worker *worker;
+
+	record->name[0] = 0;
+	record->worker_description[0] = 0;
+	record->is_worker = 0;
+	if (!(leader->flags & PF_KTHREAD))
+		return;
+	kthread = task_kthread(leader);
+	named = (void *)kthread;
+	if (leader->flags & PF_WQ_WORKER) {
+		worker = BPF_CORE_READ(kthread, data);
+		record->is_worker = BPF_CORE_READ(worker, pool) != NULL;
+		record->worker_is_busy = BPF_CORE_READ(worker, current_work) != NULL;
+		bpf_core_read_str(record->worker_description, sizeof(record->worker_description), &worker->desc);
+	} else if (bpf_core_field_exists(named->full_name)) {
+		const char *name = BPF_CORE_READ(named, full_name);
+
+		if (name)
+			bpf_probe_read_kernel_str(record->name, sizeof(record->name), name);
+	}
+}
+
+static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk,
+					 struct cpuledger_process *record)
+{
+	struct signal_struct *signal = leader->signal;
+
+	record->pid = leader->tgid;
+	record->ppid = leader->real_parent->tgid;
+	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
+	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
+	record->threads = signal->nr_threads;
+	record->exit_signal = leader->exit_signal;
+	record->children_user_ns = signal->cutime;
+	record->children_system_ns = signal->cstime;
+	record->children_minor_faults = signal->cmin_flt;
+	record->children_major_faults = signal->cmaj_flt;
+	read_dead_threads(signal, walk->groups, &record->group);
+	if (walk->groups & CPULEDGER_READ_TTY)
+		read_tty(signal, record);
+	if (walk->groups & CPULEDGER_READ_MEMORY)
+		read_memory(leader, walk->cpus, record);
+	if (walk->groups & CPULEDGER_READ_KTHREAD_NAME)
+		read_kthread_name(leader, record);
+}
+
+#endif
