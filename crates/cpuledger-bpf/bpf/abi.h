@@ -38,15 +38,11 @@ enum cpuledger_walk_scope {
 	CPULEDGER_WALK_TASKS = 2,
 };
 
-/* Groups of fields a walk reads besides identity and CPU time; each costs cache misses per task. */
+/* Fields a walk reads only when asked: each costs as much as all the others together. */
 enum cpuledger_read_group {
-	CPULEDGER_READ_CREDENTIALS = 1 << 0,
-	CPULEDGER_READ_ACTIVITY = 1 << 1, /* faults, switches, run-queue wait, I/O */
-	CPULEDGER_READ_MEMORY = 1 << 2,
-	CPULEDGER_READ_CGROUP = 1 << 3,
-	CPULEDGER_READ_NAMESPACE = 1 << 4,
-	CPULEDGER_READ_TTY = 1 << 5,
-	CPULEDGER_READ_KTHREAD_NAME = 1 << 6,
+	CPULEDGER_READ_MEMORY = 1 << 0,
+	CPULEDGER_READ_CGROUP = 1 << 1,
+	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
 };
 
 /* What the running kernel was built without: the fields stay zero and user space shows them as not known. */
@@ -173,7 +169,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
-CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
+CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 
 #endif
