@@ -8,6 +8,7 @@
 #ifndef CPULEDGER_ABI_H
 #define CPULEDGER_ABI_H
 
+typedef unsigned char u8;
 typedef signed int s32;
 typedef unsigned int u32;
 typedef signed long long s64;
@@ -91,7 +92,7 @@ struct cpuledger_task {
 	u32 gid, egid, sgid, fsgid;
 	u64 cgroup_id;		/* unified hierarchy */
 	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; 0 where it is not compiled in */
-	char comm[CPULEDGER_COMM_BYTES];
+	u8 comm[CPULEDGER_COMM_BYTES];
 	struct cpuledger_counters own;
 };
 
@@ -121,8 +122,8 @@ struct cpuledger_process {
 	u64 has_mm;
 	s32 is_worker;		/* a workqueue worker: `name` is followed by its description */
 	s32 worker_is_busy;
-	char name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
-	char worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
+	u8 name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
+	u8 worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
 };
 
 /* The arguments and the result of one walk: the context of the program, copied in and out by the one call. */
@@ -155,7 +156,7 @@ struct cpuledger_exit {
 	u64 tick_system_ns;
 	u32 uid;
 	u32 reserved;
-	char comm[CPULEDGER_COMM_BYTES];
+	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
 /* Exits that found the ring full, by the parent of the process: identity lost, time kept. */

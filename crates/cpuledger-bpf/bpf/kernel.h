@@ -8,7 +8,7 @@
 
 #include "abi.h"
 
-typedef unsigned char __u8;
+typedef u8 __u8;
 typedef unsigned short __u16;
 typedef u32 __u32;
 typedef u64 __u64;

@@ -112,10 +112,10 @@ static __always_inline struct cpuledger_process *open_process(const struct cpule
 }
 
 /*
- * Visits one task and counts it. A leader opens a process; a thread is added to the open one if it is its own: in the
- * order of the task list it is, in the order of tids user space adds it.
+ * Visits one task and counts it. A leader opens a process, to which its threads are added in the order of the task
+ * list; in the order of tids they may come before it, and user space adds them.
  */
-static __always_inline void visit(struct task_struct *task, struct cpuledger_walk *walk)
+static __always_inline void visit(struct task_struct *task, struct cpuledger_walk *walk, bool adds_threads)
 {
 	bool is_leader = task->pid == task->tgid;
 	struct cpuledger_process *process;
@@ -129,7 +129,7 @@ static __always_inline void visit(struct task_struct *task, struct cpuledger_wal
 			read_process(task, walk, process);
 			process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
 		}
-		if (process->pid == task->tgid)
+		if (is_leader || (adds_threads && process->pid == task->tgid))
 			add_thread(&process->group, task);
 	}
 	if (!is_leader && walk->scope != CPULEDGER_WALK_TASKS)
@@ -147,7 +147,7 @@ __noinline int visit_address(u64 address, struct cpuledger_walk *walk)
 	struct task_struct *task = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
 
 	if (walk)
-		visit(task, walk);
+		visit(task, walk, true);
 	return 0;
 }
 
@@ -214,6 +214,6 @@ int walk_seq(struct bpf_iter__task *context)
 	if (!task || (walk->only_pid && task->tgid != walk->only_pid))
 		return 0;
 	if (task->pid == task->tgid || walk->scope != CPULEDGER_WALK_LEADERS)
-		visit(task, walk);
+		visit(task, walk, false);
 	return 0;
 }

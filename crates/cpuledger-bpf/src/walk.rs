@@ -150,10 +150,15 @@ impl Walker {
     /// # Errors
     /// When the kernel refuses the call or the memory, or tasks appear faster than buffers can grow.
     pub fn walk(&mut self, request: &Request) -> Result<Walked<'_>, Error> {
+        let scope = match (self.mechanism, request.scope) {
+            // Threads are summed by the caller, so it needs them all.
+            (Mechanism::Iterator, abi::CPULEDGER_WALK_PROCESSES) => abi::CPULEDGER_WALK_TASKS,
+            (_, scope) => scope,
+        };
         let mut walk = abi::cpuledger_walk::default();
         for attempt in 0.. {
             walk = abi::cpuledger_walk {
-                scope: request.scope,
+                scope,
                 groups: request.groups,
                 only_pid: request.only_pid.unwrap_or(0),
                 cpus: self.cpus,
