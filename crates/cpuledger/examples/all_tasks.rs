@@ -12,7 +12,12 @@ fn main() -> Result<(), cpuledger::Error> {
     for _ in 0..3 {
         let begin = Instant::now();
         source.snapshot(&request, &mut snapshot)?;
-        println!("{} tasks of {} processes in {:?}", snapshot.tasks.len(), snapshot.processes.len(), begin.elapsed());
+        println!(
+            "{} tasks of {} processes in {:?}",
+            snapshot.tasks.len(),
+            snapshot.processes.len(),
+            begin.elapsed()
+        );
     }
     for task in snapshot.tasks.iter().take(20) {
         println!("{:>7} {:>7} {:?} {} ns", task.pid.0, task.tid.0, task.comm, task.runtime_ns);

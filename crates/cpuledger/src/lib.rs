@@ -13,12 +13,17 @@
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
+pub mod detail;
 pub mod error;
 pub mod field;
+pub mod machine;
+pub mod names;
 pub mod render;
 pub mod snapshot;
 pub mod source;
 pub mod task;
+pub mod terminal;
+pub mod view;
 
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
