@@ -13,7 +13,7 @@ setup: ## install the Debian packages that building needs, if any is missing
 	@scripts/check-rust
 
 build: setup ## build target/release/cpuledger, and ptop, its other name
-	cargo build --release --locked
+	cargo build --release --locked --package cpuledger-cli
 	@ln -sf cpuledger $(target)/release/ptop
 
 run: build ## build, then show two intervals of one second
