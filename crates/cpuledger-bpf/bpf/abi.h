@@ -8,6 +8,7 @@
 #ifndef CPULEDGER_ABI_H
 #define CPULEDGER_ABI_H
 
+typedef unsigned char u8;
 typedef signed int s32;
 typedef unsigned int u32;
 typedef signed long long s64;
@@ -38,15 +39,11 @@ enum cpuledger_walk_scope {
 	CPULEDGER_WALK_TASKS = 2,
 };
 
-/* Groups of fields a walk reads besides identity and CPU time; each costs cache misses per task. */
+/* Fields a walk reads only when asked: each costs as much as all the others together. */
 enum cpuledger_read_group {
-	CPULEDGER_READ_CREDENTIALS = 1 << 0,
-	CPULEDGER_READ_ACTIVITY = 1 << 1, /* faults, switches, run-queue wait, I/O */
-	CPULEDGER_READ_MEMORY = 1 << 2,
-	CPULEDGER_READ_CGROUP = 1 << 3,
-	CPULEDGER_READ_NAMESPACE = 1 << 4,
-	CPULEDGER_READ_TTY = 1 << 5,
-	CPULEDGER_READ_KTHREAD_NAME = 1 << 6,
+	CPULEDGER_READ_MEMORY = 1 << 0,
+	CPULEDGER_READ_CGROUP = 1 << 1,
+	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
 };
 
 /* What the running kernel was built without: the fields stay zero and user space shows them as not known. */
@@ -95,7 +92,7 @@ struct cpuledger_task {
 	u32 gid, egid, sgid, fsgid;
 	u64 cgroup_id;		/* unified hierarchy */
 	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; 0 where it is not compiled in */
-	char comm[CPULEDGER_COMM_BYTES];
+	u8 comm[CPULEDGER_COMM_BYTES];
 	struct cpuledger_counters own;
 };
 
@@ -125,8 +122,8 @@ struct cpuledger_process {
 	u64 has_mm;
 	s32 is_worker;		/* a workqueue worker: `name` is followed by its description */
 	s32 worker_is_busy;
-	char name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
-	char worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
+	u8 name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
+	u8 worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
 };
 
 /* The arguments and the result of one walk: the context of the program, copied in and out by the one call. */
@@ -159,7 +156,7 @@ struct cpuledger_exit {
 	u64 tick_system_ns;
 	u32 uid;
 	u32 reserved;
-	char comm[CPULEDGER_COMM_BYTES];
+	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
 /* Exits that found the ring full, by the parent of the process: identity lost, time kept. */
@@ -173,7 +170,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
-CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
+CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "abi.h"
 
-typedef unsigned char __u8;
+typedef u8 __u8;
 typedef unsigned short __u16;
 typedef u32 __u32;
 typedef u64 __u64;
@@ -27,6 +27,7 @@ typedef _Bool bool;
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
@@ -34,6 +35,7 @@ enum {
 	BPF_F_MMAPABLE = 1U << 10,
 	BPF_F_INNER_MAP = 1U << 12,
 	BPF_NOEXIST = 1,
+	BPF_RB_NO_WAKEUP = 1,
 };
 
 /* include/linux/sched.h */
@@ -54,17 +56,14 @@ enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct list_head {
-	struct list_head *next, *prev;
-};
-
 struct upid {
 	int nr;
+	void *ns; /* the size matters: an array of them is indexed by level */
 };
 
 struct pid {
 	unsigned int level;
-	struct upid numbers[1];
+	struct upid numbers[1]; /* one for each level */
 };
 
 struct kuid {
@@ -101,6 +100,10 @@ struct tty_driver {
 struct tty_struct {
 	int index;
 	struct tty_driver *driver;
+	struct pid *pgrp; /* before 5.16 */
+	struct {
+		struct pid *pgrp;
+	} ctrl;
 };
 
 struct signal_struct {
@@ -147,6 +150,7 @@ struct sched_info {
 
 struct kthread {
 	void *data;
+	char *full_name; /* 5.17, d6986ce24fc0: names longer than comm are kept in full */
 };
 
 struct worker {
@@ -155,7 +159,15 @@ struct worker {
 	char desc[24];
 };
 
+struct thread_info {
+	u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
+	unsigned int cpu; /* before 5.16 */
+	unsigned int __state;
+	long state; /* before 5.14 */
 	unsigned int flags;
 	int prio, static_prio;
 	unsigned int rt_priority;
@@ -171,7 +183,9 @@ struct task_struct {
 	u64 utime, stime;
 	struct prev_cputime prev_cputime;
 	unsigned long nvcsw, nivcsw;
-	u64 start_time;
+	u64 start_time, start_boottime;
+	struct kthread *worker_private;
+	int *set_child_tid; /* of kernel threads before 5.17: struct kthread */
 	unsigned long min_flt, maj_flt;
 	const struct cred *real_cred;
 	char comm[CPULEDGER_COMM_BYTES];

@@ -45,7 +45,7 @@ static __always_inline void read_identity(struct task_struct *task, struct cpule
 {
 	record->tid = task->pid;
 	record->pid = task->tgid;
-	record->start_time_ns = task_start_boottime_ns(task);
+	record->start_time_ns = task->start_boottime;
 	record->flags = task->flags;
 	record->state = task_state(task);
 	record->exit_state = task->exit_state;
@@ -76,15 +76,15 @@ static __always_inline void read_namespace(struct task_struct *task, struct cpul
 {
 	struct pid *pid = task->thread_pid;
 	u32 level = pid ? pid->level : 0;
+	void *numbers;
 	int number = 0;
 
 	record->namespace_level = level;
 	record->namespace_tid = record->tid;
 	if (!level || level > 32) /* MAX_PID_NS_LEVEL */
 		return;
-	bpf_probe_read_kernel(&number, sizeof(number),
-			      (void *)__builtin_preserve_access_index(&pid->numbers[0]) +
-				      level * bpf_core_type_size(struct upid));
+	numbers = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
+	bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(struct upid));
 	record->namespace_tid = number;
 }
 
@@ -135,26 +135,21 @@ static __always_inline void read_task(struct task_struct *task, u32 groups, stru
 {
 	read_identity(task, record);
 	read_cpu_time(task, &record->own);
-	if (groups & CPULEDGER_READ_CREDENTIALS)
-		read_credentials(task, record);
-	if (groups & CPULEDGER_READ_NAMESPACE)
-		read_namespace(task, record);
+	read_credentials(task, record);
+	read_namespace(task, record);
+	read_activity(task, &record->own);
 	if (groups & CPULEDGER_READ_CGROUP)
 		read_cgroup(task, record);
-	if (groups & CPULEDGER_READ_ACTIVITY)
-		read_activity(task, &record->own);
 }
 
 /* What the kernel keeps of the dead threads of a process. */
-static __always_inline void read_dead_threads(struct signal_struct *signal, u32 groups, struct cpuledger_counters *group)
+static __always_inline void read_dead_threads(struct signal_struct *signal, struct cpuledger_counters *group)
 {
 	group->runtime_ns = signal->sum_sched_runtime;
 	group->tick_user_ns = signal->utime;
 	group->tick_system_ns = signal->stime;
 	group->shown_user_ns = signal->prev_cputime.utime;
 	group->shown_system_ns = signal->prev_cputime.stime;
-	if (!(groups & CPULEDGER_READ_ACTIVITY))
-		return;
 	group->minor_faults = signal->min_flt;
 	group->major_faults = signal->maj_flt;
 	group->voluntary_switches = signal->nvcsw;
@@ -167,13 +162,11 @@ static __always_inline void read_dead_threads(struct signal_struct *signal, u32 
 	}
 }
 
-static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
+static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task)
 {
 	group->runtime_ns += task->se.sum_exec_runtime;
 	group->tick_user_ns += task->utime;
 	group->tick_system_ns += task->stime;
-	if (!(groups & CPULEDGER_READ_ACTIVITY))
-		return;
 	group->minor_faults += task->min_flt;
 	group->major_faults += task->maj_flt;
 	group->voluntary_switches += task->nvcsw;
@@ -199,34 +192,55 @@ static __always_inline void read_tty(struct signal_struct *signal, struct cpuled
 	record->tty_pgid = pid_number(tty_foreground_group(tty));
 }
 
-/* One RSS counter in pages: the global part and, where the kernel spreads it, the part of each CPU. */
-static __always_inline u64 rss_pages(struct mm_struct *mm, u32 which, u32 cpus)
+/* The RSS counters of one process while the part of each CPU is added. */
+struct rss_sum {
+	void *counters[CPULEDGER_MM_COUNTERS];
+	s64 pages[CPULEDGER_MM_COUNTERS];
+};
+
+static long add_rss_of_cpu(u64 cpu, struct rss_sum *sum)
+{
+	s32 part;
+
+	if (cpu >= CPULEDGER_MAX_CPUS)
+		return 1;
+	for (int i = 0; i < CPULEDGER_MM_COUNTERS; i++) {
+		part = 0;
+		bpf_probe_read_kernel(&part, sizeof(part), sum->counters[i] + cpu_offset[cpu]);
+		sum->pages[i] += part;
+	}
+	return 0;
+}
+
+/* RSS in pages: the global parts and, where the kernel spreads them since 6.2, the part of each CPU. */
+static __always_inline void read_rss(struct mm_struct *mm, u32 cpus, struct rss_sum *sum)
 {
 	struct mm_struct___percpu *percpu = (void *)mm;
 	struct mm_struct___atomic *atomic = (void *)mm;
-	s64 pages = 0;
-	void *counters = NULL;
-	s32 part;
+	bool spread = bpf_core_field_exists(percpu->rss_stat[0].counters);
 
-	if (!bpf_core_field_exists(percpu->rss_stat[0].counters)) {
-		bpf_core_read(&pages, sizeof(pages), &atomic->rss_stat.count[which]);
-		return pages < 0 ? 0 : pages;
-	}
-	bpf_core_read(&pages, sizeof(pages), &percpu->rss_stat[which].count);
-	bpf_core_read(&counters, sizeof(counters), &percpu->rss_stat[which].counters);
-	if (cpu_offsets_known && counters) {
-		for (u32 cpu = 0; cpu < CPULEDGER_MAX_CPUS && cpu < cpus; cpu++) {
-			part = 0;
-			bpf_probe_read_kernel(&part, sizeof(part), counters + cpu_offset[cpu]);
-			pages += part;
+	for (int i = 0; i < CPULEDGER_MM_COUNTERS; i++) {
+		if (spread) {
+			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &percpu->rss_stat[i].count);
+			bpf_core_read(&sum->counters[i], sizeof(sum->counters[i]), &percpu->rss_stat[i].counters);
+		} else {
+			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &atomic->rss_stat.count[i]);
 		}
 	}
+	if (spread && cpu_offsets_known)
+		bpf_loop(cpus, add_rss_of_cpu, sum, 0);
+}
+
+/* A counter may be below zero for a moment. */
+static __always_inline u64 not_negative(s64 pages)
+{
 	return pages < 0 ? 0 : pages;
 }
 
 static __always_inline void read_memory(struct task_struct *leader, u32 cpus, struct cpuledger_process *record)
 {
 	struct mm_struct *mm = leader->mm;
+	struct rss_sum sum = {};
 
 	record->has_mm = mm && !(leader->flags & PF_KTHREAD);
 	if (!record->has_mm) {
@@ -236,17 +250,17 @@ static __always_inline void read_memory(struct task_struct *leader, u32 cpus, st
 	}
 	record->vsize_pages = mm->total_vm;
 	record->locked_pages = mm->locked_vm;
-	record->rss_file_pages = rss_pages(mm, CPULEDGER_MM_FILE, cpus);
-	record->rss_anonymous_pages = rss_pages(mm, CPULEDGER_MM_ANONYMOUS, cpus);
-	record->rss_shmem_pages = rss_pages(mm, CPULEDGER_MM_SHMEM, cpus);
-	record->swap_pages = rss_pages(mm, CPULEDGER_MM_SWAP, cpus);
+	read_rss(mm, cpus, &sum);
+	record->rss_file_pages = not_negative(sum.pages[CPULEDGER_MM_FILE]);
+	record->rss_anonymous_pages = not_negative(sum.pages[CPULEDGER_MM_ANONYMOUS]);
+	record->rss_shmem_pages = not_negative(sum.pages[CPULEDGER_MM_SHMEM]);
+	record->swap_pages = not_negative(sum.pages[CPULEDGER_MM_SWAP]);
 }
 
 /* proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. */
 static __always_inline void read_kthread_name(struct task_struct *leader, struct cpuledger_process *record)
 {
 	struct kthread *kthread;
-	struct kthread___full_name *named;
 	struct worker *worker;
 
 	record->name[0] = 0;
@@ -255,14 +269,13 @@ static __always_inline void read_kthread_name(struct task_struct *leader, struct
 	if (!(leader->flags & PF_KTHREAD))
 		return;
 	kthread = task_kthread(leader);
-	named = (void *)kthread;
 	if (leader->flags & PF_WQ_WORKER) {
 		worker = BPF_CORE_READ(kthread, data);
 		record->is_worker = BPF_CORE_READ(worker, pool) != NULL;
 		record->worker_is_busy = BPF_CORE_READ(worker, current_work) != NULL;
 		bpf_core_read_str(record->worker_description, sizeof(record->worker_description), &worker->desc);
-	} else if (bpf_core_field_exists(named->full_name)) {
-		const char *name = BPF_CORE_READ(named, full_name);
+	} else if (bpf_core_field_exists(kthread->full_name)) {
+		const char *name = BPF_CORE_READ(kthread, full_name);
 
 		if (name)
 			bpf_probe_read_kernel_str(record->name, sizeof(record->name), name);
@@ -284,9 +297,8 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->children_system_ns = signal->cstime;
 	record->children_minor_faults = signal->cmin_flt;
 	record->children_major_faults = signal->cmaj_flt;
-	read_dead_threads(signal, walk->groups, &record->group);
-	if (walk->groups & CPULEDGER_READ_TTY)
-		read_tty(signal, record);
+	read_dead_threads(signal, &record->group);
+	read_tty(signal, record);
 	if (walk->groups & CPULEDGER_READ_MEMORY)
 		read_memory(leader, walk->cpus, record);
 	if (walk->groups & CPULEDGER_READ_KTHREAD_NAME)

@@ -1,1 +1,21 @@
+//! The kernel half of cpuledger: BPF programs and the mapping of their records into Rust. No policy lives here.
+//!
+//! - [`abi`]: the records of `bpf/abi.h`, translated at build time
+//! - [`Walker`]: every task of the machine in one system call
+//! - [`ExitHook`]: the final figures of every task that dies
 
+mod exits;
+mod log;
+mod map;
+mod object;
+mod walk;
+
+pub use exits::{Drained, ExitHook};
+pub use object::{Error, Fact, facts};
+pub use walk::{Mechanism, Request, Walked, Walker};
+
+/// The records and limits that user space shares with the BPF programs, as bindgen reads them in `bpf/abi.h`.
+#[allow(missing_docs, non_camel_case_types, non_upper_case_globals, clippy::all)]
+pub mod abi {
+    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+}

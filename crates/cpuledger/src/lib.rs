@@ -1,1 +1,26 @@
+//! The books of a Linux machine's CPU time.
+//!
+//! A [`source`] fills a [`Snapshot`] of tasks and processes; their members are described by the one table in [`field`].
+//!
+//! ```
+//! use cpuledger::{FieldSet, Request, Scope, Snapshot, Source, source::procfs::Procfs};
+//!
+//! let mut source = Procfs::open()?;
+//! let mut snapshot = Snapshot::default();
+//! source.snapshot(&Request { scope: Scope::Processes, fields: FieldSet::ALL }, &mut snapshot)?;
+//! let myself = snapshot.processes.iter().find(|row| row.pid.0 == std::process::id() as i32);
+//! assert!(myself.is_some_and(|row| row.runtime_ns > 0 || row.user_ns + row.system_ns < 1_000_000_000));
+//! # Ok::<(), cpuledger::Error>(())
+//! ```
 
+pub mod error;
+pub mod field;
+pub mod snapshot;
+pub mod source;
+pub mod task;
+
+pub use error::Error;
+pub use field::{Field, FieldSet, Value};
+pub use snapshot::{Request, Scope, Snapshot};
+pub use source::{Source, SourceKind};
+pub use task::{Comm, Pid, Task, TaskId, Tid};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The last switch of every task: its final figures go to a ring, so that the time of tasks which died between two
+ * walks is not lost. O(1): no loop over tasks, children or threads.
+ */
+#include "compat.bpf.h"
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, CPULEDGER_EXIT_RING_BYTES);
+} exits SEC(".maps");
+
+/* Exits that found the ring full, by the pid of the parent; user space makes entry 0, which takes what finds no room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, CPULEDGER_FOLD_ENTRIES);
+	__type(key, s32);
+	__type(value, struct cpuledger_fold);
+} folds SEC(".maps");
+
+static __always_inline void fold(s32 parent, u64 runtime_ns)
+{
+	struct cpuledger_fold fresh = {}, *entry = bpf_map_lookup_elem(&folds, &parent);
+
+	if (!entry) {
+		bpf_map_update_elem(&folds, &parent, &fresh, BPF_NOEXIST);
+		entry = bpf_map_lookup_elem(&folds, &parent);
+	}
+	if (!entry) {
+		parent = 0;
+		entry = bpf_map_lookup_elem(&folds, &parent);
+	}
+	if (!entry)
+		return;
+	__sync_fetch_and_add(&entry->exits, 1);
+	__sync_fetch_and_add(&entry->runtime_ns, runtime_ns);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
+{
+	struct cpuledger_exit *record;
+
+	if (task_state(prev) != TASK_DEAD)
+		return 0;
+	record = bpf_ringbuf_reserve(&exits, sizeof(*record), 0);
+	if (!record) {
+		fold(prev->real_parent->tgid, prev->se.sum_exec_runtime);
+		return 0;
+	}
+	record->tid = prev->pid;
+	record->pid = prev->tgid;
+	record->ppid = prev->real_parent->tgid;
+	record->exit_code = prev->exit_code;
+	record->start_time_ns = prev->start_boottime;
+	record->process_start_time_ns = prev->group_leader->start_boottime;
+	record->lifetime_ns = bpf_ktime_get_ns() - prev->start_time;
+	record->runtime_ns = prev->se.sum_exec_runtime;
+	record->tick_user_ns = prev->utime;
+	record->tick_system_ns = prev->stime;
+	record->uid = prev->real_cred->uid.val;
+	record->reserved = 0;
+	__builtin_memcpy(record->comm, prev->comm, sizeof(record->comm));
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}

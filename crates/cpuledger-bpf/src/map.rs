@@ -1,0 +1,113 @@
+//! A BPF array mapped into this process as a slice of records.
+
+use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr::NonNull;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
+use rustix::mm::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
+use rustix::param::page_size;
+
+use crate::abi;
+use crate::object::Error;
+
+/// A record that may be read from any bytes: plain integers without padding that matters.
+///
+/// # Safety
+/// Every bit pattern is a valid value.
+pub(crate) unsafe trait Record: Copy + 'static {}
+
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_task {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_process {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_exit {}
+// SAFETY: two integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_fold {}
+// SAFETY: an integer.
+unsafe impl Record for i32 {}
+
+/// The record that `bytes` hold; `None` where the length is not its size.
+pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Option<R> {
+    if bytes.len() != size_of::<R>() {
+        return None;
+    }
+    // SAFETY: as many bytes as the record has, any of which are a valid one; the read asks for no alignment.
+    Some(unsafe { bytes.as_ptr().cast::<R>().read_unaligned() })
+}
+
+/// A BPF array of its own, outside any object, mapped for reading.
+pub(crate) struct MappedArray<R: Record> {
+    handle: MapHandle,
+    address: NonNull<R>,
+    capacity: u32,
+    bytes: usize,
+    record: PhantomData<R>,
+}
+
+impl<R: Record> MappedArray<R> {
+    /// Creates and maps an array of `capacity` zeroed records that fits into an array of maps.
+    ///
+    /// # Errors
+    /// When the kernel refuses the memory or the call.
+    pub(crate) fn new(name: &str, capacity: u32) -> Result<MappedArray<R>, Error> {
+        const { assert!(size_of::<R>().is_multiple_of(8)) };
+        let what = format!("a BPF array of {capacity} records of {} bytes", size_of::<R>());
+        let options = libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+            map_flags: libbpf_sys::BPF_F_MMAPABLE | libbpf_sys::BPF_F_INNER_MAP,
+            ..Default::default()
+        };
+        let handle =
+            MapHandle::create(MapType::Array, Some(name), 4, size_of::<R>() as u32, capacity, &options)
+                .map_err(|error| Error::from_libbpf(&what, &error))?;
+        let bytes = (capacity as usize * size_of::<R>()).next_multiple_of(page_size());
+        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else is touched.
+        let address = unsafe {
+            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MmapFlags::SHARED, handle.as_fd(), 0)
+        }
+        .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
+        let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
+        Ok(MappedArray { handle, address, capacity, bytes, record: PhantomData })
+    }
+
+    /// How many records fit.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// The first `count` records; the kernel writes them only while this process runs the walk.
+    pub(crate) fn records(&mut self, count: u32) -> &[R] {
+        let count = count.min(self.capacity) as usize;
+        // SAFETY: the mapping holds `capacity` records, lives as long as `self`, is zeroed by the kernel at creation,
+        // any bytes are a valid record, and the only writer is the program that the holder of `&mut self` runs.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), count) }
+    }
+
+    /// Makes this array entry 0 of an array of maps.
+    ///
+    /// # Errors
+    /// When the kernel refuses, as it does for a record of another size.
+    pub(crate) fn publish(&self, outer: &impl MapCore) -> Result<(), Error> {
+        use std::os::fd::AsRawFd;
+        outer
+            .update(&0u32.to_ne_bytes(), &self.as_fd().as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+impl<R: Record> Drop for MappedArray<R> {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `new` with this length, and no slice of it outlives `self`.
+        // An error could only mean that it is already gone.
+        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// SAFETY: the mapping is owned by this value alone and is not bound to a thread.
+unsafe impl<R: Record> Send for MappedArray<R> {}

@@ -1,0 +1,247 @@
+//! The walk: every task of the machine, or of one process, in one system call into mapped records.
+
+use std::io::Read;
+
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ProgramInput};
+
+use crate::abi;
+use crate::map::MappedArray;
+use crate::object::{self, Error};
+
+/// The compiled `bpf/walk.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
+
+/// Records of the first buffer, before the first walk has told how many there are.
+const FIRST_CAPACITY: u32 = 1024;
+
+/// A walk that does not fit in so many attempts has lost a race against a fork bomb.
+const ATTEMPTS: u32 = 16;
+
+/// How the kernel is made to visit its tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// The open-coded task iterator (Linux 6.7): one bpf(2) call, one RCU read-side section.
+    OneCall,
+    /// A bpf iterator (Linux 5.8): one open and one read(2), the RCU lock retaken for each task.
+    Iterator,
+}
+
+/// What a walk shall visit and read.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// One of the `CPULEDGER_WALK_*`.
+    pub scope: u32,
+    /// `CPULEDGER_READ_*`, or-ed.
+    pub groups: u32,
+    /// Only this process; `None`: all.
+    pub only_pid: Option<i32>,
+}
+
+/// The records of one walk, valid until the next.
+#[derive(Debug)]
+pub struct Walked<'a> {
+    /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
+    pub tasks: &'a [abi::cpuledger_task],
+    /// Every visited process; with [`Mechanism::Iterator`] sorted by pid.
+    pub processes: &'a [abi::cpuledger_process],
+    /// When the walk began, CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// `CPULEDGER_LACKS_*`, or-ed.
+    pub lacks: u32,
+    /// With [`Mechanism::Iterator`] records do not know their process and processes not the sum of their threads.
+    pub mechanism: Mechanism,
+}
+
+/// The loaded programs and their buffers. Nothing is attached or pinned: all is gone when the process is.
+pub struct Walker {
+    object: Object,
+    mechanism: Mechanism,
+    iterator: Option<Link>,
+    tasks: MappedArray<abi::cpuledger_task>,
+    processes: MappedArray<abi::cpuledger_process>,
+    cpus: u32,
+}
+
+impl Walker {
+    /// Loads the walk: the one-call form where the kernel takes it, else the bpf iterator.
+    ///
+    /// # Errors
+    /// Without BTF, without privilege, or when the kernel refuses both forms (the error of the older one is returned).
+    pub fn load() -> Result<Walker, Error> {
+        match Walker::load_mechanism(Mechanism::OneCall) {
+            Err(Error::Refused { .. }) => Walker::load_mechanism(Mechanism::Iterator),
+            loaded => loaded,
+        }
+    }
+
+    /// Loads one form of the walk.
+    ///
+    /// # Errors
+    /// As [`Walker::load`], and where the kernel does not have what that form needs.
+    pub fn load_mechanism(mechanism: Mechanism) -> Result<Walker, Error> {
+        match Walker::load_programs(mechanism, true) {
+            // `prepare` needs 5.19; kernels before 6.2 have no use for what it learns.
+            Err(Error::Refused { .. }) if mechanism == Mechanism::Iterator => {
+                Walker::load_programs(mechanism, false)
+            }
+            loaded => loaded,
+        }
+    }
+
+    fn load_programs(mechanism: Mechanism, prepares: bool) -> Result<Walker, Error> {
+        let chosen = match mechanism {
+            Mechanism::OneCall => "walk_once",
+            Mechanism::Iterator => "walk_seq",
+        };
+        let mut object = object::load("cpuledger_walk", OBJECT, |open| {
+            for mut program in open.progs_mut() {
+                let name = program.name().to_owned();
+                program.set_autoload(name == chosen || (name == "prepare" && prepares));
+            }
+        })?;
+        let cpus = libbpf_rs::num_possible_cpus()
+            .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
+        let iterator = match mechanism {
+            Mechanism::OneCall => None,
+            Mechanism::Iterator => Some(
+                program(&mut object, chosen)
+                    .attach()
+                    .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
+            ),
+        };
+        let mut walker = Walker {
+            tasks: new_buffer(&mut object, "task_buffer", FIRST_CAPACITY)?,
+            processes: new_buffer(&mut object, "process_buffer", FIRST_CAPACITY)?,
+            object,
+            mechanism,
+            iterator,
+            cpus,
+        };
+        if prepares {
+            let mut arguments = abi::cpuledger_walk { cpus, ..Default::default() };
+            walker.run("prepare", &mut arguments)?;
+        }
+        Ok(walker)
+    }
+
+    /// Which form was loaded.
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    /// Makes room for `tasks` and `processes` with headroom, so that the next walk of about so many fits at once.
+    ///
+    /// # Errors
+    /// When the kernel refuses the memory.
+    pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
+        if tasks > self.tasks.capacity() {
+            self.tasks = new_buffer(&mut self.object, "task_buffer", with_headroom(tasks))?;
+        }
+        if processes > self.processes.capacity() {
+            self.processes = new_buffer(&mut self.object, "process_buffer", with_headroom(processes))?;
+        }
+        Ok(())
+    }
+
+    /// Walks; a walk that does not fit is repeated with larger buffers, so the answer is whole.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call or the memory, or tasks appear faster than buffers can grow.
+    pub fn walk(&mut self, request: &Request) -> Result<Walked<'_>, Error> {
+        let scope = match (self.mechanism, request.scope) {
+            // Threads are summed by the caller, so it needs them all.
+            (Mechanism::Iterator, abi::CPULEDGER_WALK_PROCESSES) => abi::CPULEDGER_WALK_TASKS,
+            (_, scope) => scope,
+        };
+        let mut walk = abi::cpuledger_walk::default();
+        for attempt in 0.. {
+            walk = abi::cpuledger_walk {
+                scope,
+                groups: request.groups,
+                only_pid: request.only_pid.unwrap_or(0),
+                cpus: self.cpus,
+                ..Default::default()
+            };
+            match self.mechanism {
+                Mechanism::OneCall => self.run("walk_once", &mut walk)?,
+                Mechanism::Iterator => self.iterate(&mut walk)?,
+            }
+            if walk.tasks <= self.tasks.capacity() && walk.processes <= self.processes.capacity() {
+                break;
+            }
+            if attempt == ATTEMPTS {
+                return Err(Error::Refused {
+                    what: "a walk".to_owned(),
+                    source: std::io::Error::other("tasks are created faster than the buffers can grow"),
+                    log: Vec::new(),
+                });
+            }
+            self.reserve(walk.tasks, walk.processes)?;
+        }
+        Ok(Walked {
+            tasks: self.tasks.records(walk.tasks),
+            processes: self.processes.records(walk.processes),
+            begin_ns: walk.begin_ns,
+            end_ns: walk.end_ns,
+            lacks: walk.lacks,
+            mechanism: self.mechanism,
+        })
+    }
+
+    /// Runs a `SEC("syscall")` program; the kernel copies `walk` in and out.
+    fn run(&mut self, name: &str, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
+        let program = program(&mut self.object, name);
+        let input = ProgramInput { context_in: Some(bytes_mut(walk)), ..Default::default() };
+        program.test_run(input).map_err(|error| Error::from_libbpf("to run the walk", &error))?;
+        Ok(())
+    }
+
+    /// Reads a bpf iterator to its end.
+    fn iterate(&mut self, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
+        let refused = |error: libbpf_rs::Error| Error::from_libbpf("to run the task iterator", &error);
+        let state = object::map_mut(&mut self.object, "seq_state");
+        state.update(&0u32.to_ne_bytes(), bytes_mut(walk), MapFlags::ANY).map_err(refused)?;
+        let link = self.iterator.as_ref().expect("loading made it");
+        let mut iterator = Iter::new(link).map_err(refused)?;
+        let mut nothing = [0u8; 64];
+        while iterator.read(&mut nothing).map_err(|source| Error::Refused {
+            what: "to read the task iterator".to_owned(),
+            source,
+            log: Vec::new(),
+        })? > 0
+        {}
+        let result = state.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(refused)?;
+        bytes_mut(walk).copy_from_slice(&result.expect("an array has all its entries"));
+        Ok(())
+    }
+}
+
+/// A program of the object by name; names are constants of this crate.
+fn program<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::ProgramMut<'a> {
+    object.progs_mut().find(|program| program.name() == name).expect("the embedded object defines it")
+}
+
+/// Creates a buffer and hands it to the programs in place of the old one.
+fn new_buffer<R: crate::map::Record>(
+    object: &mut Object,
+    name: &str,
+    capacity: u32,
+) -> Result<MappedArray<R>, Error> {
+    let array = MappedArray::new(name, capacity)?;
+    array.publish(&object::map_mut(object, name))?;
+    Ok(array)
+}
+
+/// Room for a quarter more than were seen, and some.
+fn with_headroom(count: u32) -> u32 {
+    count + count / 4 + 256
+}
+
+fn bytes_mut(walk: &mut abi::cpuledger_walk) -> &mut [u8] {
+    // SAFETY: the record is integers without padding (abi.h asserts its size), and any bytes are a valid one.
+    unsafe {
+        std::slice::from_raw_parts_mut(std::ptr::from_mut(walk).cast(), size_of::<abi::cpuledger_walk>())
+    }
+}

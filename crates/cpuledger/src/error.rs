@@ -1,0 +1,43 @@
+//! The error of the library: what failed, where, and what mends it, in one sentence.
+
+use std::io;
+
+use crate::source::SourceKind;
+
+/// Why a source gives no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel half cannot be loaded or run.
+    #[error(transparent)]
+    Bpf(#[from] cpuledger_bpf::Error),
+    /// A file of procfs that every machine has cannot be read.
+    #[error("cannot read {path}: {source}; mount procfs on /proc")]
+    Procfs {
+        /// Which file or directory.
+        path: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The source cannot see what it was asked for from here.
+    #[error("the source `{source_kind}` cannot be used here: {reason}")]
+    Unusable {
+        /// Which source.
+        source_kind: SourceKind,
+        /// Why, and what mends it.
+        reason: String,
+    },
+    /// No process of that number.
+    #[error("there is no process {0}")]
+    NoSuchProcess(crate::task::Pid),
+}
+
+impl Error {
+    /// The verifier's last lines where the kernel refused a program; else empty.
+    pub fn log(&self) -> &[String] {
+        match self {
+            Error::Bpf(error) => error.log(),
+            _ => &[],
+        }
+    }
+}

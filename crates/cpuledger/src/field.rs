@@ -1,0 +1,251 @@
+//! The one table of fields: what each is called, its unit, who can give it and how it is read from a [`Task`].
+//! JSON keys, CSV columns, `-o` names, documentation and help derive from it.
+//!
+//! To add a field: a member in `abi.h`, one in [`Task`], one row here.
+
+use crate::task::Task;
+
+/// A value on its way into an output.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'a> {
+    /// Not known to this source or kernel: `-` in text, `null` in JSON.
+    Absent,
+    /// A count, identifier, time in nanoseconds or size in bytes.
+    Unsigned(u64),
+    /// A number that may be negative.
+    Signed(i64),
+    /// One letter.
+    Letter(u8),
+    /// Text of the machine's users: any bytes, to be escaped.
+    Bytes(&'a [u8]),
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// An identifier, a code or text.
+    None,
+    /// Events.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// What a field costs a walk beyond the task itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Read with every task.
+    Basic,
+    /// RSS and its per-CPU parts.
+    Memory,
+    /// Cgroup identifiers.
+    Cgroup,
+    /// Names of kernel threads beyond comm.
+    Name,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct FieldInfo {
+    /// Which field.
+    pub field: Field,
+    /// Its name in JSON, CSV and `-o`: snake_case, unit last.
+    pub key: &'static str,
+    /// What its number counts.
+    pub unit: Unit,
+    /// What it costs.
+    pub group: Group,
+    /// Whether it only grows for one [`crate::task::TaskId`].
+    pub cumulative: bool,
+    /// One sentence for help and documentation.
+    pub help: &'static str,
+    value: fn(&Task) -> Value<'_>,
+}
+
+macro_rules! fields {
+    ($($(#[$cumulative:ident])? $name:ident $key:literal $unit:ident $group:ident $help:literal $value:expr;)*) => {
+        /// Every field a source may give.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Field {
+            $(#[doc = $help] $name,)*
+        }
+
+        /// Every field, in the order of output.
+        pub static FIELDS: &[FieldInfo] = &[
+            $(FieldInfo {
+                field: Field::$name,
+                key: $key,
+                unit: Unit::$unit,
+                group: Group::$group,
+                cumulative: fields!(@cumulative $($cumulative)?),
+                help: $help,
+                value: $value,
+            },)*
+        ];
+    };
+    (@cumulative cumulative) => { true };
+    (@cumulative) => { false };
+}
+
+use Value::{Bytes, Letter};
+
+fn unsigned(number: impl Into<u64>) -> Value<'static> {
+    Value::Unsigned(number.into())
+}
+
+fn signed(number: i32) -> Value<'static> {
+    Value::Signed(number.into())
+}
+
+fields! {
+    Tid "tid" None Basic "Number of the task." |t| signed(t.tid.0);
+    Pid "pid" None Basic "Number of its process: the tid of the leader." |t| signed(t.pid.0);
+    Ppid "ppid" None Basic "Process of the parent." |t| signed(t.ppid.0);
+    Pgid "pgid" None Basic "Process group." |t| signed(t.pgid);
+    Sid "sid" None Basic "POSIX session." |t| signed(t.sid);
+    TtyDevice "tty_device" None Basic "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
+    TtyPgid "tty_pgid" None Basic "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
+    StartTime "start_time_ns" Nanoseconds Basic "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
+    Uid "uid" None Basic "Real user." |t| unsigned(t.uid);
+    Euid "euid" None Basic "Effective user." |t| unsigned(t.euid);
+    Suid "suid" None Basic "Saved user." |t| unsigned(t.suid);
+    Fsuid "fsuid" None Basic "File-system user." |t| unsigned(t.fsuid);
+    Gid "gid" None Basic "Real group." |t| unsigned(t.gid);
+    Egid "egid" None Basic "Effective group." |t| unsigned(t.egid);
+    Sgid "sgid" None Basic "Saved group." |t| unsigned(t.sgid);
+    Fsgid "fsgid" None Basic "File-system group." |t| unsigned(t.fsgid);
+    Comm "comm" None Name "Name of the task." |t| Bytes(t.comm.as_bytes());
+    State "state" None Basic "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
+    Flags "flags" None Basic "PF_* flags of the kernel." |t| unsigned(t.flags);
+    ExitSignal "exit_signal" None Basic "Signal to the parent at exit." |t| signed(t.exit_signal);
+    Nice "nice" None Basic "Nice value." |t| signed(t.nice);
+    Priority "priority" None Basic "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." |t| signed(t.priority);
+    RtPriority "rt_priority" None Basic "Real-time priority; 0: none." |t| unsigned(t.rt_priority);
+    Policy "policy" None Basic "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
+    Processor "processor" None Basic "CPU it ran on last." |t| unsigned(t.processor);
+    Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
+    NamespaceTid "namespace_tid" None Basic "Its number in its own PID namespace." |t| signed(t.namespace_tid);
+    #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);
+    #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." |t| unsigned(t.user_ns);
+    #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, likewise." |t| unsigned(t.system_ns);
+    #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of waited-for children." |t| unsigned(t.children_user_ns);
+    #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of waited-for children." |t| unsigned(t.children_system_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Basic "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
+    Rss "rss_bytes" Bytes Memory "Resident memory." |t| unsigned(t.rss_bytes);
+    Shared "shared_bytes" Bytes Memory "Resident file and shared memory." |t| unsigned(t.shared_bytes);
+    Swap "swap_bytes" Bytes Memory "Swapped-out anonymous memory." |t| unsigned(t.swap_bytes);
+    Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." |t| unsigned(t.locked_bytes);
+    #[cumulative] MinorFaults "minor_faults" Count Basic "Page faults without I/O." |t| unsigned(t.minor_faults);
+    #[cumulative] MajorFaults "major_faults" Count Basic "Page faults with I/O." |t| unsigned(t.major_faults);
+    #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of waited-for children." |t| unsigned(t.children_minor_faults);
+    #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of waited-for children." |t| unsigned(t.children_major_faults);
+    #[cumulative] VoluntarySwitches "voluntary_switches" Count Basic "Context switches when it waited." |t| unsigned(t.voluntary_switches);
+    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Basic "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
+    #[cumulative] ReadBytes "read_bytes" Bytes Basic "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
+    #[cumulative] WriteBytes "write_bytes" Bytes Basic "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
+    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Basic "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
+    CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
+    CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);
+}
+
+impl Field {
+    /// Its row of the table.
+    pub fn info(self) -> &'static FieldInfo {
+        &FIELDS[self as usize]
+    }
+
+    /// The field of that key.
+    pub fn by_key(key: &str) -> Option<Field> {
+        FIELDS.iter().find(|info| info.key == key).map(|info| info.field)
+    }
+
+    /// Its value, [`Value::Absent`] where the source did not know it.
+    pub fn value(self, task: &Task) -> Value<'_> {
+        if task.known.contains(self) { (self.info().value)(task) } else { Value::Absent }
+    }
+}
+
+/// A set of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FieldSet(u64);
+
+impl FieldSet {
+    /// No field.
+    pub const EMPTY: FieldSet = FieldSet(0);
+    /// Every field of the table.
+    pub const ALL: FieldSet = FieldSet((1 << FIELDS_COUNT) - 1);
+
+    /// The set of these fields.
+    pub const fn of(fields: &[Field]) -> FieldSet {
+        let mut bits = 0;
+        let mut index = 0;
+        while index < fields.len() {
+            bits |= 1 << fields[index] as u8;
+            index += 1;
+        }
+        FieldSet(bits)
+    }
+
+    /// Whether the field is in it.
+    pub const fn contains(self, field: Field) -> bool {
+        self.0 & (1 << field as u8) != 0
+    }
+
+    /// Both together.
+    pub const fn union(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 | other.0)
+    }
+
+    /// Without those of `other`.
+    pub const fn without(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 & !other.0)
+    }
+
+    /// Whether one of the fields belongs to the group.
+    pub fn needs(self, group: Group) -> bool {
+        FIELDS.iter().any(|info| info.group == group && self.contains(info.field))
+    }
+
+    /// Its fields in the order of the table.
+    pub fn iter(self) -> impl Iterator<Item = Field> {
+        FIELDS.iter().map(|info| info.field).filter(move |&field| self.contains(field))
+    }
+}
+
+/// `FIELDS.len()` where a constant is needed.
+const FIELDS_COUNT: u32 = Field::CgroupV1CpuId as u32 + 1;
+const _: () = assert!(FIELDS_COUNT < 64, "FieldSet holds 64 fields");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_at_their_index_and_keys_are_unique() {
+        assert_eq!(FIELDS.len(), FIELDS_COUNT as usize);
+        for (index, info) in FIELDS.iter().enumerate() {
+            assert_eq!(info.field as usize, index, "{}", info.key);
+            assert_eq!(Field::by_key(info.key), Some(info.field));
+        }
+        assert_eq!(FieldSet::ALL.iter().count(), FIELDS.len());
+    }
+
+    #[test]
+    fn the_unit_is_last_in_the_key() {
+        for info in FIELDS {
+            assert_eq!(info.unit == Unit::Nanoseconds, info.key.ends_with("_ns"), "{}", info.key);
+            assert_eq!(info.unit == Unit::Bytes, info.key.ends_with("_bytes"), "{}", info.key);
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_absent_not_zero() {
+        let task = Task { known: FieldSet::of(&[Field::Tid]), ..Task::default() };
+        assert_eq!(Field::Tid.value(&task), Value::Signed(0));
+        assert_eq!(Field::Runtime.value(&task), Value::Absent);
+    }
+}

@@ -1,0 +1,128 @@
+//! Where numbers come from. Each source fills the same [`Snapshot`] and leaves unknown what it cannot give.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::snapshot::{Request, Snapshot};
+
+pub mod procfs;
+pub mod walk;
+
+/// Names of the sources, as options and output spell them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum SourceKind {
+    /// One pass over the kernel's task list.
+    Walk,
+    /// Files of /proc.
+    #[default]
+    Procfs,
+}
+
+impl SourceKind {
+    /// Every source, best first.
+    pub const ALL: [SourceKind; 2] = [SourceKind::Walk, SourceKind::Procfs];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SourceKind::Walk => "walk",
+            SourceKind::Procfs => "procfs",
+        }
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for SourceKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<SourceKind, String> {
+        SourceKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| format!("there is no source `{name}`; there are `walk`, `procfs` and `auto`"))
+    }
+}
+
+/// A task that has died, with its final figures.
+#[derive(Debug, Clone, Copy)]
+pub struct Exit {
+    /// Which task.
+    pub task: crate::task::TaskId,
+    /// Its process.
+    pub process: crate::task::TaskId,
+    /// The process of its parent when it died.
+    pub ppid: crate::task::Pid,
+    /// Its name.
+    pub comm: crate::task::Comm,
+    /// Its real user.
+    pub uid: u32,
+    /// As wait(2) returns it.
+    pub exit_code: i32,
+    /// CPU time of its life.
+    pub runtime_ns: u64,
+    /// From its start to its last switch.
+    pub lifetime_ns: u64,
+}
+
+/// Exits whose identity was lost because a list was full; their time was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fold {
+    /// The process of the parent; 0 where that was lost too.
+    pub ppid: crate::task::Pid,
+    /// How many tasks.
+    pub exits: u64,
+    /// CPU time of their lives.
+    pub runtime_ns: u64,
+}
+
+/// Every death since the last time.
+#[derive(Debug, Default)]
+pub struct Exits {
+    /// With their identity.
+    pub exits: Vec<Exit>,
+    /// Without it.
+    pub folds: Vec<Fold>,
+}
+
+/// Something that can tell of the machine's tasks.
+pub trait Source {
+    /// Which one it is.
+    fn kind(&self) -> SourceKind;
+
+    /// The fields it can give on this machine; a single task may lack some of them.
+    fn fields(&self) -> FieldSet;
+
+    /// Reads what is asked for into `into`, whose old content is replaced and whose memory is reused.
+    ///
+    /// # Errors
+    /// When nothing can be read. A task that dies meanwhile is not an error.
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error>;
+
+    /// Whether it sees tasks that die between two snapshots.
+    fn sees_exits(&self) -> bool {
+        false
+    }
+
+    /// Starts to see exits, where it can; from then on [`Source::exits`] is to be called often enough.
+    ///
+    /// # Errors
+    /// When the hook cannot be attached.
+    fn watch_exits(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Appends the deaths since the last call.
+    ///
+    /// # Errors
+    /// When the kernel refuses to tell.
+    fn exits(&mut self, _into: &mut Exits) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,429 @@
+//! Source `walk`: one pass over the kernel's task list, decoded from mapped records.
+
+use std::fs;
+
+use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
+use rustix::param::page_size;
+
+use crate::error::Error;
+use crate::field::{Field, FieldSet, Group};
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::{Exit, Exits, Fold, Source, SourceKind};
+use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
+
+/// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What needs the visit of all threads of a process.
+const TOTALS: FieldSet = FieldSet::of(&[
+    Field::Runtime,
+    Field::User,
+    Field::System,
+    Field::MinorFaults,
+    Field::MajorFaults,
+    Field::VoluntarySwitches,
+    Field::InvoluntarySwitches,
+    Field::RunqueueWait,
+    Field::ReadBytes,
+    Field::WriteBytes,
+    Field::CancelledWriteBytes,
+]);
+const MEMORY: FieldSet =
+    FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
+const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
+const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
+
+/// The loaded walk, and the exit hook once it is asked for.
+pub struct Walk {
+    walker: Walker,
+    exit_hook: Option<ExitHook>,
+    drained: cpuledger_bpf::Drained,
+    /// Sums of threads, where the kernel half cannot sum them.
+    sums: Vec<abi::cpuledger_counters>,
+}
+
+impl Walk {
+    /// Loads the walk into the kernel.
+    ///
+    /// # Errors
+    /// Without privilege or BTF, when the kernel refuses it, and outside the initial PID namespace.
+    pub fn open() -> Result<Walk, Error> {
+        check_namespace()?;
+        Walk::with(Walker::load()?)
+    }
+
+    /// As [`Walk::open`], but with this form of the walk.
+    ///
+    /// # Errors
+    /// As [`Walk::open`], and where the kernel lacks what the form needs.
+    pub fn open_mechanism(mechanism: Mechanism) -> Result<Walk, Error> {
+        check_namespace()?;
+        Walk::with(Walker::load_mechanism(mechanism)?)
+    }
+
+    fn with(mut walker: Walker) -> Result<Walk, Error> {
+        let (tasks, processes) = population();
+        walker.reserve(tasks, processes)?;
+        Ok(Walk { walker, exit_hook: None, drained: Default::default(), sums: Vec::new() })
+    }
+
+    /// Which form of the walk the kernel took.
+    pub fn mechanism(&self) -> Mechanism {
+        self.walker.mechanism()
+    }
+}
+
+impl Source for Walk {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Walk
+    }
+
+    fn fields(&self) -> FieldSet {
+        FieldSet::ALL
+    }
+
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        let walked = self.walker.walk(&cpuledger_bpf::Request {
+            scope: match request.scope {
+                Scope::Leaders => abi::CPULEDGER_WALK_LEADERS,
+                Scope::Processes => abi::CPULEDGER_WALK_PROCESSES,
+                Scope::Tasks | Scope::Process(_) => abi::CPULEDGER_WALK_TASKS,
+            },
+            groups: groups(request.fields),
+            only_pid: match request.scope {
+                Scope::Process(pid) => Some(pid.0),
+                _ => None,
+            },
+        })?;
+        into.clear();
+        into.source = SourceKind::Walk;
+        into.begin_ns = walked.begin_ns;
+        into.end_ns = walked.end_ns;
+        Decoder::new(&walked, request).decode(&mut self.sums, into);
+        Ok(())
+    }
+
+    fn sees_exits(&self) -> bool {
+        self.exit_hook.is_some()
+    }
+
+    fn watch_exits(&mut self) -> Result<(), Error> {
+        if self.exit_hook.is_none() {
+            self.exit_hook = Some(ExitHook::attach()?);
+        }
+        Ok(())
+    }
+
+    fn exits(&mut self, into: &mut Exits) -> Result<(), Error> {
+        let Some(hook) = &mut self.exit_hook else { return Ok(()) };
+        hook.drain(&mut self.drained)?;
+        into.exits.extend(self.drained.exits.iter().map(decode_exit));
+        into.folds.extend(self.drained.folds.iter().map(|(parent, fold)| Fold {
+            ppid: Pid(*parent),
+            exits: fold.exits,
+            runtime_ns: fold.runtime_ns,
+        }));
+        Ok(())
+    }
+}
+
+/// A walk reports numbers of the initial PID namespace: from inside another one they would name other tasks.
+fn check_namespace() -> Result<(), Error> {
+    match fs::read_link("/proc/self/ns/pid") {
+        Ok(link) if link.as_os_str() != INITIAL_PID_NAMESPACE => Err(Error::Unusable {
+            source_kind: SourceKind::Walk,
+            reason: "it numbers tasks as the initial PID namespace does, and this is another one; \
+                     run it on the host, or in a container with the PID namespace of the host"
+                .to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.
+fn population() -> (u32, u32) {
+    let tasks = fs::read_to_string("/proc/loadavg")
+        .ok()
+        .and_then(|text| text.split(['/', ' ']).nth(4)?.parse().ok())
+        .unwrap_or(0);
+    (tasks, tasks.min(4096))
+}
+
+/// The groups of the kernel half that these fields belong to.
+fn groups(fields: FieldSet) -> u32 {
+    [
+        (Group::Memory, abi::CPULEDGER_READ_MEMORY),
+        (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
+        (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
+    ]
+    .into_iter()
+    .filter(|(group, _)| fields.needs(*group))
+    .map(|(_, bit)| bit)
+    .sum()
+}
+
+/// Turns records into rows: what is known is decided once a walk, not once a task.
+struct Decoder<'a> {
+    walked: &'a Walked<'a>,
+    known: FieldSet,
+    page_bytes: u64,
+    has_tasks: bool,
+    /// The bpf iterator visits by tid: threads are not summed and do not know the record of their process.
+    by_tid: bool,
+}
+
+impl<'a> Decoder<'a> {
+    fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
+        let lacks = |bit: u32| walked.lacks & bit != 0;
+        let mut unknown = FieldSet::EMPTY;
+        for (missing, fields) in [
+            (!request.fields.needs(Group::Memory), MEMORY),
+            (!request.fields.needs(Group::Cgroup) || lacks(abi::CPULEDGER_LACKS_CGROUP), CGROUP),
+            (lacks(abi::CPULEDGER_LACKS_IO), IO),
+            (lacks(abi::CPULEDGER_LACKS_RUNQUEUE_WAIT), FieldSet::of(&[Field::RunqueueWait])),
+        ] {
+            if missing {
+                unknown = unknown.union(fields);
+            }
+        }
+        Decoder {
+            walked,
+            known: FieldSet::ALL.without(unknown),
+            page_bytes: page_size() as u64,
+            has_tasks: request.scope.has_tasks(),
+            by_tid: walked.mechanism == Mechanism::Iterator,
+        }
+    }
+
+    fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
+        if self.by_tid {
+            self.sum_threads(sums);
+        }
+        for (index, process) in self.walked.processes.iter().enumerate() {
+            let group = if self.by_tid { &sums[index] } else { &process.group };
+            let mut row = self.process_row(process);
+            set_counters(&mut row, group);
+            into.processes.push(row);
+        }
+        if self.has_tasks {
+            self.task_rows(into);
+        }
+        if !into.processes.is_sorted_by_key(|row| row.pid) {
+            into.processes.sort_by_key(|row| row.pid);
+        }
+        let order = |row: &Task| (row.pid, !row.is_leader());
+        if !into.tasks.is_sorted_by_key(order) {
+            into.tasks.sort_by_key(order);
+        }
+    }
+
+    /// What the threads of a process share, and what its leader says of it.
+    fn process_row(&self, process: &abi::cpuledger_process) -> Task {
+        let leader = &self.walked.tasks[process.task_index as usize];
+        let mut row = Task {
+            known: if process.totals_known != 0 { self.known } else { self.known.without(TOTALS) },
+            pid: Pid(process.pid),
+            ppid: Pid(process.ppid),
+            pgid: process.pgid,
+            sid: process.sid,
+            tty_device: process.tty_device,
+            tty_pgid: process.tty_pgid,
+            exit_signal: process.exit_signal,
+            threads: process.threads,
+            children_user_ns: process.children_user_ns,
+            children_system_ns: process.children_system_ns,
+            children_minor_faults: process.children_minor_faults,
+            children_major_faults: process.children_major_faults,
+            vsize_bytes: process.vsize_pages * self.page_bytes,
+            rss_bytes: (process.rss_anonymous_pages + process.rss_file_pages + process.rss_shmem_pages)
+                * self.page_bytes,
+            shared_bytes: (process.rss_file_pages + process.rss_shmem_pages) * self.page_bytes,
+            swap_bytes: process.swap_pages * self.page_bytes,
+            locked_bytes: process.locked_pages * self.page_bytes,
+            ..Task::default()
+        };
+        set_identity(&mut row, leader);
+        if leader.flags & crate::task::flags::KTHREAD != 0 {
+            row.comm = kernel_thread_name(process, leader);
+        }
+        row
+    }
+
+    fn task_rows(&self, into: &mut Snapshot) {
+        // The row of the process a run of tasks belongs to, to copy what they share.
+        let mut shared: Option<(i32, Task)> = None;
+        for record in self.walked.tasks {
+            let is_open = shared.as_ref().is_some_and(|(pid, _)| *pid == record.pid);
+            if !is_open {
+                shared = self.process_of(record).map(|process| (record.pid, self.process_row(process)));
+            }
+            // A thread whose leader was not seen comes and goes with an exec of another thread.
+            let Some((_, shared)) = &shared else { continue };
+            let mut row = *shared;
+            row.known = self.known;
+            if record.tid != record.pid {
+                set_identity(&mut row, record);
+                if shared.vsize_bytes == 0 && !row.is_kernel_thread() {
+                    row.known = row.known.without(MEMORY); // the leader is dead, the memory is not
+                }
+            }
+            set_counters(&mut row, &record.own);
+            into.tasks.push(row);
+        }
+    }
+
+    /// The record of the process of a task.
+    fn process_of(&self, task: &abi::cpuledger_task) -> Option<&'a abi::cpuledger_process> {
+        let processes = self.walked.processes;
+        let index = if self.by_tid {
+            processes.binary_search_by_key(&task.pid, |process| process.pid).ok()?
+        } else {
+            task.process_index as usize
+        };
+        processes.get(index).filter(|process| process.pid == task.pid)
+    }
+
+    /// The totals of each process where the kernel half visited tasks in the order of tids.
+    fn sum_threads(&self, sums: &mut Vec<abi::cpuledger_counters>) {
+        let processes = self.walked.processes;
+        sums.clear();
+        sums.extend(processes.iter().map(|process| process.group));
+        for task in self.walked.tasks.iter().filter(|task| task.tid != task.pid) {
+            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else { continue };
+            add(&mut sums[index], &task.own);
+        }
+    }
+}
+
+/// What a task says of itself.
+fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
+    row.tid = Tid(task.tid);
+    row.start_time_ns = task.start_time_ns;
+    row.uid = task.uid;
+    row.euid = task.euid;
+    row.suid = task.suid;
+    row.fsuid = task.fsuid;
+    row.gid = task.gid;
+    row.egid = task.egid;
+    row.sgid = task.sgid;
+    row.fsgid = task.fsgid;
+    row.state = state_letter(task.state, task.exit_state);
+    row.flags = task.flags;
+    row.nice = task.nice;
+    row.priority = task.priority;
+    row.rt_priority = task.rt_priority;
+    row.policy = task.policy;
+    row.processor = task.processor;
+    row.namespace_tid = task.namespace_tid;
+    row.cgroup_id = task.cgroup_id;
+    row.cgroup_v1_cpu_id = task.cgroup_v1_cpu_id;
+    row.comm = Comm::from_c_bytes(&task.comm);
+}
+
+/// The cumulative figures of a task or of a process.
+fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
+    let (user_ns, system_ns) = scaled_cpu_time(counters);
+    row.runtime_ns = counters.runtime_ns;
+    row.user_ns = user_ns;
+    row.system_ns = system_ns;
+    row.runqueue_wait_ns = counters.runqueue_wait_ns;
+    row.minor_faults = counters.minor_faults;
+    row.major_faults = counters.major_faults;
+    row.voluntary_switches = counters.voluntary_switches;
+    row.involuntary_switches = counters.involuntary_switches;
+    row.read_bytes = counters.read_bytes;
+    row.write_bytes = counters.write_bytes;
+    row.cancelled_write_bytes = counters.cancelled_write_bytes;
+}
+
+/// Adds a thread to its process.
+fn add(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
+    group.runtime_ns += thread.runtime_ns;
+    group.tick_user_ns += thread.tick_user_ns;
+    group.tick_system_ns += thread.tick_system_ns;
+    group.minor_faults += thread.minor_faults;
+    group.major_faults += thread.major_faults;
+    group.voluntary_switches += thread.voluntary_switches;
+    group.involuntary_switches += thread.involuntary_switches;
+    group.runqueue_wait_ns += thread.runqueue_wait_ns;
+    group.read_bytes += thread.read_bytes;
+    group.write_bytes += thread.write_bytes;
+    group.cancelled_write_bytes += thread.cancelled_write_bytes;
+}
+
+/// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is
+/// divided in the proportion of the sampled ticks, and neither part falls below what the kernel has shown before.
+fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) {
+    let runtime = counters.runtime_ns;
+    let (user, system) = (counters.tick_user_ns, counters.tick_system_ns);
+    let (shown_user, shown_system) = (counters.shown_user_ns, counters.shown_system_ns);
+    if shown_user + shown_system >= runtime {
+        return (shown_user, shown_system);
+    }
+    let scaled_system = if system == 0 {
+        0
+    } else if user == 0 {
+        runtime
+    } else {
+        let total = u128::from(user) + u128::from(system);
+        (u128::from(system) * u128::from(runtime) / total).min(u128::from(runtime)) as u64
+    };
+    let system = scaled_system.max(shown_system);
+    let user = runtime - system;
+    if user < shown_user { (shown_user, runtime - shown_user) } else { (user, system) }
+}
+
+/// The letter of /proc/PID/stat: `task_state_index` of include/linux/sched.h.
+fn state_letter(state: u32, exit_state: u32) -> State {
+    const REPORTED: u32 = 0x7f;
+    const IDLE: u32 = 0x402; // TASK_UNINTERRUPTIBLE | TASK_NOLOAD
+    const LOCK_OR_FROZEN: u32 = 0x1000 | 0x8000; // TASK_RTLOCK_WAIT, TASK_FROZEN: shown as uninterruptible
+    const LETTERS: &[u8; 9] = b"RSDTtXZPI";
+    let mut reported = (state | exit_state) & REPORTED;
+    if state & IDLE == IDLE {
+        reported = REPORTED + 1;
+    }
+    if state & LOCK_OR_FROZEN != 0 {
+        reported = 2;
+    }
+    State(LETTERS[(u32::BITS - reported.leading_zeros()) as usize])
+}
+
+/// The name /proc shows: `proc_task_name` of fs/proc/array.c, which follows that of a worker by what it works on.
+fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_task) -> Comm {
+    let full = Comm::from_c_bytes(&process.name);
+    if !full.as_bytes().is_empty() {
+        return full;
+    }
+    let comm = Comm::from_c_bytes(&leader.comm);
+    let description = Comm::from_c_bytes(&process.worker_description);
+    if process.is_worker == 0 || description.as_bytes().is_empty() {
+        return comm;
+    }
+    let mut name = [0u8; Comm::MAX_BYTES];
+    let parts = [
+        comm.as_bytes(),
+        if process.worker_is_busy != 0 { b"+" } else { b"-" },
+        description.as_bytes(),
+    ];
+    let mut length = 0;
+    for part in parts {
+        let fits = part.len().min(name.len() - length);
+        name[length..length + fits].copy_from_slice(&part[..fits]);
+        length += fits;
+    }
+    Comm::new(&name[..length])
+}
+
+fn decode_exit(record: &abi::cpuledger_exit) -> Exit {
+    Exit {
+        task: TaskId { tid: Tid(record.tid), start_time_ns: record.start_time_ns },
+        process: TaskId { tid: Tid(record.pid), start_time_ns: record.process_start_time_ns },
+        ppid: Pid(record.ppid),
+        comm: Comm::from_c_bytes(&record.comm),
+        uid: record.uid,
+        exit_code: record.exit_code,
+        runtime_ns: record.runtime_ns,
+        lifetime_ns: record.lifetime_ns,
+    }
+}

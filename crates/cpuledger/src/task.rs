@@ -1,0 +1,163 @@
+//! One task or one process as a source saw it at one instant: plain integers, no allocation.
+
+use std::fmt;
+
+use crate::field::FieldSet;
+
+/// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
+/// task is gone: to recognise a task again use [`TaskId`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tid(pub i32);
+
+/// Number of a process: the tid of its leader, the kernel's tgid. Reused like [`Tid`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Pid(pub i32);
+
+impl fmt::Display for Tid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Display for Pid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Identity of a task that survives the reuse of its tid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TaskId {
+    /// Its tid.
+    pub tid: Tid,
+    /// CLOCK_BOOTTIME at its start, as exact as the source knows it.
+    pub start_time_ns: u64,
+}
+
+/// The name of a task: any bytes, not necessarily UTF-8, at most 63 as in /proc/PID/comm.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Comm {
+    length: u8,
+    bytes: [u8; Comm::MAX_BYTES],
+}
+
+impl Comm {
+    /// The longest name the kernel shows, that of a kernel thread (`proc_task_name` in fs/proc/array.c).
+    pub const MAX_BYTES: usize = 63;
+
+    /// The first [`Comm::MAX_BYTES`] of `name`.
+    pub fn new(name: &[u8]) -> Comm {
+        let length = name.len().min(Comm::MAX_BYTES);
+        let mut bytes = [0; Comm::MAX_BYTES];
+        bytes[..length].copy_from_slice(&name[..length]);
+        Comm { length: length as u8, bytes }
+    }
+
+    /// The bytes up to the first NUL, as the kernel keeps a name.
+    pub fn from_c_bytes(bytes: &[u8]) -> Comm {
+        let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        Comm::new(&bytes[..length])
+    }
+
+    /// The raw name; escape it before it reaches a terminal.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl Default for Comm {
+    fn default() -> Comm {
+        Comm::new(b"")
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "\"{}\"", self.as_bytes().escape_ascii())
+    }
+}
+
+/// State as the letter /proc/PID/stat shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct State(pub u8);
+
+/// `PF_*` of include/linux/sched.h that are shown or decided upon.
+pub mod flags {
+    /// A kernel thread.
+    pub const KTHREAD: u32 = 0x0020_0000;
+}
+
+/// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
+/// field; the units, sources and documentation of each are in [`crate::field::FIELDS`].
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)] // the field table documents each member once
+pub struct Task {
+    /// The fields that the source could give for this task.
+    pub known: FieldSet,
+    pub tid: Tid,
+    pub pid: Pid,
+    pub ppid: Pid,
+    pub pgid: i32,
+    pub sid: i32,
+    pub tty_device: u32,
+    pub tty_pgid: i32,
+    pub start_time_ns: u64,
+    pub uid: u32,
+    pub euid: u32,
+    pub suid: u32,
+    pub fsuid: u32,
+    pub gid: u32,
+    pub egid: u32,
+    pub sgid: u32,
+    pub fsgid: u32,
+    pub state: State,
+    pub flags: u32,
+    pub exit_signal: i32,
+    pub nice: i32,
+    pub priority: i32,
+    pub rt_priority: u32,
+    pub policy: u32,
+    pub processor: u32,
+    pub threads: u32,
+    pub namespace_tid: i32,
+    pub runtime_ns: u64,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    pub children_user_ns: u64,
+    pub children_system_ns: u64,
+    pub runqueue_wait_ns: u64,
+    pub vsize_bytes: u64,
+    pub rss_bytes: u64,
+    pub shared_bytes: u64,
+    pub swap_bytes: u64,
+    pub locked_bytes: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub children_minor_faults: u64,
+    pub children_major_faults: u64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    pub cancelled_write_bytes: u64,
+    pub cgroup_id: u64,
+    pub cgroup_v1_cpu_id: u64,
+    pub comm: Comm,
+}
+
+impl Task {
+    /// Identity that survives the reuse of the tid.
+    pub fn id(&self) -> TaskId {
+        TaskId { tid: self.tid, start_time_ns: self.start_time_ns }
+    }
+
+    /// Whether this is the leader of its process, or a process.
+    pub fn is_leader(&self) -> bool {
+        self.tid.0 == self.pid.0
+    }
+
+    /// Whether this is a kernel thread; `false` where the source does not know flags.
+    pub fn is_kernel_thread(&self) -> bool {
+        self.flags & flags::KTHREAD != 0
+    }
+}
