@@ -14,11 +14,7 @@ const LIBRARIES: &[&str] = &["crates/cpuledger/src/", "crates/cpuledger-bpf/src/
 
 /// Written in two parts, as the rules look at this file too.
 const FORBIDDEN_WORDS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX")];
-const HOME_DIRECTORIES: &[&str] = &[
-    concat!("/ho", "me/"),
-    concat!("/ro", "ot/"),
-    concat!("/Us", "ers/"),
-];
+const HOME_DIRECTORIES: &[&str] = &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/")];
 
 /// One broken rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,10 +30,7 @@ pub struct Finding {
 pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |line: usize, sentence: String| findings.push(Finding { line, sentence });
-    let extension = Path::new(path)
-        .extension()
-        .and_then(|e| e.to_str())
-        .unwrap_or_default();
+    let extension = Path::new(path).extension().and_then(|e| e.to_str()).unwrap_or_default();
 
     for (number, line) in (1..).zip(text.lines()) {
         check_any_line(line, &mut |sentence| add(number, sentence));
@@ -49,10 +42,7 @@ pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
         _ => {}
     }
     if matches!(extension, "rs" | "c" | "h") && text.lines().count() > MAX_LINES_PER_FILE {
-        add(
-            MAX_LINES_PER_FILE + 1,
-            format!("more than {MAX_LINES_PER_FILE} lines: split the file by topic"),
-        );
+        add(MAX_LINES_PER_FILE + 1, format!("more than {MAX_LINES_PER_FILE} lines: split the file by topic"));
     }
     findings
 }
@@ -62,23 +52,15 @@ fn check_any_line(line: &str, add: &mut dyn FnMut(String)) {
         add("white space at the end of the line: remove it".into());
     }
     for word in FORBIDDEN_WORDS.iter().filter(|word| has_word(line, word)) {
-        add(format!(
-            "{word}: do it, or say what is missing where users read it"
-        ));
+        add(format!("{word}: do it, or say what is missing where users read it"));
     }
     for home in HOME_DIRECTORIES.iter().filter(|home| line.contains(**home)) {
-        add(format!(
-            "{home} is a path of one machine: use a relative one, or $HOME"
-        ));
+        add(format!("{home} is a path of one machine: use a relative one, or $HOME"));
     }
 }
 
 fn check_c(text: &str, add: &mut dyn FnMut(usize, String)) {
-    if !text
-        .lines()
-        .next()
-        .is_some_and(|line| line.contains("SPDX-License-Identifier: "))
-    {
+    if !text.lines().next().is_some_and(|line| line.contains("SPDX-License-Identifier: ")) {
         add(1, "no SPDX-License-Identifier: begin the file with it".into());
     }
 }
@@ -94,22 +76,13 @@ fn check_rust(path: &str, text: &str, add: &mut dyn FnMut(usize, String)) {
             add(number, "a tab: use spaces, or \\t in a string".into());
         }
         if code.contains("#[ignore") {
-            add(
-                number,
-                "an ignored test: say in the test's name what it needs, or remove it".into(),
-            );
+            add(number, "an ignored test: say in the test's name what it needs, or remove it".into());
         }
         if has_word(&code, "unsafe") && !starts_with(UNSAFE_ALLOWED) {
-            add(
-                number,
-                "unsafe: only cpuledger-bpf may; use what it or rustix offers".into(),
-            );
+            add(number, "unsafe: only cpuledger-bpf may; use what it or rustix offers".into());
         }
         if path.starts_with("crates/") && path.contains("/src/") && !in_test && code.contains(".unwrap()") {
-            add(
-                number,
-                "unwrap(): return the error, or expect(\"why it cannot fail\")".into(),
-            );
+            add(number, "unwrap(): return the error, or expect(\"why it cannot fail\")".into());
         }
         for name in ["dbg", "todo", "unimplemented"] {
             if has_macro(&code, name) {
@@ -118,10 +91,7 @@ fn check_rust(path: &str, text: &str, add: &mut dyn FnMut(usize, String)) {
         }
         for name in ["print", "println", "eprint", "eprintln"] {
             if has_macro(&code, name) && !in_test && starts_with(LIBRARIES) {
-                add(
-                    number,
-                    format!("{name}! in a library: return a value or an error; the binary prints"),
-                );
+                add(number, format!("{name}! in a library: return a value or an error; the binary prints"));
             }
         }
     }
@@ -139,10 +109,7 @@ fn first_test_line(path: &str, text: &str) -> usize {
             && pair[1].starts_with("mod ")
             && pair[1].ends_with('{')
     };
-    lines
-        .windows(2)
-        .position(begins)
-        .map_or(usize::MAX, |index| index + 1)
+    lines.windows(2).position(begins).map_or(usize::MAX, |index| index + 1)
 }
 
 fn check_links(path: &str, text: &str, exists: &dyn Fn(&str) -> bool, add: &mut dyn FnMut(usize, String)) {
@@ -155,17 +122,10 @@ fn check_links(path: &str, text: &str, exists: &dyn Fn(&str) -> bool, add: &mut 
         if in_code_block {
             continue;
         }
-        for link in line
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', ' ', '#']).next())
-        {
+        for link in line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '#']).next()) {
             let elsewhere = link.contains("://") || link.starts_with("mailto:") || link.is_empty();
             if !elsewhere && !exists(&resolve(directory, link)) {
-                add(
-                    number,
-                    format!("the link to {link} points nowhere: mend or remove it"),
-                );
+                add(number, format!("the link to {link} points nowhere: mend or remove it"));
             }
         }
     }
@@ -225,10 +185,7 @@ mod tests {
     fn lines(path: &str, text: &str, part: &str) -> Vec<usize> {
         let exists = |path: &str| ["README.md", "docs/a.md"].contains(&path);
         let findings = check(path, text, &exists);
-        let other: Vec<_> = findings
-            .iter()
-            .filter(|finding| !finding.sentence.contains(part))
-            .collect();
+        let other: Vec<_> = findings.iter().filter(|finding| !finding.sentence.contains(part)).collect();
         assert!(other.is_empty(), "unexpected: {other:?}");
         findings.iter().map(|finding| finding.line).collect()
     }
@@ -238,20 +195,12 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut files = Vec::new();
         collect_files(&root, &mut files);
-        assert!(
-            files.len() > 20,
-            "only {} files below {}: the wrong place",
-            files.len(),
-            root.display()
-        );
+        assert!(files.len() > 20, "only {} files below {}: the wrong place", files.len(), root.display());
 
         let mut report = String::new();
         for file in files {
-            let path = file
-                .strip_prefix(&root)
-                .expect("it was found below")
-                .to_str()
-                .expect("paths are UTF-8");
+            let path =
+                file.strip_prefix(&root).expect("it was found below").to_str().expect("paths are UTF-8");
             let Ok(text) = fs::read_to_string(&file) else {
                 continue;
             }; // not text
@@ -285,10 +234,7 @@ mod tests {
     #[test]
     fn forbidden_words_are_found_as_words() {
         for word in FORBIDDEN_WORDS {
-            assert_eq!(
-                lines("a.sh", &format!("# {word}: later\nname{word}S\n"), word),
-                [1]
-            );
+            assert_eq!(lines("a.sh", &format!("# {word}: later\nname{word}S\n"), word), [1]);
         }
     }
 
@@ -309,10 +255,7 @@ mod tests {
     #[test]
     fn a_long_file_is_found() {
         assert!(lines(LIBRARY, &"\n".repeat(MAX_LINES_PER_FILE), "split").is_empty());
-        assert_eq!(
-            lines(LIBRARY, &"\n".repeat(MAX_LINES_PER_FILE + 1), "split"),
-            [MAX_LINES_PER_FILE + 1]
-        );
+        assert_eq!(lines(LIBRARY, &"\n".repeat(MAX_LINES_PER_FILE + 1), "split"), [MAX_LINES_PER_FILE + 1]);
     }
 
     #[test]
@@ -343,14 +286,7 @@ mod tests {
 
     #[test]
     fn unfinished_code_is_found() {
-        assert_eq!(
-            lines(
-                "tests/a.rs",
-                "dbg!(1);\ntodo!();\nunimplemented!();\n",
-                "finished"
-            ),
-            [1, 2, 3]
-        );
+        assert_eq!(lines("tests/a.rs", "dbg!(1);\ntodo!();\nunimplemented!();\n", "finished"), [1, 2, 3]);
         assert!(lines("tests/a.rs", "let dbg = \"todo!\"; // dbg!(1)\n", "finished").is_empty());
     }
 
