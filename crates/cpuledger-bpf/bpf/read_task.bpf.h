@@ -72,39 +72,78 @@ static __always_inline void read_credentials(struct task_struct *task, struct cp
 	record->fsgid = cred->fsgid.val;
 }
 
+/* A pointer as a number: the verifier forgets what it is once it has been in a map. One reader at a time runs this. */
+void *volatile forgotten;
+
+static __always_inline u64 as_number(const void *pointer)
+{
+	forgotten = (void *)pointer;
+	return (u64)forgotten;
+}
+
+/*
+ * What is rarely done for a task is a global function: the verifier checks it once by itself and not, branch by branch,
+ * inside the loop that calls it, which takes it 50 times as long. As such a function takes no kernel pointers, they
+ * travel as numbers.
+ */
+
+/* The number of a task in the PID namespace of that level. */
+__noinline int namespace_number(u64 pid_address, u32 level)
+{
+	struct pid *pid = (void *)pid_address;
+	int number = 0;
+
+	if (level <= 32) /* MAX_PID_NS_LEVEL */
+		bpf_probe_read_kernel(&number, sizeof(number),
+				      (void *)__builtin_preserve_access_index(&pid->numbers[0]) +
+					      level * sizeof(struct upid));
+	return number;
+}
+
 static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
 {
 	struct pid *pid = task->thread_pid;
-	u32 level = pid ? pid->level : 0;
-	void *numbers;
-	int number = 0;
+	u32 level = pid->level; /* 0 where the task is already released */
 
 	record->namespace_level = level;
-	record->namespace_tid = record->tid;
-	if (!level || level > 32) /* MAX_PID_NS_LEVEL */
-		return;
-	numbers = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
-	bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(struct upid));
-	record->namespace_tid = number;
+	record->namespace_tid = level ? namespace_number(as_number(pid), level) : record->tid;
+}
+
+/* The cgroups of the last css_set: neighbours in the task list mostly share it. */
+struct {
+	u64 set;
+	u64 id;
+	u64 v1_cpu_id;
+} cgroups;
+
+__noinline int remember_cgroups(u64 set_address)
+{
+	struct css_set *set = (void *)set_address;
+	struct cgroup_subsys_state *state = NULL;
+
+	cgroups.set = set_address;
+	cgroups.id = BPF_CORE_READ(set, dfl_cgrp, kn, id);
+	cgroups.v1_cpu_id = 0;
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
+		return 0;
+	bpf_probe_read_kernel(&state, sizeof(state),
+			      (void *)__builtin_preserve_access_index(&set->subsys[0]) +
+				      bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *));
+	cgroups.v1_cpu_id = BPF_CORE_READ(state, cgroup, kn, id);
+	return 0;
 }
 
 static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
 {
-	struct css_set *set;
-	struct cgroup_subsys_state *state = NULL;
+	u64 set;
 
-	record->cgroup_id = 0;
-	record->cgroup_v1_cpu_id = 0;
 	if (!bpf_core_field_exists(task->cgroups))
 		return;
-	set = task->cgroups;
-	record->cgroup_id = set->dfl_cgrp->kn->id;
-	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
-		return;
-	bpf_probe_read_kernel(&state, sizeof(state),
-			      (void *)__builtin_preserve_access_index(&set->subsys[0]) +
-				      bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *));
-	record->cgroup_v1_cpu_id = BPF_CORE_READ(state, cgroup, kn, id);
+	set = as_number(task->cgroups);
+	if (set != cgroups.set)
+		remember_cgroups(set);
+	record->cgroup_id = cgroups.id;
+	record->cgroup_v1_cpu_id = cgroups.v1_cpu_id;
 }
 
 static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_counters *own)

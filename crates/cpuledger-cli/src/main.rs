@@ -1,1 +1,19 @@
-fn main(){}
+//! The binary: `cpuledger top`, `ps`, `doctor`; called as `ptop` it is `cpuledger top`.
+
+mod cli;
+mod cmd;
+mod exit;
+mod output;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let called_as_ptop = arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");
+    if called_as_ptop {
+        arguments.insert(1, "top".into());
+    }
+    exit::report(cmd::run(arguments))
+}

@@ -27,6 +27,9 @@ pub enum Error {
         /// Why, and what mends it.
         reason: String,
     },
+    /// There is no source at all.
+    #[error("no source is usable")]
+    NoSource,
     /// No process of that number.
     #[error("there is no process {0}")]
     NoSuchProcess(crate::task::Pid),

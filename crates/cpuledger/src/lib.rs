@@ -15,6 +15,7 @@
 
 pub mod error;
 pub mod field;
+pub mod render;
 pub mod snapshot;
 pub mod source;
 pub mod task;

@@ -126,3 +126,29 @@ pub trait Source {
         Ok(())
     }
 }
+
+/// Opens one source.
+///
+/// # Errors
+/// When it cannot be used on this machine or by this user.
+pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
+    Ok(match kind {
+        SourceKind::Walk => Box::new(walk::Walk::open()?),
+        SourceKind::Procfs => Box::new(procfs::Procfs::open()?),
+    })
+}
+
+/// Opens the best source that works, and says why the better ones do not.
+///
+/// # Errors
+/// When none works: that of the last.
+pub fn open_best() -> Result<(Box<dyn Source>, Vec<(SourceKind, Error)>), Error> {
+    let mut refused = Vec::new();
+    for kind in SourceKind::ALL {
+        match open(kind) {
+            Ok(source) => return Ok((source, refused)),
+            Err(error) => refused.push((kind, error)),
+        }
+    }
+    Err(refused.pop().map_or(Error::NoSource, |(_, error)| error))
+}

@@ -1,0 +1,3 @@
+//! From rows to bytes: text, JSON, CSV.
+
+pub mod escape;
