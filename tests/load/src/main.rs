@@ -1,0 +1,36 @@
+//! `cpuledger-load`: workloads whose truth is known. The library of the same name starts it and reads what it
+//! says.
+
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use cmd::sleepers;
+
+/// Workloads whose truth is known, for cpuledger's tests and benchmarks
+#[derive(Parser)]
+#[command(version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Sleepers(sleepers::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match CommandLine::parse().command {
+        Command::Sleepers(arguments) => sleepers::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cpuledger-load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What the workloads claim about themselves, checked against what the kernel says.
+
+mod limits;
+mod proc;
+mod sleepers;
