@@ -5,6 +5,8 @@
 //! over as types, and takes everything away again on drop:
 //!
 //! - [`Sleepers`]: many threads that never run,
+//! - [`Storm`]: processes or threads that are made and end without pause,
+//! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -19,13 +21,17 @@
 //! # }
 //! ```
 
+mod burn;
 mod error;
 mod limits;
 mod program;
 mod running;
 mod sleepers;
+mod storm;
 
+pub use burn::{Burn, BurnPlan, Burned};
 pub use error::Error;
 pub use limits::{RaisedLimits, room_for};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
+pub use storm::{Storm, StormPlan, Stormed};

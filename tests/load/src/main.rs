@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::sleepers;
+use cmd::{burn, sleepers, storm};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -20,11 +20,15 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Sleepers(sleepers::Arguments),
+    Storm(storm::Arguments),
+    Burn(burn::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match CommandLine::parse().command {
         Command::Sleepers(arguments) => sleepers::run(&arguments),
+        Command::Storm(arguments) => storm::run(&arguments),
+        Command::Burn(arguments) => burn::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

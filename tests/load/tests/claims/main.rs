@@ -1,5 +1,7 @@
 //! What the workloads claim about themselves, checked against what the kernel says.
 
+mod burn;
 mod limits;
 mod proc;
 mod sleepers;
+mod storm;
