@@ -7,6 +7,7 @@
 //! - [`Sleepers`]: many threads that never run,
 //! - [`Storm`]: processes or threads that are made and end without pause,
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
+//! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -28,6 +29,7 @@ mod program;
 mod running;
 mod sleepers;
 mod storm;
+mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
 pub use error::Error;
@@ -35,3 +37,4 @@ pub use limits::{RaisedLimits, room_for};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};
+pub use zoo::{Bytes, Member, ThreadTruth, Truth, Zoo};

@@ -6,3 +6,4 @@ mod release;
 pub(crate) mod sleepers;
 pub(crate) mod storm;
 mod sys;
+pub(crate) mod zoo;

@@ -5,3 +5,5 @@ mod limits;
 mod proc;
 mod sleepers;
 mod storm;
+mod zoo;
+mod zoo_of_processes;
