@@ -18,9 +18,9 @@ const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 ///
 /// 1. the environment variable `CARGO_BIN_EXE_cpuledger-load`, if set;
 /// 2. next to the running executable, or in the folder above if that one is `deps` or `examples`: cargo's own
-///    layout (`target/<profile>/deps/<test>`, `target/<profile>/cpuledger-load`), and that of a test machine to
-///    which both files were copied. Passed over if it is older than the sources of this package: a `cargo test
-///    -p` of another package rebuilds this library, but not its program;
+///    layout (`target/<profile>/deps/<test>`, `target/<profile>/cpuledger-load`), and that of a test machine
+///    to which both files were copied. Passed over if it is older than the sources of this package: a `cargo
+///    test -p` of another package rebuilds this library, but not its program;
 /// 3. what `cargo build -p cpuledger-load` makes, in the folder and with the profile of the running one.
 ///
 /// # Errors

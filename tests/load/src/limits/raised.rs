@@ -14,8 +14,10 @@ use crate::Error;
 /// Higher kernel.pid_max and kernel.threads-max for as long as it lives.
 ///
 /// Several guards may live at once, in one process or many: the last one restores, also what a killed holder
-/// left. A value that somebody else has set meanwhile stays. Must be dropped after the tasks that need it; a
-/// limit lowered under living tasks harms none of them, but may let nobody fork.
+/// left. A value that somebody else has set meanwhile stays. Two files of at most a few bytes remain in /run.
+///
+/// Must be dropped after the tasks that need it; a limit lowered under living tasks harms none of them, but
+/// may let nobody fork.
 #[derive(Debug)]
 pub struct RaisedLimits {
     _held: Option<Held>,

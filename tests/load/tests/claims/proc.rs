@@ -94,7 +94,8 @@ pub fn is_dead(pid: i32) -> bool {
 
 /// Fails, and says so, if the test is not run by root.
 pub fn need_root() {
-    assert_eq!(status_numbers(std::process::id().cast_signed(), "Uid")[1], 0, "this test needs root");
+    let effective_uid = status_numbers(std::process::id().cast_signed(), "Uid")[1];
+    assert!(effective_uid == 0, "this test needs root");
 }
 
 /// The pids of a process's children: all processes are asked for their parent.
