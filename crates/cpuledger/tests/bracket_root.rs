@@ -109,7 +109,7 @@ fn bracket(source: &mut dyn Source) -> (BTreeSet<Field>, BTreeSet<Field>) {
             break;
         }
     }
-    assert!(failures.is_empty(), "{failures:#?}");
+    assert!(failures.is_empty(), "{} rows differ: {failures:#?}", failures.len());
     compared
 }
 
