@@ -18,7 +18,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begin = Instant::now();
         source.snapshot(&request, &mut snapshot)?;
         let elapsed = begin.elapsed();
-        writeln!(output, "{} tasks, {} processes, {elapsed:?}", snapshot.tasks.len(), snapshot.processes.len())?;
+        writeln!(
+            output,
+            "{} tasks, {} processes, {elapsed:?}",
+            snapshot.tasks.len(),
+            snapshot.processes.len()
+        )?;
     }
     for task in &snapshot.tasks {
         writeln!(output, "{:>7} {:>7} {:>15} ns {:?}", task.pid, task.tid, task.runtime_ns, task.comm)?;

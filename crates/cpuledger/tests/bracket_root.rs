@@ -99,10 +99,8 @@ fn bracket(source: &mut dyn Source) -> (BTreeSet<Field>, BTreeSet<Field>) {
                 continue;
             };
             let (before, after) = (before.as_ref().expect("alive"), after.as_ref().expect("alive"));
-            let wrong: Vec<String> = FIELDS
-                .iter()
-                .filter_map(|info| differs(info.field, row, before, after, compared))
-                .collect();
+            let wrong: Vec<String> =
+                FIELDS.iter().filter_map(|info| differs(info.field, row, before, after, compared)).collect();
             if !wrong.is_empty() {
                 failures.insert(format!("{kind} {subject:?}"), wrong);
             }
@@ -126,7 +124,8 @@ fn missing(compared: &BTreeSet<Field>) -> Vec<&'static str> {
 
 #[test]
 fn walk_in_one_call_agrees_with_procfs_root() {
-    let mut walk = Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7");
+    let mut walk =
+        Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7");
     let (processes, tasks) = bracket(&mut walk);
     assert_eq!(missing(&processes), [""; 0], "every field of the table is compared for processes");
     assert_eq!(missing(&tasks), [""; 0], "every field of the table is compared for tasks");
@@ -134,7 +133,8 @@ fn walk_in_one_call_agrees_with_procfs_root() {
 
 #[test]
 fn walk_by_iterator_agrees_with_procfs_root() {
-    let mut walk = Walk::open_mechanism(Mechanism::Iterator).expect("the iterator loads; it needs root and Linux 5.8");
+    let mut walk =
+        Walk::open_mechanism(Mechanism::Iterator).expect("the iterator loads; it needs root and Linux 5.8");
     let (processes, tasks) = bracket(&mut walk);
     assert_eq!(missing(&processes), [""; 0], "every field of the table is compared for processes");
     assert_eq!(missing(&tasks), [""; 0], "every field of the table is compared for tasks");
@@ -154,7 +154,8 @@ fn leaders_leave_totals_of_several_threads_unknown_root() {
     let (zoo, members) = members();
     let mut walk = Walk::open().expect("the walk loads; it needs root");
     let mut snapshot = Snapshot::default();
-    walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot).expect("a snapshot");
+    walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot)
+        .expect("a snapshot");
     let mut seen = (0, 0);
     for (kind, pid, tids) in &members {
         let row = snapshot.processes.iter().find(|row| row.pid.0 == *pid).expect(kind);

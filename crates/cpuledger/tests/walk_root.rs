@@ -62,7 +62,8 @@ fn every_thread_is_seen_by_both_mechanisms_root() {
             assert_eq!(walked, listed, "{mechanism:?}");
             let process = snapshot.processes.iter().find(|row| row.pid.0 == pid).expect("its process");
             assert_eq!(process.threads as usize, listed.len());
-            let sum: u64 = snapshot.tasks.iter().filter(|row| row.pid.0 == pid).map(|row| row.runtime_ns).sum();
+            let sum: u64 =
+                snapshot.tasks.iter().filter(|row| row.pid.0 == pid).map(|row| row.runtime_ns).sum();
             assert_eq!(process.runtime_ns, sum, "{mechanism:?}: no thread of it is dead");
         }
         assert!(snapshot.processes.is_sorted_by_key(|row| row.pid));

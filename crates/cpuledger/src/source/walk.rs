@@ -28,8 +28,7 @@ const TOTALS: FieldSet = FieldSet::of(&[
     Field::WriteBytes,
     Field::CancelledWriteBytes,
 ]);
-const MEMORY: FieldSet =
-    FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
+const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
@@ -289,7 +288,9 @@ impl<'a> Decoder<'a> {
         sums.clear();
         sums.extend(processes.iter().map(|process| process.group));
         for task in self.walked.tasks.iter().filter(|task| task.tid != task.pid) {
-            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else { continue };
+            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else {
+                continue;
+            };
             add(&mut sums[index], &task.own);
         }
     }
@@ -401,11 +402,8 @@ fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_
         return comm;
     }
     let mut name = [0u8; Comm::MAX_BYTES];
-    let parts = [
-        comm.as_bytes(),
-        if process.worker_is_busy != 0 { b"+" } else { b"-" },
-        description.as_bytes(),
-    ];
+    let parts =
+        [comm.as_bytes(), if process.worker_is_busy != 0 { b"+" } else { b"-" }, description.as_bytes()];
     let mut length = 0;
     for part in parts {
         let fits = part.len().min(name.len() - length);

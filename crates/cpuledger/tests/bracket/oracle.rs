@@ -153,7 +153,9 @@ impl Oracle {
                 let numbers = &self.status["NSpid"];
                 status("NSpid", numbers.len() - 1)
             }
-            Field::Runtime if is_process && self.has_dead_threads => Unsaid("dead threads are in no schedstat"),
+            Field::Runtime if is_process && self.has_dead_threads => {
+                Unsaid("dead threads are in no schedstat")
+            }
             Field::Runtime => Number(i128::from(self.schedstat.0)),
             Field::User => Coarse(tick_ns, self.stat(14)),
             Field::System => Coarse(tick_ns, self.stat(15)),
