@@ -49,7 +49,7 @@ static __always_inline void read_identity(struct task_struct *task, struct cpule
 	record->flags = task->flags;
 	record->state = task_state(task);
 	record->exit_state = task->exit_state;
-	record->exit_code = task->exit_code;
+	record->exit_signal = task->exit_signal;
 	record->priority = task->prio - 100;
 	record->nice = task->static_prio - 120;
 	record->rt_priority = task->rt_priority;
@@ -251,23 +251,27 @@ static long add_rss_of_cpu(u64 cpu, struct rss_sum *sum)
 	return 0;
 }
 
-/* RSS in pages: the global parts and, where the kernel spreads them since 6.2, the part of each CPU. */
-static __always_inline void read_rss(struct mm_struct *mm, u32 cpus, struct rss_sum *sum)
-{
-	struct mm_struct___percpu *percpu = (void *)mm;
-	struct mm_struct___atomic *atomic = (void *)mm;
-	bool spread = bpf_core_field_exists(percpu->rss_stat[0].counters);
+/* One counter; `which` must be a constant, for CO-RE knows the size of an element only where the index is one. */
+#define READ_RSS_COUNTER(mm, which, sum)                                                                               \
+	({                                                                                                             \
+		struct mm_struct___percpu *percpu = (void *)(mm);                                                      \
+		struct mm_struct___atomic *atomic = (void *)(mm);                                                      \
+                                                                                                                       \
+		if (bpf_core_field_exists(percpu->rss_stat[0].counters)) {                                             \
+			(sum)->pages[which] = percpu->rss_stat[which].count;                                           \
+			(sum)->counters[which] = percpu->rss_stat[which].counters;                                     \
+		} else {                                                                                               \
+			bpf_core_read(&(sum)->pages[which], sizeof(s64), &atomic->rss_stat.count[which].counter);      \
+		}                                                                                                      \
+	})
 
-	for (int i = 0; i < CPULEDGER_MM_COUNTERS; i++) {
-		if (spread) {
-			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &percpu->rss_stat[i].count);
-			bpf_core_read(&sum->counters[i], sizeof(sum->counters[i]), &percpu->rss_stat[i].counters);
-		} else {
-			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &atomic->rss_stat.count[i]);
-		}
-	}
-	if (spread && cpu_offsets_known)
-		bpf_loop(cpus, add_rss_of_cpu, sum, 0);
+/* RSS in pages: all of it before 6.2, then the global parts. */
+static __always_inline void read_rss(struct mm_struct *mm, struct rss_sum *sum)
+{
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_FILE, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_ANONYMOUS, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_SWAP, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_SHMEM, sum);
 }
 
 /* A counter may be below zero for a moment. */
@@ -276,7 +280,8 @@ static __always_inline u64 not_negative(s64 pages)
 	return pages < 0 ? 0 : pages;
 }
 
-static __always_inline void read_memory(struct task_struct *leader, u32 cpus, struct cpuledger_process *record)
+static __always_inline void read_memory(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
+					struct cpuledger_process *record)
 {
 	struct mm_struct *mm = leader->mm;
 	struct rss_sum sum = {};
@@ -289,18 +294,25 @@ static __always_inline void read_memory(struct task_struct *leader, u32 cpus, st
 	}
 	record->vsize_pages = mm->total_vm;
 	record->locked_pages = mm->locked_vm;
-	read_rss(mm, cpus, &sum);
+	read_rss(mm, &sum);
+	if (sums_rss && sum.counters[0] && cpu_offsets_known)
+		bpf_loop(walk->cpus, add_rss_of_cpu, &sum, 0);
 	record->rss_file_pages = not_negative(sum.pages[CPULEDGER_MM_FILE]);
 	record->rss_anonymous_pages = not_negative(sum.pages[CPULEDGER_MM_ANONYMOUS]);
 	record->rss_shmem_pages = not_negative(sum.pages[CPULEDGER_MM_SHMEM]);
 	record->swap_pages = not_negative(sum.pages[CPULEDGER_MM_SWAP]);
 }
 
-/* proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. */
+/*
+ * proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. Of a worker `name` is that of the
+ * workqueue it rescues, if it is a rescuer.
+ */
 static __always_inline void read_kthread_name(struct task_struct *leader, struct cpuledger_process *record)
 {
 	struct kthread *kthread;
+	struct workqueue_struct *rescued;
 	struct worker *worker;
+	const char *name;
 
 	record->name[0] = 0;
 	record->worker_description[0] = 0;
@@ -313,15 +325,18 @@ static __always_inline void read_kthread_name(struct task_struct *leader, struct
 		record->is_worker = BPF_CORE_READ(worker, pool) != NULL;
 		record->worker_is_busy = BPF_CORE_READ(worker, current_work) != NULL;
 		bpf_core_read_str(record->worker_description, sizeof(record->worker_description), &worker->desc);
+		rescued = BPF_CORE_READ(worker, rescue_wq);
+		if (rescued)
+			bpf_core_read_str(record->name, sizeof(record->name), &rescued->name);
 	} else if (bpf_core_field_exists(kthread->full_name)) {
-		const char *name = BPF_CORE_READ(kthread, full_name);
-
+		name = BPF_CORE_READ(kthread, full_name);
 		if (name)
 			bpf_probe_read_kernel_str(record->name, sizeof(record->name), name);
 	}
 }
 
-static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk,
+/* `sums_rss`, a constant, says whether the kernel has bpf_loop (5.17, e6f2dd0f8067), which adds the RSS of each CPU. */
+static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
 					 struct cpuledger_process *record)
 {
 	struct signal_struct *signal = leader->signal;
@@ -331,7 +346,6 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
 	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
 	record->threads = signal->nr_threads;
-	record->exit_signal = leader->exit_signal;
 	record->children_user_ns = signal->cutime;
 	record->children_system_ns = signal->cstime;
 	record->children_minor_faults = signal->cmin_flt;
@@ -339,7 +353,7 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	read_dead_threads(signal, &record->group);
 	read_tty(signal, record);
 	if (walk->groups & CPULEDGER_READ_MEMORY)
-		read_memory(leader, walk->cpus, record);
+		read_memory(leader, walk, sums_rss, record);
 	if (walk->groups & CPULEDGER_READ_KTHREAD_NAME)
 		read_kthread_name(leader, record);
 }

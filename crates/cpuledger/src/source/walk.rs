@@ -35,6 +35,7 @@ const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {
     walker: Walker,
+    fields: FieldSet,
     exit_hook: Option<ExitHook>,
     drained: cpuledger_bpf::Drained,
     /// Sums of threads, where the kernel half cannot sum them.
@@ -63,7 +64,9 @@ impl Walk {
     fn with(mut walker: Walker) -> Result<Walk, Error> {
         let (tasks, processes) = population();
         walker.reserve(tasks, processes)?;
-        Ok(Walk { walker, exit_hook: None, drained: Default::default(), sums: Vec::new() })
+        let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
+        let fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
+        Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
     }
 
     /// Which form of the walk the kernel took.
@@ -78,7 +81,7 @@ impl Source for Walk {
     }
 
     fn fields(&self) -> FieldSet {
-        FieldSet::ALL
+        self.fields
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
@@ -161,6 +164,18 @@ fn groups(fields: FieldSet) -> u32 {
     .sum()
 }
 
+/// What this kernel was built without.
+fn lacking(lacks: u32) -> FieldSet {
+    [
+        (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
+        (abi::CPULEDGER_LACKS_IO, IO),
+        (abi::CPULEDGER_LACKS_RUNQUEUE_WAIT, FieldSet::of(&[Field::RunqueueWait])),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| lacks & bit != 0)
+    .fold(FieldSet::EMPTY, |unknown, (_, fields)| unknown.union(fields))
+}
+
 /// Turns records into rows: what is known is decided once a walk, not once a task.
 struct Decoder<'a> {
     walked: &'a Walked<'a>,
@@ -173,15 +188,9 @@ struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
-        let lacks = |bit: u32| walked.lacks & bit != 0;
-        let mut unknown = FieldSet::EMPTY;
-        for (missing, fields) in [
-            (!request.fields.needs(Group::Memory), MEMORY),
-            (!request.fields.needs(Group::Cgroup) || lacks(abi::CPULEDGER_LACKS_CGROUP), CGROUP),
-            (lacks(abi::CPULEDGER_LACKS_IO), IO),
-            (lacks(abi::CPULEDGER_LACKS_RUNQUEUE_WAIT), FieldSet::of(&[Field::RunqueueWait])),
-        ] {
-            if missing {
+        let mut unknown = lacking(walked.lacks);
+        for (group, fields) in [(Group::Memory, MEMORY), (Group::Cgroup, CGROUP)] {
+            if !request.fields.needs(group) {
                 unknown = unknown.union(fields);
             }
         }
@@ -227,7 +236,6 @@ impl<'a> Decoder<'a> {
             sid: process.sid,
             tty_device: process.tty_device,
             tty_pgid: process.tty_pgid,
-            exit_signal: process.exit_signal,
             threads: process.threads,
             children_user_ns: process.children_user_ns,
             children_system_ns: process.children_system_ns,
@@ -310,6 +318,7 @@ fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
     row.fsgid = task.fsgid;
     row.state = state_letter(task.state, task.exit_state);
     row.flags = task.flags;
+    row.exit_signal = task.exit_signal;
     row.nice = task.nice;
     row.priority = task.priority;
     row.rt_priority = task.rt_priority;
@@ -390,20 +399,28 @@ fn state_letter(state: u32, exit_state: u32) -> State {
     State(LETTERS[(u32::BITS - reported.leading_zeros()) as usize])
 }
 
-/// The name /proc shows: `proc_task_name` of fs/proc/array.c, which follows that of a worker by what it works on.
+/// The name /proc shows: `proc_task_name` of fs/proc/array.c. Of a worker it is followed by what it works on, and that of
+/// a rescuer has the name of its workqueue in full (Linux 6.11, 2a1b02bcba78).
 fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_task) -> Comm {
-    let full = Comm::from_c_bytes(&process.name);
-    if !full.as_bytes().is_empty() {
-        return full;
-    }
+    const RESCUER: &[u8] = b"kworker/R-";
     let comm = Comm::from_c_bytes(&leader.comm);
+    let long = Comm::from_c_bytes(&process.name);
+    if leader.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
+        return if long.as_bytes().is_empty() { comm } else { long };
+    }
+    let is_rescuer = comm.as_bytes().starts_with(RESCUER) && !long.as_bytes().is_empty();
+    let (prefix, id) = if is_rescuer { (RESCUER, long) } else { (&b""[..], comm) };
     let description = Comm::from_c_bytes(&process.worker_description);
     if process.is_worker == 0 || description.as_bytes().is_empty() {
-        return comm;
+        return concatenated([prefix, id.as_bytes(), b"", b""]);
     }
+    let sign: &[u8] = if process.worker_is_busy != 0 { b"+" } else { b"-" };
+    concatenated([prefix, id.as_bytes(), sign, description.as_bytes()])
+}
+
+/// The parts one after another, as far as they fit.
+fn concatenated(parts: [&[u8]; 4]) -> Comm {
     let mut name = [0u8; Comm::MAX_BYTES];
-    let parts =
-        [comm.as_bytes(), if process.worker_is_busy != 0 { b"+" } else { b"-" }, description.as_bytes()];
     let mut length = 0;
     for part in parts {
         let fits = part.len().min(name.len() - length);

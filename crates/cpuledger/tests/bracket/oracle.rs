@@ -1,6 +1,7 @@
 //! What /proc says of one task or process, read here naively and apart from the code under test.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -16,7 +17,7 @@ pub enum Subject {
 }
 
 /// How a value of ours relates to that of /proc.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Expected {
     /// The same number.
     Number(i128),
@@ -26,6 +27,17 @@ pub enum Expected {
     Text(Vec<u8>),
     /// /proc does not say; the reason is part of the test.
     Unsaid(&'static str),
+}
+
+impl fmt::Debug for Expected {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expected::Number(number) => number.fmt(formatter),
+            Expected::Coarse(unit, number) => write!(formatter, "{number} × {unit}"),
+            Expected::Text(text) => write!(formatter, "\"{}\"", text.escape_ascii()),
+            Expected::Unsaid(reason) => reason.fmt(formatter),
+        }
+    }
 }
 
 /// Every file of a subject, read one after another.
