@@ -96,7 +96,11 @@ pub fn facts() -> Vec<Fact> {
 }
 
 /// Opens an embedded object, lets `prepare` choose among its programs, and loads it.
-pub(crate) fn load(name: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject)) -> Result<Object, Error> {
+pub(crate) fn load(
+    name: &str,
+    bytes: &[u8],
+    prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
+) -> Result<Object, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
@@ -106,7 +110,7 @@ pub(crate) fn load(name: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObjec
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))
         .map_err(|error| Error::from_libbpf(&what, &error))?;
-    prepare(&mut open);
+    prepare(&mut open)?;
     open.load().map_err(|error| Error::from_libbpf(&what, &error))
 }
 

@@ -49,7 +49,8 @@ impl Walk {
     /// Without privilege or BTF, when the kernel refuses it, and outside the initial PID namespace.
     pub fn open() -> Result<Walk, Error> {
         check_namespace()?;
-        Walk::with(Walker::load()?)
+        let (tasks, processes) = population();
+        Walk::with(Walker::load_with_room(tasks, processes)?)
     }
 
     /// As [`Walk::open`], but with this form of the walk.
@@ -62,8 +63,6 @@ impl Walk {
     }
 
     fn with(mut walker: Walker) -> Result<Walk, Error> {
-        let (tasks, processes) = population();
-        walker.reserve(tasks, processes)?;
         let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
         let fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
         Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
