@@ -41,7 +41,10 @@ fn kernel_threads() -> Vec<i32> {
     let mut release = uname.release().to_str().expect("a release").split('.').map(|part| part.parse::<u32>());
     let (Some(Ok(major)), Some(Ok(minor))) = (release.next(), release.next()) else { panic!("{uname:?}") };
     if (major, minor) >= (5, 17) {
-        assert!(all.iter().any(|pid| names(pid).len() > 16), "this kernel has kernel threads with long names");
+        assert!(
+            all.iter().any(|pid| names(pid).len() > 16),
+            "this kernel has kernel threads with long names"
+        );
     }
     all
 }
