@@ -200,6 +200,11 @@ fn walk_agrees_with_procps_root() {
 }
 
 #[test]
+fn procfs_agrees_with_procps_root() {
+    compare("procfs");
+}
+
+#[test]
 fn selections_agree_with_procps_root() {
     let zoo = Zoo::start_only(&["sleeper", "threads", "users", "terminal", "session", "comm-spaces"])
         .expect("the zoo starts; it needs root");

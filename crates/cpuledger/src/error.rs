@@ -12,7 +12,7 @@ pub enum Error {
     #[error(transparent)]
     Bpf(#[from] cpuledger_bpf::Error),
     /// A file of procfs that every machine has cannot be read.
-    #[error("cannot read {path}: {source}; mount procfs on /proc")]
+    #[error("cannot read {path}: {source}; {}", mend_of_procfs(source))]
     Procfs {
         /// Which file or directory.
         path: String,
@@ -42,5 +42,14 @@ impl Error {
             Error::Bpf(error) => error.log(),
             _ => &[],
         }
+    }
+}
+
+/// What helps against this answer of procfs.
+fn mend_of_procfs(error: &io::Error) -> &'static str {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
+        Some(rustix::io::Errno::NOMEM) => "free some memory",
+        _ => "mount procfs on /proc",
     }
 }

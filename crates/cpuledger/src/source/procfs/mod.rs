@@ -1,0 +1,134 @@
+//! Source `procfs`: the files of /proc, for machines and users without BPF.
+//!
+//! One `stat` a process: openat, read and close, three system calls; one more a thread where threads are asked for. Other
+//! files are read only for fields that are in no other. If there are several, the directory of the process is held open
+//! meanwhile, so that all of them are of the same process whatever becomes of its pid.
+//!
+//! The runtime of a process is in no file: `schedstat` speaks of the leader only. But clock_gettime(2) shows everybody the CPU
+//! clock of every process, dead threads included, in nanoseconds.
+//!
+//! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
+//! fields unknown.
+
+mod cgroup;
+mod counts;
+mod file;
+mod needs;
+mod number;
+mod reader;
+mod row;
+mod stat;
+mod status;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::{Source, SourceKind};
+
+use needs::Needs;
+use reader::Reader;
+
+/// Where procfs belongs.
+const PROC: &str = "/proc";
+
+/// The files of /proc.
+pub struct Procfs {
+    root: OwnedFd,
+    reader: Reader,
+    /// What this kernel can say.
+    available: FieldSet,
+    /// Reused from one snapshot to the next.
+    pids: Vec<i32>,
+}
+
+impl Procfs {
+    /// Opens /proc.
+    ///
+    /// # Errors
+    /// When it is not mounted.
+    pub fn open() -> Result<Procfs, Error> {
+        Procfs::open_at(Path::new(PROC))
+    }
+
+    /// Opens a procfs that is mounted elsewhere, such as that of the host in a container.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open_at(path: &Path) -> Result<Procfs, Error> {
+        let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let filesystem = rustix::fs::fstatfs(&root).map_err(|errno| failed(errno.into()))?;
+        if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "it is not a procfs")));
+        }
+        let (reader, available) = Reader::probe(root.as_fd())?;
+        Ok(Procfs { root, reader, available, pids: Vec::new() })
+    }
+}
+
+impl Source for Procfs {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Procfs
+    }
+
+    fn fields(&self) -> FieldSet {
+        self.available
+    }
+
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        let Procfs { root, reader, available, pids } = self;
+        into.clear();
+        into.source = SourceKind::Procfs;
+        into.begin_ns = monotonic_ns();
+        let needs = Needs::of(request, *available);
+        match request.scope {
+            Scope::Process(pid) => {
+                pids.clear();
+                pids.extend(Some(pid.0).filter(|&pid| pid > 0));
+            }
+            Scope::Leaders | Scope::Processes | Scope::Tasks => reader.list_processes(root.as_fd(), pids)?,
+        }
+        reader.begin();
+        for &pid in pids.iter() {
+            reader.read_process(root.as_fd(), pid, &needs, into)?;
+        }
+        // /proc/TID answers for every thread, though it lists processes only; a thread sends no signal when it exits.
+        if matches!(request.scope, Scope::Process(_)) && into.processes.iter().any(|row| row.exit_signal < 0)
+        {
+            into.clear();
+        }
+        if !into.processes.is_sorted_by_key(|row| row.pid) {
+            into.processes.sort_by_key(|row| row.pid);
+            into.tasks.sort_by_key(|row| (row.pid, !row.is_leader()));
+        }
+        into.end_ns = monotonic_ns();
+        Ok(())
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_procfs_is_refused_with_the_mend() {
+        for path in ["/sys", "/nowhere", "/etc/passwd"] {
+            let error = Procfs::open_at(Path::new(path)).err().expect("no procfs");
+            let sentence = error.to_string();
+            assert!(sentence.starts_with(&format!("cannot read {path}: ")), "{sentence}");
+            assert!(sentence.ends_with("; mount procfs on /proc"), "{sentence}");
+        }
+    }
+}

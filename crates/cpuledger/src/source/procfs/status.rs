@@ -1,0 +1,134 @@
+//! `/proc/PID/status`: lines of a key and its values.
+
+use super::number;
+
+/// What the lines say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status {
+    /// Real, effective, saved, file system.
+    pub uids: [u32; 4],
+    /// Likewise.
+    pub gids: [u32; 4],
+    /// The number in the innermost PID namespace; not said without CONFIG_PID_NS.
+    pub namespace_tid: Option<i32>,
+    /// Not said of a task that has no memory of its own: a kernel thread, a dead one.
+    pub memory: Option<Memory>,
+    /// Context switches of this one task, of a process: of its leader.
+    pub voluntary_switches: u64,
+    /// Likewise.
+    pub involuntary_switches: u64,
+}
+
+/// Sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)] // the field table documents each
+pub struct Memory {
+    pub rss_bytes: u64,
+    pub shared_bytes: u64,
+    pub swap_bytes: u64,
+    pub locked_bytes: u64,
+}
+
+/// Reads a whole file; `None` where it was cut or is something else. The kernel escapes newlines in the name, so each
+/// line is what it says it is.
+pub fn parse_status(bytes: &[u8]) -> Option<Status> {
+    let (mut uids, mut gids, mut namespace_tid) = (None, None, None);
+    let (mut voluntary, mut involuntary) = (None, None);
+    let mut memory = Memory::default();
+    let mut has_memory = false;
+    for line in bytes.strip_suffix(b"\n")?.split(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let value = &line[colon + 1..];
+        let size = || number::first(value)?.checked_mul(1024);
+        match &line[..colon] {
+            b"Uid" => uids = Some(four(value)?),
+            b"Gid" => gids = Some(four(value)?),
+            b"NSpid" => namespace_tid = Some(number::words(value).last().and_then(number::signed)?),
+            b"VmLck" => memory.locked_bytes = size()?,
+            b"VmRSS" => (has_memory, memory.rss_bytes) = (true, size()?),
+            b"RssFile" | b"RssShmem" => memory.shared_bytes = memory.shared_bytes.checked_add(size()?)?,
+            b"VmSwap" => memory.swap_bytes = size()?,
+            b"voluntary_ctxt_switches" => voluntary = Some(number::first(value)?),
+            b"nonvoluntary_ctxt_switches" => involuntary = Some(number::first(value)?),
+            _ => {}
+        }
+    }
+    Some(Status {
+        uids: uids?,
+        gids: gids?,
+        namespace_tid: match namespace_tid {
+            Some(tid) => Some(tid.try_into().ok()?),
+            None => None,
+        },
+        memory: has_memory.then_some(memory),
+        voluntary_switches: voluntary?,
+        involuntary_switches: involuntary?,
+    })
+}
+
+fn four(value: &[u8]) -> Option<[u32; 4]> {
+    let mut words = number::words(value).map(|word| number::unsigned(word)?.try_into().ok());
+    Some([words.next()??, words.next()??, words.next()??, words.next()??])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FILE: &str = "Name:\tUid:\\n\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t4294967295\n\
+        Groups:\t \nNSpid:\t7\t3\t1\nVmLck:\t      16 kB\nVmRSS:\t    1616 kB\nRssAnon:\t     112 kB\nRssFile:\t    1500 kB\nRssShmem:\t       4 kB\n\
+        VmSwap:\t       8 kB\nThreads:\t1\nvoluntary_ctxt_switches:\t11\nnonvoluntary_ctxt_switches:\t12\n";
+
+    #[test]
+    fn a_file_of_the_kernel_is_read() {
+        let memory = Memory {
+            rss_bytes: 1616 << 10,
+            shared_bytes: 1504 << 10,
+            swap_bytes: 8 << 10,
+            locked_bytes: 16 << 10,
+        };
+        let expected = Status {
+            uids: [1, 2, 3, 4],
+            gids: [5, 6, 7, u32::MAX],
+            namespace_tid: Some(1),
+            memory: Some(memory),
+            voluntary_switches: 11,
+            involuntary_switches: 12,
+        };
+        assert_eq!(parse_status(FILE.as_bytes()), Some(expected));
+    }
+
+    #[test]
+    fn a_kernel_thread_has_no_memory_and_an_old_kernel_no_namespaces() {
+        let without: String = FILE
+            .lines()
+            .filter(|line| !["Vm", "Rss", "NS"].iter().any(|prefix| line.starts_with(prefix)))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let status = parse_status(without.as_bytes()).expect("a status");
+        assert_eq!((status.memory, status.namespace_tid), (None, None));
+    }
+
+    #[test]
+    fn no_part_of_a_file_is_taken_for_a_file() {
+        for length in 0..FILE.len() {
+            assert_eq!(parse_status(&FILE.as_bytes()[..length]), None, "{length} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = parse_status(&bytes);
+        }
+
+        #[test]
+        fn any_damage_to_a_file_is_survived(position in 0..FILE.len(), byte: u8) {
+            let mut file = FILE.as_bytes().to_vec();
+            file[position] = byte;
+            let _ = parse_status(&file);
+        }
+    }
+}
