@@ -111,8 +111,9 @@ impl Listing {
     fn take(&self, options: &Options, snapshot: &mut Snapshot) -> Result<(), Error> {
         let fields = self.fields();
         let scope = scope_of_listing(self.shows_threads, self.selection.only_process(), fields);
-        let mut source = open_for_listing(options.source, fields)?;
-        match source.snapshot(&Request { scope, fields }, snapshot) {
+        let request = Request { scope, fields };
+        let mut source = open_for_listing(options.source, &request)?;
+        match source.snapshot(&request, snapshot) {
             // A process that is not there is a listing without lines.
             Err(Error::NoSuchProcess(_)) => Ok(()),
             taken => taken,
