@@ -15,6 +15,9 @@
 
 pub mod error;
 pub mod field;
+pub mod interval;
+mod lineage;
+pub mod machine;
 pub mod render;
 pub mod snapshot;
 pub mod source;
@@ -22,6 +25,7 @@ pub mod task;
 
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
+pub use interval::{Books, Interval};
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
 pub use task::{Comm, Pid, Task, TaskId, Tid};
