@@ -80,7 +80,7 @@ struct cpuledger_task {
 	u32 flags;		/* PF_* */
 	u32 state;		/* __state */
 	u32 exit_state;
-	s32 exit_code;		/* as wait(2) returns it */
+	s32 exit_signal;	/* sent to the parent; 17 is SIGCHLD, -1 of threads: none */
 	s32 priority;		/* prio - 100, as /proc shows it */
 	s32 nice;
 	u32 rt_priority;
@@ -106,8 +106,8 @@ struct cpuledger_process {
 	u32 threads;		/* signal.nr_threads, zombies included */
 	u32 tty_device;		/* new_encode_dev, as /proc shows it; 0: none */
 	s32 tty_pgid;		/* -1: none */
-	s32 exit_signal;	/* sent to the parent; 17 is SIGCHLD */
-	s32 totals_known;	/* 1: `group` holds sums; 0: several threads that were not visited */
+	u32 totals_known;	/* 1: `group` holds sums; 0: several threads that were not visited */
+	u32 reserved;
 	u64 children_user_ns;	/* waited-for children, by the tick */
 	u64 children_system_ns;
 	u64 children_minor_faults;
@@ -122,7 +122,7 @@ struct cpuledger_process {
 	u64 has_mm;
 	s32 is_worker;		/* a workqueue worker: `name` is followed by its description */
 	s32 worker_is_busy;
-	u8 name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; empty: comm */
+	u8 name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; of a worker: the workqueue it rescues; empty: comm */
 	u8 worker_description[CPULEDGER_WORKER_DESCRIPTION_BYTES];
 };
 

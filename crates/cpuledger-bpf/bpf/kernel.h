@@ -153,7 +153,12 @@ struct kthread {
 	char *full_name; /* 5.17, d6986ce24fc0: names longer than comm are kept in full */
 };
 
+struct workqueue_struct {
+	char name[24];
+};
+
 struct worker {
+	struct workqueue_struct *rescue_wq;
 	void *current_work;
 	void *pool;
 	char desc[24];

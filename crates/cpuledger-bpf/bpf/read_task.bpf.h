@@ -49,7 +49,7 @@ static __always_inline void read_identity(struct task_struct *task, struct cpule
 	record->flags = task->flags;
 	record->state = task_state(task);
 	record->exit_state = task->exit_state;
-	record->exit_code = task->exit_code;
+	record->exit_signal = task->exit_signal;
 	record->priority = task->prio - 100;
 	record->nice = task->static_prio - 120;
 	record->rt_priority = task->rt_priority;
@@ -72,39 +72,78 @@ static __always_inline void read_credentials(struct task_struct *task, struct cp
 	record->fsgid = cred->fsgid.val;
 }
 
+/* A pointer as a number: the verifier forgets what it is once it has been in a map. One reader at a time runs this. */
+void *volatile forgotten;
+
+static __always_inline u64 as_number(const void *pointer)
+{
+	forgotten = (void *)pointer;
+	return (u64)forgotten;
+}
+
+/*
+ * What is rarely done for a task is a global function: the verifier checks it once by itself and not, branch by branch,
+ * inside the loop that calls it, which takes it 50 times as long. As such a function takes no kernel pointers, they
+ * travel as numbers.
+ */
+
+/* The number of a task in the PID namespace of that level. */
+__noinline int namespace_number(u64 pid_address, u32 level)
+{
+	struct pid *pid = (void *)pid_address;
+	int number = 0;
+
+	if (level <= 32) /* MAX_PID_NS_LEVEL */
+		bpf_probe_read_kernel(&number, sizeof(number),
+				      (void *)__builtin_preserve_access_index(&pid->numbers[0]) +
+					      level * sizeof(struct upid));
+	return number;
+}
+
 static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
 {
 	struct pid *pid = task->thread_pid;
-	u32 level = pid ? pid->level : 0;
-	void *numbers;
-	int number = 0;
+	u32 level = pid->level; /* 0 where the task is already released */
 
 	record->namespace_level = level;
-	record->namespace_tid = record->tid;
-	if (!level || level > 32) /* MAX_PID_NS_LEVEL */
-		return;
-	numbers = (void *)__builtin_preserve_access_index(&pid->numbers[0]);
-	bpf_probe_read_kernel(&number, sizeof(number), numbers + level * sizeof(struct upid));
-	record->namespace_tid = number;
+	record->namespace_tid = level ? namespace_number(as_number(pid), level) : record->tid;
+}
+
+/* The cgroups of the last css_set: neighbours in the task list mostly share it. */
+struct {
+	u64 set;
+	u64 id;
+	u64 v1_cpu_id;
+} cgroups;
+
+__noinline int remember_cgroups(u64 set_address)
+{
+	struct css_set *set = (void *)set_address;
+	struct cgroup_subsys_state *state = NULL;
+
+	cgroups.set = set_address;
+	cgroups.id = BPF_CORE_READ(set, dfl_cgrp, kn, id);
+	cgroups.v1_cpu_id = 0;
+	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
+		return 0;
+	bpf_probe_read_kernel(&state, sizeof(state),
+			      (void *)__builtin_preserve_access_index(&set->subsys[0]) +
+				      bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *));
+	cgroups.v1_cpu_id = BPF_CORE_READ(state, cgroup, kn, id);
+	return 0;
 }
 
 static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
 {
-	struct css_set *set;
-	struct cgroup_subsys_state *state = NULL;
+	u64 set;
 
-	record->cgroup_id = 0;
-	record->cgroup_v1_cpu_id = 0;
 	if (!bpf_core_field_exists(task->cgroups))
 		return;
-	set = task->cgroups;
-	record->cgroup_id = set->dfl_cgrp->kn->id;
-	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
-		return;
-	bpf_probe_read_kernel(&state, sizeof(state),
-			      (void *)__builtin_preserve_access_index(&set->subsys[0]) +
-				      bpf_core_enum_value(enum cgroup_subsys_id, cpu_cgrp_id) * sizeof(void *));
-	record->cgroup_v1_cpu_id = BPF_CORE_READ(state, cgroup, kn, id);
+	set = as_number(task->cgroups);
+	if (set != cgroups.set)
+		remember_cgroups(set);
+	record->cgroup_id = cgroups.id;
+	record->cgroup_v1_cpu_id = cgroups.v1_cpu_id;
 }
 
 static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_counters *own)
@@ -212,22 +251,28 @@ static long add_rss_of_cpu(u64 cpu, struct rss_sum *sum)
 	return 0;
 }
 
+/* One counter; `which` must be a constant, for CO-RE knows the size of an element only where the index is one. */
+#define READ_RSS_COUNTER(mm, which, sum)                                                                               \
+	({                                                                                                             \
+		struct mm_struct___percpu *percpu = (void *)(mm);                                                      \
+		struct mm_struct___atomic *atomic = (void *)(mm);                                                      \
+                                                                                                                       \
+		if (bpf_core_field_exists(percpu->rss_stat[0].counters)) {                                             \
+			(sum)->pages[which] = percpu->rss_stat[which].count;                                           \
+			(sum)->counters[which] = percpu->rss_stat[which].counters;                                     \
+		} else {                                                                                               \
+			(sum)->pages[which] = atomic->rss_stat.count[which];                                           \
+		}                                                                                                      \
+	})
+
 /* RSS in pages: the global parts and, where the kernel spreads them since 6.2, the part of each CPU. */
 static __always_inline void read_rss(struct mm_struct *mm, u32 cpus, struct rss_sum *sum)
 {
-	struct mm_struct___percpu *percpu = (void *)mm;
-	struct mm_struct___atomic *atomic = (void *)mm;
-	bool spread = bpf_core_field_exists(percpu->rss_stat[0].counters);
-
-	for (int i = 0; i < CPULEDGER_MM_COUNTERS; i++) {
-		if (spread) {
-			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &percpu->rss_stat[i].count);
-			bpf_core_read(&sum->counters[i], sizeof(sum->counters[i]), &percpu->rss_stat[i].counters);
-		} else {
-			bpf_core_read(&sum->pages[i], sizeof(sum->pages[i]), &atomic->rss_stat.count[i]);
-		}
-	}
-	if (spread && cpu_offsets_known)
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_FILE, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_ANONYMOUS, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_SWAP, sum);
+	READ_RSS_COUNTER(mm, CPULEDGER_MM_SHMEM, sum);
+	if (sum->counters[0] && cpu_offsets_known)
 		bpf_loop(cpus, add_rss_of_cpu, sum, 0);
 }
 
@@ -257,11 +302,16 @@ static __always_inline void read_memory(struct task_struct *leader, u32 cpus, st
 	record->swap_pages = not_negative(sum.pages[CPULEDGER_MM_SWAP]);
 }
 
-/* proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. */
+/*
+ * proc_task_name() of fs/proc/array.c: kernel threads have longer names than comm. Of a worker `name` is that of the
+ * workqueue it rescues, if it is a rescuer.
+ */
 static __always_inline void read_kthread_name(struct task_struct *leader, struct cpuledger_process *record)
 {
 	struct kthread *kthread;
+	struct workqueue_struct *rescued;
 	struct worker *worker;
+	const char *name;
 
 	record->name[0] = 0;
 	record->worker_description[0] = 0;
@@ -274,9 +324,11 @@ static __always_inline void read_kthread_name(struct task_struct *leader, struct
 		record->is_worker = BPF_CORE_READ(worker, pool) != NULL;
 		record->worker_is_busy = BPF_CORE_READ(worker, current_work) != NULL;
 		bpf_core_read_str(record->worker_description, sizeof(record->worker_description), &worker->desc);
+		rescued = BPF_CORE_READ(worker, rescue_wq);
+		if (rescued)
+			bpf_core_read_str(record->name, sizeof(record->name), &rescued->name);
 	} else if (bpf_core_field_exists(kthread->full_name)) {
-		const char *name = BPF_CORE_READ(kthread, full_name);
-
+		name = BPF_CORE_READ(kthread, full_name);
 		if (name)
 			bpf_probe_read_kernel_str(record->name, sizeof(record->name), name);
 	}
@@ -292,7 +344,6 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
 	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
 	record->threads = signal->nr_threads;
-	record->exit_signal = leader->exit_signal;
 	record->children_user_ns = signal->cutime;
 	record->children_system_ns = signal->cstime;
 	record->children_minor_faults = signal->cmin_flt;

@@ -49,15 +49,6 @@ struct {
 	__type(value, u64);
 } probe SEC(".maps");
 
-/* A pointer as a number: the verifier forgets what it is once it has been in a map. */
-static __always_inline u64 as_number(void *pointer)
-{
-	static void *volatile forgotten;
-
-	forgotten = pointer;
-	return (u64)forgotten;
-}
-
 static long learn_offset(u64 cpu, u64 *base)
 {
 	u32 zero = 0;
@@ -86,69 +77,65 @@ int prepare(struct cpuledger_walk *walk)
 	return 0;
 }
 
-static __always_inline void record_task(struct task_struct *task, const struct cpuledger_walk *walk)
-{
-	u32 zero = 0, index = walk->tasks;
-	struct cpuledger_task *record;
-	void *buffer;
+/* The buffers, looked up once a walk. */
+struct walk_buffers {
+	void *tasks;
+	void *processes;
+};
 
-	buffer = bpf_map_lookup_elem(&task_buffer, &zero);
-	if (!buffer)
-		return;
-	record = bpf_map_lookup_elem(buffer, &index);
+static __always_inline bool find_buffers(struct walk_buffers *buffers)
+{
+	u32 zero = 0;
+
+	buffers->tasks = bpf_map_lookup_elem(&task_buffer, &zero);
+	buffers->processes = bpf_map_lookup_elem(&process_buffer, &zero);
+	return buffers->tasks && buffers->processes;
+}
+
+static __always_inline void record_task(struct task_struct *task, struct cpuledger_walk *walk, void *buffer)
+{
+	u32 index = walk->tasks++;
+	struct cpuledger_task *record = bpf_map_lookup_elem(buffer, &index);
+
 	if (!record)
 		return;
 	read_task(task, walk->groups, record);
 	record->process_index = walk->processes - 1;
 }
 
-/* The record of the process that was opened last. */
-static __always_inline struct cpuledger_process *open_process(const struct cpuledger_walk *walk)
+/* A leader opens a process. */
+static __always_inline void visit_leader(struct task_struct *leader, struct cpuledger_walk *walk, void *buffer)
 {
-	u32 zero = 0, index = walk->processes - 1;
-	void *buffer = bpf_map_lookup_elem(&process_buffer, &zero);
+	u32 index = walk->processes++;
+	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
 
-	return buffer ? bpf_map_lookup_elem(buffer, &index) : NULL;
-}
-
-/*
- * Visits one task and counts it. A leader opens a process, to which its threads are added in the order of the task
- * list; in the order of tids they may come before it, and user space adds them.
- */
-static __always_inline void visit(struct task_struct *task, struct cpuledger_walk *walk, bool adds_threads)
-{
-	bool is_leader = task->pid == task->tgid;
-	struct cpuledger_process *process;
-
-	if (is_leader)
-		walk->processes++;
-	process = open_process(walk);
-	if (process) {
-		if (is_leader) {
-			process->task_index = walk->tasks;
-			read_process(task, walk, process);
-			process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
-		}
-		if (is_leader || (adds_threads && process->pid == task->tgid))
-			add_thread(&process->group, task);
-	}
-	if (!is_leader && walk->scope != CPULEDGER_WALK_TASKS)
+	if (!process)
 		return;
-	record_task(task, walk);
-	walk->tasks++;
+	process->task_index = walk->tasks;
+	read_process(leader, walk, process);
+	add_thread(&process->group, leader);
+	process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
 }
 
-/*
- * The body of the loop as a global function: the verifier checks it once by itself, 50 times faster than inside the
- * loop, but takes no task_struct as an argument, so the pointer travels as a number.
- */
-__noinline int visit_address(u64 address, struct cpuledger_walk *walk)
+/* The same as a global function, for the loop. */
+__noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 {
-	struct task_struct *task = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct walk_buffers buffers;
 
-	if (walk)
-		visit(task, walk, true);
+	if (walk && find_buffers(&buffers))
+		visit_leader(leader, walk, buffers.processes);
 	return 0;
+}
+
+/* A thread is added to the open process: in the order of the task list that is its own. */
+static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, void *buffer)
+{
+	u32 index = walk->processes - 1;
+	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
+
+	if (process && process->pid == thread->tgid)
+		add_thread(&process->group, thread);
 }
 
 SEC("syscall")
@@ -158,8 +145,12 @@ int walk_once(struct cpuledger_walk *context)
 	struct task_struct *task, *leader = NULL;
 	struct bpf_iter_task iterator;
 	u32 iterates = CPULEDGER_ALL_THREADS;
+	struct walk_buffers buffers;
 
+	if (!find_buffers(&buffers))
+		return 0;
 	walk.lacks = kernel_lacks();
+	cgroups.set = 0;
 	if (walk.only_pid) {
 		iterates = CPULEDGER_PROCESS_THREADS;
 		leader = bpf_task_from_pid(walk.only_pid);
@@ -172,8 +163,14 @@ int walk_once(struct cpuledger_walk *context)
 	walk.begin_ns = bpf_ktime_get_ns();
 	bpf_iter_task_new(&iterator, leader, iterates);
 	while ((task = bpf_iter_task_next(&iterator))) {
-		if (task->pid)
-			visit_address(as_number(task), &walk);
+		if (!task->pid)
+			continue;
+		if (task->pid == task->tgid)
+			visit_leader_at(as_number(task), &walk);
+		else
+			visit_thread(task, &walk, buffers.processes);
+		if (task->pid == task->tgid || walk.scope == CPULEDGER_WALK_TASKS)
+			record_task(task, &walk, buffers.tasks);
 	}
 	bpf_iter_task_destroy(&iterator);
 	walk.end_ns = bpf_ktime_get_ns();
@@ -200,20 +197,25 @@ SEC("iter/task")
 int walk_seq(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
+	struct walk_buffers buffers;
 	struct cpuledger_walk *walk;
 	u32 zero = 0;
 
 	walk = bpf_map_lookup_elem(&seq_state, &zero);
-	if (!walk)
+	if (!walk || !find_buffers(&buffers))
 		return 0;
 	walk->end_ns = bpf_ktime_get_ns();
 	if (!walk->begin_ns) {
 		walk->begin_ns = walk->end_ns;
 		walk->lacks = kernel_lacks();
+		cgroups.set = 0;
 	}
 	if (!task || (walk->only_pid && task->tgid != walk->only_pid))
 		return 0;
-	if (task->pid == task->tgid || walk->scope != CPULEDGER_WALK_LEADERS)
-		visit(task, walk, false);
+	if (task->pid == task->tgid)
+		visit_leader(task, walk, buffers.processes);
+	else if (walk->scope == CPULEDGER_WALK_LEADERS)
+		return 0;
+	record_task(task, walk, buffers.tasks);
 	return 0;
 }

@@ -79,7 +79,8 @@ impl ExitHook {
         let folds = object::map_mut(&mut self.object, "folds");
         for key in folds.keys() {
             let Some(value) = folds.lookup(&key, MapFlags::ANY).map_err(refused)? else { continue };
-            let (Some(parent), Some(now)) = (decode::<i32>(&key), decode::<abi::cpuledger_fold>(&value)) else {
+            let (Some(parent), Some(now)) = (decode::<i32>(&key), decode::<abi::cpuledger_fold>(&value))
+            else {
                 continue;
             };
             let seen = self.seen_folds.entry(parent).or_default();

@@ -47,7 +47,11 @@ impl Error {
             }
             cause = link.source();
         }
-        Error::Refused { what: what.to_owned(), source: io::Error::other(error.to_string()), log: log::last_lines() }
+        Error::Refused {
+            what: what.to_owned(),
+            source: io::Error::other(error.to_string()),
+            log: log::last_lines(),
+        }
     }
 
     /// From a system call that failed while it did `what`. EACCES is the verifier's refusal, EPERM the missing privilege.
@@ -55,9 +59,7 @@ impl Error {
         match errno {
             Errno::PERM => Error::NotPermitted,
             Errno::NOSYS => Error::NoBpf,
-            errno => {
-                Error::Refused { what: what.to_owned(), source: errno.into(), log: log::last_lines() }
-            }
+            errno => Error::Refused { what: what.to_owned(), source: errno.into(), log: log::last_lines() },
         }
     }
 
@@ -94,11 +96,7 @@ pub fn facts() -> Vec<Fact> {
 }
 
 /// Opens an embedded object, lets `prepare` choose among its programs, and loads it.
-pub(crate) fn load(
-    name: &str,
-    bytes: &[u8],
-    prepare: impl FnOnce(&mut OpenObject),
-) -> Result<Object, Error> {
+pub(crate) fn load(name: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject)) -> Result<Object, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }

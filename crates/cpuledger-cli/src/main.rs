@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
-    let called_as_ptop = arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");
+    let called_as_ptop =
+        arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");
     if called_as_ptop {
         arguments.insert(1, "top".into());
     }

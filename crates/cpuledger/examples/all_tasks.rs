@@ -1,21 +1,32 @@
-//! Lists what the walk sees, and what it costs: `cargo run --release --example all_tasks`.
+//! Lists what a source sees, and what it costs: `cargo run --release --example all_tasks -- walk 3`.
 
+use std::io::{self, Write};
 use std::time::Instant;
 
-use cpuledger::source::walk::Walk;
-use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
+use cpuledger::source::{self, SourceKind};
+use cpuledger::{FieldSet, Request, Scope, Snapshot};
 
-fn main() -> Result<(), cpuledger::Error> {
-    let mut source = Walk::open()?;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let kind: SourceKind = arguments.next().as_deref().unwrap_or("walk").parse()?;
+    let repetitions: u32 = arguments.next().as_deref().unwrap_or("1").parse()?;
+    let mut source = source::open(kind)?;
     let mut snapshot = Snapshot::default();
     let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
-    for _ in 0..3 {
+    let mut output = io::BufWriter::new(io::stdout().lock());
+    for _ in 0..repetitions {
         let begin = Instant::now();
         source.snapshot(&request, &mut snapshot)?;
-        println!("{} tasks of {} processes in {:?}", snapshot.tasks.len(), snapshot.processes.len(), begin.elapsed());
+        let elapsed = begin.elapsed();
+        writeln!(
+            output,
+            "{} tasks, {} processes, {elapsed:?}",
+            snapshot.tasks.len(),
+            snapshot.processes.len()
+        )?;
     }
-    for task in snapshot.tasks.iter().take(20) {
-        println!("{:>7} {:>7} {:?} {} ns", task.pid.0, task.tid.0, task.comm, task.runtime_ns);
+    for task in &snapshot.tasks {
+        writeln!(output, "{:>7} {:>7} {:>15} ns {:?}", task.pid, task.tid, task.runtime_ns, task.comm)?;
     }
-    Ok(())
+    Ok(output.flush()?)
 }

@@ -83,6 +83,8 @@ pub struct State(pub u8);
 
 /// `PF_*` of include/linux/sched.h that are shown or decided upon.
 pub mod flags {
+    /// A worker of a workqueue.
+    pub const WORKQUEUE_WORKER: u32 = 0x20;
     /// A kernel thread.
     pub const KTHREAD: u32 = 0x0020_0000;
 }

@@ -20,7 +20,9 @@ pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
                 '\t' => line.extend_from_slice(br"\t"),
                 '\r' => line.extend_from_slice(br"\r"),
                 '\\' => line.extend_from_slice(br"\\"),
-                control if is_control(control) => append_hex(line, control.encode_utf8(&mut [0; 4]).as_bytes()),
+                control if is_control(control) => {
+                    append_hex(line, control.encode_utf8(&mut [0; 4]).as_bytes())
+                }
                 printable => line.extend_from_slice(printable.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }

@@ -15,7 +15,7 @@ use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What needs the visit of all threads of a process.
-const TOTALS: FieldSet = FieldSet::of(&[
+pub(super) const TOTALS: FieldSet = FieldSet::of(&[
     Field::Runtime,
     Field::User,
     Field::System,
@@ -28,8 +28,7 @@ const TOTALS: FieldSet = FieldSet::of(&[
     Field::WriteBytes,
     Field::CancelledWriteBytes,
 ]);
-const MEMORY: FieldSet =
-    FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
+const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
@@ -228,7 +227,6 @@ impl<'a> Decoder<'a> {
             sid: process.sid,
             tty_device: process.tty_device,
             tty_pgid: process.tty_pgid,
-            exit_signal: process.exit_signal,
             threads: process.threads,
             children_user_ns: process.children_user_ns,
             children_system_ns: process.children_system_ns,
@@ -289,7 +287,9 @@ impl<'a> Decoder<'a> {
         sums.clear();
         sums.extend(processes.iter().map(|process| process.group));
         for task in self.walked.tasks.iter().filter(|task| task.tid != task.pid) {
-            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else { continue };
+            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else {
+                continue;
+            };
             add(&mut sums[index], &task.own);
         }
     }
@@ -309,6 +309,7 @@ fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
     row.fsgid = task.fsgid;
     row.state = state_letter(task.state, task.exit_state);
     row.flags = task.flags;
+    row.exit_signal = task.exit_signal;
     row.nice = task.nice;
     row.priority = task.priority;
     row.rt_priority = task.rt_priority;
@@ -389,23 +390,28 @@ fn state_letter(state: u32, exit_state: u32) -> State {
     State(LETTERS[(u32::BITS - reported.leading_zeros()) as usize])
 }
 
-/// The name /proc shows: `proc_task_name` of fs/proc/array.c, which follows that of a worker by what it works on.
+/// The name /proc shows: `proc_task_name` of fs/proc/array.c. Of a worker it is followed by what it works on, and that of
+/// a rescuer has the name of its workqueue in full (Linux 6.11, 2a1b02bcba78).
 fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_task) -> Comm {
-    let full = Comm::from_c_bytes(&process.name);
-    if !full.as_bytes().is_empty() {
-        return full;
-    }
+    const RESCUER: &[u8] = b"kworker/R-";
     let comm = Comm::from_c_bytes(&leader.comm);
+    let long = Comm::from_c_bytes(&process.name);
+    if leader.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
+        return if long.as_bytes().is_empty() { comm } else { long };
+    }
+    let is_rescuer = comm.as_bytes().starts_with(RESCUER) && !long.as_bytes().is_empty();
+    let (prefix, id) = if is_rescuer { (RESCUER, long) } else { (&b""[..], comm) };
     let description = Comm::from_c_bytes(&process.worker_description);
     if process.is_worker == 0 || description.as_bytes().is_empty() {
-        return comm;
+        return concatenated([prefix, id.as_bytes(), b"", b""]);
     }
+    let sign: &[u8] = if process.worker_is_busy != 0 { b"+" } else { b"-" };
+    concatenated([prefix, id.as_bytes(), sign, description.as_bytes()])
+}
+
+/// The parts one after another, as far as they fit.
+fn concatenated(parts: [&[u8]; 4]) -> Comm {
     let mut name = [0u8; Comm::MAX_BYTES];
-    let parts = [
-        comm.as_bytes(),
-        if process.worker_is_busy != 0 { b"+" } else { b"-" },
-        description.as_bytes(),
-    ];
     let mut length = 0;
     for part in parts {
         let fits = part.len().min(name.len() - length);

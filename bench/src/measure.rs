@@ -1,0 +1,56 @@
+//! Timing: subjects run alternately, so that a machine that drifts drifts for all of them.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+
+/// Something whose wall time is taken.
+pub struct Subject<'a> {
+    /// Its name in the table.
+    pub name: String,
+    /// Runs it once and says how long it took.
+    pub run: Box<dyn FnMut() -> anyhow::Result<Duration> + 'a>,
+}
+
+/// Runs each subject `rounds` times, one after another in each round, after one round that does not count. Returns the
+/// durations by subject.
+///
+/// # Errors
+/// When a subject fails.
+pub fn alternate(subjects: &mut [Subject<'_>], rounds: usize) -> anyhow::Result<Vec<Vec<Duration>>> {
+    let mut durations = vec![Vec::with_capacity(rounds); subjects.len()];
+    for round in 0..=rounds {
+        for (subject, durations) in subjects.iter_mut().zip(&mut durations) {
+            let duration = (subject.run)().with_context(|| format!("{} failed", subject.name))?;
+            if round > 0 {
+                durations.push(duration);
+            }
+        }
+    }
+    Ok(durations)
+}
+
+/// The middle of the durations, the upper one of two.
+pub fn median(durations: &[Duration]) -> Duration {
+    let mut sorted = durations.to_vec();
+    sorted.sort_unstable();
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
+}
+
+/// Wall time of a whole process whose output goes into a pipe that is read to its end.
+///
+/// # Errors
+/// When it cannot be started or ends with an error.
+pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duration> {
+    let begin = Instant::now();
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    let elapsed = begin.elapsed();
+    ensure!(output.status.success(), "{program} {}: {}", arguments.join(" "), output.status);
+    Ok(elapsed)
+}

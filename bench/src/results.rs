@@ -1,0 +1,83 @@
+//! Raw results: one JSON object a line, in a folder named by date and machine.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+
+/// One measured subject at one population.
+#[derive(Debug, Serialize)]
+pub struct Row<'a> {
+    /// Name of the subject.
+    pub subject: &'a str,
+    /// Sleeping threads beside what the machine runs anyway.
+    pub sleeping_threads: usize,
+    /// Every counted run.
+    pub durations_ns: Vec<u128>,
+}
+
+impl<'a> Row<'a> {
+    /// A row of these durations.
+    pub fn new(subject: &'a str, sleeping_threads: usize, durations: &[Duration]) -> Row<'a> {
+        Row { subject, sleeping_threads, durations_ns: durations.iter().map(Duration::as_nanos).collect() }
+    }
+}
+
+/// The file the rows of one run go to.
+pub struct Results {
+    path: PathBuf,
+    file: File,
+}
+
+impl Results {
+    /// Creates the file and writes what the run was made on: kernel, CPUs, versions of the peers.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn create(name: &str, peers: &[&str]) -> anyhow::Result<Results> {
+        let uname = rustix::system::uname();
+        let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
+        let cpus = std::thread::available_parallelism()?.get();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("results")
+            .join(format!("{date}-{}-{cpus}cpu", uname.machine().to_string_lossy()));
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let path = folder.join(format!("{name}.jsonl"));
+        let mut file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        let versions: Vec<String> = peers.iter().map(|peer| version(peer)).collect();
+        let machine = serde_json::json!({
+            "date": date,
+            "kernel": uname.release().to_string_lossy(),
+            "cpus": cpus,
+            "cpuledger": env!("CARGO_PKG_VERSION"),
+            "peers": versions,
+        });
+        writeln!(file, "{machine}")?;
+        Ok(Results { path, file })
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add(&mut self, row: &Row<'_>) -> anyhow::Result<()> {
+        writeln!(self.file, "{}", serde_json::to_string(row)?)?;
+        Ok(())
+    }
+
+    /// Where the rows are.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The first line of what a program says of its version.
+fn version(program: &str) -> String {
+    let output = Command::new(program).arg("-V").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or("not installed").to_owned()
+}

@@ -1,0 +1,143 @@
+//! S1: listing every task of a machine that holds many sleeping threads.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use cpuledger::source::walk::Walk;
+use cpuledger::source::{self, SourceKind};
+use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source};
+use cpuledger_load::{RaisedLimits, Sleepers};
+
+use crate::measure::{Subject, alternate, median, time_command};
+use crate::results::{Results, Row};
+
+/// Options of `walk`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Counted runs of each subject
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Populations of sleeping threads
+    #[arg(long, value_delimiter = ',', default_value = "0,1000,10000,100000")]
+    threads: Vec<usize>,
+    /// Beyond so many threads, peers that take seconds are run only twice
+    #[arg(long, default_value_t = 20_000)]
+    patience: usize,
+}
+
+/// The fields that `ps -eLo pid,tid,comm,time` shows.
+const LISTING: FieldSet =
+    FieldSet::of(&[Field::Pid, Field::Tid, Field::Comm, Field::User, Field::System, Field::Runtime]);
+
+/// The listing that both are asked for.
+const PS: [&str; 2] = ["-eLo", "pid,tid,comm,time"];
+
+/// Measures and prints.
+///
+/// # Errors
+/// Without root, or when a subject fails.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let _limits = RaisedLimits::for_threads(arguments.threads.iter().copied().max().unwrap_or(0))
+        .context("cannot raise the limits; run as root")?;
+    let binary = std::env::current_exe()?.with_file_name("cpuledger");
+    let mut results = Results::create("walk", &["ps", "top"])?;
+    println!("{:>8}  {:<40} {:>12} {:>10}", "threads", "subject", "median", "vs ps");
+    for &threads in &arguments.threads {
+        let _sleepers = (threads > 0).then(|| Sleepers::start(threads, 1)).transpose()?;
+        population(arguments, threads, &binary, &mut results)?;
+    }
+    println!("raw results: {}", results.path().display());
+    Ok(())
+}
+
+fn population(
+    arguments: &Arguments,
+    threads: usize,
+    binary: &Path,
+    results: &mut Results,
+) -> anyhow::Result<()> {
+    let binary = binary.to_str().context("the path of the binary is not UTF-8")?;
+    let rounds = if threads > arguments.patience { 2 } else { arguments.rounds };
+    let mut slow = [
+        command("ps -eLo pid,tid,comm,time", "ps", &PS),
+        command("cpuledger ps -eLo pid,tid,comm,time", binary, &["ps", "-eLo", "pid,tid,comm,time"]),
+        command("ps -e", "ps", &["-e"]),
+        command("cpuledger ps -e", binary, &["ps", "-e"]),
+        command("cpuledger ps -e --source procfs", binary, &["ps", "-e", "--source", "procfs"]),
+        command("top -b -n1", "top", &["-b", "-n1"]),
+        command("top -H -b -n1", "top", &["-H", "-b", "-n1"]),
+    ];
+    let durations = alternate(&mut slow, rounds)?;
+    let reference = median(&durations[0]);
+    report(&slow, &durations, threads, reference, results)?;
+    let mut walk = Walk::open()?;
+    let mut walk = walk_subjects(&mut walk)?;
+    let mut procfs = source::open(SourceKind::Procfs)?;
+    let mut snapshot = Snapshot::default();
+    walk.push(Subject {
+        name: "source procfs, processes".to_owned(),
+        run: Box::new(move || time_snapshot(procfs.as_mut(), Scope::Processes, LISTING, &mut snapshot)),
+    });
+    let durations = alternate(&mut walk, arguments.rounds * 3)?;
+    report(&walk, &durations, threads, reference, results)
+}
+
+/// The walk in each scope, decoded; they share the loaded programs and one snapshot.
+fn walk_subjects(walk: &mut Walk) -> anyhow::Result<Vec<Subject<'_>>> {
+    let shared = std::rc::Rc::new(std::cell::RefCell::new((walk, Snapshot::default())));
+    let scopes = [
+        ("walk and decode: leaders", Scope::Leaders, FieldSet::ALL),
+        ("walk and decode: processes and totals", Scope::Processes, FieldSet::ALL),
+        ("walk and decode: tasks, fields of the listing", Scope::Tasks, LISTING),
+        ("walk and decode: tasks, all fields", Scope::Tasks, FieldSet::ALL),
+    ];
+    Ok(scopes
+        .into_iter()
+        .map(|(name, scope, fields)| {
+            let shared = std::rc::Rc::clone(&shared);
+            Subject {
+                name: name.to_owned(),
+                run: Box::new(move || {
+                    let (walk, snapshot) = &mut *shared.borrow_mut();
+                    time_snapshot(*walk, scope, fields, snapshot)
+                }),
+            }
+        })
+        .collect())
+}
+
+fn time_snapshot(
+    source: &mut dyn Source,
+    scope: Scope,
+    fields: FieldSet,
+    snapshot: &mut Snapshot,
+) -> anyhow::Result<Duration> {
+    let begin = Instant::now();
+    source.snapshot(&Request { scope, fields }, snapshot)?;
+    Ok(begin.elapsed())
+}
+
+fn command<'a>(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
+    Subject { name: name.to_owned(), run: Box::new(move || time_command(program, arguments)) }
+}
+
+fn report(
+    subjects: &[Subject<'_>],
+    durations: &[Vec<Duration>],
+    threads: usize,
+    reference: Duration,
+    results: &mut Results,
+) -> anyhow::Result<()> {
+    for (subject, durations) in subjects.iter().zip(durations) {
+        let median = median(durations);
+        println!(
+            "{threads:>8}  {:<46} {:>10.3} ms {:>9.1}x",
+            subject.name,
+            median.as_secs_f64() * 1e3,
+            reference.as_secs_f64() / median.as_secs_f64()
+        );
+        results.add(&Row::new(&subject.name, threads, durations))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Every field of every kind of task, between two readings of /proc: procfs ≤ ours ≤ procfs for what grows, equality for
+//! what stands still. Needs root: the kinds include other users, PID namespaces and real-time policies.
+
+#[path = "bracket/oracle.rs"]
+mod oracle;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cpuledger::field::FIELDS;
+use cpuledger::source::procfs::Procfs;
+use cpuledger::source::walk::Walk;
+use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source, Task, Value};
+use cpuledger_bpf::Mechanism;
+use cpuledger_load::Zoo;
+use oracle::{Expected, Oracle, Subject, observed};
+
+/// A reading between two equal ones is repeated so often before a difference counts: a timer may run a sleeping task.
+const ATTEMPTS: usize = 5;
+
+fn members() -> (Zoo, Vec<(String, i32, Vec<i32>)>) {
+    let zoo = Zoo::start().expect("the zoo starts; it needs root");
+    let mut members: Vec<(String, i32, Vec<i32>)> =
+        zoo.members().iter().map(|member| (member.kind.clone(), member.pid, member.tids.clone())).collect();
+    members.extend(kernel_threads().into_iter().map(|pid| ("kernel thread".to_owned(), pid, vec![pid])));
+    (zoo, members)
+}
+
+/// Some kernel threads: the daemon that makes them, and those named beyond 15 characters.
+fn kernel_threads() -> Vec<i32> {
+    let names = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let all: Vec<i32> = std::fs::read_dir("/proc")
+        .expect("procfs")
+        .filter_map(|entry| entry.ok()?.file_name().to_string_lossy().parse().ok())
+        .filter(|pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/status"))
+                .is_ok_and(|status| status.contains("Kthread:\t1") || status.contains("PPid:\t2\n"))
+        })
+        .filter(|pid| !names(pid).starts_with("kworker") || names(pid).contains("kworker/R"))
+        .collect();
+    assert!(all.iter().any(|pid| names(pid).len() > 16), "no kernel thread with a long name was found");
+    all
+}
+
+/// One comparison that failed.
+fn differs(
+    field: Field,
+    row: &Task,
+    before: &Oracle,
+    after: &Oracle,
+    compared: &mut BTreeSet<Field>,
+) -> Option<String> {
+    let (first, last) = (before.expected(field), after.expected(field));
+    let Some(ours) = observed(field, row, &first) else { return None };
+    if matches!(first, Expected::Unsaid(_)) {
+        return None;
+    }
+    compared.insert(field);
+    let holds = match (&first, &ours, &last) {
+        (Expected::Number(first), Expected::Number(ours), Expected::Number(last))
+        | (Expected::Coarse(_, first), Expected::Coarse(_, ours), Expected::Coarse(_, last))
+            if field.info().cumulative =>
+        {
+            first <= ours && ours <= last
+        }
+        (first, ours, last) => first == ours && ours == last,
+    };
+    (!holds).then(|| format!("{}: {first:?} then ours {ours:?} then {last:?}", field.info().key))
+}
+
+/// Compares each member, its process and its tasks, and returns the fields that were compared.
+fn bracket(source: &mut dyn Source) -> (BTreeSet<Field>, BTreeSet<Field>) {
+    let (_zoo, members) = members();
+    let mut compared = (BTreeSet::new(), BTreeSet::new());
+    let mut snapshot = Snapshot::default();
+    let mut failures = BTreeMap::new();
+    for _ in 0..ATTEMPTS {
+        failures.clear();
+        let subjects: Vec<(String, Subject)> = members
+            .iter()
+            .flat_map(|(kind, pid, tids)| {
+                let tasks = tids.iter().map(|tid| (kind.clone(), Subject::Task(*pid, *tid)));
+                std::iter::once((kind.clone(), Subject::Process(*pid))).chain(tasks).collect::<Vec<_>>()
+            })
+            .collect();
+        let read_all = || subjects.iter().map(|(_, subject)| Oracle::read(*subject)).collect::<Vec<_>>();
+        let before = read_all();
+        source
+            .snapshot(&Request { scope: Scope::Tasks, fields: FieldSet::ALL }, &mut snapshot)
+            .expect("a snapshot");
+        let after = read_all();
+        for (((kind, subject), before), after) in subjects.iter().zip(&before).zip(&after) {
+            let (rows, compared) = match subject {
+                Subject::Process(_) => (&snapshot.processes, &mut compared.0),
+                Subject::Task(..) => (&snapshot.tasks, &mut compared.1),
+            };
+            let (Subject::Process(tid) | Subject::Task(_, tid)) = *subject;
+            let Some(row) = rows.iter().find(|row| row.tid.0 == tid) else {
+                failures.insert(format!("{kind} {subject:?}"), vec!["missing".to_owned()]);
+                continue;
+            };
+            let (before, after) = (before.as_ref().expect("alive"), after.as_ref().expect("alive"));
+            let wrong: Vec<String> =
+                FIELDS.iter().filter_map(|info| differs(info.field, row, before, after, compared)).collect();
+            if !wrong.is_empty() {
+                failures.insert(format!("{kind} {subject:?}"), wrong);
+            }
+        }
+        if failures.is_empty() {
+            break;
+        }
+    }
+    assert!(failures.is_empty(), "{} rows differ: {failures:#?}", failures.len());
+    compared
+}
+
+fn keys(fields: &BTreeSet<Field>) -> Vec<&'static str> {
+    fields.iter().map(|field| field.info().key).collect()
+}
+
+/// Fields of the table that no row of this kind had.
+fn missing(compared: &BTreeSet<Field>) -> Vec<&'static str> {
+    keys(&FieldSet::ALL.iter().filter(|field| !compared.contains(field)).collect())
+}
+
+#[test]
+fn walk_in_one_call_agrees_with_procfs_root() {
+    let mut walk =
+        Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7");
+    let (processes, tasks) = bracket(&mut walk);
+    assert_eq!(missing(&processes), [""; 0], "every field of the table is compared for processes");
+    assert_eq!(missing(&tasks), [""; 0], "every field of the table is compared for tasks");
+}
+
+#[test]
+fn walk_by_iterator_agrees_with_procfs_root() {
+    let mut walk =
+        Walk::open_mechanism(Mechanism::Iterator).expect("the iterator loads; it needs root and Linux 5.8");
+    let (processes, tasks) = bracket(&mut walk);
+    assert_eq!(missing(&processes), [""; 0], "every field of the table is compared for processes");
+    assert_eq!(missing(&tasks), [""; 0], "every field of the table is compared for tasks");
+}
+
+#[test]
+fn procfs_agrees_with_procfs_root() {
+    let mut procfs = Procfs::open().expect("procfs");
+    let (processes, tasks) = bracket(&mut procfs);
+    let claimed: BTreeSet<Field> = procfs.fields().iter().collect();
+    assert_eq!(keys(&tasks), keys(&claimed), "every field that the source claims is compared");
+    assert!(processes.is_subset(&claimed));
+}
+
+#[test]
+fn leaders_leave_totals_of_several_threads_unknown_root() {
+    let (zoo, members) = members();
+    let mut walk = Walk::open().expect("the walk loads; it needs root");
+    let mut snapshot = Snapshot::default();
+    walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot)
+        .expect("a snapshot");
+    let mut seen = (0, 0);
+    for (kind, pid, tids) in &members {
+        let row = snapshot.processes.iter().find(|row| row.pid.0 == *pid).expect(kind);
+        let runtime = Field::Runtime.value(row);
+        if tids.len() > 1 {
+            assert_eq!(runtime, Value::Absent, "{kind}");
+            seen.0 += 1;
+        } else {
+            assert_ne!(runtime, Value::Absent, "{kind}");
+            seen.1 += 1;
+        }
+    }
+    assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
+    drop(zoo);
+}

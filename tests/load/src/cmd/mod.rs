@@ -1,0 +1,9 @@
+//! What the program does. `sys` and `bare_thread` hold the unsafe half of it.
+
+mod bare_thread;
+pub(crate) mod burn;
+mod release;
+pub(crate) mod sleepers;
+pub(crate) mod storm;
+mod sys;
+pub(crate) mod zoo;

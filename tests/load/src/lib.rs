@@ -1,0 +1,40 @@
+//! Workloads whose truth is known, for cpuledger's tests and benchmarks.
+//!
+//! The work is done by the program `cpuledger-load`, so that the tasks under test are never those of the test
+//! itself. This library starts the program, waits until it says that everything exists, hands its statements
+//! over as types, and takes everything away again on drop:
+//!
+//! - [`Sleepers`]: many threads that never run,
+//! - [`Storm`]: processes or threads that are made and end without pause,
+//! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
+//! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
+//! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
+//!
+//! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), cpuledger_load::Error> {
+//! // Made before the sleepers, and so dropped after them.
+//! let _limits = cpuledger_load::RaisedLimits::for_threads(100_000)?;
+//! let sleepers = cpuledger_load::Sleepers::start(100_000, 1)?;
+//! assert_eq!(sleepers.processes()[0].threads, 100_000);
+//! # Ok(())
+//! # }
+//! ```
+
+mod burn;
+mod error;
+mod limits;
+mod program;
+mod running;
+mod sleepers;
+mod storm;
+mod zoo;
+
+pub use burn::{Burn, BurnPlan, Burned};
+pub use error::Error;
+pub use limits::{RaisedLimits, room_for};
+pub use program::program;
+pub use sleepers::{Sleepers, SleepingProcess};
+pub use storm::{Storm, StormPlan, Stormed};
+pub use zoo::{Bytes, Member, ThreadTruth, Truth, Zoo};

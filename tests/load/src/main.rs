@@ -1,0 +1,46 @@
+//! `cpuledger-load`: workloads whose truth is known. The library of the same name starts it and reads what it
+//! says.
+
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use cmd::{burn, sleepers, storm, zoo};
+
+/// Workloads whose truth is known, for cpuledger's tests and benchmarks
+#[derive(Parser)]
+#[command(version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Sleepers(sleepers::Arguments),
+    Storm(storm::Arguments),
+    Burn(burn::Arguments),
+    Zoo(zoo::Arguments),
+}
+
+fn main() -> ExitCode {
+    // A member of the zoo that has executed this program again has arguments that mean nothing.
+    if let Some(request) = zoo::requested_by_environment() {
+        zoo::resume(&request);
+    }
+    let done = match CommandLine::parse().command {
+        Command::Sleepers(arguments) => sleepers::run(&arguments),
+        Command::Storm(arguments) => storm::run(&arguments),
+        Command::Burn(arguments) => burn::run(&arguments),
+        Command::Zoo(arguments) => zoo::run(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cpuledger-load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
