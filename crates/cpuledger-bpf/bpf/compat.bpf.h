@@ -24,8 +24,11 @@ struct percpu_counter {
 struct mm_struct___percpu {
 	struct percpu_counter rss_stat[CPULEDGER_MM_COUNTERS];
 };
+struct atomic_long___old {
+	s64 counter;
+};
 struct mm_rss_stat___old {
-	s64 count[CPULEDGER_MM_COUNTERS];
+	struct atomic_long___old count[CPULEDGER_MM_COUNTERS];
 };
 struct mm_struct___atomic {
 	struct mm_rss_stat___old rss_stat;

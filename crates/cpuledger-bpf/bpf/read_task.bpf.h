@@ -261,19 +261,17 @@ static long add_rss_of_cpu(u64 cpu, struct rss_sum *sum)
 			(sum)->pages[which] = percpu->rss_stat[which].count;                                           \
 			(sum)->counters[which] = percpu->rss_stat[which].counters;                                     \
 		} else {                                                                                               \
-			(sum)->pages[which] = atomic->rss_stat.count[which];                                           \
+			bpf_core_read(&(sum)->pages[which], sizeof(s64), &atomic->rss_stat.count[which].counter);      \
 		}                                                                                                      \
 	})
 
-/* RSS in pages: the global parts and, where the kernel spreads them since 6.2, the part of each CPU. */
-static __always_inline void read_rss(struct mm_struct *mm, u32 cpus, struct rss_sum *sum)
+/* RSS in pages: all of it before 6.2, then the global parts. */
+static __always_inline void read_rss(struct mm_struct *mm, struct rss_sum *sum)
 {
 	READ_RSS_COUNTER(mm, CPULEDGER_MM_FILE, sum);
 	READ_RSS_COUNTER(mm, CPULEDGER_MM_ANONYMOUS, sum);
 	READ_RSS_COUNTER(mm, CPULEDGER_MM_SWAP, sum);
 	READ_RSS_COUNTER(mm, CPULEDGER_MM_SHMEM, sum);
-	if (sum->counters[0] && cpu_offsets_known)
-		bpf_loop(cpus, add_rss_of_cpu, sum, 0);
 }
 
 /* A counter may be below zero for a moment. */
@@ -282,7 +280,8 @@ static __always_inline u64 not_negative(s64 pages)
 	return pages < 0 ? 0 : pages;
 }
 
-static __always_inline void read_memory(struct task_struct *leader, u32 cpus, struct cpuledger_process *record)
+static __always_inline void read_memory(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
+					struct cpuledger_process *record)
 {
 	struct mm_struct *mm = leader->mm;
 	struct rss_sum sum = {};
@@ -295,7 +294,9 @@ static __always_inline void read_memory(struct task_struct *leader, u32 cpus, st
 	}
 	record->vsize_pages = mm->total_vm;
 	record->locked_pages = mm->locked_vm;
-	read_rss(mm, cpus, &sum);
+	read_rss(mm, &sum);
+	if (sums_rss && sum.counters[0] && cpu_offsets_known)
+		bpf_loop(walk->cpus, add_rss_of_cpu, &sum, 0);
 	record->rss_file_pages = not_negative(sum.pages[CPULEDGER_MM_FILE]);
 	record->rss_anonymous_pages = not_negative(sum.pages[CPULEDGER_MM_ANONYMOUS]);
 	record->rss_shmem_pages = not_negative(sum.pages[CPULEDGER_MM_SHMEM]);
@@ -334,7 +335,8 @@ static __always_inline void read_kthread_name(struct task_struct *leader, struct
 	}
 }
 
-static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk,
+/* `sums_rss`, a constant, says whether the kernel has bpf_loop (5.17, e6f2dd0f8067), which adds the RSS of each CPU. */
+static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
 					 struct cpuledger_process *record)
 {
 	struct signal_struct *signal = leader->signal;
@@ -351,7 +353,7 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	read_dead_threads(signal, &record->group);
 	read_tty(signal, record);
 	if (walk->groups & CPULEDGER_READ_MEMORY)
-		read_memory(leader, walk->cpus, record);
+		read_memory(leader, walk, sums_rss, record);
 	if (walk->groups & CPULEDGER_READ_KTHREAD_NAME)
 		read_kthread_name(leader, record);
 }

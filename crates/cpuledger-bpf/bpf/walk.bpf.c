@@ -3,7 +3,7 @@
  * Walks over the kernel's task list: all tasks, all processes, or one process, in one system call into mapped records.
  *
  * `walk_once` needs the open-coded task iterator (6.7) and is one RCU read-side section. `walk_seq` is its stand-in for
- * older kernels: a bpf iterator read in pieces of up to 32 KiB, hence several sections. User space loads one of the two.
+ * older kernels, a bpf iterator: one section a task. User space loads one of the two.
  */
 #include "read_task.bpf.h"
 #include <bpf/bpf_tracing.h>
@@ -104,7 +104,8 @@ static __always_inline void record_task(struct task_struct *task, struct cpuledg
 }
 
 /* A leader opens a process. */
-static __always_inline void visit_leader(struct task_struct *leader, struct cpuledger_walk *walk, void *buffer)
+static __always_inline void visit_leader(struct task_struct *leader, struct cpuledger_walk *walk, bool sums_rss,
+					 void *buffer)
 {
 	u32 index = walk->processes++;
 	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
@@ -112,7 +113,7 @@ static __always_inline void visit_leader(struct task_struct *leader, struct cpul
 	if (!process)
 		return;
 	process->task_index = walk->tasks;
-	read_process(leader, walk, process);
+	read_process(leader, walk, sums_rss, process);
 	add_thread(&process->group, leader);
 	process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
 }
@@ -124,7 +125,7 @@ __noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 	struct walk_buffers buffers;
 
 	if (walk && find_buffers(&buffers))
-		visit_leader(leader, walk, buffers.processes);
+		visit_leader(leader, walk, true, buffers.processes);
 	return 0;
 }
 
@@ -193,8 +194,7 @@ struct {
  * One task of a bpf iterator, in the order of tids. It writes nothing to the seq file, so one read(2) visits all tasks,
  * but the RCU lock is retaken for each of them.
  */
-SEC("iter/task")
-int walk_seq(struct bpf_iter__task *context)
+static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bool sums_rss)
 {
 	struct task_struct *task = context->task;
 	struct walk_buffers buffers;
@@ -213,9 +213,22 @@ int walk_seq(struct bpf_iter__task *context)
 	if (!task || (walk->only_pid && task->tgid != walk->only_pid))
 		return 0;
 	if (task->pid == task->tgid)
-		visit_leader(task, walk, buffers.processes);
+		visit_leader(task, walk, sums_rss, buffers.processes);
 	else if (walk->scope == CPULEDGER_WALK_LEADERS)
 		return 0;
 	record_task(task, walk, buffers.tasks);
 	return 0;
+}
+
+SEC("iter/task")
+int walk_seq(struct bpf_iter__task *context)
+{
+	return visit_in_tid_order(context, true);
+}
+
+/* For kernels without bpf_loop; before 6.2 RSS has no parts to sum. */
+SEC("iter/task")
+int walk_seq_plain(struct bpf_iter__task *context)
+{
+	return visit_in_tid_order(context, false);
 }

@@ -91,9 +91,10 @@ impl Walker {
     }
 
     fn load_programs(mechanism: Mechanism, prepares: bool) -> Result<Walker, Error> {
-        let chosen = match mechanism {
-            Mechanism::OneCall => "walk_once",
-            Mechanism::Iterator => "walk_seq",
+        let chosen = match (mechanism, prepares) {
+            (Mechanism::OneCall, _) => "walk_once",
+            (Mechanism::Iterator, true) => "walk_seq",
+            (Mechanism::Iterator, false) => "walk_seq_plain",
         };
         let mut object = object::load("cpuledger_walk", OBJECT, |open| {
             for mut program in open.progs_mut() {

@@ -37,7 +37,15 @@ fn kernel_threads() -> Vec<i32> {
         })
         .filter(|pid| !names(pid).starts_with("kworker") || names(pid).contains("kworker/R"))
         .collect();
-    assert!(all.iter().any(|pid| names(pid).len() > 16), "no kernel thread with a long name was found");
+    let uname = rustix::system::uname();
+    let mut release = uname.release().to_str().expect("a release").split('.').map(|part| part.parse::<u32>());
+    let (Some(Ok(major)), Some(Ok(minor))) = (release.next(), release.next()) else { panic!("{uname:?}") };
+    if (major, minor) >= (5, 17) {
+        assert!(
+            all.iter().any(|pid| names(pid).len() > 16),
+            "this kernel has kernel threads with long names"
+        );
+    }
     all
 }
 

@@ -35,6 +35,7 @@ const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {
     walker: Walker,
+    fields: FieldSet,
     exit_hook: Option<ExitHook>,
     drained: cpuledger_bpf::Drained,
     /// Sums of threads, where the kernel half cannot sum them.
@@ -63,7 +64,9 @@ impl Walk {
     fn with(mut walker: Walker) -> Result<Walk, Error> {
         let (tasks, processes) = population();
         walker.reserve(tasks, processes)?;
-        Ok(Walk { walker, exit_hook: None, drained: Default::default(), sums: Vec::new() })
+        let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
+        let fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
+        Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
     }
 
     /// Which form of the walk the kernel took.
@@ -78,7 +81,7 @@ impl Source for Walk {
     }
 
     fn fields(&self) -> FieldSet {
-        FieldSet::ALL
+        self.fields
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
@@ -161,6 +164,18 @@ fn groups(fields: FieldSet) -> u32 {
     .sum()
 }
 
+/// What this kernel was built without.
+fn lacking(lacks: u32) -> FieldSet {
+    [
+        (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
+        (abi::CPULEDGER_LACKS_IO, IO),
+        (abi::CPULEDGER_LACKS_RUNQUEUE_WAIT, FieldSet::of(&[Field::RunqueueWait])),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| lacks & bit != 0)
+    .fold(FieldSet::EMPTY, |unknown, (_, fields)| unknown.union(fields))
+}
+
 /// Turns records into rows: what is known is decided once a walk, not once a task.
 struct Decoder<'a> {
     walked: &'a Walked<'a>,
@@ -173,15 +188,9 @@ struct Decoder<'a> {
 
 impl<'a> Decoder<'a> {
     fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
-        let lacks = |bit: u32| walked.lacks & bit != 0;
-        let mut unknown = FieldSet::EMPTY;
-        for (missing, fields) in [
-            (!request.fields.needs(Group::Memory), MEMORY),
-            (!request.fields.needs(Group::Cgroup) || lacks(abi::CPULEDGER_LACKS_CGROUP), CGROUP),
-            (lacks(abi::CPULEDGER_LACKS_IO), IO),
-            (lacks(abi::CPULEDGER_LACKS_RUNQUEUE_WAIT), FieldSet::of(&[Field::RunqueueWait])),
-        ] {
-            if missing {
+        let mut unknown = lacking(walked.lacks);
+        for (group, fields) in [(Group::Memory, MEMORY), (Group::Cgroup, CGROUP)] {
+            if !request.fields.needs(group) {
                 unknown = unknown.union(fields);
             }
         }
