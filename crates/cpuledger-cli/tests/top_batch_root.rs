@@ -106,7 +106,10 @@ fn three_intervals_balance_and_follow_each_other_root() {
     assert_eq!(intervals.len(), 3);
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("procfs");
     for (index, interval) in intervals.iter().enumerate() {
-        assert_eq!((&interval["schema"], &interval["source"]), (&"cpuledger.interval/1".into(), &"walk".into()));
+        assert_eq!(
+            (&interval["schema"], &interval["source"]),
+            (&"cpuledger.interval/1".into(), &"walk".into())
+        );
         assert_eq!(interval["boot_id"], boot_id.trim());
         let length_ns = number(&interval["end_ns"]) - number(&interval["start_ns"]);
         assert_eq!(number(&interval["capacity_ns"]), length_ns * number(&interval["online_cpus"]));
@@ -153,7 +156,9 @@ fn threads_that_died_are_with_their_process_root() {
     std::thread::sleep(Duration::from_millis(300));
     let intervals = top.stop();
     let mut told: HashMap<u64, u64> = HashMap::new();
-    for exited in intervals.iter().flat_map(|interval| list(&interval["exited"])).filter(|row| row["pid"] == pid) {
+    for exited in
+        intervals.iter().flat_map(|interval| list(&interval["exited"])).filter(|row| row["pid"] == pid)
+    {
         *told.entry(number(&exited["tid"])).or_default() += number(&exited["cpu_ns"]);
     }
     assert!(burned.iter().all(|thread| told.contains_key(&(thread.tid as u64))), "each has its record");
@@ -181,9 +186,8 @@ fn no_death_of_five_hundred_is_lost_root() {
     let truth_ns = children_ns() - before_ns;
     let intervals = top.stop();
     assert_eq!(intervals.len(), 1, "the interval that a signal ends is printed");
-    let is_ours = |row: &&Value| {
-        row["ppid"] == std::process::id() && row["comm"] == "sh" && row["exit_code"] == 7 << 8
-    };
+    let is_ours =
+        |row: &&Value| row["ppid"] == std::process::id() && row["comm"] == "sh" && row["exit_code"] == 7 << 8;
     let exited: Vec<&Value> = list(&intervals[0]["exited"]).iter().filter(is_ours).collect();
     assert_eq!(exited.len(), CHILDREN, "each has its record");
     let told_ns = sum_of(&intervals, "processes", std::process::id(), "exited_children_ns");

@@ -11,9 +11,14 @@ fn top(arguments: &[&str]) -> Command {
 
 #[test]
 fn a_bad_value_is_a_usage_error_in_one_sentence() {
-    for arguments in
-        [["-d", "0"], ["-d", "abc"], ["-n", "-1"], ["-o", "cpu_n"], ["--format", "xml"], ["--source", "magic"]]
-    {
+    for arguments in [
+        ["-d", "0"],
+        ["-d", "abc"],
+        ["-n", "-1"],
+        ["-o", "cpu_n"],
+        ["--format", "xml"],
+        ["--source", "magic"],
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
         let output = command.arg("top").args(arguments).output().expect("cpuledger runs");
         let sentence = String::from_utf8(output.stderr).expect("UTF-8");
@@ -33,7 +38,8 @@ fn a_full_disk_is_said() {
 
 #[test]
 fn a_reader_that_has_enough_ends_it_silently() {
-    let mut child = top(&["-b"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("cpuledger runs");
+    let mut child =
+        top(&["-b"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("cpuledger runs");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));

@@ -53,12 +53,7 @@ fn count_list(list: &str) -> Option<u32> {
 
 /// Identifier of this boot; `None` without procfs.
 pub fn boot_id() -> Option<String> {
-    Some(
-        fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .ok()?
-            .trim()
-            .to_owned(),
-    )
+    Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
 /// The three load averages as the kernel writes them; `None` without procfs.

@@ -176,10 +176,7 @@ pub struct Books {
 impl Books {
     /// New books; `by_task`: [`Interval::tasks`] is wanted too.
     pub fn new(by_task: bool) -> Books {
-        Books {
-            by_task,
-            ..Books::default()
-        }
+        Books { by_task, ..Books::default() }
     }
 
     /// Cuts: closes the interval that ends with this snapshot into `into` and opens the next; takes the exits.
@@ -238,8 +235,7 @@ impl Books {
         if self.deaths.have_exchanges() {
             self.settle_exchanges(cut_ns, snapshot, into);
         }
-        self.deaths
-            .settle_folds(self.cut, &self.processes, &self.baselines);
+        self.deaths.settle_folds(self.cut, &self.processes, &self.baselines);
         self.inherit(cut_ns, snapshot);
     }
 
@@ -248,22 +244,11 @@ impl Books {
         let is_exact = snapshot.source == SourceKind::Walk;
         let mut process = 0;
         for (index, row) in snapshot.tasks.iter().enumerate() {
-            while snapshot
-                .processes
-                .get(process)
-                .is_some_and(|candidate| candidate.pid < row.pid)
-            {
+            while snapshot.processes.get(process).is_some_and(|candidate| candidate.pid < row.pid) {
                 process += 1;
             }
-            if snapshot
-                .processes
-                .get(process)
-                .is_none_or(|found| found.pid != row.pid)
-            {
-                debug_assert!(
-                    false,
-                    "tasks and processes are sorted by pid, and each task has its process"
-                );
+            if snapshot.processes.get(process).is_none_or(|found| found.pid != row.pid) {
+                debug_assert!(false, "tasks and processes are sorted by pid, and each task has its process");
                 continue;
             }
             let (used, growth) = self.use_of(row, cpu_ns(row, is_exact), is_exact);
@@ -280,12 +265,7 @@ impl Books {
             };
             self.accounts[process].own_ns += used_ns;
             if self.by_task {
-                into.tasks.push(Usage {
-                    cpu_ns: used_ns,
-                    self_ns: used_ns,
-                    growth,
-                    ..Usage::default()
-                });
+                into.tasks.push(Usage { cpu_ns: used_ns, self_ns: used_ns, growth, ..Usage::default() });
             }
         }
         let [last, now] = &mut self.task_counters;
@@ -314,14 +294,8 @@ impl Books {
         if self.by_task {
             let [last, now] = &mut self.task_counters;
             let counters = Counters::of(row);
-            let before = last
-                .get(known.counters as usize)
-                .filter(|_| known.seen + 1 == cut);
-            let fresh = if is_watched && known.seen == 0 {
-                Counters::ZERO
-            } else {
-                Counters::default()
-            };
+            let before = last.get(known.counters as usize).filter(|_| known.seen + 1 == cut);
+            let fresh = if is_watched && known.seen == 0 { Counters::ZERO } else { Counters::default() };
             growth = counters.since(before.unwrap_or(&fresh));
             known.counters = now.len() as u32;
             now.push(counters);
@@ -368,11 +342,8 @@ impl Books {
 
     /// Gives what the dead used to the living.
     fn inherit(&mut self, cut_ns: u64, snapshot: &Snapshot) {
-        let household = Household {
-            processes: &snapshot.processes,
-            alive: &self.alive,
-            before: &self.processes,
-        };
+        let household =
+            Household { processes: &snapshot.processes, alive: &self.alive, before: &self.processes };
         for (index, row) in snapshot.processes.iter().enumerate() {
             if !self.alive[index] && self.accounts[index].own_ns > 0 {
                 let used_ns = std::mem::take(&mut self.accounts[index].own_ns);
@@ -407,25 +378,14 @@ impl Books {
         now.clear();
         let mut before = 0;
         for (row, account) in snapshot.processes.iter().zip(&self.accounts) {
-            while self
-                .processes
-                .get(before)
-                .is_some_and(|(id, _)| id.tid.0 < row.pid.0)
-            {
+            while self.processes.get(before).is_some_and(|(id, _)| id.tid.0 < row.pid.0) {
                 before += 1;
             }
             let counters = Counters::of(row);
-            let known = self
-                .processes
-                .get(before)
-                .is_some_and(|(id, _)| *id == process_id(row));
+            let known = self.processes.get(before).is_some_and(|(id, _)| *id == process_id(row));
             let is_watched =
                 self.cut > 1 && row.start_time_ns + start_slack_ns(is_exact) >= self.first_cut_ns;
-            let fresh = if is_watched {
-                Counters::ZERO
-            } else {
-                Counters::default()
-            };
+            let fresh = if is_watched { Counters::ZERO } else { Counters::default() };
             let growth = counters.since(if known { &last[before] } else { &fresh });
             let parts = |part_ns: u64| (is_exact && sees_exits).then_some(part_ns);
             let mut usage = Usage {
@@ -447,26 +407,18 @@ impl Books {
         }
         std::mem::swap(last, now);
         self.processes.clear();
-        self.processes
-            .extend(snapshot.processes.iter().map(|row| (process_id(row), row.ppid)));
+        self.processes.extend(snapshot.processes.iter().map(|row| (process_id(row), row.ppid)));
     }
 }
 
 /// Identity of a process: that of its leader.
 fn process_id(row: &Task) -> TaskId {
-    TaskId {
-        tid: crate::task::Tid(row.pid.0),
-        start_time_ns: row.start_time_ns,
-    }
+    TaskId { tid: crate::task::Tid(row.pid.0), start_time_ns: row.start_time_ns }
 }
 
 /// Where the source has no exact runtime, the sum of the two parts that the kernel rounds to ticks.
 fn cpu_ns(row: &Task, is_exact: bool) -> u64 {
-    if is_exact {
-        row.runtime_ns
-    } else {
-        row.user_ns + row.system_ns
-    }
+    if is_exact { row.runtime_ns } else { row.user_ns + row.system_ns }
 }
 
 /// Files of /proc tell a start in ticks of 10 ms, rounded down.

@@ -34,8 +34,7 @@ impl Household<'_> {
 
     /// Who takes what has no known heir: init, or whoever comes first where init is not in sight.
     pub(crate) fn last_resort(&self) -> Option<usize> {
-        self.index(INIT)
-            .or(if self.processes.is_empty() { None } else { Some(0) })
+        self.index(INIT).or(if self.processes.is_empty() { None } else { Some(0) })
     }
 }
 
@@ -66,12 +65,7 @@ impl Lineage {
 
     /// Remembers the parent of a process of which a task died at `death_ns` (CLOCK_BOOTTIME).
     pub(crate) fn remember(&mut self, process: TaskId, ppid: Pid, death_ns: u64) {
-        let dead = Dead {
-            start_time_ns: process.start_time_ns,
-            death_ns,
-            ppid,
-            heir: None,
-        };
+        let dead = Dead { start_time_ns: process.start_time_ns, death_ns, ppid, heir: None };
         // Several tasks of one process: the last to die knows the parent best.
         self.now
             .entry(Pid(process.tid.0))
@@ -86,10 +80,7 @@ impl Lineage {
     /// The heir of a process of which a task died: by the last of its deaths, for the parent of a process may change.
     pub(crate) fn heir_of(&mut self, household: &Household<'_>, exit: &Exit, death_ns: u64) -> Option<usize> {
         let pid = Pid(exit.process.tid.0);
-        let last = self
-            .now
-            .get(&pid)
-            .filter(|dead| dead.start_time_ns == exit.process.start_time_ns);
+        let last = self.now.get(&pid).filter(|dead| dead.start_time_ns == exit.process.start_time_ns);
         match last.copied() {
             Some(last) => last.heir.or_else(|| self.heir(household, pid, last.death_ns)),
             None => self.heir(household, exit.ppid, death_ns),
@@ -111,9 +102,8 @@ impl Lineage {
                 break household.last_resort();
             }
             // A process that started after the child's death merely has the number of the parent.
-            let row = household
-                .index(pid)
-                .filter(|&index| household.processes[index].start_time_ns <= death_ns);
+            let row =
+                household.index(pid).filter(|&index| household.processes[index].start_time_ns <= death_ns);
             if let Some(index) = row.filter(|&index| household.alive[index]) {
                 break Some(index);
             }
@@ -127,10 +117,7 @@ impl Lineage {
                 pid = dead.ppid;
             } else if let Some(index) = row {
                 pid = household.processes[index].ppid;
-            } else if let Ok(index) = household
-                .before
-                .binary_search_by_key(&pid, |(id, _)| Pid(id.tid.0))
-            {
+            } else if let Ok(index) = household.before.binary_search_by_key(&pid, |(id, _)| Pid(id.tid.0)) {
                 pid = household.before[index].1;
             } else {
                 break household.last_resort();
@@ -148,34 +135,20 @@ impl Lineage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Exit;
     use crate::task::Tid;
 
     fn process(pid: i32, ppid: i32, start_time_ns: u64) -> Task {
-        Task {
-            tid: Tid(pid),
-            pid: Pid(pid),
-            ppid: Pid(ppid),
-            start_time_ns,
-            ..Task::default()
-        }
+        Task { tid: Tid(pid), pid: Pid(pid), ppid: Pid(ppid), start_time_ns, ..Task::default() }
     }
 
     fn id(pid: i32, start_time_ns: u64) -> TaskId {
-        TaskId {
-            tid: Tid(pid),
-            start_time_ns,
-        }
+        TaskId { tid: Tid(pid), start_time_ns }
     }
 
     #[test]
     fn the_first_living_ancestor_inherits() {
         let processes = [process(1, 0, 0), process(10, 1, 5), process(20, 10, 6)];
-        let household = Household {
-            processes: &processes,
-            alive: &[true, true, false],
-            before: &[],
-        };
+        let household = Household { processes: &processes, alive: &[true, true, false], before: &[] };
         let mut lineage = Lineage::default();
         lineage.remember(id(30, 7), Pid(20), 50);
         lineage.remember(id(40, 8), Pid(30), 40);
@@ -188,37 +161,22 @@ mod tests {
     #[test]
     fn a_lost_link_ends_at_init() {
         let processes = [process(1, 0, 0), process(10, 1, 5)];
-        let household = Household {
-            processes: &processes,
-            alive: &[true, true],
-            before: &[(id(15, 5), Pid(10))],
-        };
+        let household =
+            Household { processes: &processes, alive: &[true, true], before: &[(id(15, 5), Pid(10))] };
         let mut lineage = Lineage::default();
         assert_eq!(lineage.heir(&household, Pid(99), 40), Some(0));
-        assert_eq!(
-            lineage.heir(&household, Pid(15), 40),
-            Some(1),
-            "known from the previous cut"
-        );
+        assert_eq!(lineage.heir(&household, Pid(15), 40), Some(1), "known from the previous cut");
     }
 
     #[test]
     fn a_reused_pid_does_not_inherit() {
         let processes = [process(1, 0, 0), process(10, 1, 5), process(20, 10, 90)];
-        let household = Household {
-            processes: &processes,
-            alive: &[true; 3],
-            before: &[],
-        };
+        let household = Household { processes: &processes, alive: &[true; 3], before: &[] };
         let mut lineage = Lineage::default();
         lineage.remember(id(20, 6), Pid(10), 50);
         assert_eq!(lineage.heir(&household, Pid(20), 40), Some(1));
         lineage.open_interval();
-        assert_eq!(
-            lineage.heir(&household, Pid(20), 40),
-            Some(1),
-            "remembered for one more interval"
-        );
+        assert_eq!(lineage.heir(&household, Pid(20), 40), Some(1), "remembered for one more interval");
         lineage.open_interval();
         assert_eq!(lineage.heir(&household, Pid(20), 40), Some(0));
     }
@@ -227,11 +185,7 @@ mod tests {
     fn a_circle_ends() {
         let processes = [process(1, 0, 0)];
         let before = [(id(30, 6), Pid(31)), (id(31, 6), Pid(30))];
-        let household = Household {
-            processes: &processes,
-            alive: &[true],
-            before: &before,
-        };
+        let household = Household { processes: &processes, alive: &[true], before: &before };
         let mut lineage = Lineage::default();
         lineage.remember(id(20, 6), Pid(21), 50);
         lineage.remember(id(21, 6), Pid(20), 50);

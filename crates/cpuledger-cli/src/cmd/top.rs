@@ -134,6 +134,7 @@ fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Opt
 /// COLUMNS, else the width of the terminal.
 fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
+    let terminal =
+        || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
     columns.or_else(terminal).filter(|&width| width > 0).unwrap_or(WIDTH_WITHOUT_TERMINAL)
 }

@@ -93,34 +93,18 @@ mod tests {
     #[test]
     fn they_are_the_cumulative_rows_of_the_field_table() {
         for info in FIELDS {
-            assert_eq!(
-                info.cumulative,
-                Counters::FIELDS.contains(info.field),
-                "{}",
-                info.key
-            );
+            assert_eq!(info.cumulative, Counters::FIELDS.contains(info.field), "{}", info.key);
         }
     }
 
     #[test]
     fn what_one_side_does_not_know_is_not_known() {
-        let all = Counters {
-            user_ns: 7,
-            ..Counters::ZERO
-        };
-        let some = Counters {
-            known: FieldSet::of(&[Field::User]),
-            user_ns: 3,
-            ..Counters::default()
-        };
+        let all = Counters { user_ns: 7, ..Counters::ZERO };
+        let some = Counters { known: FieldSet::of(&[Field::User]), user_ns: 3, ..Counters::default() };
         let growth = all.since(&some);
         assert_eq!((growth.known, growth.user_ns), (FieldSet::of(&[Field::User]), 4));
         assert_eq!(some.since(&all).user_ns, 0, "never negative");
-        let mut row = Task {
-            known: FieldSet::ALL,
-            user_ns: 99,
-            ..Task::default()
-        };
+        let mut row = Task { known: FieldSet::ALL, user_ns: 99, ..Task::default() };
         growth.store_into(&mut row);
         assert_eq!(row.user_ns, 4);
         assert!(row.known.contains(Field::Comm) && !row.known.contains(Field::System));

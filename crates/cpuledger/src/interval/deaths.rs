@@ -61,11 +61,7 @@ impl Deaths {
                 return true;
             }
             lineage.remember(exit.process, exit.ppid, death_ns);
-            due.push(Death {
-                exit: *exit,
-                death_ns,
-                used_ns: 0,
-            });
+            due.push(Death { exit: *exit, death_ns, used_ns: 0 });
             false
         });
     }
@@ -96,11 +92,7 @@ impl Deaths {
                 }
                 Entry::Vacant(unknown) => {
                     // Born after the last cut, or on its way out at the first, when it was no longer listed.
-                    death.used_ns = if exit.task.start_time_ns >= first_cut_ns {
-                        exit.runtime_ns
-                    } else {
-                        0
-                    };
+                    death.used_ns = if exit.task.start_time_ns >= first_cut_ns { exit.runtime_ns } else { 0 };
                     unknown.insert(Baseline {
                         runtime_ns: exit.runtime_ns,
                         pid: Pid(exit.process.tid.0),
@@ -128,8 +120,7 @@ impl Deaths {
                 .filter(|(id, known)| missing(known) && id.tid.0 != known.pid.0)
                 .map(|(id, known)| (known.pid, *id, known.runtime_ns)),
         );
-        self.vanished
-            .sort_unstable_by_key(|&(pid, id, runtime_ns)| (pid, runtime_ns, id));
+        self.vanished.sort_unstable_by_key(|&(pid, id, runtime_ns)| (pid, runtime_ns, id));
     }
 
     /// The baseline of the thread that goes on as the leader of `pid` and had used at most `runtime_ns`.
@@ -139,12 +130,8 @@ impl Deaths {
         runtime_ns: u64,
         baselines: &mut FxHashMap<TaskId, Baseline>,
     ) -> Option<u64> {
-        let end = self
-            .vanished
-            .partition_point(|&(other, _, used_ns)| (other, used_ns) <= (pid, runtime_ns));
-        let index = end
-            .checked_sub(1)
-            .filter(|&index| self.vanished[index].0 == pid)?;
+        let end = self.vanished.partition_point(|&(other, _, used_ns)| (other, used_ns) <= (pid, runtime_ns));
+        let index = end.checked_sub(1).filter(|&index| self.vanished[index].0 == pid)?;
         let (_, id, used_ns) = self.vanished.remove(index);
         baselines.remove(&id);
         Some(used_ns)
@@ -193,9 +180,7 @@ impl Deaths {
 
     /// Whether a dead task without a record, of a process of that parent, may be among the exits without identity.
     pub(super) fn may_hide(&self, ppid: Pid) -> bool {
-        self.folds
-            .iter()
-            .any(|fold| fold.ppid == ppid || fold.ppid == Pid(0))
+        self.folds.iter().any(|fold| fold.ppid == ppid || fold.ppid == Pid(0))
     }
 
     /// Notes a task that may be in a fold, with what it had used at the last cut.
@@ -223,11 +208,7 @@ impl Deaths {
         }
         // First those of a known parent, then whoever is left.
         for is_known in [true, false] {
-            for fold in self
-                .folds
-                .iter_mut()
-                .filter(|fold| (fold.ppid != Pid(0)) == is_known)
-            {
+            for fold in self.folds.iter_mut().filter(|fold| (fold.ppid != Pid(0)) == is_known) {
                 let mut room = fold.exits;
                 self.hidden.retain(|&(ppid, runtime_ns)| {
                     let fits = room > 0 && runtime_ns <= fold.runtime_ns && (ppid == fold.ppid || !is_known);
@@ -244,9 +225,6 @@ impl Deaths {
     /// The dead of the interval with what they used in it.
     pub(super) fn report(&self, into: &mut Vec<Exited>) {
         into.clear();
-        into.extend(self.due.iter().map(|death| Exited {
-            exit: death.exit,
-            cpu_ns: death.used_ns,
-        }));
+        into.extend(self.due.iter().map(|death| Exited { exit: death.exit, cpu_ns: death.used_ns }));
     }
 }

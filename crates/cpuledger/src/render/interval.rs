@@ -156,7 +156,9 @@ impl Writer {
         self.say(match (interval.source, &interval.exited) {
             (SourceKind::Walk, Some(_)) => "Not seen: idle and stolen time, the parent at fork",
             (SourceKind::Walk, None) => "Not seen: tasks that died in the interval, idle and stolen time",
-            (SourceKind::Procfs, _) => "Not seen: processes that died in the interval, idle and stolen time; time in ticks",
+            (SourceKind::Procfs, _) => {
+                "Not seen: processes that died in the interval, idle and stolen time; time in ticks"
+            }
         });
         self.end_line(text, page);
     }
@@ -226,7 +228,9 @@ impl Writer {
 
     /// The dead by name, so that a storm of short processes is to be seen.
     fn append_exited(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let Some(exited) = shown.interval.exited.as_ref().filter(|_| !shown.exited.is_empty()) else { return };
+        let Some(exited) = shown.interval.exited.as_ref().filter(|_| !shown.exited.is_empty()) else {
+            return;
+        };
         let name = |index: usize| exited[index].exit.comm;
         self.by_name.clear();
         self.by_name.extend_from_slice(shown.exited);
@@ -318,7 +322,7 @@ fn append_size(cell: &mut Vec<u8>, line: &Line<'_>, field: Field, width: usize) 
             return;
         }
         cell.truncate(start);
-        let tenths = (u128::from(bytes) * 10) >> shift;
+        let tenths = ((u128::from(bytes) * 10) + (1 << (shift - 1))) >> shift;
         append_decimals(cell, tenths as u64, 1);
         cell.push(unit);
     }

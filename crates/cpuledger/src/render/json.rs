@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn any_name_is_a_valid_string() {
-        for name in [&b"plain"[..], b"qu\"ote", b"back\\slash", b"\x1b[31m", b"\xff\xfe", "größe".as_bytes(), b""] {
+        for name in
+            [&b"plain"[..], b"qu\"ote", b"back\\slash", b"\x1b[31m", b"\xff\xfe", "größe".as_bytes(), b""]
+        {
             let mut line = Vec::new();
             append_string(&mut line, name);
             let read: String = serde_json::from_slice(&line).expect("valid JSON");

@@ -150,7 +150,8 @@ pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 
 /// The named keys, then the rest of the field table but for these.
 fn keys(first: &[&str], without: &[&str]) -> Vec<Key> {
-    let rest = FIELDS.iter().map(|info| info.key).filter(|key| !first.contains(key) && !without.contains(key));
+    let rest =
+        FIELDS.iter().map(|info| info.key).filter(|key| !first.contains(key) && !without.contains(key));
     first.iter().copied().chain(rest).filter_map(Key::by_name).collect()
 }
 
@@ -182,7 +183,13 @@ impl Shown<'_> {
         self.for_each(self.tasks.unwrap_or_default(), &self.snapshot.tasks, &self.interval.tasks, each);
     }
 
-    fn for_each(&self, shown: &[usize], rows: &[Task], usages: &[Usage], mut each: impl FnMut(&Task, &Usage)) {
+    fn for_each(
+        &self,
+        shown: &[usize],
+        rows: &[Task],
+        usages: &[Usage],
+        mut each: impl FnMut(&Task, &Usage),
+    ) {
         for &index in shown {
             let usage = &usages[index];
             each(&self.interval.row(usage, &rows[index]), usage);

@@ -75,24 +75,14 @@ struct Reader {
 
 impl Reader {
     fn new() -> Reader {
-        Reader {
-            books: Books::new(true),
-            open: None,
-            interval: Interval::default(),
-        }
+        Reader { books: Books::new(true), open: None, interval: Interval::default() }
     }
 
     /// Reads the exits; the shares of the closed interval, unless it was the first cut.
     fn drain(&mut self, world: &mut World) -> Option<BTreeMap<i32, [u64; 3]>> {
         let snapshot = self.open.take()?;
-        let cut = Cut {
-            suspended_ns: 0,
-            online_cpus: 1,
-            sees_exits: true,
-        };
-        let is_closed = self
-            .books
-            .close(&cut, &snapshot, &mut world.exits, &mut self.interval);
+        let cut = Cut { suspended_ns: 0, online_cpus: 1, sees_exits: true };
+        let is_closed = self.books.close(&cut, &snapshot, &mut world.exits, &mut self.interval);
         check(&self.interval);
         let mut shares = BTreeMap::new();
         for (row, usage) in snapshot.processes.iter().zip(&self.interval.processes) {
@@ -115,11 +105,7 @@ fn check(interval: &Interval) {
     assert_eq!(sum, interval.attributed_ns);
     let tasks: u64 = interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
     let exited: u64 = interval.exited.iter().flatten().map(|exited| exited.cpu_ns).sum();
-    assert_eq!(
-        tasks + exited,
-        interval.attributed_ns,
-        "tasks and exits are the same time told otherwise"
-    );
+    assert_eq!(tasks + exited, interval.attributed_ns, "tasks and exits are the same time told otherwise");
 }
 
 proptest! {

@@ -6,11 +6,7 @@ use cpuledger::task::State;
 use cpuledger::{Books, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
 
 const SECOND: u64 = 1_000_000_000;
-const WITH_EXITS: Cut = Cut {
-    suspended_ns: 0,
-    online_cpus: 2,
-    sees_exits: true,
-};
+const WITH_EXITS: Cut = Cut { suspended_ns: 0, online_cpus: 2, sees_exits: true };
 
 /// Process and only task.
 fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) -> Task {
@@ -28,22 +24,14 @@ fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) 
 }
 
 fn snapshot(source: SourceKind, begin_ns: u64, rows: &[Task]) -> Snapshot {
-    let mut snapshot = Snapshot {
-        source,
-        begin_ns,
-        end_ns: begin_ns + 1,
-        ..Snapshot::default()
-    };
+    let mut snapshot = Snapshot { source, begin_ns, end_ns: begin_ns + 1, ..Snapshot::default() };
     snapshot.processes.extend_from_slice(rows);
     snapshot.tasks.extend_from_slice(rows);
     snapshot
 }
 
 fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64) -> Exits {
-    let task = TaskId {
-        tid: Tid(pid),
-        start_time_ns,
-    };
+    let task = TaskId { tid: Tid(pid), start_time_ns };
     let exit = Exit {
         task,
         process: task,
@@ -54,10 +42,7 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
         runtime_ns,
         lifetime_ns: death_ns - start_time_ns,
     };
-    Exits {
-        exits: vec![exit],
-        folds: Vec::new(),
-    }
+    Exits { exits: vec![exit], folds: Vec::new() }
 }
 
 /// Closes one interval after another and returns what each process used in the last: self, x and c.
@@ -73,11 +58,7 @@ fn close(
         .processes
         .iter()
         .map(|usage| {
-            (
-                usage.self_ns,
-                usage.exited_threads_ns.unwrap_or(0),
-                usage.exited_children_ns.unwrap_or(0),
-            )
+            (usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0))
         })
         .collect();
     (interval, parts)
@@ -92,56 +73,26 @@ fn the_first_cut_closes_nothing_and_the_second_tells_lengths() {
     let mut books = Books::new(false);
     let mut interval = Interval::default();
     let rows = [process(1, 0, 0, 500, b'S')];
-    assert!(!books.close(
-        &WITH_EXITS,
-        &walk(SECOND, &rows),
-        &mut Exits::default(),
-        &mut interval
-    ));
+    assert!(!books.close(&WITH_EXITS, &walk(SECOND, &rows), &mut Exits::default(), &mut interval));
     assert_eq!(interval.attributed_ns, 0);
-    assert!(books.close(
-        &WITH_EXITS,
-        &walk(3 * SECOND, &rows),
-        &mut Exits::default(),
-        &mut interval
-    ));
-    assert_eq!(
-        (interval.start_ns, interval.end_ns, interval.length_ns()),
-        (SECOND, 3 * SECOND, 2 * SECOND)
-    );
-    assert_eq!(
-        (interval.capacity_ns, interval.idle_ns, interval.unattributed_ns),
-        (4 * SECOND, None, None)
-    );
+    assert!(books.close(&WITH_EXITS, &walk(3 * SECOND, &rows), &mut Exits::default(), &mut interval));
+    assert_eq!((interval.start_ns, interval.end_ns, interval.length_ns()), (SECOND, 3 * SECOND, 2 * SECOND));
+    assert_eq!((interval.capacity_ns, interval.idle_ns, interval.unattributed_ns), (4 * SECOND, None, None));
 }
 
 #[test]
 fn a_zombie_is_counted_once_with_its_parent() {
     let mut books = Books::new(false);
     let parent = process(1, 0, 0, 0, b'S');
-    close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(SECOND, &[parent, process(9, 1, 5, 100, b'R')]),
-        Exits::default(),
-    );
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 1, 5, 100, b'R')]), Exits::default());
     let zombie = process(9, 1, 5, 140, b'Z');
     let exits = exit(9, 1, 5, SECOND + 500, 140);
-    let (interval, parts) = close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(2 * SECOND, &[parent, zombie]),
-        exits,
-    );
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent, zombie]), exits);
     assert_eq!(parts, [(0, 0, 40), (0, 0, 0)]);
     assert_eq!(interval.exited.expect("exits are seen")[0].cpu_ns, 40);
     for cut in 3..6 {
-        let (_, parts) = close(
-            &mut books,
-            &WITH_EXITS,
-            &walk(cut * SECOND, &[parent, zombie]),
-            Exits::default(),
-        );
+        let (_, parts) =
+            close(&mut books, &WITH_EXITS, &walk(cut * SECOND, &[parent, zombie]), Exits::default());
         assert_eq!(parts, [(0, 0, 0), (0, 0, 0)]);
     }
 }
@@ -157,21 +108,13 @@ fn a_death_after_the_cut_belongs_to_the_next_interval() {
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
     assert!(interval.exited.is_some_and(|exited| exited.is_empty()));
-    let (_, parts) = close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(3 * SECOND, &[parent]),
-        Exits::default(),
-    );
+    let (_, parts) = close(&mut books, &WITH_EXITS, &walk(3 * SECOND, &[parent]), Exits::default());
     assert_eq!(parts, [(0, 0, 20)]);
 }
 
 #[test]
 fn starts_are_told_by_the_clock_that_runs_in_suspension() {
-    let suspended = Cut {
-        suspended_ns: 100 * SECOND,
-        ..WITH_EXITS
-    };
+    let suspended = Cut { suspended_ns: 100 * SECOND, ..WITH_EXITS };
     let mut books = Books::new(false);
     let parent = process(1, 0, 0, 0, b'S');
     close(&mut books, &suspended, &walk(SECOND, &[parent]), Exits::default());
@@ -184,21 +127,10 @@ fn starts_are_told_by_the_clock_that_runs_in_suspension() {
 fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
     let mut books = Books::new(false);
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[]), Exits::default());
-    let rows = [
-        process(7, 1, SECOND - 1, 900, b'S'),
-        process(8, 1, SECOND + 1, 30, b'S'),
-    ];
-    let (interval, parts) = close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(2 * SECOND, &rows),
-        Exits::default(),
-    );
+    let rows = [process(7, 1, SECOND - 1, 900, b'S'), process(8, 1, SECOND + 1, 30, b'S')];
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), Exits::default());
     assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
-    assert_eq!(
-        Field::User.value(&interval.row(&interval.processes[0], &rows[0])),
-        cpuledger::Value::Absent
-    );
+    assert_eq!(Field::User.value(&interval.row(&interval.processes[0], &rows[0])), cpuledger::Value::Absent);
     assert_eq!(
         Field::User.value(&interval.row(&interval.processes[1], &rows[1])),
         cpuledger::Value::Unsigned(30)
@@ -209,21 +141,9 @@ fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
 fn a_fold_gives_its_time_without_what_was_counted_before() {
     let mut books = Books::new(false);
     let parent = process(5, 1, 0, 0, b'S');
-    close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]),
-        Exits::default(),
-    );
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     // 9 has vanished without a record; with it died two that no cut has seen.
-    let exits = Exits {
-        exits: Vec::new(),
-        folds: vec![Fold {
-            ppid: Pid(5),
-            exits: 3,
-            runtime_ns: 160,
-        }],
-    };
+    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 }] };
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 60)]);
     assert_eq!((interval.unidentified_exits, interval.attributed_ns), (3, 60));
@@ -233,68 +153,34 @@ fn a_fold_gives_its_time_without_what_was_counted_before() {
 fn a_zombie_hidden_in_a_fold_is_counted_once() {
     let mut books = Books::new(false);
     let parent = process(5, 1, 0, 0, b'S');
-    close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]),
-        Exits::default(),
-    );
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     let rows = [parent, process(9, 5, 5, 130, b'Z')];
-    let exits = Exits {
-        exits: Vec::new(),
-        folds: vec![Fold {
-            ppid: Pid(5),
-            exits: 1,
-            runtime_ns: 130,
-        }],
-    };
+    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 }] };
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 30), (0, 0, 0)]);
     assert_eq!(interval.attributed_ns, 30);
-    let (interval, _) = close(
-        &mut books,
-        &WITH_EXITS,
-        &walk(3 * SECOND, &rows),
-        Exits::default(),
-    );
+    let (interval, _) = close(&mut books, &WITH_EXITS, &walk(3 * SECOND, &rows), Exits::default());
     assert_eq!(interval.attributed_ns, 0);
 }
 
 #[test]
 fn without_the_exit_hook_the_dead_are_not_known() {
-    let cut = Cut {
-        sees_exits: false,
-        ..WITH_EXITS
-    };
+    let cut = Cut { sees_exits: false, ..WITH_EXITS };
     let mut books = Books::new(false);
-    close(
-        &mut books,
-        &cut,
-        &walk(SECOND, &[process(1, 0, 0, 10, b'S')]),
-        Exits::default(),
-    );
+    close(&mut books, &cut, &walk(SECOND, &[process(1, 0, 0, 10, b'S')]), Exits::default());
     let rows = [process(1, 0, 0, 25, b'S')];
     let (interval, _) = close(&mut books, &cut, &walk(2 * SECOND, &rows), Exits::default());
     let usage = &interval.processes[0];
-    assert_eq!(
-        (usage.cpu_ns, usage.exited_threads_ns, usage.exited_children_ns),
-        (15, None, None)
-    );
+    assert_eq!((usage.cpu_ns, usage.exited_threads_ns, usage.exited_children_ns), (15, None, None));
     assert!(interval.exited.is_none());
 }
 
 #[test]
 fn files_of_proc_give_user_and_system_time_and_no_deaths() {
-    let cut = Cut {
-        sees_exits: false,
-        ..WITH_EXITS
-    };
+    let cut = Cut { sees_exits: false, ..WITH_EXITS };
     let mut books = Books::new(true);
     let procfs = |begin_ns, rows: &[Task]| snapshot(SourceKind::Procfs, begin_ns, rows);
-    let before = [
-        process(1, 0, 0, 10_000_000, b'S'),
-        process(7, 1, 3, 10_000_000, b'S'),
-    ];
+    let before = [process(1, 0, 0, 10_000_000, b'S'), process(7, 1, 3, 10_000_000, b'S')];
     close(&mut books, &cut, &procfs(SECOND, &before), Exits::default());
     let mut after = [
         process(1, 0, 0, 40_000_000, b'S'),

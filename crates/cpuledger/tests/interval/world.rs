@@ -51,10 +51,7 @@ pub const INIT: Number = 1;
 
 impl World {
     pub fn new(now_ns: u64) -> World {
-        let mut world = World {
-            now_ns,
-            ..World::default()
-        };
+        let mut world = World { now_ns, ..World::default() };
         world.next = INIT;
         world.add_process(0);
         world
@@ -68,11 +65,7 @@ impl World {
     /// The next number that is free; they wrap soon, but not twice between two cuts.
     fn free_tid(&mut self) -> i32 {
         loop {
-            self.last_tid = if self.last_tid < MAX_TID {
-                self.last_tid + 1
-            } else {
-                1
-            };
+            self.last_tid = if self.last_tid < MAX_TID { self.last_tid + 1 } else { 1 };
             if self.tasks.values().all(|task| task.tid != self.last_tid) {
                 return self.last_tid;
             }
@@ -100,16 +93,7 @@ impl World {
         let tid = self.free_tid();
         let leader = self.add_task(process, tid);
         let start_ns = self.now_ns;
-        self.processes.insert(
-            process,
-            Process {
-                pid: tid,
-                start_ns,
-                parent,
-                leader,
-                is_dead: false,
-            },
-        );
+        self.processes.insert(process, Process { pid: tid, start_ns, parent, leader, is_dead: false });
         process
     }
 
@@ -176,11 +160,7 @@ impl World {
 
     /// Its children go to init.
     fn orphan(&mut self, process: Number) {
-        for child in self
-            .processes
-            .values_mut()
-            .filter(|child| child.parent == process && !child.is_dead)
-        {
+        for child in self.processes.values_mut().filter(|child| child.parent == process && !child.is_dead) {
             child.parent = INIT;
         }
     }
@@ -189,14 +169,8 @@ impl World {
         let task = &self.tasks[&number];
         let process = &self.processes[&task.process];
         self.exits.exits.push(Exit {
-            task: TaskId {
-                tid: Tid(task.tid),
-                start_time_ns: task.start_ns,
-            },
-            process: TaskId {
-                tid: Tid(process.pid),
-                start_time_ns: process.start_ns,
-            },
+            task: TaskId { tid: Tid(task.tid), start_time_ns: task.start_ns },
+            process: TaskId { tid: Tid(process.pid), start_time_ns: process.start_ns },
             ppid: Pid(self.processes.get(&process.parent).map_or(0, |parent| parent.pid)),
             comm: cpuledger::Comm::new(b"model"),
             uid: 0,

@@ -136,7 +136,8 @@ fn parse_delay(text: &str) -> Result<u64, Failure> {
 fn parse_pids(lists: &[String]) -> Result<Vec<i32>, Failure> {
     let parse = |text: &str| {
         let number = text.trim().parse().ok().filter(|&number: &i32| number > 0);
-        number.ok_or_else(|| usage(format!("-p needs numbers of processes separated by commas, not `{text}`")))
+        number
+            .ok_or_else(|| usage(format!("-p needs numbers of processes separated by commas, not `{text}`")))
     };
     lists.iter().flat_map(|list| list.split(',')).map(parse).collect()
 }
@@ -165,7 +166,10 @@ fn parse_sort(text: &str) -> Result<SortBy, Failure> {
     };
     match Order::by_name(name) {
         Some(by) => Ok(SortBy { by, ascending }),
-        None => Err(usage(format!("there is no key `{name}` to sort by; did you mean `{}`?", Order::nearest(name)))),
+        None => Err(usage(format!(
+            "there is no key `{name}` to sort by; did you mean `{}`?",
+            Order::nearest(name)
+        ))),
     }
 }
 
@@ -219,7 +223,10 @@ mod tests {
             ("-i --all", "--all"),
         ] {
             let failure = parse(line).expect_err(line);
-            assert!(matches!(&failure, Failure::Usage(sentence) if sentence.contains(part)), "{line}: {failure}");
+            assert!(
+                matches!(&failure, Failure::Usage(sentence) if sentence.contains(part)),
+                "{line}: {failure}"
+            );
         }
     }
 }

@@ -123,7 +123,8 @@ impl Selection {
             let exit = &exited.exit;
             // With -p, those too whose time may be with one of the wanted.
             let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
-            let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
+            let is_wanted =
+                options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
             if is_wanted && options.euid.is_none_or(|uid| uid == exit.uid) {
                 self.exited.push(index);
             }
@@ -152,7 +153,9 @@ impl Selection {
 fn choose(chosen: &mut Vec<usize>, options: &Options, interval: &Interval, rows: &[Task], usages: &[Usage]) {
     let is_wanted = |row: &Task, usage: &Usage| {
         (options.shows_idle || usage.cpu_ns > 0)
-            && (options.pids.is_empty() || options.pids.contains(&row.pid.0) || options.pids.contains(&row.tid.0))
+            && (options.pids.is_empty()
+                || options.pids.contains(&row.pid.0)
+                || options.pids.contains(&row.tid.0))
             && options.euid.is_none_or(|uid| uid == row.euid)
     };
     let mut weighed: Vec<(Weight, usize)> = Vec::new();

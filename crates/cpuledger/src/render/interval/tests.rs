@@ -64,8 +64,7 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
         exited: &exited,
         boot_id: None,
     };
-    let page =
-        Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
+    let page = Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
 
@@ -75,14 +74,20 @@ fn sizes_are_those_of_top() {
     let page = Page { time_of_day: "", load: None, around: &around, has_arguments: false, width: 80 };
     let size = |bytes: u64, width: usize| {
         let row = row(bytes);
-        let line =
-            Line { row: &row, whole: &row, usage: &Usage::default(), length_ns: 1, page: &page, is_task: false };
+        let line = Line {
+            row: &row,
+            whole: &row,
+            usage: &Usage::default(),
+            length_ns: 1,
+            page: &page,
+            is_task: false,
+        };
         text_of(|cell| append_size(cell, &line, Field::Vsize, width))
     };
     assert_eq!(size(123_456 << 10, 6), "123456");
     assert_eq!(size(1_234_567 << 10, 7), "1234567");
-    assert_eq!(size(1_234_567 << 10, 6), "1205.6m");
-    assert_eq!(size(12_345_678 << 10, 6), "11.7g");
+    assert_eq!(size(1_234_567 << 10, 6), "1.2g");
+    assert_eq!(size(12_345_678 << 10, 6), "11.8g");
     assert_eq!(size(u64::MAX, 6), "16384.0p");
 }
 
@@ -101,7 +106,8 @@ fn times_and_shares_are_those_of_top() {
 
 #[test]
 fn a_page_says_what_was_attributed_and_who_died() {
-    let text = page(512, vec![exited("true", 100_000_000), exited("cc1", 900_000_000), exited("true", 1_000_000)]);
+    let text =
+        page(512, vec![exited("true", 100_000_000), exited("cc1", 900_000_000), exited("true", 1_000_000)]);
     assert!(text.contains("2 CPUs, interval 1.000 s, source walk: attributed 173.220% of 200%\n"), "{text}");
     assert!(text.contains("      7 root"), "{text}");
     assert!(text.contains(r" 50.0   0.0   1:01.23 a\x1b[2J"), "{text}");
