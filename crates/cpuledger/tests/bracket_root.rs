@@ -58,7 +58,7 @@ fn differs(
     compared: &mut BTreeSet<Field>,
 ) -> Option<String> {
     let (first, last) = (before.expected(field), after.expected(field));
-    let Some(ours) = observed(field, row, &first) else { return None };
+    let ours = observed(field, row, &first)?;
     if matches!(first, Expected::Unsaid(_)) {
         return None;
     }

@@ -27,7 +27,6 @@ fn twenty_thousand_threads_come_and_go() {
 }
 
 #[test]
-#[ignore = "needs 3 GiB of memory"]
 fn a_hundred_thousand_threads_come_and_go_root() {
     need_root();
     let _limits = RaisedLimits::for_threads(100_000).expect("limits that can be raised");

@@ -1,0 +1,108 @@
+//! I9: nothing of a killed cpuledger stays in the kernel. The objects are followed by id, from the files that the process
+//! held. Needs root.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The kernel frees BPF objects some grace periods after their last file is closed.
+const GONE_WITHIN: Duration = Duration::from_secs(20);
+
+/// Identifiers of the BPF programs, maps and links that a process holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held {
+    programs: BTreeSet<u32>,
+    maps: BTreeSet<u32>,
+    links: BTreeSet<u32>,
+}
+
+impl Held {
+    fn by(pid: u32) -> Held {
+        let mut held = Held::default();
+        let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else { return held };
+        for file in files.flatten() {
+            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+            for line in text.lines() {
+                let Some((key, value)) = line.split_once(':') else { continue };
+                let ids = match key {
+                    "prog_id" => &mut held.programs,
+                    "map_id" => &mut held.maps,
+                    "link_id" => &mut held.links,
+                    _ => continue,
+                };
+                ids.insert(value.trim().parse().expect("an id"));
+            }
+        }
+        held
+    }
+
+    /// What of it the kernel still has.
+    fn left(&self) -> Held {
+        Held {
+            programs: &ids("prog") & &self.programs,
+            maps: &ids("map") & &self.maps,
+            links: &ids("link") & &self.links,
+        }
+    }
+}
+
+/// Every id of a kind that the kernel has now.
+fn ids(kind: &str) -> BTreeSet<u32> {
+    let output = Command::new("bpftool")
+        .args(["--json", kind, "show"])
+        .output()
+        .expect("bpftool runs: install the package bpftool");
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("bpftool prints JSON");
+    list.as_array()
+        .map(|objects| objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect())
+        .unwrap_or_default()
+}
+
+/// A running `top` that has printed its first interval.
+fn running_top() -> Child {
+    let mut top = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+        .args(["top", "--batch", "--source", "walk", "--delay", "0.1", "--format", "json"])
+        .args(["--iterations", "100000"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cpuledger runs");
+    let mut line = String::new();
+    let stdout = top.stdout.as_mut().expect("a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("an interval");
+    assert!(line.contains("cpuledger.interval/1"), "{line}");
+    top
+}
+
+fn assert_nothing_is_left(held: &Held) {
+    let begin = Instant::now();
+    while held.left() != Held::default() {
+        assert!(begin.elapsed() < GONE_WITHIN, "still there: {:?}", held.left());
+        sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn sigkill_leaves_nothing_attached_root() {
+    let mut top = running_top();
+    let held = Held::by(top.id());
+    assert!(!held.programs.is_empty() && !held.maps.is_empty() && !held.links.is_empty(), "{held:?}; it needs root");
+    assert_eq!(held.left(), held, "what it holds is in the kernel");
+    top.kill().expect("SIGKILL is sent");
+    top.wait().expect("it ends");
+    assert_nothing_is_left(&held);
+}
+
+#[test]
+fn sigterm_leaves_nothing_attached_root() {
+    let mut top = running_top();
+    let held = Held::by(top.id());
+    let pid = rustix::process::Pid::from_child(&top);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("SIGTERM is sent");
+    // It finishes its interval; somebody has to read it.
+    std::io::copy(top.stdout.as_mut().expect("a pipe"), &mut std::io::sink()).expect("the rest");
+    assert!(top.wait().expect("it ends").success());
+    assert_nothing_is_left(&held);
+}
