@@ -127,7 +127,7 @@ impl World {
     }
 
     fn is_init(&self, task: Number) -> bool {
-        self.tasks[&task].process == INIT + 0 && self.processes[&INIT].leader == task
+        self.tasks[&task].process == INIT && self.processes[&INIT].leader == task
     }
 
     /// One task ends; `lingers`: its last switch comes later.
