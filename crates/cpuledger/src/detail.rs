@@ -78,7 +78,7 @@ impl ProcessDetail {
             self.exe = Some(link.into_os_string().into_vec());
         }
         if wanted.wants(Lookups::CGROUP) && self.cgroup.is_none() {
-            self.cgroup = Some(one_line(fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default()));
+            self.cgroup = Some(one_line(&fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default()));
         }
     }
 }
@@ -89,12 +89,10 @@ fn without_trailing_nuls(mut cmdline: Vec<u8>) -> Vec<u8> {
     cmdline
 }
 
-fn one_line(mut text: Vec<u8>) -> Vec<u8> {
-    while text.last() == Some(&b'\n') {
-        text.pop();
-    }
-    text.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b',');
-    text
+/// The lines of /proc/PID/cgroup with a comma between them; those of a root say nothing.
+fn one_line(text: &[u8]) -> Vec<u8> {
+    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && !line.ends_with(b":/"));
+    lines.collect::<Vec<_>>().join(&b',')
 }
 
 /// `0` where a task does not wait; some architectures mark functions by dots and underscores in front.
@@ -115,7 +113,7 @@ mod tests {
     fn files_of_proc_become_one_line() {
         assert_eq!(without_trailing_nuls(b"a\0\0b\0\0\0".to_vec()), b"a\0\0b");
         assert_eq!(without_trailing_nuls(b"\0".to_vec()), b"");
-        assert_eq!(one_line(b"1:cpu:/a\n0::/b\n".to_vec()), b"1:cpu:/a,0::/b");
+        assert_eq!(one_line(b"2:cpu:/a\n1:pids:/\n0::/b\n"), b"1:cpu:/a,0::/b");
         assert_eq!(wait_channel(b"0"), b"");
         assert_eq!(wait_channel(b"do_wait"), b"do_wait");
         assert_eq!(wait_channel(b"__x64_sys_poll"), b"x64_sys_poll");

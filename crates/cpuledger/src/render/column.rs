@@ -211,7 +211,7 @@ columns! {
     // What it is doing.
     "stat" "STAT"; 4 Left Push; [State Nice Sid Threads Pgid TtyPgid] [] wishes [Locked];
         cell::stat; |r| Key::from(r.task.state.0);
-        "State and what else is special: <N nice, L locked memory, s session leader, l threads, + foreground."
+        "State; < N nice, L locked memory, s session leader, l threads, + foreground."
     "s" "S", "state" "S"; 1 Left Push; [State] [];
         |r, c| c.push(r.task.state.0); |r| Key::from(r.task.state.0);
         "State letter."

@@ -164,16 +164,16 @@ impl Layout {
     /// Appends the line of headers, unless all are empty.
     pub fn write_header(&mut self, out: &mut Vec<u8>) {
         if self.columns.iter().any(|column| !column.header.is_empty()) {
-            self.write(out, |column, cell| cell.extend_from_slice(column.header.as_bytes()));
+            self.write(out, false, |column, cell| cell.extend_from_slice(column.header.as_bytes()));
         }
     }
 
     /// Appends the line of a row.
     pub fn write_row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
-        self.write(out, |column, cell| column.write(row, cell));
+        self.write(out, true, |column, cell| column.write(row, cell));
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, write_cell: impl Fn(&Chosen, &mut Vec<u8>)) {
+    fn write(&mut self, out: &mut Vec<u8>, cuts: bool, write_cell: impl Fn(&Chosen, &mut Vec<u8>)) {
         let cell = &mut self.cell;
         let last = self.columns.len().saturating_sub(1);
         // Where the line is, where it should be, and the blanks due in any case.
@@ -188,8 +188,8 @@ impl Layout {
             } else {
                 column.width
             };
-            let mut cells = if align == Align::Left { width(cell) } else { cell.len() };
-            if cells > room && overflow != Overflow::Push {
+            let mut cells = if align == Align::Left || !cuts { width(cell) } else { cell.len() };
+            if cuts && cells > room && overflow != Overflow::Push {
                 match overflow {
                     Overflow::Plus => {
                         cut(cell, room - 1);

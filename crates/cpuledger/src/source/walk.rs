@@ -207,6 +207,10 @@ impl<'a> Decoder<'a> {
         if self.by_tid {
             self.sum_threads(sums);
         }
+        into.processes.reserve(self.walked.processes.len());
+        if self.has_tasks {
+            into.tasks.reserve(self.walked.tasks.len());
+        }
         for (index, process) in self.walked.processes.iter().enumerate() {
             let group = if self.by_tid { &sums[index] } else { &process.group };
             let mut row = self.process_row(process);

@@ -78,6 +78,7 @@ fn users_that_do_not_fit_end_in_a_plus() {
 fn headers_may_be_empty_or_widen_the_column() {
     assert_eq!(lines(&task(), &["pid=", "comm="], None), ["", "      7 worker\n"]);
     assert_eq!(lines(&task(), &["pid=", "comm"], None)[0], "        COMMAND\n");
+    assert_eq!(lines(&task(), &["comm:3", "s"], None)[0], "COMMAND S\n");
 }
 
 #[test]
