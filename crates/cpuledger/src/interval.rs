@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 pub use counters::Counters;
 use deaths::Deaths;
+pub use deaths::{EXITS_LIMIT, bound_exits};
 
 use crate::field::Field;
 use crate::lineage::{Household, Lineage};

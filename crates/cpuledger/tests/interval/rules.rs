@@ -1,6 +1,6 @@
 //! Each rule of the algebra by itself.
 
-use cpuledger::interval::Cut;
+use cpuledger::interval::{Cut, bound_exits};
 use cpuledger::source::{Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
@@ -194,4 +194,21 @@ fn files_of_proc_give_user_and_system_time_and_no_deaths() {
     let tasks: Vec<u64> = interval.tasks.iter().map(|usage| usage.cpu_ns).collect();
     assert_eq!(tasks, [50_000_000, 10_000_000, 0]);
     assert!(interval.exited.is_none() && interval.processes[0].exited_children_ns.is_none());
+}
+
+#[test]
+fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
+    let mut books = Books::new(false);
+    let parent = process(5, 1, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
+    let mut exits = exit(8, 5, SECOND + 1, SECOND + 2, 7);
+    for (pid, start_time_ns, runtime_ns) in [(9, 5, 130), (10, SECOND + 3, 11), (11, SECOND + 4, 13)] {
+        exits.exits.append(&mut exit(pid, 5, start_time_ns, SECOND + 9, runtime_ns).exits);
+    }
+    bound_exits(&mut exits, 1);
+    assert_eq!(exits.exits.len(), 1);
+    assert_eq!(exits.folds, [Fold { ppid: Pid(5), exits: 3, runtime_ns: 154 }]);
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
+    assert_eq!(parts, [(0, 0, 7 + 30 + 11 + 13)]);
+    assert_eq!(interval.unidentified_exits, 3);
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cpuledger::interval::{Books, Cut, Interval};
+use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
 use cpuledger::source::{self, Exits, Source, SourceKind};
 use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, host};
 use rustix::thread::clock_nanosleep_absolute;
@@ -112,6 +112,7 @@ impl Collector {
             sleep_until(wake_ns);
             if wake_ns < self.deadline_ns {
                 self.source.exits(&mut self.exits)?;
+                bound_exits(&mut self.exits, EXITS_LIMIT);
             }
         }
         self.cut()?;
