@@ -16,6 +16,9 @@
 pub mod detail;
 pub mod error;
 pub mod field;
+pub mod host;
+pub mod interval;
+mod lineage;
 pub mod machine;
 pub mod names;
 pub mod render;
@@ -27,6 +30,7 @@ pub mod view;
 
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
+pub use interval::{Books, Interval};
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
 pub use task::{Comm, Pid, Task, TaskId, Tid};

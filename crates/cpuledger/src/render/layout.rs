@@ -212,7 +212,7 @@ impl Layout {
 }
 
 /// The places that text takes on a screen.
-fn width(text: &[u8]) -> usize {
+pub(crate) fn width(text: &[u8]) -> usize {
     if text.is_ascii() {
         return text.len();
     }
