@@ -170,15 +170,20 @@ static __always_inline void read_activity(struct task_struct *task, struct cpule
 	}
 }
 
-static __always_inline void read_task(struct task_struct *task, u32 groups, struct cpuledger_task *record)
+/*
+ * `untrusted` is the same task through a pointer that the verifier does not trust, where there is one. Pointers are loaded
+ * through it, because for each load of a pointer through a trusted one the verifier searches all kernel types by name.
+ */
+static __always_inline void read_task(struct task_struct *task, struct task_struct *untrusted, u32 groups,
+				      struct cpuledger_task *record)
 {
 	read_identity(task, record);
 	read_cpu_time(task, &record->own);
-	read_credentials(task, record);
-	read_namespace(task, record);
 	read_activity(task, &record->own);
+	read_credentials(untrusted, record);
+	read_namespace(untrusted, record);
 	if (groups & CPULEDGER_READ_CGROUP)
-		read_cgroup(task, record);
+		read_cgroup(untrusted, record);
 }
 
 /* What the kernel keeps of the dead threads of a process. */

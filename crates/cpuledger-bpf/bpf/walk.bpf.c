@@ -92,14 +92,15 @@ static __always_inline bool find_buffers(struct walk_buffers *buffers)
 	return buffers->tasks && buffers->processes;
 }
 
-static __always_inline void record_task(struct task_struct *task, struct cpuledger_walk *walk, void *buffer)
+static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted,
+					struct cpuledger_walk *walk, void *buffer)
 {
 	u32 index = walk->tasks++;
 	struct cpuledger_task *record = bpf_map_lookup_elem(buffer, &index);
 
 	if (!record)
 		return;
-	read_task(task, walk->groups, record);
+	read_task(task, untrusted, walk->groups, record);
 	record->process_index = walk->processes - 1;
 }
 
@@ -171,7 +172,8 @@ int walk_once(struct cpuledger_walk *context)
 		else
 			visit_thread(task, &walk, buffers.processes);
 		if (task->pid == task->tgid || walk.scope == CPULEDGER_WALK_TASKS)
-			record_task(task, &walk, buffers.tasks);
+			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), &walk,
+				    buffers.tasks);
 	}
 	bpf_iter_task_destroy(&iterator);
 	walk.end_ns = bpf_ktime_get_ns();
@@ -216,7 +218,7 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 		visit_leader(task, walk, sums_rss, buffers.processes);
 	else if (walk->scope == CPULEDGER_WALK_LEADERS)
 		return 0;
-	record_task(task, walk, buffers.tasks);
+	record_task(task, task, walk, buffers.tasks);
 	return 0;
 }
 

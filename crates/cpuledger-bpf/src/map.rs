@@ -85,19 +85,25 @@ impl<R: Record> MappedArray<R> {
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), count) }
     }
 
-    /// Makes this array entry 0 of an array of maps.
+    /// What makes this array the one that programs see, on any thread.
+    pub(crate) fn publisher(&self) -> Publisher<'_> {
+        Publisher(self.handle.as_fd())
+    }
+}
+
+/// An array on its way into an array of maps.
+pub(crate) struct Publisher<'a>(BorrowedFd<'a>);
+
+impl Publisher<'_> {
+    /// Makes the array entry 0 of an array of maps.
     ///
     /// # Errors
     /// When the kernel refuses, as it does for a record of another size.
     pub(crate) fn publish(&self, outer: &impl MapCore) -> Result<(), Error> {
         use std::os::fd::AsRawFd;
         outer
-            .update(&0u32.to_ne_bytes(), &self.as_fd().as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .update(&0u32.to_ne_bytes(), &self.0.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
             .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
-    }
-
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.handle.as_fd()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ProgramInput};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, Object, ProgramInput};
 
 use crate::abi;
 use crate::map::MappedArray;
@@ -59,9 +59,15 @@ pub struct Walker {
     object: Object,
     mechanism: Mechanism,
     iterator: Option<Link>,
+    /// Made when it is known how many tasks there are.
+    buffers: Option<Buffers>,
+    cpus: u32,
+}
+
+/// Where the programs write.
+struct Buffers {
     tasks: MappedArray<abi::cpuledger_task>,
     processes: MappedArray<abi::cpuledger_process>,
-    cpus: u32,
 }
 
 impl Walker {
@@ -112,14 +118,7 @@ impl Walker {
                     .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
             ),
         };
-        let mut walker = Walker {
-            tasks: new_buffer(&mut object, "task_buffer", FIRST_CAPACITY)?,
-            processes: new_buffer(&mut object, "process_buffer", FIRST_CAPACITY)?,
-            object,
-            mechanism,
-            iterator,
-            cpus,
-        };
+        let mut walker = Walker { object, mechanism, iterator, buffers: None, cpus };
         if prepares {
             let mut arguments = abi::cpuledger_walk { cpus, ..Default::default() };
             walker.run("prepare", &mut arguments)?;
@@ -137,13 +136,23 @@ impl Walker {
     /// # Errors
     /// When the kernel refuses the memory.
     pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
-        if tasks > self.tasks.capacity() {
-            self.tasks = new_buffer(&mut self.object, "task_buffer", with_headroom(tasks))?;
+        let (task_room, process_room) = self.capacity();
+        if tasks <= task_room && processes <= process_room {
+            return Ok(());
         }
-        if processes > self.processes.capacity() {
-            self.processes = new_buffer(&mut self.object, "process_buffer", with_headroom(processes))?;
-        }
+        let buffers = Buffers {
+            tasks: MappedArray::new("task_buffer", with_headroom(tasks.max(task_room)))?,
+            processes: MappedArray::new("process_buffer", with_headroom(processes.max(process_room)))?,
+        };
+        buffers.publish(&mut self.object)?;
+        self.buffers = Some(buffers);
         Ok(())
+    }
+
+    /// How many tasks and processes fit.
+    fn capacity(&self) -> (u32, u32) {
+        let fits = |buffers: &Buffers| (buffers.tasks.capacity(), buffers.processes.capacity());
+        self.buffers.as_ref().map_or((0, 0), fits)
     }
 
     /// Walks; a walk that does not fit is repeated with larger buffers, so the answer is whole.
@@ -157,6 +166,9 @@ impl Walker {
             (_, scope) => scope,
         };
         let mut walk = abi::cpuledger_walk::default();
+        if self.buffers.is_none() {
+            self.reserve(FIRST_CAPACITY, FIRST_CAPACITY)?;
+        }
         for attempt in 0.. {
             walk = abi::cpuledger_walk {
                 scope,
@@ -169,7 +181,8 @@ impl Walker {
                 Mechanism::OneCall => self.run("walk_once", &mut walk)?,
                 Mechanism::Iterator => self.iterate(&mut walk)?,
             }
-            if walk.tasks <= self.tasks.capacity() && walk.processes <= self.processes.capacity() {
+            let (task_room, process_room) = self.capacity();
+            if walk.tasks <= task_room && walk.processes <= process_room {
                 break;
             }
             if attempt == ATTEMPTS {
@@ -181,9 +194,10 @@ impl Walker {
             }
             self.reserve(walk.tasks, walk.processes)?;
         }
+        let buffers = self.buffers.as_mut().expect("they were made above");
         Ok(Walked {
-            tasks: self.tasks.records(walk.tasks),
-            processes: self.processes.records(walk.processes),
+            tasks: buffers.tasks.records(walk.tasks),
+            processes: buffers.processes.records(walk.processes),
             begin_ns: walk.begin_ns,
             end_ns: walk.end_ns,
             lacks: walk.lacks,
@@ -224,15 +238,22 @@ fn program<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::ProgramMut<'a> 
     object.progs_mut().find(|program| program.name() == name).expect("the embedded object defines it")
 }
 
-/// Creates a buffer and hands it to the programs in place of the old one.
-fn new_buffer<R: crate::map::Record>(
-    object: &mut Object,
-    name: &str,
-    capacity: u32,
-) -> Result<MappedArray<R>, Error> {
-    let array = MappedArray::new(name, capacity)?;
-    array.publish(&object::map_mut(object, name))?;
-    Ok(array)
+impl Buffers {
+    /// Hands the buffers to the programs in place of the old ones. After each exchange the kernel waits until no
+    /// program uses the old map, 10 ms or so: both waits pass at once.
+    fn publish(&self, object: &mut Object) -> Result<(), Error> {
+        let outer = |object: &mut Object, name| {
+            MapHandle::try_from(&object::map_mut(object, name))
+                .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
+        };
+        let (task_buffer, process_buffer) = (outer(object, "task_buffer")?, outer(object, "process_buffer")?);
+        std::thread::scope(|scope| {
+            let tasks = self.tasks.publisher();
+            let tasks = scope.spawn(move || tasks.publish(&task_buffer));
+            self.processes.publisher().publish(&process_buffer)?;
+            tasks.join().expect("an exchange of maps does not panic")
+        })
+    }
 }
 
 /// Room for a quarter more than were seen, and some.

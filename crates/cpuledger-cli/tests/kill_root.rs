@@ -56,7 +56,9 @@ fn ids(kind: &str) -> BTreeSet<u32> {
         .expect("bpftool runs: install the package bpftool");
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("bpftool prints JSON");
     list.as_array()
-        .map(|objects| objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect())
+        .map(|objects| {
+            objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect()
+        })
         .unwrap_or_default()
 }
 
@@ -88,7 +90,10 @@ fn assert_nothing_is_left(held: &Held) {
 fn sigkill_leaves_nothing_attached_root() {
     let mut top = running_top();
     let held = Held::by(top.id());
-    assert!(!held.programs.is_empty() && !held.maps.is_empty() && !held.links.is_empty(), "{held:?}; it needs root");
+    assert!(
+        !held.programs.is_empty() && !held.maps.is_empty() && !held.links.is_empty(),
+        "{held:?}; it needs root"
+    );
     assert_eq!(held.left(), held, "what it holds is in the kernel");
     top.kill().expect("SIGKILL is sent");
     top.wait().expect("it ends");

@@ -13,15 +13,24 @@
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
+pub mod detail;
 pub mod error;
 pub mod field;
+pub mod host;
+pub mod interval;
+mod lineage;
+pub mod machine;
+pub mod names;
 pub mod render;
 pub mod snapshot;
 pub mod source;
 pub mod task;
+pub mod terminal;
+pub mod view;
 
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
+pub use interval::{Books, Interval};
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
 pub use task::{Comm, Pid, Task, TaskId, Tid};

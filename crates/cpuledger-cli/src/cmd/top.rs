@@ -1,13 +1,140 @@
 //! `cpuledger top`: what ran, interval after interval.
 
-/// Options of `top`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {}
+mod collect;
+mod options;
+mod select;
+
+use anyhow::Context;
+use cpuledger::interval::Interval;
+use cpuledger::render::column::Lookups;
+use cpuledger::render::interval::{Page, Writer};
+use cpuledger::render::key::Shown;
+use cpuledger::render::row::Surroundings;
+use cpuledger::render::{csv, json};
+use cpuledger::{Snapshot, Task, host};
+
+use collect::{Collector, Outcome, Stop};
+pub use options::Arguments;
+use options::{Format, Options};
+use select::Selection;
+
+/// Columns where there is neither a terminal nor COLUMNS, as in top.
+const WIDTH_WITHOUT_TERMINAL: usize = 512;
+
+/// Rows whose arguments are remembered; then the memory starts anew.
+const REMEMBERED_ROWS: usize = 16_384;
 
 /// Runs `top`.
 ///
 /// # Errors
-/// No source, or nowhere to write.
-pub fn run(_arguments: &Arguments) -> anyhow::Result<()> {
-    crate::output::write(b"")
+/// Bad options, no source, or nowhere to write.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let options = Options::parse(arguments)?;
+    let stop = Stop::on_signals().context("cannot handle signals")?;
+    let mut collector = Collector::open(&options, stop)?;
+    let mut printer = Printer::new(&options);
+    let mut intervals = 0;
+    while options.iterations.is_none_or(|wanted| intervals < wanted) {
+        let outcome = collector.interval()?;
+        printer.print(&collector.interval, &collector.snapshot)?;
+        intervals += 1;
+        if outcome == Outcome::Stopped {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes intervals to standard output.
+struct Printer<'a> {
+    options: &'a Options,
+    buffer: Vec<u8>,
+    selection: Selection,
+    around: Surroundings,
+    remembered_rows: usize,
+    writer: Writer,
+    boot_id: Option<String>,
+    has_header: bool,
+}
+
+impl Printer<'_> {
+    fn new(options: &Options) -> Printer<'_> {
+        Printer {
+            options,
+            buffer: Vec::new(),
+            selection: Selection::default(),
+            around: Surroundings::now(),
+            remembered_rows: 0,
+            writer: Writer::default(),
+            boot_id: host::boot_id(),
+            has_header: false,
+        }
+    }
+
+    fn print(&mut self, interval: &Interval, snapshot: &Snapshot) -> anyhow::Result<()> {
+        self.selection.select(self.options, interval, snapshot);
+        self.buffer.clear();
+        if self.options.format == Format::Text {
+            self.print_text(interval, snapshot);
+            return crate::output::write(&self.buffer);
+        }
+        let shown = self.selection.shown(self.options, interval, snapshot, self.boot_id.as_deref());
+        if self.options.format == Format::Json {
+            json::append_interval(&mut self.buffer, &shown);
+        } else {
+            if !std::mem::replace(&mut self.has_header, true) {
+                csv::append_header(&mut self.buffer)?;
+            }
+            csv::append_interval(&mut self.buffer, &shown)?;
+        }
+        crate::output::write(&self.buffer)
+    }
+
+    fn print_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
+        let shown = self.selection.shown(self.options, interval, snapshot, None);
+        look_up(&mut self.around, &mut self.remembered_rows, self.options, &shown);
+        let machine = &self.around.machine;
+        let time = machine.local(machine.now_seconds).time();
+        let load = host::load_averages();
+        let page = Page {
+            time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            load: load.as_ref(),
+            around: &self.around,
+            has_arguments: self.options.has_arguments,
+            width: width(),
+        };
+        if std::mem::replace(&mut self.has_header, true) {
+            self.buffer.push(b'\n');
+        }
+        self.writer.append_interval(&mut self.buffer, &shown, &page);
+    }
+}
+
+/// Looks up what the rows will show.
+fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Options, shown: &Shown<'_>) {
+    let (indexes, rows) = match shown.tasks {
+        Some(tasks) => (tasks, &shown.snapshot.tasks),
+        None => (shown.processes, &shown.snapshot.processes),
+    };
+    let rows: Vec<&Task> = indexes.iter().map(|&index| &rows[index]).collect();
+    *remembered_rows += rows.len();
+    if *remembered_rows > REMEMBERED_ROWS {
+        *remembered_rows = 0;
+        around.details = Default::default();
+    }
+    let mut wanted = Lookups::USERS.union(Lookups::CALENDAR).union(Lookups::MEMORY);
+    if options.has_arguments {
+        wanted = wanted.union(Lookups::CMDLINE);
+    }
+    around.look_up(&rows, wanted);
+    around.machine.uptime_ns = host::boottime_ns();
+    around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+}
+
+/// COLUMNS, else the width of the terminal.
+fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal =
+        || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
+    columns.or_else(terminal).filter(|&width| width > 0).unwrap_or(WIDTH_WITHOUT_TERMINAL)
 }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::snapshot::{Request, Snapshot};
 
+pub mod choose;
 pub mod procfs;
 pub mod walk;
 

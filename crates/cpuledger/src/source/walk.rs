@@ -15,7 +15,7 @@ use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What needs the visit of all threads of a process.
-const TOTALS: FieldSet = FieldSet::of(&[
+pub(super) const TOTALS: FieldSet = FieldSet::of(&[
     Field::Runtime,
     Field::User,
     Field::System,
@@ -206,6 +206,10 @@ impl<'a> Decoder<'a> {
     fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
         if self.by_tid {
             self.sum_threads(sums);
+        }
+        into.processes.reserve(self.walked.processes.len());
+        if self.has_tasks {
+            into.tasks.reserve(self.walked.tasks.len());
         }
         for (index, process) in self.walked.processes.iter().enumerate() {
             let group = if self.by_tid { &sums[index] } else { &process.group };

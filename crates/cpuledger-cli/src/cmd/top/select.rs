@@ -1,0 +1,199 @@
+//! Which rows of an interval are shown, and in which order.
+
+use std::cmp::Ordering;
+
+use cpuledger::field::{FIELDS, Value};
+use cpuledger::interval::{Interval, Usage};
+use cpuledger::render::key::{Key, PARTS, Shown};
+use cpuledger::{Snapshot, Task};
+
+use crate::cmd::top::options::Options;
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy)]
+pub enum Order {
+    /// A key of the output.
+    Key(Key),
+    /// CPU time of the whole life, which a key does not tell.
+    Time,
+}
+
+/// The order of rows; those that are equal follow by pid and tid.
+#[derive(Debug, Clone, Copy)]
+pub struct SortBy {
+    /// By what.
+    pub by: Order,
+    /// From low to high.
+    pub ascending: bool,
+}
+
+impl Default for SortBy {
+    /// By CPU time, from high to low.
+    fn default() -> SortBy {
+        SortBy { by: Order::by_name("cpu_ns").unwrap_or(Order::Time), ascending: false }
+    }
+}
+
+/// Names of columns in top, and the keys they show; an empty one is [`Order::Time`].
+static TOP_NAMES: [(&str, &str); 25] = [
+    ("%CPU", "cpu_ns"),
+    ("CPU", "cpu_ns"),
+    ("%MEM", "rss_bytes"),
+    ("MEM", "rss_bytes"),
+    ("TIME+", ""),
+    ("TIME", ""),
+    ("PID", "pid"),
+    ("TID", "tid"),
+    ("TGID", "pid"),
+    ("PPID", "ppid"),
+    ("PGRP", "pgid"),
+    ("SID", "sid"),
+    ("UID", "euid"),
+    ("USER", "euid"),
+    ("PR", "priority"),
+    ("NI", "nice"),
+    ("VIRT", "vsize_bytes"),
+    ("RES", "rss_bytes"),
+    ("SHR", "shared_bytes"),
+    ("SWAP", "swap_bytes"),
+    ("S", "state"),
+    ("COMMAND", "comm"),
+    ("nTH", "threads"),
+    ("nMaj", "major_faults"),
+    ("nMin", "minor_faults"),
+];
+
+impl Order {
+    /// By a key, or by a name that top has for it.
+    pub fn by_name(name: &str) -> Option<Order> {
+        if let Some((_, key)) = TOP_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            return if key.is_empty() { Some(Order::Time) } else { Key::by_name(key).map(Order::Key) };
+        }
+        Key::by_name(name).map(Order::Key)
+    }
+
+    /// The name that is most like this one.
+    pub fn nearest(name: &str) -> &'static str {
+        let likeness = |known: &str| strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase());
+        let names = TOP_NAMES.iter().map(|(name, _)| *name);
+        let keys = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
+        let nearest = names.chain(keys).max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+        nearest.unwrap_or("%CPU")
+    }
+}
+
+/// A value that outlives its row; what is not known is lowest.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Absent,
+    Number(i128),
+    Text(Vec<u8>),
+}
+
+impl From<Value<'_>> for Weight {
+    fn from(value: Value<'_>) -> Weight {
+        match value {
+            Value::Absent => Weight::Absent,
+            Value::Unsigned(number) => Weight::Number(number.into()),
+            Value::Signed(number) => Weight::Number(number.into()),
+            Value::Letter(letter) => Weight::Number(letter.into()),
+            Value::Bytes(bytes) => Weight::Text(bytes.to_vec()),
+        }
+    }
+}
+
+/// The rows to be shown; memory is reused.
+#[derive(Debug, Default)]
+pub struct Selection {
+    processes: Vec<usize>,
+    tasks: Vec<usize>,
+    exited: Vec<usize>,
+}
+
+impl Selection {
+    /// Chooses and sorts.
+    pub fn select(&mut self, options: &Options, interval: &Interval, snapshot: &Snapshot) {
+        choose(&mut self.processes, options, interval, &snapshot.processes, &interval.processes);
+        self.tasks.clear();
+        if options.has_threads {
+            choose(&mut self.tasks, options, interval, &snapshot.tasks, &interval.tasks);
+        }
+        self.exited.clear();
+        for (index, exited) in interval.exited.iter().flatten().enumerate() {
+            let exit = &exited.exit;
+            // With -p, those too whose time may be with one of the wanted.
+            let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
+            let is_wanted =
+                options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
+            if is_wanted && options.euid.is_none_or(|uid| uid == exit.uid) {
+                self.exited.push(index);
+            }
+        }
+    }
+
+    /// With the interval it was made of.
+    pub fn shown<'a>(
+        &'a self,
+        options: &Options,
+        interval: &'a Interval,
+        snapshot: &'a Snapshot,
+        boot_id: Option<&'a str>,
+    ) -> Shown<'a> {
+        Shown {
+            interval,
+            snapshot,
+            processes: &self.processes,
+            tasks: options.has_threads.then_some(&*self.tasks),
+            exited: &self.exited,
+            boot_id,
+        }
+    }
+}
+
+fn choose(chosen: &mut Vec<usize>, options: &Options, interval: &Interval, rows: &[Task], usages: &[Usage]) {
+    let is_wanted = |row: &Task, usage: &Usage| {
+        (options.shows_idle || usage.cpu_ns > 0)
+            && (options.pids.is_empty()
+                || options.pids.contains(&row.pid.0)
+                || options.pids.contains(&row.tid.0))
+            && options.euid.is_none_or(|uid| uid == row.euid)
+    };
+    let mut weighed: Vec<(Weight, usize)> = Vec::new();
+    for (index, (row, usage)) in rows.iter().zip(usages).enumerate() {
+        if is_wanted(row, usage) {
+            weighed.push((weigh(options.order.by, interval, row, usage), index));
+        }
+    }
+    weighed.sort_by(|(one, one_index), (other, other_index)| {
+        let order = if options.order.ascending { one.cmp(other) } else { other.cmp(one) };
+        let number = |index: usize| (rows[index].pid, rows[index].tid);
+        order.then_with(|| -> Ordering { number(*one_index).cmp(&number(*other_index)) })
+    });
+    chosen.clear();
+    chosen.extend(weighed.iter().map(|(_, index)| index));
+}
+
+fn weigh(by: Order, interval: &Interval, row: &Task, usage: &Usage) -> Weight {
+    match by {
+        Order::Key(key) => Weight::from(key.value(&interval.row(usage, row), usage)),
+        Order::Time => {
+            let is_exact = row.known.contains(cpuledger::Field::Runtime);
+            Weight::Number((if is_exact { row.runtime_ns } else { row.user_ns + row.system_ns }).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_top_has_a_key() {
+        for (name, key) in TOP_NAMES {
+            assert!(Order::by_name(name).is_some(), "{name}");
+            assert!(key.is_empty() || Key::by_name(key).is_some(), "{key}");
+        }
+        assert!(Order::by_name("runqueue_wait_ns").is_some());
+        assert!(Order::by_name("nonsense").is_none());
+    }
+}

@@ -1,0 +1,236 @@
+//! `cpuledger top --batch` on the machine it runs on: what it says against what is known otherwise. Needs root.
+
+use std::collections::HashMap;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use cpuledger_load::{Burn, BurnPlan};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// One test at a time: they measure the children of this process, and the whole machine.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone_as_root() -> MutexGuard<'static, ()> {
+    assert!(nix::unistd::geteuid().is_root(), "this test loads BPF programs: run it as root");
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// `cpuledger top` at work.
+struct Top(Option<Child>);
+
+impl Top {
+    fn start(arguments: &[&str]) -> Top {
+        let child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["top", "--batch", "--format", "json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("cpuledger starts");
+        let top = Top(Some(child));
+        std::thread::sleep(Duration::from_secs(1)); // the first cut
+        top
+    }
+
+    /// Ends the running interval.
+    fn stop(self) -> Vec<Value> {
+        let pid = Pid::from_raw(self.0.as_ref().expect("it runs").id() as i32);
+        kill(pid, Signal::SIGTERM).expect("it runs");
+        self.finish()
+    }
+
+    fn finish(mut self) -> Vec<Value> {
+        let output = self.0.take().expect("it runs").wait_with_output().expect("its output");
+        assert!(output.status.success(), "{}", output.status);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A command that is killed at the end.
+struct Killed(Child);
+
+impl Killed {
+    fn shell(script: &str) -> Killed {
+        Killed(Command::new("sh").args(["-c", script]).spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is a count"))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is a list"))
+}
+
+/// The sum of one key over the rows of a pid in all intervals.
+fn sum_of(intervals: &[Value], rows: &str, pid: u32, key: &str) -> u64 {
+    let rows = intervals.iter().flat_map(|interval| list(&interval[rows]));
+    rows.filter(|row| row["pid"] == pid).map(|row| number(&row[key])).sum()
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole as f64
+}
+
+/// Whether two figures differ by at most 2 %; prints them.
+fn assert_close(what: &str, told: u64, truth: u64) {
+    println!("{what}: told {told} ns, true {truth} ns, {:.3} %", percent(told, truth));
+    assert!(told.abs_diff(truth) * 50 <= truth, "{what}: told {told} ns, true {truth} ns");
+}
+
+#[test]
+fn three_intervals_balance_and_follow_each_other_root() {
+    let _alone = alone_as_root();
+    let intervals = Top::start(&["-n", "3", "-d", "0.7", "--source", "walk", "--threads"]).finish();
+    assert_eq!(intervals.len(), 3);
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("procfs");
+    for (index, interval) in intervals.iter().enumerate() {
+        assert_eq!(
+            (&interval["schema"], &interval["source"]),
+            (&"cpuledger.interval/1".into(), &"walk".into())
+        );
+        assert_eq!(interval["boot_id"], boot_id.trim());
+        let length_ns = number(&interval["end_ns"]) - number(&interval["start_ns"]);
+        assert_eq!(number(&interval["capacity_ns"]), length_ns * number(&interval["online_cpus"]));
+        println!("length {length_ns} ns, attributed {} ns", interval["attributed_ns"]);
+        let sum: u64 = list(&interval["processes"]).iter().map(|row| number(&row["cpu_ns"])).sum();
+        assert_eq!(sum, number(&interval["attributed_ns"]));
+        for row in list(&interval["processes"]) {
+            let parts = ["self_ns", "exited_threads_ns", "exited_children_ns"].map(|key| number(&row[key]));
+            assert_eq!(number(&row["cpu_ns"]), parts.iter().sum::<u64>());
+            assert!(row["accounting_ppid"].is_null() && row["stolen_ns"].is_null());
+        }
+        let of = |key: &str| list(&interval[key]).iter().map(|row| number(&row["cpu_ns"])).sum::<u64>();
+        assert_eq!(of("tasks") + of("exited"), sum, "tasks and exits tell the same time otherwise");
+        assert_eq!(interval["unidentified_exits"], 0);
+        assert!(interval["idle_ns"].is_null() && interval["unattributed_ns"].is_null());
+        if let Some(previous) = index.checked_sub(1) {
+            assert_eq!(interval["start_ns"], intervals[previous]["end_ns"]);
+        }
+    }
+}
+
+#[test]
+fn a_burning_process_has_what_its_own_clock_says_root() {
+    let _alone = alone_as_root();
+    let top = Top::start(&["-d", "0.2", "--source", "walk"]);
+    let burn = Burn::start(&BurnPlan { cpu_ms: 700, ..BurnPlan::default() }).expect("a burner");
+    let pid = burn.pid() as u32;
+    let burned = burn.finish(Duration::from_secs(60)).expect("it ends");
+    std::thread::sleep(Duration::from_millis(300));
+    let intervals = top.stop();
+    // Its last interval is in its record only: then it was dead, and its time with its parent.
+    let told = sum_of(&intervals, "processes", pid, "self_ns") + sum_of(&intervals, "exited", pid, "cpu_ns");
+    assert_close("burner", told, burned[0].ns);
+}
+
+#[test]
+fn threads_that_died_are_with_their_process_root() {
+    let _alone = alone_as_root();
+    let top = Top::start(&["-d", "0.2", "--source", "walk"]);
+    let plan = BurnPlan { cpu_ms: 200, threads: 4, ..BurnPlan::default() };
+    let burn = Burn::start(&plan).expect("burning threads");
+    let pid = burn.pid() as u32;
+    let burned = burn.finish(Duration::from_secs(60)).expect("it ends");
+    std::thread::sleep(Duration::from_millis(300));
+    let intervals = top.stop();
+    let mut told: HashMap<u64, u64> = HashMap::new();
+    for exited in
+        intervals.iter().flat_map(|interval| list(&interval["exited"])).filter(|row| row["pid"] == pid)
+    {
+        *told.entry(number(&exited["tid"])).or_default() += number(&exited["cpu_ns"]);
+    }
+    assert!(burned.iter().all(|thread| told.contains_key(&(thread.tid as u64))), "each has its record");
+    let truth: u64 = burned.iter().map(|thread| thread.ns).sum();
+    let living = sum_of(&intervals, "processes", pid, "self_ns");
+    assert_close("threads", living + told.values().sum::<u64>(), truth);
+}
+
+#[test]
+fn no_death_of_five_hundred_is_lost_root() {
+    let _alone = alone_as_root();
+    const CHILDREN: usize = 500;
+    let children_ns = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("a valid argument");
+        let time = |time: nix::sys::time::TimeVal| (time.tv_sec() * 1_000_000 + time.tv_usec()) as u64 * 1000;
+        time(usage.user_time()) + time(usage.system_time())
+    };
+    let top = Top::start(&["-n", "1", "-d", "600", "--source", "walk"]);
+    let before_ns = children_ns();
+    for _ in 0..CHILDREN {
+        let script = "i=0; while [ $i -lt 4000 ]; do i=$((i+1)); done; exit 7";
+        let status = Command::new("sh").args(["-c", script]).status().expect("a shell");
+        assert_eq!(status.code(), Some(7));
+    }
+    let truth_ns = children_ns() - before_ns;
+    let intervals = top.stop();
+    assert_eq!(intervals.len(), 1, "the interval that a signal ends is printed");
+    let is_ours =
+        |row: &&Value| row["ppid"] == std::process::id() && row["comm"] == "sh" && row["exit_code"] == 7 << 8;
+    let exited: Vec<&Value> = list(&intervals[0]["exited"]).iter().filter(is_ours).collect();
+    assert_eq!(exited.len(), CHILDREN, "each has its record");
+    let told_ns = sum_of(&intervals, "processes", std::process::id(), "exited_children_ns");
+    println!("{CHILDREN} children of {} ns", truth_ns / CHILDREN as u64);
+    assert_close("children", told_ns, truth_ns);
+    let records_ns: u64 = exited.iter().map(|row| number(&row["cpu_ns"])).sum();
+    assert_close("their records", records_ns, truth_ns);
+}
+
+#[test]
+fn a_fork_storm_is_attributed_root() {
+    let _alone = alone_as_root();
+    let storm = "while :; do /bin/true; done";
+    let _shells = [Killed::shell(storm), Killed::shell(storm)];
+    let intervals = Top::start(&["-n", "3", "-d", "1", "--source", "walk"]).finish();
+    for interval in &intervals {
+        let (attributed, capacity) = (number(&interval["attributed_ns"]), number(&interval["capacity_ns"]));
+        let deaths = list(&interval["exited"]).iter().filter(|row| row["comm"] == "true").count();
+        let share = percent(attributed, capacity);
+        println!("storm: {share:.3} % of capacity attributed, {deaths} of `true` died");
+        assert!((97.0..=101.0).contains(&share), "{share:.3} % of capacity attributed");
+        assert!(deaths > 100);
+        assert_eq!(interval["unidentified_exits"], 0);
+    }
+}
+
+#[test]
+fn procfs_says_what_it_cannot_see_root() {
+    let _alone = alone_as_root();
+    let burner = Killed::shell("while :; do :; done");
+    let intervals = Top::start(&["-n", "2", "-d", "1", "--source", "procfs"]).finish();
+    assert_eq!(intervals.len(), 2);
+    for interval in &intervals {
+        assert_eq!(interval["source"], "procfs");
+        for key in ["exited", "idle_ns", "unattributed_ns", "unidentified_exits"] {
+            assert!(interval[key].is_null(), "{key}");
+        }
+        let sum: u64 = list(&interval["processes"]).iter().map(|row| number(&row["cpu_ns"])).sum();
+        assert_eq!(sum, number(&interval["attributed_ns"]));
+        let row = list(&interval["processes"]).iter().find(|row| row["pid"] == burner.0.id());
+        let row = row.expect("the burner ran");
+        assert!(row["exited_threads_ns"].is_null() && row["exited_children_ns"].is_null());
+        assert_eq!(row["cpu_ns"], row["self_ns"]);
+        assert!(number(&row["cpu_ns"]) > 0);
+    }
+}

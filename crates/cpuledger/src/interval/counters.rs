@@ -1,0 +1,112 @@
+//! The cumulative figures of a task, and what they grew by.
+
+use crate::field::{Field, FieldSet};
+use crate::task::Task;
+
+macro_rules! counters {
+    ($($field:ident $member:ident;)*) => {
+        /// The cumulative fields of a [`Task`], or what they grew by; meaningful where `known` holds the field.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[allow(missing_docs)] // the field table documents each member once
+        pub struct Counters {
+            /// The fields that are known.
+            pub known: FieldSet,
+            $(pub $member: u64,)*
+        }
+
+        impl Counters {
+            /// The fields that a [`Counters`] may hold.
+            pub const FIELDS: FieldSet = FieldSet::of(&[$(Field::$field,)*]);
+
+            /// Those of a task.
+            pub fn of(task: &Task) -> Counters {
+                Counters { known: intersection(task.known, Counters::FIELDS), $($member: task.$member,)* }
+            }
+
+            /// What they grew by, where both are known. What fell (a process whose live threads alone are counted)
+            /// grew by nothing.
+            pub fn since(&self, before: &Counters) -> Counters {
+                Counters {
+                    known: intersection(self.known, before.known),
+                    $($member: self.$member.saturating_sub(before.$member),)*
+                }
+            }
+
+            /// Puts them in the place of those of `row`.
+            pub fn store_into(&self, row: &mut Task) {
+                row.known = row.known.without(Counters::FIELDS).union(self.known);
+                $(row.$member = self.$member;)*
+            }
+        }
+    };
+}
+
+counters! {
+    Runtime runtime_ns;
+    User user_ns;
+    System system_ns;
+    ChildrenUser children_user_ns;
+    ChildrenSystem children_system_ns;
+    RunqueueWait runqueue_wait_ns;
+    MinorFaults minor_faults;
+    MajorFaults major_faults;
+    ChildrenMinorFaults children_minor_faults;
+    ChildrenMajorFaults children_major_faults;
+    VoluntarySwitches voluntary_switches;
+    InvoluntarySwitches involuntary_switches;
+    ReadBytes read_bytes;
+    WriteBytes write_bytes;
+    CancelledWriteBytes cancelled_write_bytes;
+}
+
+impl Counters {
+    /// Of a task that has just started: all known, all zero.
+    pub(super) const ZERO: Counters = Counters {
+        known: Counters::FIELDS,
+        runtime_ns: 0,
+        user_ns: 0,
+        system_ns: 0,
+        children_user_ns: 0,
+        children_system_ns: 0,
+        runqueue_wait_ns: 0,
+        minor_faults: 0,
+        major_faults: 0,
+        children_minor_faults: 0,
+        children_major_faults: 0,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        read_bytes: 0,
+        write_bytes: 0,
+        cancelled_write_bytes: 0,
+    };
+}
+
+fn intersection(one: FieldSet, other: FieldSet) -> FieldSet {
+    one.without(one.without(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FIELDS;
+
+    #[test]
+    fn they_are_the_cumulative_rows_of_the_field_table() {
+        for info in FIELDS {
+            assert_eq!(info.cumulative, Counters::FIELDS.contains(info.field), "{}", info.key);
+        }
+    }
+
+    #[test]
+    fn what_one_side_does_not_know_is_not_known() {
+        let all = Counters { user_ns: 7, ..Counters::ZERO };
+        let some = Counters { known: FieldSet::of(&[Field::User]), user_ns: 3, ..Counters::default() };
+        let growth = all.since(&some);
+        assert_eq!((growth.known, growth.user_ns), (FieldSet::of(&[Field::User]), 4));
+        assert_eq!(some.since(&all).user_ns, 0, "never negative");
+        let mut row = Task { known: FieldSet::ALL, user_ns: 99, ..Task::default() };
+        growth.store_into(&mut row);
+        assert_eq!(row.user_ns, 4);
+        assert!(row.known.contains(Field::Comm) && !row.known.contains(Field::System));
+    }
+}

@@ -1,0 +1,255 @@
+//! The dead of one interval: what each used since the last cut, and which rows of the snapshot are theirs.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use super::{Baseline, Exited, Life};
+use crate::lineage::Lineage;
+use crate::source::{Exit, Exits, Fold};
+use crate::task::{Pid, Task, TaskId};
+
+/// By how much two clocks of the kernel may disagree on a death, an interrupt between their readings included.
+const CLOCK_SLACK_NS: u64 = 10_000_000;
+
+/// Exits of one interval that keep their identity: at 3,000 a second, those of 87 s, in some 40 MB.
+pub const EXITS_LIMIT: usize = 1 << 18;
+
+/// Parents of exits without identity; the rest share one entry.
+const FOLDS_LIMIT: usize = 1 << 16;
+
+/// Bounds what waits for the end of the interval: exits beyond `limit` lose their identity, not their time, as those
+/// do that find the ring of the hook full. To be called whenever exits were added.
+pub fn bound_exits(exits: &mut Exits, limit: usize) {
+    if exits.exits.len() <= limit && exits.folds.len() <= FOLDS_LIMIT {
+        return;
+    }
+    let beyond = exits.exits.drain(limit.min(exits.exits.len())..);
+    let beyond = beyond.map(|exit| Fold { ppid: exit.ppid, exits: 1, runtime_ns: exit.runtime_ns });
+    let mut sums: FxHashMap<Pid, Fold> = FxHashMap::default();
+    for fold in exits.folds.drain(..).chain(beyond) {
+        let has_room = sums.len() < FOLDS_LIMIT - 1 || sums.contains_key(&fold.ppid);
+        let ppid = if has_room { fold.ppid } else { Pid(0) };
+        let sum = sums.entry(ppid).or_insert(Fold { ppid, exits: 0, runtime_ns: 0 });
+        sum.exits += fold.exits;
+        sum.runtime_ns += fold.runtime_ns;
+    }
+    exits.folds.extend(sums.into_values());
+}
+
+/// A death of this interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Death {
+    pub(super) exit: Exit,
+    /// CLOCK_BOOTTIME.
+    pub(super) death_ns: u64,
+    pub(super) used_ns: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Deaths {
+    /// Of this interval.
+    pub(super) due: Vec<Death>,
+    pub(super) folds: Vec<Fold>,
+    /// Died after the cut: they belong to the next interval.
+    pending: Vec<Exit>,
+    /// Index in `due` of the second death under one identity, and whether it may be but a late record of the first.
+    second_deaths: Vec<(usize, bool)>,
+    /// Index of task and process of each listed task that is both dead and alive.
+    pub(super) unclear_rows: Vec<(usize, usize)>,
+    /// What may be hidden in a fold: the parent of the process, and what the task had used at the last cut.
+    hidden: Vec<(Pid, u64)>,
+    /// Threads that left without a record: process, identity, baseline. Filled only if an exec has to be explained.
+    vanished: Vec<(Pid, TaskId, u64)>,
+}
+
+/// CLOCK_BOOTTIME of the last switch. The lifetime does not count suspension: then it is earlier than it was.
+fn death_ns(exit: &Exit) -> u64 {
+    exit.task.start_time_ns + exit.lifetime_ns
+}
+
+impl Deaths {
+    /// Takes the exits since the last cut; those after this one wait for the next.
+    pub(super) fn take(&mut self, cut_ns: u64, exits: &mut Exits, lineage: &mut Lineage) {
+        self.due.clear();
+        self.folds.clear();
+        self.hidden.clear();
+        self.vanished.clear();
+        self.second_deaths.clear();
+        self.unclear_rows.clear();
+        self.folds.append(&mut exits.folds);
+        self.pending.append(&mut exits.exits);
+        let due = &mut self.due;
+        self.pending.retain(|exit| {
+            let death_ns = death_ns(exit);
+            if death_ns >= cut_ns {
+                return true;
+            }
+            lineage.remember(exit.process, exit.ppid, death_ns);
+            due.push(Death { exit: *exit, death_ns, used_ns: 0 });
+            false
+        });
+    }
+
+    /// Forgets them: they died before the first cut.
+    pub(super) fn forget(&mut self) {
+        self.due.clear();
+        self.second_deaths.clear();
+        self.folds.clear();
+    }
+
+    /// What each used since the last cut.
+    pub(super) fn settle(&mut self, first_cut_ns: u64, baselines: &mut FxHashMap<TaskId, Baseline>) {
+        for (index, death) in self.due.iter_mut().enumerate() {
+            let exit = &death.exit;
+            match baselines.entry(exit.task) {
+                Entry::Occupied(known) if known.get().life == Life::Settled => {
+                    self.second_deaths.push((index, false))
+                }
+                Entry::Occupied(mut known) => {
+                    let known = known.get_mut();
+                    if known.life == Life::Dead && exit.task == exit.process {
+                        self.second_deaths.push((index, true)); // or the first, whose record is late
+                    }
+                    death.used_ns = exit.runtime_ns.saturating_sub(known.runtime_ns);
+                    known.runtime_ns = exit.runtime_ns;
+                    known.life = Life::Settled;
+                }
+                Entry::Vacant(unknown) => {
+                    // Born after the last cut, or on its way out at the first, when it was no longer listed.
+                    death.used_ns = if exit.task.start_time_ns >= first_cut_ns { exit.runtime_ns } else { 0 };
+                    unknown.insert(Baseline {
+                        runtime_ns: exit.runtime_ns,
+                        pid: Pid(exit.process.tid.0),
+                        seen: 0,
+                        counters: u32::MAX,
+                        life: Life::Settled,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether there are two tasks under one identity, which only an exec by a thread other than the leader explains:
+    /// the leader dies, and the thread takes over its tid and start time.
+    pub(super) fn have_exchanges(&self) -> bool {
+        !self.second_deaths.is_empty() || !self.unclear_rows.is_empty()
+    }
+
+    /// Gathers the threads that left the list without a record: one of them may go on under the identity of a leader.
+    pub(super) fn gather_vanished(&mut self, cut: u32, baselines: &FxHashMap<TaskId, Baseline>) {
+        let missing = |known: &Baseline| known.seen != cut && known.life == Life::Alive;
+        self.vanished.extend(
+            baselines
+                .iter()
+                .filter(|(id, known)| missing(known) && id.tid.0 != known.pid.0)
+                .map(|(id, known)| (known.pid, *id, known.runtime_ns)),
+        );
+        self.vanished.sort_unstable_by_key(|&(pid, id, runtime_ns)| (pid, runtime_ns, id));
+    }
+
+    /// The baseline of the thread that goes on as the leader of `pid` and had used at most `runtime_ns`.
+    fn take_vanished(
+        &mut self,
+        pid: Pid,
+        runtime_ns: u64,
+        baselines: &mut FxHashMap<TaskId, Baseline>,
+    ) -> Option<u64> {
+        let end = self.vanished.partition_point(|&(other, _, used_ns)| (other, used_ns) <= (pid, runtime_ns));
+        let index = end.checked_sub(1).filter(|&index| self.vanished[index].0 == pid)?;
+        let (_, id, used_ns) = self.vanished.remove(index);
+        baselines.remove(&id);
+        Some(used_ns)
+    }
+
+    /// What the second task under an identity used, where it died in this interval too.
+    pub(super) fn settle_second_deaths(&mut self, baselines: &mut FxHashMap<TaskId, Baseline>) {
+        while let Some((index, is_late)) = self.second_deaths.pop() {
+            let exit = self.due[index].exit;
+            let pid = Pid(exit.process.tid.0);
+            if let Some(known_ns) = self.take_vanished(pid, exit.runtime_ns, baselines) {
+                self.due[index].used_ns = exit.runtime_ns - known_ns;
+            } else if !is_late {
+                self.due[index].used_ns = exit.runtime_ns; // born after the last cut
+            }
+        }
+    }
+
+    /// What a listed task used that is dead and alive: it is another one after an exec (`Some`), or it died so close to
+    /// the cut that the clocks disagree, and its death counts.
+    pub(super) fn settle_unclear(
+        &mut self,
+        row: &Task,
+        cut_ns: u64,
+        baselines: &mut FxHashMap<TaskId, Baseline>,
+    ) -> Option<u64> {
+        if !row.is_leader() {
+            return None;
+        }
+        let final_ns = baselines.get(&row.id())?.runtime_ns;
+        let known_ns = self.take_vanished(row.pid, row.runtime_ns, baselines);
+        let died_just_now = || {
+            let is_same =
+                |death: &Death| death.exit.task == row.id() && death.death_ns + CLOCK_SLACK_NS >= cut_ns;
+            self.due.iter().any(is_same)
+        };
+        if known_ns.is_none() && row.runtime_ns <= final_ns && died_just_now() {
+            return None;
+        }
+        if let Some(known) = baselines.get_mut(&row.id()) {
+            known.runtime_ns = row.runtime_ns;
+            known.life = Life::Alive;
+        }
+        Some(row.runtime_ns - known_ns.unwrap_or(0))
+    }
+
+    /// Whether a dead task without a record, of a process of that parent, may be among the exits without identity.
+    pub(super) fn may_hide(&self, ppid: Pid) -> bool {
+        self.folds.iter().any(|fold| fold.ppid == ppid || fold.ppid == Pid(0))
+    }
+
+    /// Notes a task that may be in a fold, with what it had used at the last cut.
+    pub(super) fn hide(&mut self, ppid: Pid, runtime_ns: u64) {
+        self.hidden.push((ppid, runtime_ns));
+    }
+
+    /// Folds hold the runtime of whole lives: takes off what the vanished had used at the last cut.
+    pub(super) fn settle_folds(
+        &mut self,
+        cut: u32,
+        parents: &[(TaskId, Pid)],
+        baselines: &FxHashMap<TaskId, Baseline>,
+    ) {
+        if self.folds.is_empty() {
+            return;
+        }
+        for known in baselines.values() {
+            if known.seen + 1 != cut || known.life != Life::Alive {
+                continue;
+            }
+            if let Ok(index) = parents.binary_search_by_key(&known.pid, |(id, _)| Pid(id.tid.0)) {
+                self.hidden.push((parents[index].1, known.runtime_ns));
+            }
+        }
+        // First those of a known parent, then whoever is left.
+        for is_known in [true, false] {
+            for fold in self.folds.iter_mut().filter(|fold| (fold.ppid != Pid(0)) == is_known) {
+                let mut room = fold.exits;
+                self.hidden.retain(|&(ppid, runtime_ns)| {
+                    let fits = room > 0 && runtime_ns <= fold.runtime_ns && (ppid == fold.ppid || !is_known);
+                    if fits {
+                        room -= 1;
+                        fold.runtime_ns -= runtime_ns;
+                    }
+                    !fits
+                });
+            }
+        }
+    }
+
+    /// The dead of the interval with what they used in it.
+    pub(super) fn report(&self, into: &mut Vec<Exited>) {
+        into.clear();
+        into.extend(self.due.iter().map(|death| Exited { exit: death.exit, cpu_ns: death.used_ns }));
+    }
+}

@@ -1,0 +1,100 @@
+//! The machine around the tasks: clocks, memory, page size.
+
+use std::fs;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use rustix::param::page_size;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::render::column::Lookups;
+
+/// Facts of the machine at one instant.
+#[derive(Debug)]
+pub struct Machine {
+    /// CLOCK_BOOTTIME.
+    pub uptime_ns: u64,
+    /// Seconds since 1970.
+    pub now_seconds: i64,
+    /// `btime` of /proc/stat: seconds since 1970 at the boot. Read where the calendar is wanted.
+    pub boot_time_seconds: i64,
+    /// The local time zone, likewise.
+    pub zone: TimeZone,
+    /// Memory of the machine, read where it is wanted.
+    pub memory_total_bytes: u64,
+    /// Size of a page.
+    pub page_bytes: u64,
+}
+
+impl Machine {
+    /// The clocks now; the rest not looked up.
+    pub fn now() -> Machine {
+        let uptime = clock_gettime(ClockId::Boottime);
+        Machine {
+            uptime_ns: uptime.tv_sec as u64 * 1_000_000_000 + uptime.tv_nsec as u64,
+            now_seconds: clock_gettime(ClockId::Realtime).tv_sec,
+            boot_time_seconds: 0,
+            zone: TimeZone::UTC,
+            memory_total_bytes: 0,
+            page_bytes: page_size() as u64,
+        }
+    }
+
+    /// Reads what is wanted and not there yet.
+    pub fn look_up(&mut self, wanted: Lookups) {
+        if wanted.wants(Lookups::CALENDAR) && self.boot_time_seconds == 0 {
+            self.zone = TimeZone::system();
+            self.boot_time_seconds = fs::read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| number_after(&text, "btime "))
+                .map_or(self.now_seconds - (self.uptime_ns / 1_000_000_000) as i64, |btime| btime as i64);
+        }
+        if wanted.wants(Lookups::MEMORY) && self.memory_total_bytes == 0 {
+            let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            self.memory_total_bytes = number_after(&text, "MemTotal:").unwrap_or(0) * 1024;
+        }
+    }
+
+    /// That instant by the local calendar.
+    pub fn local(&self, seconds: i64) -> DateTime {
+        let timestamp = Timestamp::UNIX_EPOCH.saturating_add(SignedDuration::from_secs(seconds));
+        self.zone.to_datetime(timestamp.unwrap_or(Timestamp::UNIX_EPOCH))
+    }
+}
+
+/// Digits of the largest tid, by /proc/sys/kernel/pid_max.
+pub fn tid_digits() -> usize {
+    let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
+    digits_below(limit.unwrap_or(32_768))
+}
+
+fn digits_below(limit: u32) -> usize {
+    limit.saturating_sub(1).checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// The number at the beginning of a line that starts with `name`.
+fn number_after(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_by_their_line() {
+        let text = "cpu  1 2\nbtime 1700000000\nMemTotal:       16384 kB\n";
+        assert_eq!(number_after(text, "btime "), Some(1_700_000_000));
+        assert_eq!(number_after(text, "MemTotal:"), Some(16384));
+        assert_eq!(number_after(text, "absent"), None);
+    }
+
+    #[test]
+    fn tids_are_below_pid_max() {
+        assert_eq!(digits_below(32_768), 5);
+        assert_eq!(digits_below(4_194_304), 7);
+        assert_eq!(digits_below(1_000_000), 6);
+    }
+}

@@ -1,0 +1,266 @@
+//! How the cells of [`super::column::COLUMNS`] are written: appended to a reused buffer, without format machinery.
+
+use jiff::civil::DateTime;
+
+use crate::render::escape::append_escaped;
+use crate::render::row::Row;
+
+const DAY_SECONDS: i64 = 24 * 60 * 60;
+const ZOMBIE: u8 = b'Z';
+
+/// Appends a number.
+pub fn signed(cell: &mut Vec<u8>, number: i32) {
+    cell.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends a number.
+pub fn unsigned(cell: &mut Vec<u8>, number: impl itoa::Integer) {
+    cell.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Appends a number in at least `width` digits or blanks.
+fn padded(cell: &mut Vec<u8>, number: u64, width: usize, filler: u8) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(number).as_bytes();
+    cell.extend(std::iter::repeat_n(filler, width.saturating_sub(digits.len())));
+    cell.extend_from_slice(digits);
+}
+
+fn two_digits(cell: &mut Vec<u8>, number: u64) {
+    cell.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
+}
+
+/// Any bytes of the machine's users; `-` where there are none.
+pub fn text_or_dash(cell: &mut Vec<u8>, text: &[u8]) {
+    if text.is_empty() { cell.push(b'-') } else { append_escaped(cell, text) }
+}
+
+pub fn comm(row: &Row<'_>, cell: &mut Vec<u8>) {
+    append_escaped(cell, row.comm());
+    append_defunct(row, cell);
+}
+
+fn append_defunct(row: &Row<'_>, cell: &mut Vec<u8>) {
+    if row.task.state.0 == ZOMBIE {
+        cell.extend_from_slice(b" <defunct>");
+    }
+}
+
+pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
+    const LENGTH: usize = 8;
+    append_escaped(cell, row.comm());
+    super::layout::cut(cell, LENGTH);
+}
+
+pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let cmdline = row.around.details.cmdline(row.task);
+    if cmdline.is_empty() {
+        cell.push(b'[');
+        append_escaped(cell, row.comm());
+        cell.push(b']');
+        append_defunct(row, cell);
+        return;
+    }
+    for (index, argument) in cmdline.split(|&byte| byte == 0).enumerate() {
+        if index > 0 {
+            cell.push(b' ');
+        }
+        append_escaped(cell, argument);
+    }
+}
+
+pub fn user(row: &Row<'_>, cell: &mut Vec<u8>, uid: u32) {
+    name_or_number(cell, row.user(uid), uid);
+}
+
+pub fn group(row: &Row<'_>, cell: &mut Vec<u8>, gid: u32) {
+    name_or_number(cell, row.group(gid), gid);
+}
+
+fn name_or_number(cell: &mut Vec<u8>, name: &[u8], number: u32) {
+    if name.is_empty() { unsigned(cell, number) } else { append_escaped(cell, name) }
+}
+
+pub fn terminal(row: &Row<'_>, cell: &mut Vec<u8>) {
+    append_escaped(cell, row.around.terminals.name(row.task.tty_device).as_bytes());
+}
+
+pub fn stat(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let task = row.task;
+    cell.push(task.state.0);
+    let marks = [
+        (task.nice < 0, b'<'),
+        (task.nice > 0, b'N'),
+        (task.known.contains(crate::field::Field::Locked) && task.locked_bytes > 0, b'L'),
+        (task.sid == task.pid.0, b's'),
+        (task.threads > 1, b'l'),
+        (task.pgid == task.tty_pgid, b'+'),
+    ];
+    cell.extend(marks.iter().filter(|(applies, _)| *applies).map(|(_, mark)| *mark));
+}
+
+/// Policies that have a nice value: SCHED_OTHER and SCHED_BATCH.
+const NICE_POLICIES: [u32; 2] = [0, 3];
+
+pub fn nice(row: &Row<'_>, cell: &mut Vec<u8>) {
+    if NICE_POLICIES.contains(&row.task.policy) { signed(cell, row.task.nice) } else { cell.push(b'-') }
+}
+
+pub fn real_time_priority(row: &Row<'_>, cell: &mut Vec<u8>) {
+    if row.task.policy == 0 { cell.push(b'-') } else { unsigned(cell, row.task.rt_priority) }
+}
+
+pub fn class(row: &Row<'_>, cell: &mut Vec<u8>) {
+    const CLASSES: [&str; 7] = ["TS", "FF", "RR", "B", "ISO", "IDL", "DLN"];
+    match CLASSES.get(row.task.policy as usize) {
+        Some(name) => cell.extend_from_slice(name.as_bytes()),
+        None => {
+            cell.push(b'#');
+            unsigned(cell, row.task.policy);
+        }
+    }
+}
+
+pub fn running_on(row: &Row<'_>, cell: &mut Vec<u8>) {
+    if row.task.state.0 == b'R' { unsigned(cell, row.task.processor) } else { cell.push(b'*') }
+}
+
+pub fn time(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let seconds = row.cpu_seconds();
+    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+    if days > 0 {
+        unsigned(cell, days);
+        cell.push(b'-');
+    }
+    two_digits(cell, hours);
+    cell.push(b':');
+    two_digits(cell, seconds / 60 % 60);
+    cell.push(b':');
+    two_digits(cell, seconds % 60);
+}
+
+pub fn elapsed(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let seconds = row.elapsed_seconds();
+    let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
+    if days > 0 {
+        unsigned(cell, days);
+        cell.push(b'-');
+    }
+    if days > 0 || hours > 0 {
+        two_digits(cell, hours);
+        cell.push(b':');
+    }
+    two_digits(cell, seconds / 60 % 60);
+    cell.push(b':');
+    two_digits(cell, seconds % 60);
+}
+
+pub fn bsd_time(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let seconds = row.cpu_seconds();
+    padded(cell, seconds / 60, 3, b' ');
+    cell.push(b':');
+    two_digits(cell, seconds % 60);
+}
+
+pub fn cpu_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let per_mille = row.cpu_per_mille();
+    unsigned(cell, per_mille / 10);
+    if per_mille < 1000 {
+        cell.push(b'.');
+        unsigned(cell, per_mille % 10);
+    }
+}
+
+pub fn cpu_whole_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
+    unsigned(cell, (row.cpu_per_mille() / 10).min(99));
+}
+
+pub fn cpu_per_mille(row: &Row<'_>, cell: &mut Vec<u8>) {
+    unsigned(cell, row.cpu_per_mille().min(999));
+}
+
+/// CPU time in percent of the time since the start with three decimals, below 100.
+pub fn utilization(row: &Row<'_>, cell: &mut Vec<u8>, ticks: u64) {
+    let thousandths = (ticks * 100_000).checked_div(row.elapsed_ticks()).unwrap_or(0);
+    let shown = if thousandths > 99_000 { 99_999 } else { thousandths };
+    unsigned(cell, shown / 1000);
+    cell.push(b'.');
+    padded(cell, shown % 1000, 3, b'0');
+}
+
+pub fn memory_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let total = row.around.machine.memory_total_bytes;
+    let per_mille = u128::from(row.task.rss_bytes) * 1000 / u128::from(total.max(1));
+    let shown = per_mille.min(999) as u64;
+    unsigned(cell, shown / 10);
+    cell.push(b'.');
+    unsigned(cell, shown % 10);
+}
+
+fn month(date: DateTime) -> &'static [u8] {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    MONTHS[(date.month() - 1) as usize].as_bytes()
+}
+
+fn hours_and_minutes(cell: &mut Vec<u8>, date: DateTime) {
+    two_digits(cell, date.hour() as u64);
+    cell.push(b':');
+    two_digits(cell, date.minute() as u64);
+}
+
+fn month_and_day(cell: &mut Vec<u8>, date: DateTime, separator: &[u8], filler: u8) {
+    cell.extend_from_slice(month(date));
+    cell.extend_from_slice(separator);
+    padded(cell, date.day() as u64, 2, filler);
+}
+
+pub fn long_start(row: &Row<'_>, cell: &mut Vec<u8>) {
+    const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    let date = row.around.machine.local(row.started_at());
+    cell.extend_from_slice(DAYS[date.weekday().to_monday_zero_offset() as usize].as_bytes());
+    cell.push(b' ');
+    month_and_day(cell, date, b" ", b' ');
+    cell.push(b' ');
+    hours_and_minutes(cell, date);
+    cell.push(b':');
+    two_digits(cell, date.second() as u64);
+    cell.push(b' ');
+    unsigned(cell, date.year());
+}
+
+pub fn start(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let started_at = row.started_at();
+    let date = row.around.machine.local(started_at);
+    if started_at + DAY_SECONDS > row.around.machine.now_seconds {
+        hours_and_minutes(cell, date);
+        cell.push(b':');
+        two_digits(cell, date.second() as u64);
+    } else {
+        cell.extend_from_slice(b"  ");
+        month_and_day(cell, date, b" ", b'0');
+    }
+}
+
+pub fn start_day_or_time(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let machine = &row.around.machine;
+    let (date, now) = (machine.local(row.started_at()), machine.local(machine.now_seconds));
+    if date.year() != now.year() {
+        unsigned(cell, date.year());
+    } else if date.day_of_year() != now.day_of_year() {
+        month_and_day(cell, date, b"", b'0');
+    } else {
+        hours_and_minutes(cell, date);
+    }
+}
+
+pub fn bsd_start(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let started_at = row.started_at();
+    let date = row.around.machine.local(started_at);
+    if row.around.machine.now_seconds - started_at > DAY_SECONDS {
+        month_and_day(cell, date, b" ", b' ');
+    } else {
+        cell.push(b' ');
+        hours_and_minutes(cell, date);
+    }
+}

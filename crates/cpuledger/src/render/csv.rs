@@ -1,0 +1,86 @@
+//! Intervals as CSV: one row a process, and one a task where tasks are wanted.
+
+use std::io;
+
+use crate::field::Value;
+use crate::interval::Usage;
+use crate::render::escape::append_escaped;
+use crate::render::key::{Key, PROCESS_KEYS, Shown};
+use crate::task::Task;
+
+/// What stands before the keys of a row: whose row it is, and which interval's.
+const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
+
+/// Appends the names of the columns.
+///
+/// # Errors
+/// None: memory takes everything.
+pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(text);
+    writer.write_record(LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())))?;
+    writer.flush()
+}
+
+/// Appends the rows of an interval. What is not known is an empty field; of a task, so is what only processes have.
+///
+/// # Errors
+/// None: memory takes everything.
+pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>) -> io::Result<()> {
+    let mut rows = Rows { writer: csv::Writer::from_writer(text), shown, cell: Vec::new(), result: Ok(()) };
+    shown.for_each_process(|row, usage| rows.write("process", row, usage));
+    shown.for_each_task(|row, usage| rows.write("task", row, usage));
+    rows.result?;
+    rows.writer.flush()
+}
+
+struct Rows<'a, 'b> {
+    writer: csv::Writer<&'a mut Vec<u8>>,
+    shown: &'a Shown<'b>,
+    cell: Vec<u8>,
+    result: csv::Result<()>,
+}
+
+impl Rows<'_, '_> {
+    fn write(&mut self, kind: &'static str, row: &Task, usage: &Usage) {
+        if self.result.is_ok() {
+            self.result = self.try_write(kind, row, usage);
+        }
+    }
+
+    fn try_write(&mut self, kind: &'static str, row: &Task, usage: &Usage) -> csv::Result<()> {
+        let interval = self.shown.interval;
+        let tid = if kind == "task" { Value::Signed(row.tid.0.into()) } else { Value::Absent };
+        for value in [
+            Value::Bytes(kind.as_bytes()),
+            Value::Bytes(interval.source.name().as_bytes()),
+            Value::Unsigned(interval.start_ns),
+            Value::Unsigned(interval.end_ns),
+            tid,
+        ] {
+            self.write_value(value)?;
+        }
+        for key in PROCESS_KEYS.iter() {
+            let is_of_processes = matches!(key, Key::Part(part) if part.key != "cpu_ns");
+            self.write_value(match kind {
+                "task" if is_of_processes => Value::Absent,
+                _ => key.value(row, usage),
+            })?;
+        }
+        self.writer.write_record(None::<&[u8]>)
+    }
+
+    fn write_value(&mut self, value: Value<'_>) -> csv::Result<()> {
+        let mut number = itoa::Buffer::new();
+        match value {
+            Value::Absent => self.writer.write_field(""),
+            Value::Unsigned(value) => self.writer.write_field(number.format(value)),
+            Value::Signed(value) => self.writer.write_field(number.format(value)),
+            Value::Letter(letter) => self.writer.write_field([letter]),
+            Value::Bytes(bytes) => {
+                self.cell.clear();
+                append_escaped(&mut self.cell, bytes);
+                self.writer.write_field(&self.cell)
+            }
+        }
+    }
+}

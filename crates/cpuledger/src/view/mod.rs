@@ -1,0 +1,4 @@
+//! Which rows are shown, and in which order.
+
+pub mod filter;
+pub mod sort;

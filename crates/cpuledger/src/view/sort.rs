@@ -1,0 +1,103 @@
+//! The order of rows.
+
+use std::cmp::Ordering;
+
+use crate::field::Value;
+use crate::render::layout::Chosen;
+use crate::render::row::{Row, Surroundings};
+use crate::task::Task;
+
+/// What a row is sorted by; what is not known comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key<'a> {
+    /// Not known.
+    Absent,
+    /// A number.
+    Number(i128),
+    /// Text, by its bytes.
+    Bytes(&'a [u8]),
+}
+
+macro_rules! key_from {
+    ($($number:ty)*) => {
+        $(impl From<$number> for Key<'_> {
+            fn from(number: $number) -> Self {
+                Key::Number(i128::from(number))
+            }
+        })*
+    };
+}
+
+key_from!(u8 i32 u32 i64 u64);
+
+impl<'a> From<Value<'a>> for Key<'a> {
+    fn from(value: Value<'a>) -> Key<'a> {
+        match value {
+            Value::Absent => Key::Absent,
+            Value::Unsigned(number) => Key::from(number),
+            Value::Signed(number) => Key::from(number),
+            Value::Letter(letter) => Key::from(letter),
+            Value::Bytes(bytes) => Key::Bytes(bytes),
+        }
+    }
+}
+
+/// One criterion of an order; the next one decides between rows that are equal.
+#[derive(Debug, Clone)]
+pub struct Criterion {
+    /// The column whose key it is.
+    pub by: Chosen,
+    /// From large to small.
+    pub descending: bool,
+}
+
+/// Sorts rows; those that are equal in everything keep their order.
+pub fn sort(rows: &mut [&Task], criteria: &[Criterion], around: &Surroundings) {
+    if criteria.is_empty() {
+        return;
+    }
+    rows.sort_by(|one, other| {
+        let (one, other) = (Row { task: one, around }, Row { task: other, around });
+        criteria.iter().fold(Ordering::Equal, |order, criterion| {
+            order.then_with(|| {
+                let order = criterion.by.key(&one).cmp(&criterion.by.key(&other));
+                if criterion.descending { order.reverse() } else { order }
+            })
+        })
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FieldSet;
+    use crate::task::{Comm, Pid};
+
+    fn by(name: &str, descending: bool) -> Criterion {
+        Criterion { by: Chosen::by_name(name).expect("a column"), descending }
+    }
+
+    #[test]
+    fn rows_are_sorted_by_one_criterion_after_the_other() {
+        let task = |pid, comm: &str| Task {
+            known: FieldSet::ALL,
+            pid: Pid(pid),
+            comm: Comm::new(comm.as_bytes()),
+            ..Task::default()
+        };
+        let tasks = [task(3, "b"), task(1, "a"), task(2, "b")];
+        let mut rows: Vec<&Task> = tasks.iter().collect();
+        let around = Surroundings::now();
+        sort(&mut rows, &[by("comm", true), by("pid", false)], &around);
+        assert_eq!(rows.iter().map(|row| row.pid.0).collect::<Vec<_>>(), [2, 3, 1]);
+    }
+
+    #[test]
+    fn unknown_comes_before_zero() {
+        let zero = Task { known: FieldSet::ALL, ..Task::default() };
+        let unknown = Task::default();
+        let mut rows = [&zero, &unknown];
+        sort(&mut rows, &[by("runqueue_wait_ns", false)], &Surroundings::now());
+        assert_eq!(rows[0].known, FieldSet::EMPTY);
+    }
+}

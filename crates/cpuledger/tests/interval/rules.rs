@@ -1,0 +1,214 @@
+//! Each rule of the algebra by itself.
+
+use cpuledger::interval::{Cut, bound_exits};
+use cpuledger::source::{Exit, Exits, Fold, SourceKind};
+use cpuledger::task::State;
+use cpuledger::{Books, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
+
+const SECOND: u64 = 1_000_000_000;
+const WITH_EXITS: Cut = Cut { suspended_ns: 0, online_cpus: 2, sees_exits: true };
+
+/// Process and only task.
+fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) -> Task {
+    Task {
+        known: FieldSet::ALL,
+        tid: Tid(pid),
+        pid: Pid(pid),
+        ppid: Pid(ppid),
+        start_time_ns,
+        runtime_ns,
+        user_ns: runtime_ns,
+        state: State(state),
+        ..Task::default()
+    }
+}
+
+fn snapshot(source: SourceKind, begin_ns: u64, rows: &[Task]) -> Snapshot {
+    let mut snapshot = Snapshot { source, begin_ns, end_ns: begin_ns + 1, ..Snapshot::default() };
+    snapshot.processes.extend_from_slice(rows);
+    snapshot.tasks.extend_from_slice(rows);
+    snapshot
+}
+
+fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64) -> Exits {
+    let task = TaskId { tid: Tid(pid), start_time_ns };
+    let exit = Exit {
+        task,
+        process: task,
+        ppid: Pid(ppid),
+        comm: Comm::new(b"dead"),
+        uid: 0,
+        exit_code: 0,
+        runtime_ns,
+        lifetime_ns: death_ns - start_time_ns,
+    };
+    Exits { exits: vec![exit], folds: Vec::new() }
+}
+
+/// Closes one interval after another and returns what each process used in the last: self, x and c.
+fn close(
+    books: &mut Books,
+    cut: &Cut,
+    snapshot: &Snapshot,
+    mut exits: Exits,
+) -> (Interval, Vec<(u64, u64, u64)>) {
+    let mut interval = Interval::default();
+    books.close(cut, snapshot, &mut exits, &mut interval);
+    let parts = interval
+        .processes
+        .iter()
+        .map(|usage| {
+            (usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0))
+        })
+        .collect();
+    (interval, parts)
+}
+
+fn walk(begin_ns: u64, rows: &[Task]) -> Snapshot {
+    snapshot(SourceKind::Walk, begin_ns, rows)
+}
+
+#[test]
+fn the_first_cut_closes_nothing_and_the_second_tells_lengths() {
+    let mut books = Books::new(false);
+    let mut interval = Interval::default();
+    let rows = [process(1, 0, 0, 500, b'S')];
+    assert!(!books.close(&WITH_EXITS, &walk(SECOND, &rows), &mut Exits::default(), &mut interval));
+    assert_eq!(interval.attributed_ns, 0);
+    assert!(books.close(&WITH_EXITS, &walk(3 * SECOND, &rows), &mut Exits::default(), &mut interval));
+    assert_eq!((interval.start_ns, interval.end_ns, interval.length_ns()), (SECOND, 3 * SECOND, 2 * SECOND));
+    assert_eq!((interval.capacity_ns, interval.idle_ns, interval.unattributed_ns), (4 * SECOND, None, None));
+}
+
+#[test]
+fn a_zombie_is_counted_once_with_its_parent() {
+    let mut books = Books::new(false);
+    let parent = process(1, 0, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 1, 5, 100, b'R')]), Exits::default());
+    let zombie = process(9, 1, 5, 140, b'Z');
+    let exits = exit(9, 1, 5, SECOND + 500, 140);
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent, zombie]), exits);
+    assert_eq!(parts, [(0, 0, 40), (0, 0, 0)]);
+    assert_eq!(interval.exited.expect("exits are seen")[0].cpu_ns, 40);
+    for cut in 3..6 {
+        let (_, parts) =
+            close(&mut books, &WITH_EXITS, &walk(cut * SECOND, &[parent, zombie]), Exits::default());
+        assert_eq!(parts, [(0, 0, 0), (0, 0, 0)]);
+    }
+}
+
+#[test]
+fn a_death_after_the_cut_belongs_to_the_next_interval() {
+    let mut books = Books::new(false);
+    let parent = process(1, 0, 0, 0, b'S');
+    let rows = [parent, process(9, 1, 5, 100, b'R')];
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &rows), Exits::default());
+    let rows = [parent, process(9, 1, 5, 130, b'R')];
+    let exits = exit(9, 1, 5, 2 * SECOND + 7, 150);
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
+    assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
+    assert!(interval.exited.is_some_and(|exited| exited.is_empty()));
+    let (_, parts) = close(&mut books, &WITH_EXITS, &walk(3 * SECOND, &[parent]), Exits::default());
+    assert_eq!(parts, [(0, 0, 20)]);
+}
+
+#[test]
+fn starts_are_told_by_the_clock_that_runs_in_suspension() {
+    let suspended = Cut { suspended_ns: 100 * SECOND, ..WITH_EXITS };
+    let mut books = Books::new(false);
+    let parent = process(1, 0, 0, 0, b'S');
+    close(&mut books, &suspended, &walk(SECOND, &[parent]), Exits::default());
+    let exits = exit(9, 1, 101 * SECOND + 5, 101 * SECOND + 9, 3);
+    let (_, parts) = close(&mut books, &suspended, &walk(2 * SECOND, &[parent]), exits);
+    assert_eq!(parts, [(0, 0, 3)]);
+}
+
+#[test]
+fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
+    let mut books = Books::new(false);
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[]), Exits::default());
+    let rows = [process(7, 1, SECOND - 1, 900, b'S'), process(8, 1, SECOND + 1, 30, b'S')];
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), Exits::default());
+    assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
+    assert_eq!(Field::User.value(&interval.row(&interval.processes[0], &rows[0])), cpuledger::Value::Absent);
+    assert_eq!(
+        Field::User.value(&interval.row(&interval.processes[1], &rows[1])),
+        cpuledger::Value::Unsigned(30)
+    );
+}
+
+#[test]
+fn a_fold_gives_its_time_without_what_was_counted_before() {
+    let mut books = Books::new(false);
+    let parent = process(5, 1, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
+    // 9 has vanished without a record; with it died two that no cut has seen.
+    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 }] };
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
+    assert_eq!(parts, [(0, 0, 60)]);
+    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (3, 60));
+}
+
+#[test]
+fn a_zombie_hidden_in_a_fold_is_counted_once() {
+    let mut books = Books::new(false);
+    let parent = process(5, 1, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
+    let rows = [parent, process(9, 5, 5, 130, b'Z')];
+    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 }] };
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
+    assert_eq!(parts, [(0, 0, 30), (0, 0, 0)]);
+    assert_eq!(interval.attributed_ns, 30);
+    let (interval, _) = close(&mut books, &WITH_EXITS, &walk(3 * SECOND, &rows), Exits::default());
+    assert_eq!(interval.attributed_ns, 0);
+}
+
+#[test]
+fn without_the_exit_hook_the_dead_are_not_known() {
+    let cut = Cut { sees_exits: false, ..WITH_EXITS };
+    let mut books = Books::new(false);
+    close(&mut books, &cut, &walk(SECOND, &[process(1, 0, 0, 10, b'S')]), Exits::default());
+    let rows = [process(1, 0, 0, 25, b'S')];
+    let (interval, _) = close(&mut books, &cut, &walk(2 * SECOND, &rows), Exits::default());
+    let usage = &interval.processes[0];
+    assert_eq!((usage.cpu_ns, usage.exited_threads_ns, usage.exited_children_ns), (15, None, None));
+    assert!(interval.exited.is_none());
+}
+
+#[test]
+fn files_of_proc_give_user_and_system_time_and_no_deaths() {
+    let cut = Cut { sees_exits: false, ..WITH_EXITS };
+    let mut books = Books::new(true);
+    let procfs = |begin_ns, rows: &[Task]| snapshot(SourceKind::Procfs, begin_ns, rows);
+    let before = [process(1, 0, 0, 10_000_000, b'S'), process(7, 1, 3, 10_000_000, b'S')];
+    close(&mut books, &cut, &procfs(SECOND, &before), Exits::default());
+    let mut after = [
+        process(1, 0, 0, 40_000_000, b'S'),
+        process(7, 1, 2 * SECOND, 10_000_000, b'S'), // the pid is used again
+        process(8, 1, 4, 70_000_000, b'S'),          // was not to be seen
+    ];
+    after[0].system_ns = 20_000_000;
+    let (interval, parts) = close(&mut books, &cut, &procfs(3 * SECOND, &after), Exits::default());
+    assert_eq!(parts, [(50_000_000, 0, 0), (10_000_000, 0, 0), (0, 0, 0)]);
+    assert_eq!(interval.attributed_ns, 60_000_000);
+    let tasks: Vec<u64> = interval.tasks.iter().map(|usage| usage.cpu_ns).collect();
+    assert_eq!(tasks, [50_000_000, 10_000_000, 0]);
+    assert!(interval.exited.is_none() && interval.processes[0].exited_children_ns.is_none());
+}
+
+#[test]
+fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
+    let mut books = Books::new(false);
+    let parent = process(5, 1, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
+    let mut exits = exit(8, 5, SECOND + 1, SECOND + 2, 7);
+    for (pid, start_time_ns, runtime_ns) in [(9, 5, 130), (10, SECOND + 3, 11), (11, SECOND + 4, 13)] {
+        exits.exits.append(&mut exit(pid, 5, start_time_ns, SECOND + 9, runtime_ns).exits);
+    }
+    bound_exits(&mut exits, 1);
+    assert_eq!(exits.exits.len(), 1);
+    assert_eq!(exits.folds, [Fold { ppid: Pid(5), exits: 3, runtime_ns: 154 }]);
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
+    assert_eq!(parts, [(0, 0, 7 + 30 + 11 + 13)]);
+    assert_eq!(interval.unidentified_exits, 3);
+}
