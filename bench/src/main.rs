@@ -2,6 +2,7 @@
 //! prints medians and ratios. Raw results are kept in `bench/results/DATE-MACHINE/`.
 
 mod measure;
+mod procfs;
 mod results;
 mod walk;
 
@@ -19,10 +20,13 @@ struct Cli {
 enum Command {
     /// Listing every task over 0 to 100,000 sleeping threads: the walk, ps, top
     Walk(walk::Arguments),
+    /// Listing processes from /proc, over 0 to 5,000 sleeping ones: the source procfs, ps, top
+    Procfs(procfs::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Walk(arguments) => walk::run(&arguments),
+        Command::Procfs(arguments) => procfs::run(&arguments),
     }
 }

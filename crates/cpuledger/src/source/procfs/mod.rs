@@ -96,9 +96,14 @@ impl Source for Procfs {
             Scope::Leaders | Scope::Processes | Scope::Tasks => reader.list_processes(root.as_fd(), pids)?,
         }
         reader.begin();
-        for &pid in pids.iter() {
+        // The youngest first: they are the likeliest to die before their turn.
+        for &pid in pids.iter().rev() {
+            let first = into.tasks.len();
             reader.read_process(root.as_fd(), pid, &needs, into)?;
+            into.tasks[first..].reverse();
         }
+        into.processes.reverse();
+        into.tasks.reverse();
         // /proc/TID answers for every thread, though it lists processes only; a thread sends no signal when it exits.
         if matches!(request.scope, Scope::Process(_)) && into.processes.iter().any(|row| row.exit_signal < 0)
         {
