@@ -163,11 +163,14 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
     })
 }
 
+/// A source, and why each better one could not be used.
+pub type Best = (Box<dyn Source>, Vec<(SourceKind, Error)>);
+
 /// Opens the best source that works, and says why the better ones do not.
 ///
 /// # Errors
 /// When none works: that of the last.
-pub fn open_best() -> Result<(Box<dyn Source>, Vec<(SourceKind, Error)>), Error> {
+pub fn open_best() -> Result<Best, Error> {
     let mut refused = Vec::new();
     for kind in SourceKind::ALL {
         match open(kind) {
