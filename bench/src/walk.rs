@@ -24,6 +24,9 @@ pub struct Arguments {
     /// Beyond so many threads, peers that take seconds are run only twice
     #[arg(long, default_value_t = 20_000)]
     patience: usize,
+    /// Only compare the process-only walk with and without threads
+    #[arg(long)]
+    only_leaders: bool,
 }
 
 /// The fields that `ps -eLo pid,tid,comm,time` shows.
@@ -41,13 +44,44 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _limits = RaisedLimits::for_threads(arguments.threads.iter().copied().max().unwrap_or(0))
         .context("cannot raise the limits; run as root")?;
     let binary = std::env::current_exe()?.with_file_name("cpuledger");
-    let mut results = Results::create("walk", &["ps", "top"])?;
+    let mut results =
+        Results::create(if arguments.only_leaders { "leaders" } else { "walk" }, &["ps", "top"])?;
     println!("{:>8}  {:<40} {:>12} {:>10}", "threads", "subject", "median", "vs ps");
-    for &threads in &arguments.threads {
+    let populations = if arguments.only_leaders { &[][..] } else { &arguments.threads };
+    for &threads in populations {
         let _sleepers = (threads > 0).then(|| Sleepers::start(threads, 1)).transpose()?;
         population(arguments, threads, &binary, &mut results)?;
     }
+    population_does_not_matter(arguments, &mut results)?;
     println!("raw results: {}", results.path().display());
+    Ok(())
+}
+
+/// The process-only walk alternately without sleeping threads and with as many as asked for, by itself, so that no other
+/// subject empties the caches.
+fn population_does_not_matter(arguments: &Arguments, results: &mut Results) -> anyhow::Result<()> {
+    const WALKS: usize = 300;
+    const NAME: &str = "walk and decode: leaders, by itself";
+    let most = arguments.threads.iter().copied().max().unwrap_or(0);
+    let mut walk = Walk::open()?;
+    let mut snapshot = Snapshot::default();
+    let mut medians = [Vec::new(), Vec::new()];
+    for round in 0..2 * arguments.rounds {
+        let threads = if round % 2 == 0 { 0 } else { most };
+        // Both rounds have the process; only the number of its threads differs.
+        let _sleepers = Sleepers::start(threads.max(1), 1)?;
+        std::thread::sleep(Duration::from_millis(200));
+        let durations = (0..WALKS)
+            .map(|_| time_snapshot(&mut walk, Scope::Leaders, FieldSet::ALL, &mut snapshot))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        medians[round % 2].push(median(&durations));
+    }
+    for (threads, medians) in [1, most].into_iter().zip(&medians) {
+        println!("{threads:>8}  {NAME:<46} {:>10.3} ms", median(medians).as_secs_f64() * 1e3);
+        results.add(&Row::new(NAME, threads, medians))?;
+    }
+    let ratio = median(&medians[1]).as_secs_f64() / median(&medians[0]).as_secs_f64();
+    println!("{:>8}  {:<46} {ratio:>10.3}", "", "ratio");
     Ok(())
 }
 

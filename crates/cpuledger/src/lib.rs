@@ -16,7 +16,6 @@
 pub mod detail;
 pub mod error;
 pub mod field;
-pub mod host;
 pub mod interval;
 mod lineage;
 pub mod machine;

@@ -11,7 +11,7 @@ use cpuledger::render::interval::{Page, Writer};
 use cpuledger::render::key::Shown;
 use cpuledger::render::row::Surroundings;
 use cpuledger::render::{csv, json};
-use cpuledger::{Snapshot, Task, host};
+use cpuledger::{Snapshot, Task, machine};
 
 use collect::{Collector, Outcome, Stop};
 pub use options::Arguments;
@@ -66,7 +66,7 @@ impl Printer<'_> {
             around: Surroundings::now(),
             remembered_rows: 0,
             writer: Writer::default(),
-            boot_id: host::boot_id(),
+            boot_id: machine::boot_id(),
             has_header: false,
         }
     }
@@ -95,7 +95,7 @@ impl Printer<'_> {
         look_up(&mut self.around, &mut self.remembered_rows, self.options, &shown);
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
-        let load = host::load_averages();
+        let load = machine::load_averages();
         let page = Page {
             time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             load: load.as_ref(),
@@ -127,7 +127,7 @@ fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Opt
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
-    around.machine.uptime_ns = host::boottime_ns();
+    around.machine.uptime_ns = machine::boottime_ns();
     around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
 use cpuledger::source::{self, Exits, Source, SourceKind};
-use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, host};
+use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, machine};
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -104,9 +104,9 @@ impl Collector {
         // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before; where
         // the machine or the output was too slow, they start anew instead of following each other without pause.
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.snapshot.begin_ns + self.delay_ns / 2);
-        while !self.stop.is_requested() && host::monotonic_ns() < self.deadline_ns {
+        while !self.stop.is_requested() && machine::monotonic_ns() < self.deadline_ns {
             let wake_ns = match self.source.sees_exits() {
-                true => self.deadline_ns.min(host::monotonic_ns() + EXITS_PERIOD_NS),
+                true => self.deadline_ns.min(machine::monotonic_ns() + EXITS_PERIOD_NS),
                 false => self.deadline_ns,
             };
             sleep_until(wake_ns);
@@ -124,8 +124,8 @@ impl Collector {
         self.source.snapshot(&self.request, &mut self.snapshot)?;
         self.source.exits(&mut self.exits)?;
         let cut = Cut {
-            suspended_ns: host::suspended_ns(),
-            online_cpus: host::online_cpus(),
+            suspended_ns: machine::suspended_ns(),
+            online_cpus: machine::online_cpus(),
             sees_exits: self.source.sees_exits(),
         };
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
