@@ -191,7 +191,7 @@ fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error
 fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Refusal>) -> SourceReport {
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
     let explanation = explanations(kind).iter().find(|rule| fails(rule.fact));
-    let (sees, misses) = sight(kind, fails(names::SHOWS_EVERY_PROCESS));
+    let (sees, misses) = sight(kind, fails);
     let (usable, reason, mend, log) = match &attempt {
         Ok(attempt) => {
             let mend = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.mend.to_owned());
@@ -272,20 +272,24 @@ fn explanations(kind: SourceKind) -> &'static [Rule] {
     }
 }
 
-/// What a source sees and what it misses.
-fn sight(kind: SourceKind, is_hidden: bool) -> (&'static str, &'static str) {
+/// What a source sees and what it misses, by the facts that do not hold.
+fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     match kind {
         SourceKind::Walk => (
             "every task at one instant, times in nanoseconds, and the final figures of those that die between two walks",
-            "what tasks that are running have used since the last tick, and whose time it is when a parent dies before its child",
+            "what running tasks have used since the last tick, and whose time it is when a parent dies before its child",
         ),
         SourceKind::Procfs => (
-            if is_hidden {
+            if fails(names::SHOWS_EVERY_PROCESS) {
                 "the processes of this user, one after another; runtimes in nanoseconds, user and system time in ticks"
             } else {
                 "every process, one after another; runtimes in nanoseconds, user and system time in ticks"
             },
-            "what is born and dies between two looks; how long processes with several threads waited; block I/O of other users",
+            if fails(names::CAP_SYS_PTRACE) {
+                "what is born and dies between two looks, how long processes with several threads waited, and block I/O of others"
+            } else {
+                "what is born and dies between two looks, and how long processes with several threads waited"
+            },
         ),
     }
 }
@@ -358,7 +362,9 @@ mod tests {
         let report = judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }));
         assert!(report.usable);
         assert!(report.mend.is_some_and(|mend| mend.contains("hidepid=0")));
-        assert!(report.sees.contains("of this user"));
+        assert!(report.sees.contains("of this user") && !report.misses.contains("of others"));
+        let report = judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT));
+        assert!(report.mend.is_none() && report.misses.contains("block I/O of others"));
     }
 
     #[test]
