@@ -39,7 +39,7 @@ impl ExitHook {
     /// Without BTF, without privilege, or when the kernel refuses it.
     pub fn attach() -> Result<ExitHook, Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to attach the exit hook", &error);
-        let mut object = object::load("cpuledger_exits", OBJECT, |_| {})?;
+        let mut object = object::load("cpuledger_exits", OBJECT, |_| Ok(()))?;
         let gathered = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&gathered);
         let mut builder = RingBufferBuilder::new();

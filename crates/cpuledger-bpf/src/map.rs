@@ -1,7 +1,7 @@
 //! A BPF array mapped into this process as a slice of records.
 
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
@@ -85,24 +85,29 @@ impl<R: Record> MappedArray<R> {
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), count) }
     }
 
-    /// What makes this array the one that programs see, on any thread.
-    pub(crate) fn publisher(&self) -> Publisher<'_> {
-        Publisher(self.handle.as_fd())
+    /// Creates an array of maps with room for one such array.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn outer(&self, name: &str) -> Result<MapHandle, Error> {
+        use std::os::fd::AsRawFd;
+        let options = libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+            inner_map_fd: self.handle.as_fd().as_raw_fd() as u32,
+            ..Default::default()
+        };
+        MapHandle::create(MapType::ArrayOfMaps, Some(name), 4, 4, 1, &options)
+            .map_err(|error| Error::from_libbpf("an array of maps", &error))
     }
-}
 
-/// An array on its way into an array of maps.
-pub(crate) struct Publisher<'a>(BorrowedFd<'a>);
-
-impl Publisher<'_> {
-    /// Makes the array entry 0 of an array of maps.
+    /// Makes this array entry 0 of an array of maps.
     ///
     /// # Errors
     /// When the kernel refuses, as it does for a record of another size.
     pub(crate) fn publish(&self, outer: &impl MapCore) -> Result<(), Error> {
         use std::os::fd::AsRawFd;
         outer
-            .update(&0u32.to_ne_bytes(), &self.0.as_raw_fd().to_ne_bytes(), MapFlags::ANY)
+            .update(&0u32.to_ne_bytes(), &self.handle.as_fd().as_raw_fd().to_ne_bytes(), MapFlags::ANY)
             .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
     }
 }
@@ -117,3 +122,5 @@ impl<R: Record> Drop for MappedArray<R> {
 
 // SAFETY: the mapping is owned by this value alone and is not bound to a thread.
 unsafe impl<R: Record> Send for MappedArray<R> {}
+// SAFETY: behind a shared reference the mapping is neither read nor written.
+unsafe impl<R: Record> Sync for MappedArray<R> {}

@@ -40,24 +40,21 @@ pub enum Error {
 impl Error {
     /// From an error of libbpf while it did `what`.
     pub(crate) fn from_libbpf(what: &str, error: &libbpf_rs::Error) -> Error {
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-        while let Some(link) = cause {
-            if let Some(code) = link.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-                return Error::from_errno(what, Errno::from_raw_os_error(code));
-            }
-            cause = link.source();
-        }
-        Error::Refused {
-            what: what.to_owned(),
-            source: io::Error::other(error.to_string()),
-            log: log::last_lines(),
+        match errno_of(error) {
+            Some(errno) => Error::from_errno(what, errno),
+            None => Error::Refused {
+                what: what.to_owned(),
+                source: io::Error::other(error.to_string()),
+                log: log::last_lines(),
+            },
         }
     }
 
-    /// From a system call that failed while it did `what`. EACCES is the verifier's refusal, EPERM the missing privilege.
+    /// From a system call that failed while it did `what`. EACCES is the verifier's refusal; EPERM is the missing
+    /// privilege, or with privilege the refusal of a lock-down or a seccomp filter.
     pub(crate) fn from_errno(what: &str, errno: Errno) -> Error {
         match errno {
-            Errno::PERM => Error::NotPermitted,
+            Errno::PERM if !is_privileged() => Error::NotPermitted,
             Errno::NOSYS => Error::NoBpf,
             errno => Error::Refused { what: what.to_owned(), source: errno.into(), log: log::last_lines() },
         }
@@ -70,6 +67,22 @@ impl Error {
             _ => &[],
         }
     }
+}
+
+/// The errno behind an error of libbpf-rs, which keeps it to itself: only the text of the innermost cause tells it.
+fn errno_of(error: &libbpf_rs::Error) -> Option<Errno> {
+    let mut cause: &(dyn std::error::Error + 'static) = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let text = cause.to_string();
+    let (_, code) = text.rsplit_once("(os error ")?;
+    Some(Errno::from_raw_os_error(code.strip_suffix(')')?.parse().ok()?))
+}
+
+/// Whether this thread has what loading and attaching take.
+fn is_privileged() -> bool {
+    facts().iter().all(|fact| fact.holds != Some(false))
 }
 
 /// One thing the kernel offers or does not.
@@ -96,7 +109,11 @@ pub fn facts() -> Vec<Fact> {
 }
 
 /// Opens an embedded object, lets `prepare` choose among its programs, and loads it.
-pub(crate) fn load(name: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObject)) -> Result<Object, Error> {
+pub(crate) fn load(
+    name: &str,
+    bytes: &[u8],
+    prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
+) -> Result<Object, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
@@ -106,11 +123,25 @@ pub(crate) fn load(name: &str, bytes: &[u8], prepare: impl FnOnce(&mut OpenObjec
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))
         .map_err(|error| Error::from_libbpf(&what, &error))?;
-    prepare(&mut open);
+    prepare(&mut open)?;
     open.load().map_err(|error| Error::from_libbpf(&what, &error))
 }
 
 /// A map of a loaded object; its name is a constant of this crate.
 pub(crate) fn map_mut<'a>(object: &'a mut Object, name: &str) -> MapMut<'a> {
     object.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_errno_is_found_behind_context() {
+        use libbpf_rs::ErrorExt;
+        let error =
+            libbpf_rs::Error::from(io::Error::from_raw_os_error(38)).context("outer").context("outermost");
+        assert_eq!(errno_of(&error), Some(Errno::NOSYS));
+        assert!(matches!(Error::from_libbpf("to test", &error), Error::NoBpf));
+    }
 }

@@ -1,8 +1,9 @@
 //! The walk: every task of the machine, or of one process, in one system call into mapped records.
 
 use std::io::Read;
+use std::os::fd::AsFd;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, Object, ProgramInput};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, Object, OpenObject, ProgramInput};
 
 use crate::abi;
 use crate::map::MappedArray;
@@ -59,15 +60,16 @@ pub struct Walker {
     object: Object,
     mechanism: Mechanism,
     iterator: Option<Link>,
-    /// Made when it is known how many tasks there are.
-    buffers: Option<Buffers>,
+    buffers: Buffers,
     cpus: u32,
 }
 
-/// Where the programs write.
+/// Where the programs write, each in the array of maps that the programs know.
 struct Buffers {
     tasks: MappedArray<abi::cpuledger_task>,
     processes: MappedArray<abi::cpuledger_process>,
+    task_buffer: MapHandle,
+    process_buffer: MapHandle,
 }
 
 impl Walker {
@@ -76,8 +78,17 @@ impl Walker {
     /// # Errors
     /// Without BTF, without privilege, or when the kernel refuses both forms (the error of the older one is returned).
     pub fn load() -> Result<Walker, Error> {
-        match Walker::load_mechanism(Mechanism::OneCall) {
-            Err(Error::Refused { .. }) => Walker::load_mechanism(Mechanism::Iterator),
+        Walker::load_with_room(FIRST_CAPACITY, FIRST_CAPACITY)
+    }
+
+    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom: cheaper than to make room later.
+    ///
+    /// # Errors
+    /// As [`Walker::load`].
+    pub fn load_with_room(tasks: u32, processes: u32) -> Result<Walker, Error> {
+        let room = (tasks, processes);
+        match Walker::load_programs(Mechanism::OneCall, true, room) {
+            Err(Error::Refused { .. }) => Walker::load_iterator(room),
             loaded => loaded,
         }
     }
@@ -87,26 +98,40 @@ impl Walker {
     /// # Errors
     /// As [`Walker::load`], and where the kernel does not have what that form needs.
     pub fn load_mechanism(mechanism: Mechanism) -> Result<Walker, Error> {
-        match Walker::load_programs(mechanism, true) {
+        let room = (FIRST_CAPACITY, FIRST_CAPACITY);
+        match mechanism {
+            Mechanism::OneCall => Walker::load_programs(mechanism, true, room),
+            Mechanism::Iterator => Walker::load_iterator(room),
+        }
+    }
+
+    fn load_iterator(room: (u32, u32)) -> Result<Walker, Error> {
+        match Walker::load_programs(Mechanism::Iterator, true, room) {
             // `prepare` needs 5.19; kernels before 6.2 have no use for what it learns.
-            Err(Error::Refused { .. }) if mechanism == Mechanism::Iterator => {
-                Walker::load_programs(mechanism, false)
-            }
+            Err(Error::Refused { .. }) => Walker::load_programs(Mechanism::Iterator, false, room),
             loaded => loaded,
         }
     }
 
-    fn load_programs(mechanism: Mechanism, prepares: bool) -> Result<Walker, Error> {
+    fn load_programs(mechanism: Mechanism, prepares: bool, room: (u32, u32)) -> Result<Walker, Error> {
         let chosen = match (mechanism, prepares) {
             (Mechanism::OneCall, _) => "walk_once",
             (Mechanism::Iterator, true) => "walk_seq",
             (Mechanism::Iterator, false) => "walk_seq_plain",
         };
-        let mut object = object::load("cpuledger_walk", OBJECT, |open| {
-            for mut program in open.progs_mut() {
-                let name = program.name().to_owned();
-                program.set_autoload(name == chosen || (name == "prepare" && prepares));
-            }
+        let buffers = Buffers::new(room.0, room.1)?;
+        // The kernel verifies the programs while it waits out the exchange.
+        let mut object = std::thread::scope(|scope| {
+            let exchange = scope.spawn(|| buffers.publish());
+            let object = object::load("cpuledger_walk", OBJECT, |open| {
+                for mut program in open.progs_mut() {
+                    let name = program.name().to_owned();
+                    program.set_autoload(name == chosen || (name == "prepare" && prepares));
+                }
+                buffers.adopt(open)
+            });
+            exchange.join().expect("an exchange of maps does not panic")?;
+            object
         })?;
         let cpus = libbpf_rs::num_possible_cpus()
             .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
@@ -118,7 +143,7 @@ impl Walker {
                     .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
             ),
         };
-        let mut walker = Walker { object, mechanism, iterator, buffers: None, cpus };
+        let mut walker = Walker { object, mechanism, iterator, buffers, cpus };
         if prepares {
             let mut arguments = abi::cpuledger_walk { cpus, ..Default::default() };
             walker.run("prepare", &mut arguments)?;
@@ -136,23 +161,15 @@ impl Walker {
     /// # Errors
     /// When the kernel refuses the memory.
     pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
-        let (task_room, process_room) = self.capacity();
-        if tasks <= task_room && processes <= process_room {
-            return Ok(());
+        if tasks > self.buffers.tasks.capacity() {
+            self.buffers.tasks = MappedArray::new("tasks", with_headroom(tasks))?;
+            self.buffers.tasks.publish(&self.buffers.task_buffer)?;
         }
-        let buffers = Buffers {
-            tasks: MappedArray::new("task_buffer", with_headroom(tasks.max(task_room)))?,
-            processes: MappedArray::new("process_buffer", with_headroom(processes.max(process_room)))?,
-        };
-        buffers.publish(&mut self.object)?;
-        self.buffers = Some(buffers);
+        if processes > self.buffers.processes.capacity() {
+            self.buffers.processes = MappedArray::new("processes", with_headroom(processes))?;
+            self.buffers.processes.publish(&self.buffers.process_buffer)?;
+        }
         Ok(())
-    }
-
-    /// How many tasks and processes fit.
-    fn capacity(&self) -> (u32, u32) {
-        let fits = |buffers: &Buffers| (buffers.tasks.capacity(), buffers.processes.capacity());
-        self.buffers.as_ref().map_or((0, 0), fits)
     }
 
     /// Walks; a walk that does not fit is repeated with larger buffers, so the answer is whole.
@@ -166,9 +183,6 @@ impl Walker {
             (_, scope) => scope,
         };
         let mut walk = abi::cpuledger_walk::default();
-        if self.buffers.is_none() {
-            self.reserve(FIRST_CAPACITY, FIRST_CAPACITY)?;
-        }
         for attempt in 0.. {
             walk = abi::cpuledger_walk {
                 scope,
@@ -181,8 +195,8 @@ impl Walker {
                 Mechanism::OneCall => self.run("walk_once", &mut walk)?,
                 Mechanism::Iterator => self.iterate(&mut walk)?,
             }
-            let (task_room, process_room) = self.capacity();
-            if walk.tasks <= task_room && walk.processes <= process_room {
+            let (task_room, process_room) = (&self.buffers.tasks, &self.buffers.processes);
+            if walk.tasks <= task_room.capacity() && walk.processes <= process_room.capacity() {
                 break;
             }
             if attempt == ATTEMPTS {
@@ -194,10 +208,9 @@ impl Walker {
             }
             self.reserve(walk.tasks, walk.processes)?;
         }
-        let buffers = self.buffers.as_mut().expect("they were made above");
         Ok(Walked {
-            tasks: buffers.tasks.records(walk.tasks),
-            processes: buffers.processes.records(walk.processes),
+            tasks: self.buffers.tasks.records(walk.tasks),
+            processes: self.buffers.processes.records(walk.processes),
             begin_ns: walk.begin_ns,
             end_ns: walk.end_ns,
             lacks: walk.lacks,
@@ -239,20 +252,36 @@ fn program<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::ProgramMut<'a> 
 }
 
 impl Buffers {
-    /// Hands the buffers to the programs in place of the old ones. After each exchange the kernel waits until no
-    /// program uses the old map, 10 ms or so: both waits pass at once.
-    fn publish(&self, object: &mut Object) -> Result<(), Error> {
-        let outer = |object: &mut Object, name| {
-            MapHandle::try_from(&object::map_mut(object, name))
-                .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
-        };
-        let (task_buffer, process_buffer) = (outer(object, "task_buffer")?, outer(object, "process_buffer")?);
+    fn new(tasks: u32, processes: u32) -> Result<Buffers, Error> {
+        let tasks = MappedArray::new("tasks", with_headroom(tasks))?;
+        let processes = MappedArray::new("processes", with_headroom(processes))?;
+        Ok(Buffers {
+            task_buffer: tasks.outer("task_buffer")?,
+            process_buffer: processes.outer("process_buffer")?,
+            tasks,
+            processes,
+        })
+    }
+
+    /// Hands the buffers to the programs. After each exchange of a map the kernel waits until no program uses the old
+    /// one, 10 ms or so: both waits pass at once.
+    fn publish(&self) -> Result<(), Error> {
         std::thread::scope(|scope| {
-            let tasks = self.tasks.publisher();
-            let tasks = scope.spawn(move || tasks.publish(&task_buffer));
-            self.processes.publisher().publish(&process_buffer)?;
+            let tasks = scope.spawn(|| self.tasks.publish(&self.task_buffer));
+            self.processes.publish(&self.process_buffer)?;
             tasks.join().expect("an exchange of maps does not panic")
         })
+    }
+
+    /// Makes the programs use these arrays of maps.
+    fn adopt(&self, open: &mut OpenObject) -> Result<(), Error> {
+        for (name, outer) in [("task_buffer", &self.task_buffer), ("process_buffer", &self.process_buffer)] {
+            let mut map =
+                open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines it");
+            map.reuse_fd(outer.as_fd())
+                .map_err(|error| Error::from_libbpf("to hand a buffer to the walk", &error))?;
+        }
+        Ok(())
     }
 }
 

@@ -8,10 +8,15 @@ use std::os::unix::ffi::OsStringExt;
 use crate::render::column::Lookups;
 use crate::task::{Pid, Task, TaskId};
 
+/// Arguments that are there and empty.
+pub const BLANK: &[u8] = b"\0";
+
 /// Details of the rows they were asked for.
 #[derive(Debug, Default)]
 pub struct Details {
-    processes: HashMap<Pid, ProcessDetail>,
+    leaders: HashMap<Pid, ProcessDetail>,
+    /// One for all threads but the leader: it may be dead, and then they still have what it has no more.
+    threads: HashMap<Pid, ProcessDetail>,
     /// Where tasks wait: read again for every listing.
     wchan: HashMap<TaskId, Vec<u8>>,
 }
@@ -30,12 +35,16 @@ impl Details {
     /// Reads what is wanted of the row and not there yet.
     pub fn learn(&mut self, row: &Task, wanted: Lookups) {
         if wanted.wants(Lookups::CMDLINE.union(Lookups::EXE).union(Lookups::CGROUP)) {
-            let start_time_ns = row.is_leader().then_some(row.start_time_ns);
-            let process = self.processes.entry(row.pid).or_default();
-            if start_time_ns.is_some() && process.start_time_ns != start_time_ns {
-                *process = ProcessDetail { start_time_ns, ..ProcessDetail::default() };
+            if row.is_leader() {
+                let leader = self.leaders.entry(row.pid).or_default();
+                if leader.start_time_ns != Some(row.start_time_ns) {
+                    *leader = ProcessDetail { start_time_ns: Some(row.start_time_ns), ..Default::default() };
+                    self.threads.remove(&row.pid);
+                }
+                leader.learn(row, wanted);
+            } else {
+                self.threads.entry(row.pid).or_default().learn(row, wanted);
             }
-            process.learn(row, wanted);
         }
         if wanted.wants(Lookups::WCHAN) {
             let path = format!("/proc/{}/task/{}/wchan", row.pid, row.tid);
@@ -43,19 +52,23 @@ impl Details {
         }
     }
 
-    /// The arguments, separated by NUL; empty: none, or not to be read.
+    /// The arguments, separated by NUL; [`BLANK`]: all are empty; empty: none, or not to be read.
     pub fn cmdline(&self, row: &Task) -> &[u8] {
-        self.processes.get(&row.pid).and_then(|process| process.cmdline.as_deref()).unwrap_or_default()
+        self.process(row).and_then(|process| process.cmdline.as_deref()).unwrap_or_default()
     }
 
     /// The path of the program, likewise.
     pub fn exe(&self, row: &Task) -> &[u8] {
-        self.processes.get(&row.pid).and_then(|process| process.exe.as_deref()).unwrap_or_default()
+        self.process(row).and_then(|process| process.exe.as_deref()).unwrap_or_default()
     }
 
     /// Hierarchy, controllers and path of each cgroup, separated by commas, likewise.
     pub fn cgroup(&self, row: &Task) -> &[u8] {
-        self.processes.get(&row.pid).and_then(|process| process.cgroup.as_deref()).unwrap_or_default()
+        self.process(row).and_then(|process| process.cgroup.as_deref()).unwrap_or_default()
+    }
+
+    fn process(&self, row: &Task) -> Option<&ProcessDetail> {
+        if row.is_leader() { self.leaders.get(&row.pid) } else { self.threads.get(&row.pid) }
     }
 
     /// The kernel function the task waits in, likewise.
@@ -66,25 +79,26 @@ impl Details {
 
 impl ProcessDetail {
     fn learn(&mut self, row: &Task, wanted: Lookups) {
-        let pid = row.pid;
+        let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
         if wanted.wants(Lookups::CMDLINE) && self.cmdline.is_none() {
             // A kernel thread has none: 0 calls instead of 3.
             let has_some = !row.is_kernel_thread();
-            let read = has_some.then(|| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default());
+            let read = has_some.then(|| fs::read(format!("{directory}/cmdline")).unwrap_or_default());
             self.cmdline = Some(without_trailing_nuls(read.unwrap_or_default()));
         }
         if wanted.wants(Lookups::EXE) && self.exe.is_none() {
-            let link = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+            let link = fs::read_link(format!("{directory}/exe")).unwrap_or_default();
             self.exe = Some(link.into_os_string().into_vec());
         }
         if wanted.wants(Lookups::CGROUP) && self.cgroup.is_none() {
-            self.cgroup = Some(one_line(&fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default()));
+            self.cgroup = Some(one_line(&fs::read(format!("{directory}/cgroup")).unwrap_or_default()));
         }
     }
 }
 
+/// Nothing but NULs are [`BLANK`], not nothing: a process may overwrite its arguments.
 fn without_trailing_nuls(mut cmdline: Vec<u8>) -> Vec<u8> {
-    let length = cmdline.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let length = cmdline.iter().rposition(|&byte| byte != 0).map_or(BLANK.len(), |last| last + 1);
     cmdline.truncate(length);
     cmdline
 }
@@ -112,8 +126,9 @@ mod tests {
     #[test]
     fn files_of_proc_become_one_line() {
         assert_eq!(without_trailing_nuls(b"a\0\0b\0\0\0".to_vec()), b"a\0\0b");
-        assert_eq!(without_trailing_nuls(b"\0".to_vec()), b"");
-        assert_eq!(one_line(b"2:cpu:/a\n1:pids:/\n0::/b\n"), b"1:cpu:/a,0::/b");
+        assert_eq!(without_trailing_nuls(b"\0\0".to_vec()), BLANK);
+        assert_eq!(without_trailing_nuls(Vec::new()), b"");
+        assert_eq!(one_line(b"2:cpu:/a\n1:pids:/\n0::/b\n"), b"2:cpu:/a,0::/b");
         assert_eq!(wait_channel(b"0"), b"");
         assert_eq!(wait_channel(b"do_wait"), b"do_wait");
         assert_eq!(wait_channel(b"__x64_sys_poll"), b"x64_sys_poll");
@@ -131,7 +146,7 @@ mod tests {
         let mut details = Details::default();
         details.learn(&row(1), Lookups::CMDLINE);
         assert!(!details.cmdline(&row(1)).is_empty());
-        details.processes.get_mut(&myself).expect("it was learned").cmdline = Some(b"old".to_vec());
+        details.leaders.get_mut(&myself).expect("it was learned").cmdline = Some(b"old".to_vec());
         details.learn(&row(1), Lookups::CMDLINE);
         assert_eq!(details.cmdline(&row(1)), b"old");
         details.learn(&row(2), Lookups::CMDLINE);

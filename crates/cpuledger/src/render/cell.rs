@@ -37,13 +37,6 @@ pub fn text_or_dash(cell: &mut Vec<u8>, text: &[u8]) {
 
 pub fn comm(row: &Row<'_>, cell: &mut Vec<u8>) {
     append_escaped(cell, row.comm());
-    append_defunct(row, cell);
-}
-
-fn append_defunct(row: &Row<'_>, cell: &mut Vec<u8>) {
-    if row.task.state.0 == ZOMBIE {
-        cell.extend_from_slice(b" <defunct>");
-    }
 }
 
 pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
@@ -58,8 +51,13 @@ pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {
         cell.push(b'[');
         append_escaped(cell, row.comm());
         cell.push(b']');
-        append_defunct(row, cell);
+        if row.task.state.0 == ZOMBIE {
+            cell.extend_from_slice(b" <defunct>");
+        }
         return;
+    }
+    if cmdline == crate::detail::BLANK {
+        return cell.push(b'?');
     }
     for (index, argument) in cmdline.split(|&byte| byte == 0).enumerate() {
         if index > 0 {

@@ -142,7 +142,7 @@ columns! {
     "tname" "TTY", "longtname" "TTY", "tty8" "TTY", "tt" "TT", "tty" "TT"; 8 Left Push; [TtyDevice] [TERMINALS];
         cell::terminal; number!(tty_device);
         "Controlling terminal."
-    "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut; [Comm State] [];
+    "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut; [Comm] [];
         cell::comm; |r| Key::Bytes(r.comm());
         "Name of the task."
     "fname" "COMMAND"; 8 Left Push; [Comm] [];

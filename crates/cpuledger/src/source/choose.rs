@@ -4,31 +4,79 @@ use std::fs;
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::snapshot::Scope;
+use crate::snapshot::{Request, Scope};
 use crate::source::{self, Source, SourceKind, procfs::Procfs, walk};
 use crate::task::Pid;
 
-/// Tasks from which the walk is faster than procfs.
+/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count.
 ///
-/// Measured on 2 CPUs, Linux 6.18: loading the walk takes 40 ms, whatever the machine holds, and 0.1 µs a task then;
-/// procfs takes about 15 µs a task or process. They meet at some 2,700.
-pub const WALK_FROM_TASKS: u32 = 3000;
+/// These three were measured on 2 CPUs, Linux 6.18, whole processes: `ps -e` with 3,000 processes took 40 ms with the
+/// walk and 80 ms with procfs, `ps -eL` 40 ms and 150 ms; with 3,000 threads in one process 40 ms and 5 ms, 50 ms and 70 ms.
+const LOADING_US: u64 = 40_000;
+/// One process or thread, read from its files.
+const FILES_US: u64 = 25;
+/// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
+const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 
-/// The source for one listing of these fields: where `wanted` is none, procfs on a small machine if it can give them
-/// all, else the walk, and procfs where the walk is refused.
+/// The source for one listing: where `wanted` is none, procfs if it can give all fields and is sooner done than the walk
+/// is loaded, else the walk, and procfs where the walk is refused.
 ///
 /// # Errors
 /// When the wanted source cannot be used here, or none can.
-pub fn open_for_listing(wanted: Option<SourceKind>, fields: FieldSet) -> Result<Box<dyn Source>, Error> {
+pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
     if let Some(kind) = wanted {
         return source::open(kind);
     }
-    let procfs = Procfs::open();
-    let gives_all = |source: &Procfs| fields.without(source.fields()) == FieldSet::EMPTY;
-    match procfs {
-        Ok(procfs) if tasks_of_machine() < WALK_FROM_TASKS && gives_all(&procfs) => Ok(Box::new(procfs)),
+    let gives_all = |source: &Procfs| request.fields.without(source.fields()) == FieldSet::EMPTY;
+    match Procfs::open() {
+        Ok(procfs) if population(request.scope).procfs_us() < LOADING_US && gives_all(&procfs) => {
+            Ok(Box::new(procfs))
+        }
         _ => Ok(source::open_best()?.0),
     }
+}
+
+/// How much there is to read for a listing from procfs.
+#[derive(Debug, Clone, Copy)]
+struct Population {
+    /// Processes and threads that have to be read.
+    visited: u64,
+    /// Entries of /proc that have to be found.
+    entries: u64,
+    /// Tasks of the machine.
+    tasks: u64,
+}
+
+impl Population {
+    fn procfs_us(self) -> u64 {
+        let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
+        self.visited.saturating_mul(FILES_US).saturating_add(finding)
+    }
+}
+
+/// By the number of links of directories, which the kernel keeps: nothing is visited to know how much there is to visit.
+fn population(scope: Scope) -> Population {
+    let tasks = tasks_of_machine();
+    match scope {
+        Scope::Process(pid) => Population { visited: links(&format!("/proc/{pid}/task")), entries: 0, tasks },
+        Scope::Leaders | Scope::Processes => {
+            let processes = links("/proc");
+            Population { visited: processes, entries: processes, tasks }
+        }
+        Scope::Tasks => {
+            let processes = links("/proc");
+            Population { visited: processes.saturating_add(tasks), entries: processes, tasks }
+        }
+    }
+}
+
+/// Links of a directory: those below it, two and some; 0 where there is none.
+fn links(directory: &str) -> u64 {
+    // 32 bits on some architectures, 64 on others.
+    fn widen(links: impl Into<u64>) -> u64 {
+        links.into()
+    }
+    rustix::fs::stat(directory).map_or(0, |status| widen(status.st_nlink))
 }
 
 /// The least a source has to visit for these fields: threads where they are shown, totals where a field needs them.
@@ -42,12 +90,12 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
 }
 
 /// Tasks about now, by /proc/loadavg.
-fn tasks_of_machine() -> u32 {
+fn tasks_of_machine() -> u64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    parse_tasks(&text).unwrap_or(u32::MAX)
+    parse_tasks(&text).unwrap_or(u64::MAX)
 }
 
-fn parse_tasks(loadavg: &str) -> Option<u32> {
+fn parse_tasks(loadavg: &str) -> Option<u64> {
     loadavg.split(['/', ' ']).nth(4)?.parse().ok()
 }
 
@@ -60,6 +108,22 @@ mod tests {
     fn tasks_are_read_from_loadavg() {
         assert_eq!(parse_tasks("0.00 0.01 0.05 1/4321 99\n"), Some(4321));
         assert_eq!(parse_tasks(""), None);
+    }
+
+    #[test]
+    fn procfs_is_for_little_to_read() {
+        let is_sooner =
+            |visited, entries, tasks| Population { visited, entries, tasks }.procfs_us() < LOADING_US;
+        assert!(is_sooner(100, 100, 150) && is_sooner(1_000, 1_000, 3_000) && is_sooner(100, 100, 100_000));
+        assert!(!is_sooner(2_000, 2_000, 2_000) && !is_sooner(100_000, 0, 100_000));
+        assert!(!is_sooner(1_000, 1_000, 100_000) && !is_sooner(1, 1, u64::MAX));
+    }
+
+    #[test]
+    fn links_count_processes_and_threads() {
+        assert!(links("/proc") > 1);
+        assert_eq!(links("/proc/no such directory"), 0);
+        assert!(links("/proc/self/task") >= 3);
     }
 
     #[test]

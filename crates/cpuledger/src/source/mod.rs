@@ -1,11 +1,13 @@
 //! Where numbers come from. Each source fills the same [`Snapshot`] and leaves unknown what it cannot give.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::str::FromStr;
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::snapshot::{Request, Snapshot};
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::task::Task;
 
 pub mod choose;
 pub mod procfs;
@@ -92,6 +94,9 @@ pub struct Exits {
     pub folds: Vec<Fold>,
 }
 
+/// What is done with a row.
+pub type Visitor<'a> = &'a mut dyn FnMut(&Task) -> ControlFlow<()>;
+
 /// Something that can tell of the machine's tasks.
 pub trait Source {
     /// Which one it is.
@@ -105,6 +110,18 @@ pub trait Source {
     /// # Errors
     /// When nothing can be read. A task that dies meanwhile is not an error.
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error>;
+
+    /// Hands out one row after the other, tasks where the scope is [`crate::Scope::Tasks`] and processes else, in the
+    /// order of a snapshot, until told to stop. A source that need not keep them uses no memory for them; `room` is for
+    /// one that has to.
+    ///
+    /// # Errors
+    /// As [`Source::snapshot`].
+    fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
+        self.snapshot(request, room)?;
+        hand_out(room, request.scope, each);
+        Ok(())
+    }
 
     /// Whether it sees tasks that die between two snapshots.
     fn sees_exits(&self) -> bool {
@@ -128,6 +145,13 @@ pub trait Source {
     }
 }
 
+/// The rows of a snapshot, as [`Source::visit`] hands them out.
+fn hand_out(snapshot: &Snapshot, scope: Scope, each: Visitor<'_>) {
+    let rows = if scope == Scope::Tasks { &snapshot.tasks } else { &snapshot.processes };
+    // A visitor that has enough is no error.
+    let _ = rows.iter().try_for_each(each);
+}
+
 /// Opens one source.
 ///
 /// # Errors
@@ -139,11 +163,14 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
     })
 }
 
+/// A source, and why each better one could not be used.
+pub type Best = (Box<dyn Source>, Vec<(SourceKind, Error)>);
+
 /// Opens the best source that works, and says why the better ones do not.
 ///
 /// # Errors
 /// When none works: that of the last.
-pub fn open_best() -> Result<(Box<dyn Source>, Vec<(SourceKind, Error)>), Error> {
+pub fn open_best() -> Result<Best, Error> {
     let mut refused = Vec::new();
     for kind in SourceKind::ALL {
         match open(kind) {

@@ -1,6 +1,7 @@
 //! Source `walk`: one pass over the kernel's task list, decoded from mapped records.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
 use rustix::param::page_size;
@@ -8,7 +9,7 @@ use rustix::param::page_size;
 use crate::error::Error;
 use crate::field::{Field, FieldSet, Group};
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::{Exit, Exits, Fold, Source, SourceKind};
+use crate::source::{self, Exit, Exits, Fold, Source, SourceKind, Visitor};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
@@ -49,7 +50,8 @@ impl Walk {
     /// Without privilege or BTF, when the kernel refuses it, and outside the initial PID namespace.
     pub fn open() -> Result<Walk, Error> {
         check_namespace()?;
-        Walk::with(Walker::load()?)
+        let (tasks, processes) = population();
+        Walk::with(Walker::load_with_room(tasks, processes)?)
     }
 
     /// As [`Walk::open`], but with this form of the walk.
@@ -62,8 +64,6 @@ impl Walk {
     }
 
     fn with(mut walker: Walker) -> Result<Walk, Error> {
-        let (tasks, processes) = population();
-        walker.reserve(tasks, processes)?;
         let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
         let fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
         Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
@@ -85,23 +85,26 @@ impl Source for Walk {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
-        let walked = self.walker.walk(&cpuledger_bpf::Request {
-            scope: match request.scope {
-                Scope::Leaders => abi::CPULEDGER_WALK_LEADERS,
-                Scope::Processes => abi::CPULEDGER_WALK_PROCESSES,
-                Scope::Tasks | Scope::Process(_) => abi::CPULEDGER_WALK_TASKS,
-            },
-            groups: groups(request.fields),
-            only_pid: match request.scope {
-                Scope::Process(pid) => Some(pid.0),
-                _ => None,
-            },
-        })?;
+        let walked = self.walker.walk(&in_kernel(request))?;
         into.clear();
         into.source = SourceKind::Walk;
         into.begin_ns = walked.begin_ns;
         into.end_ns = walked.end_ns;
         Decoder::new(&walked, request).decode(&mut self.sums, into);
+        Ok(())
+    }
+
+    /// Rows of 100,000 tasks are 36 MB, whose pages alone take 15 ms to get and to give back: where the records come in
+    /// the order of output, no row is kept.
+    fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
+        if request.scope != Scope::Tasks || self.walker.mechanism() == Mechanism::Iterator {
+            self.snapshot(request, room)?;
+            source::hand_out(room, request.scope, each);
+            return Ok(());
+        }
+        let walked = self.walker.walk(&in_kernel(request))?;
+        // A visitor that has enough is no error.
+        let _ = Decoder::new(&walked, request).hand_out_tasks(each);
         Ok(())
     }
 
@@ -149,6 +152,22 @@ fn population() -> (u32, u32) {
         .and_then(|text| text.split(['/', ' ']).nth(4)?.parse().ok())
         .unwrap_or(0);
     (tasks, tasks.min(4096))
+}
+
+/// The request as the kernel half understands it.
+fn in_kernel(request: &Request) -> cpuledger_bpf::Request {
+    cpuledger_bpf::Request {
+        scope: match request.scope {
+            Scope::Leaders => abi::CPULEDGER_WALK_LEADERS,
+            Scope::Processes => abi::CPULEDGER_WALK_PROCESSES,
+            Scope::Tasks | Scope::Process(_) => abi::CPULEDGER_WALK_TASKS,
+        },
+        groups: groups(request.fields),
+        only_pid: match request.scope {
+            Scope::Process(pid) => Some(pid.0),
+            _ => None,
+        },
+    }
 }
 
 /// The groups of the kernel half that these fields belong to.
@@ -270,17 +289,37 @@ impl<'a> Decoder<'a> {
             }
             // A thread whose leader was not seen comes and goes with an exec of another thread.
             let Some((_, shared)) = &shared else { continue };
-            let mut row = *shared;
-            row.known = self.known;
-            if record.tid != record.pid {
-                set_identity(&mut row, record);
-                if shared.vsize_bytes == 0 && !row.is_kernel_thread() {
-                    row.known = row.known.without(MEMORY); // the leader is dead, the memory is not
-                }
-            }
-            set_counters(&mut row, &record.own);
-            into.tasks.push(row);
+            into.tasks.push(self.task_row(shared, record));
         }
+    }
+
+    /// A task, with what it shares with its process.
+    fn task_row(&self, shared: &Task, record: &abi::cpuledger_task) -> Task {
+        let mut row = *shared;
+        row.known = self.known;
+        if record.tid != record.pid {
+            set_identity(&mut row, record);
+            if shared.vsize_bytes == 0 && !row.is_kernel_thread() {
+                row.known = row.known.without(MEMORY); // the leader is dead, the memory is not
+            }
+        }
+        set_counters(&mut row, &record.own);
+        row
+    }
+
+    /// Every task by the pid of its process, the leader first. Only for records of which each leader is followed by its
+    /// threads.
+    fn hand_out_tasks(&self, each: Visitor<'_>) -> ControlFlow<()> {
+        let mut processes: Vec<&abi::cpuledger_process> = self.walked.processes.iter().collect();
+        processes.sort_by_key(|process| process.pid);
+        for process in processes {
+            let shared = self.process_row(process);
+            let records = &self.walked.tasks[process.task_index as usize..];
+            for record in records.iter().take_while(|record| record.pid == process.pid) {
+                each(&self.task_row(&shared, record))?;
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// The record of the process of a task.

@@ -8,16 +8,18 @@ mod screen;
 mod selection;
 
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 
 use cpuledger::render::column::Lookups;
 use cpuledger::render::layout::{Chosen, Layout};
 use cpuledger::render::row::{Row, Surroundings};
+use cpuledger::source::Visitor;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::task::Task;
 use cpuledger::terminal::own_device;
 use cpuledger::view::filter::{self, Asker, Selection};
 use cpuledger::view::sort::{Criterion, sort};
-use cpuledger::{Error, FieldSet, Request, Snapshot};
+use cpuledger::{Error, FieldSet, Request, Scope, Snapshot};
 
 use crate::exit::Failure;
 use crate::output;
@@ -61,25 +63,69 @@ fn utf8(argument: &OsString) -> Result<&str, Failure> {
 
 fn list(options: &Options) -> anyhow::Result<()> {
     let listing = Listing::new(options).map_err(Failure::Usage)?;
-    let mut snapshot = Snapshot::default();
-    listing.take(options, &mut snapshot)?;
-    let mut around = Surroundings::now();
-    let rows = listing.rows(&snapshot, &mut around);
+    let mut page = Page::new(&listing, options);
+    let mut outcome = Ok(());
+    if listing.is_in_order_of_pids() {
+        listing.visit(options, &mut |row| match page.add(row) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                outcome = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+    } else {
+        let mut rows = Vec::new();
+        listing.visit(options, &mut |row| {
+            rows.push(*row);
+            ControlFlow::Continue(())
+        })?;
+        let mut rows: Vec<&Task> = rows.iter().collect();
+        page.look_up(&rows);
+        sort(&mut rows, &listing.criteria, &page.around);
+        outcome = rows.into_iter().try_for_each(|row| page.add(row));
+    }
+    outcome?;
+    page.finish()
+}
 
-    let mut layout = Layout::new(listing.columns, screen::width(options));
-    let mut out = Vec::with_capacity(CHUNK_BYTES + LINE_BYTES);
-    if !options.no_headers {
-        layout.write_header(&mut out);
-    }
-    for task in &rows {
-        layout.write_row(&Row { task, around: &around }, &mut out);
-        if out.len() >= CHUNK_BYTES {
-            output::write(&out)?;
-            out.clear();
+/// Lines on their way out.
+struct Page {
+    layout: Layout,
+    lookups: Lookups,
+    around: Surroundings,
+    out: Vec<u8>,
+    is_empty: bool,
+}
+
+impl Page {
+    fn new(listing: &Listing, options: &Options) -> Page {
+        let mut layout = Layout::new(listing.columns.clone(), screen::width(options));
+        let mut out = Vec::with_capacity(CHUNK_BYTES + LINE_BYTES);
+        if !options.no_headers {
+            layout.write_header(&mut out);
         }
+        Page { layout, lookups: listing.lookups(), around: Surroundings::now(), out, is_empty: true }
     }
-    output::write(&out)?;
-    if rows.is_empty() { Err(Failure::Quiet.into()) } else { Ok(()) }
+
+    fn look_up(&mut self, rows: &[&Task]) {
+        self.around.look_up(rows, self.lookups);
+    }
+
+    fn add(&mut self, row: &Task) -> anyhow::Result<()> {
+        self.is_empty = false;
+        self.look_up(&[row]);
+        self.layout.write_row(&Row { task: row, around: &self.around }, &mut self.out);
+        if self.out.len() >= CHUNK_BYTES {
+            output::write(&self.out)?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        output::write(&self.out)?;
+        if self.is_empty { Err(Failure::Quiet.into()) } else { Ok(()) }
+    }
 }
 
 impl Listing {
@@ -108,24 +154,33 @@ impl Listing {
         self.columns.iter().chain(self.criteria.iter().map(|criterion| &criterion.by))
     }
 
-    fn take(&self, options: &Options, snapshot: &mut Snapshot) -> Result<(), Error> {
-        let fields = self.fields();
-        let scope = scope_of_listing(self.shows_threads, self.selection.only_process(), fields);
-        let mut source = open_for_listing(options.source, fields)?;
-        match source.snapshot(&Request { scope, fields }, snapshot) {
-            // A process that is not there is a listing without lines.
-            Err(Error::NoSuchProcess(_)) => Ok(()),
-            taken => taken,
-        }
+    fn is_in_order_of_pids(&self) -> bool {
+        self.criteria.is_empty()
     }
 
-    /// The rows that are shown, in their order, and what is shown of them looked up.
-    fn rows<'a>(&self, snapshot: &'a Snapshot, around: &mut Surroundings) -> Vec<&'a Task> {
-        let all = if self.shows_threads { &snapshot.tasks } else { &snapshot.processes };
-        let mut rows: Vec<&Task> =
-            all.iter().filter(|task| self.selection.accepts(task, &self.asker)).collect();
-        around.look_up(&rows, self.lookups());
-        sort(&mut rows, &self.criteria, around);
-        rows
+    /// Hands out the rows that are shown, by pid.
+    fn visit(&self, options: &Options, each: Visitor<'_>) -> Result<(), Error> {
+        let fields = self.fields();
+        let scope = scope_of_listing(self.shows_threads, self.selection.only_process(), fields);
+        let request = Request { scope, fields };
+        let mut source = open_for_listing(options.source, &request)?;
+        let mut room = Snapshot::default();
+        let mut each = |row: &Task| match self.selection.accepts(row, &self.asker) {
+            true => each(row),
+            false => ControlFlow::Continue(()),
+        };
+        let visited = if self.shows_threads && scope != Scope::Tasks {
+            // Of one process there are both kinds of rows.
+            source.snapshot(&request, &mut room).map(|()| {
+                let _ = room.tasks.iter().try_for_each(&mut each);
+            })
+        } else {
+            source.visit(&request, &mut room, &mut each)
+        };
+        match visited {
+            // A process that is not there is a listing without lines.
+            Err(Error::NoSuchProcess(_)) => Ok(()),
+            visited => visited,
+        }
     }
 }
