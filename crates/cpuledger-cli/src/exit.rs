@@ -7,8 +7,6 @@ use std::process::ExitCode;
 /// Why a command ends without being done.
 #[derive(Debug)]
 pub enum Failure {
-    /// Nothing matched, or the result is partial: exit code 1.
-    Partial(String),
     /// Nothing matched and nothing is to be said, as ps does: exit code 1.
     Quiet,
     /// The command line is wrong: exit code 2.
@@ -18,7 +16,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Partial(sentence) | Failure::Usage(sentence) => formatter.write_str(sentence),
+            Failure::Usage(sentence) => formatter.write_str(sentence),
             Failure::Quiet => Ok(()),
         }
     }
@@ -40,7 +38,6 @@ pub fn report(result: anyhow::Result<()>) -> ExitCode {
     let code = match error.downcast_ref::<Failure>() {
         Some(Failure::Quiet) => return ExitCode::from(1),
         Some(Failure::Usage(_)) => 2,
-        Some(Failure::Partial(_)) => 1,
         None if error.downcast_ref::<cpuledger::Error>().is_some() => 3,
         None => 1,
     };

@@ -23,6 +23,7 @@ pub mod names;
 pub mod render;
 pub mod snapshot;
 pub mod source;
+pub mod support;
 pub mod task;
 pub mod terminal;
 pub mod view;

@@ -13,7 +13,7 @@ use crate::source::{self, Exit, Exits, Fold, Source, SourceKind, Visitor};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
-const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What needs the visit of all threads of a process.
 pub(super) const TOTALS: FieldSet = FieldSet::of(&[

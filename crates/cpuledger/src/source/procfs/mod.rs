@@ -28,6 +28,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::Error;
 use crate::field::FieldSet;
+use crate::host::monotonic_ns;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
 
@@ -116,11 +117,6 @@ impl Source for Procfs {
         into.end_ns = monotonic_ns();
         Ok(())
     }
-}
-
-fn monotonic_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 #[cfg(test)]

@@ -1,0 +1,48 @@
+//! `cpuledger doctor`, by whoever runs the tests.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn doctor(arguments: &[&str]) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+        .arg("doctor")
+        .args(arguments)
+        .output()
+        .expect("cpuledger runs")
+}
+
+#[test]
+fn the_json_is_complete() {
+    let output = doctor(&["--format", "json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["schema"], "cpuledger.doctor/1");
+    assert!(report["machine"]["online_cpus"].as_u64().is_some_and(|cpus| cpus > 0));
+    let sources = report["sources"].as_array().expect("sources");
+    let names: Vec<&Value> = sources.iter().map(|source| &source["source"]).collect();
+    assert_eq!(names, ["walk", "procfs"]);
+    for source in sources {
+        let keys = ["source", "usable", "reason", "mend", "facts", "sees", "misses", "attempt", "log"];
+        for key in keys {
+            assert!(source.get(key).is_some(), "{key} of {source}");
+        }
+        assert_eq!(source["usable"] == true, source["attempt"].is_object(), "{source}");
+        assert!(source["reason"].as_str().is_some_and(|reason| !reason.contains('\n')), "{source}");
+    }
+    assert_eq!(sources[1]["usable"], true, "/proc is there: {}", sources[1]);
+}
+
+#[test]
+fn the_text_has_no_colour_in_a_pipe_and_no_other_bytes_than_ascii() {
+    let output = doctor(&[]);
+    assert!(output.status.success());
+    assert!(output.stdout.iter().all(|byte| (b' '..=b'~').contains(byte) || *byte == b'\n'));
+    let text = String::from_utf8(output.stdout).expect("ASCII");
+    assert!(text.contains("\nprocfs       usable\n") && text.contains("\nauto takes "), "{text}");
+}
+
+#[test]
+fn an_unknown_format_is_a_usage_error() {
+    assert_eq!(doctor(&["--format", "xml"]).status.code(), Some(2));
+}

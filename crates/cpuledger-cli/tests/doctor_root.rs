@@ -1,0 +1,130 @@
+//! `cpuledger doctor` as root, and as users who may do less. Needs root, to become them.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The binary where nobody may execute it, whatever the folder of the build allows; gone when dropped.
+struct Copied(PathBuf);
+
+impl Copied {
+    fn new(test: &str) -> Copied {
+        let path = std::env::temp_dir().join(format!("cpuledger-doctor-{test}-{}", std::process::id()));
+        std::fs::copy(env!("CARGO_BIN_EXE_cpuledger"), &path).expect("a copy");
+        Copied(path)
+    }
+
+    /// Runs doctor, by way of these words.
+    fn run(&self, before: &[&str], arguments: &[&str]) -> Output {
+        let mut command = Command::new(before[0]);
+        command.args(&before[1..]).arg(&self.0).arg("doctor").args(arguments);
+        command.output().expect("it runs: install the package util-linux")
+    }
+
+    fn report(&self, before: &[&str]) -> Value {
+        let output = self.run(before, &["--format", "json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const NOBODY: &[&str] = &[
+    "setpriv",
+    "--reuid",
+    "65534",
+    "--regid",
+    "65534",
+    "--clear-groups",
+    "--inh-caps=-all",
+    "--bounding-set=-all",
+];
+
+fn source<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let sources = report["sources"].as_array().expect("sources");
+    sources.iter().find(|source| source["source"] == name).expect("it is listed")
+}
+
+fn fact<'a>(source: &'a Value, name: &str) -> &'a Value {
+    let facts = source["facts"].as_array().expect("facts");
+    &facts.iter().find(|fact| fact["name"] == name).expect("it is looked at")["holds"]
+}
+
+#[test]
+fn root_has_the_walk_root() {
+    let report = Copied::new("root").report(&["env"]);
+    let walk = source(&report, "walk");
+    assert_eq!(walk["usable"], true, "{walk}");
+    assert_eq!(walk["mend"], Value::Null);
+    let mechanism = walk["attempt"]["mechanism"].as_str().expect("a mechanism");
+    assert!(["one_call", "iterator"].contains(&mechanism));
+    assert!(walk["attempt"]["tasks"].as_u64() >= walk["attempt"]["processes"].as_u64());
+    assert_eq!(fact(walk, "btf"), true);
+    assert_eq!(report["auto"], "walk");
+}
+
+#[test]
+fn nobody_has_procfs_and_is_told_why_root() {
+    let report = Copied::new("nobody").report(NOBODY);
+    let walk = source(&report, "walk");
+    assert_eq!(walk["usable"], false, "{walk}");
+    assert_eq!(walk["reason"], "loading BPF programs is not permitted: CAP_BPF is missing");
+    assert!(walk["mend"].as_str().is_some_and(|mend| mend.contains("setcap cap_bpf,cap_perfmon=ep")));
+    assert_eq!(fact(walk, "cap_bpf"), false);
+    let procfs = source(&report, "procfs");
+    assert_eq!(procfs["usable"], true, "{procfs}");
+    assert_eq!(fact(procfs, "cap_sys_ptrace"), false);
+    assert_eq!(report["auto"], "procfs");
+}
+
+#[test]
+fn another_pid_namespace_is_named_root() {
+    let report = Copied::new("namespace").report(&["unshare", "--pid", "--fork", "--mount-proc"]);
+    let walk = source(&report, "walk");
+    assert!(walk["reason"].as_str().is_some_and(|reason| reason.contains("PID namespace")), "{walk}");
+    assert!(walk["mend"].as_str().is_some_and(|mend| mend.contains("host")), "{walk}");
+    assert_eq!(fact(walk, "initial_pid_namespace"), false);
+    assert_eq!(report["auto"], "procfs");
+}
+
+#[test]
+fn another_user_namespace_is_named_root() {
+    let report = Copied::new("user").report(&["unshare", "--user", "--map-root-user"]);
+    let walk = source(&report, "walk");
+    assert_eq!(fact(walk, "cap_bpf"), true, "it is root there");
+    assert!(walk["reason"].as_str().is_some_and(|reason| reason.contains("user namespace")), "{walk}");
+    assert_eq!(report["auto"], "procfs");
+}
+
+#[test]
+fn hidden_processes_are_told_root() {
+    let script = "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"";
+    let before = [&["unshare", "--mount", "sh", "-c", script, "sh"][..], NOBODY].concat();
+    let report = Copied::new("hidden").report(&before);
+    let procfs = source(&report, "procfs");
+    assert_eq!(fact(procfs, "shows_every_process"), false);
+    assert!(procfs["mend"].as_str().is_some_and(|mend| mend.contains("hidepid=0")), "{procfs}");
+    assert!(procfs["sees"].as_str().is_some_and(|sees| sees.contains("this user")), "{procfs}");
+    assert_eq!(procfs["attempt"]["processes"], 1);
+}
+
+#[test]
+fn without_any_source_the_exit_code_is_3_root() {
+    let script = "umount -l /proc && exec \"$@\"";
+    let before = [&["unshare", "--mount", "sh", "-c", script, "sh"][..], NOBODY].concat();
+    let output = Copied::new("none").run(&before, &[]);
+    let text = String::from_utf8(output.stdout).expect("ASCII");
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert_eq!(output.stderr, b"cpuledger: no source is usable\n");
+    assert!(
+        text.contains("no procfs is mounted on /proc") && text.contains("mount -t proc proc /proc"),
+        "{text}"
+    );
+    assert!(text.ends_with("auto finds no usable source\n"), "{text}");
+}

@@ -1,0 +1,386 @@
+//! Which sources are usable here: facts about the machine, rules that judge them, and one attempt at each source.
+//!
+//! The attempt decides; facts explain it. No kernel version is ever compared.
+
+pub mod facts;
+
+use serde::{Serialize, Serializer};
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::host;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::procfs::Procfs;
+use crate::source::walk::Walk;
+use crate::source::{Source, SourceKind};
+
+pub use facts::{Fact, names};
+
+/// All sources of this machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Where this is.
+    pub machine: MachineFacts,
+    /// What `auto` takes; `None` where nothing is usable.
+    pub auto: Option<SourceKind>,
+    /// Best first.
+    pub sources: Vec<SourceReport>,
+}
+
+/// What a reader of the report wants to know of the machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct MachineFacts {
+    /// As uname(2) says it.
+    pub kernel_release: String,
+    /// Likewise.
+    pub architecture: String,
+    /// CPUs that are online.
+    pub online_cpus: u32,
+    /// Tasks that exist, threads included.
+    pub tasks: Option<u32>,
+    /// The limit of their numbers.
+    pub pid_max: Option<u32>,
+}
+
+/// One source.
+#[derive(Debug, Clone, Serialize)]
+pub struct SourceReport {
+    /// Which.
+    pub source: SourceKind,
+    /// Whether it has given a snapshot.
+    pub usable: bool,
+    /// One sentence on why, or why not.
+    pub reason: String,
+    /// What would make it usable, or let it see more.
+    pub mend: Option<String>,
+    /// What it depends on.
+    pub facts: Vec<Fact>,
+    /// What it can see, in one sentence.
+    pub sees: &'static str,
+    /// What it cannot see, in one sentence.
+    pub misses: &'static str,
+    /// What the attempt cost and gave.
+    pub attempt: Option<Attempt>,
+    /// The verifier's last lines where the kernel refused a program.
+    pub log: Vec<String>,
+}
+
+/// A source opened, and one snapshot taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Attempt {
+    /// How long opening it took.
+    pub open_ns: u64,
+    /// How long the snapshot took.
+    pub snapshot_ns: u64,
+    /// Processes in it.
+    pub processes: usize,
+    /// Their tasks.
+    pub tasks: usize,
+    /// How the source reads.
+    pub mechanism: Mechanism,
+}
+
+/// How a source reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mechanism {
+    /// All tasks in one bpf(2) call.
+    OneCall,
+    /// All tasks in one read of a bpf iterator.
+    Iterator,
+    /// A file a process.
+    Files,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Default)]
+struct Refusal {
+    sentence: String,
+    log: Vec<String>,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal { sentence: error.to_string(), log: error.log().to_vec() }
+    }
+}
+
+impl Serialize for SourceKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// Looks at the machine and tries each source once.
+pub fn examine() -> Report {
+    let sources: Vec<SourceReport> = SourceKind::ALL
+        .into_iter()
+        .map(|kind| {
+            let (facts, attempt) = match kind {
+                SourceKind::Walk => (facts::of_walk(), try_walk()),
+                SourceKind::Procfs => {
+                    let opened = Procfs::open();
+                    (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
+                }
+            };
+            judge(kind, facts, attempt.map_err(Refusal::from))
+        })
+        .collect();
+    Report {
+        machine: machine_facts(),
+        auto: sources.iter().find(|report| report.usable).map(|report| report.source),
+        sources,
+    }
+}
+
+fn machine_facts() -> MachineFacts {
+    let uname = rustix::system::uname();
+    let number = |path: &str, part: fn(&str) -> Option<&str>| {
+        part(std::fs::read_to_string(path).ok()?.trim())?.parse().ok()
+    };
+    MachineFacts {
+        kernel_release: uname.release().to_string_lossy().into_owned(),
+        architecture: uname.machine().to_string_lossy().into_owned(),
+        online_cpus: host::online_cpus(),
+        // "0.54 80.53 265.92 1/89 2188521": runnable and all.
+        tasks: number("/proc/loadavg", |text| Some(text.split(' ').nth(3)?.split_once('/')?.1)),
+        pid_max: number("/proc/sys/kernel/pid_max", |text| Some(text)),
+    }
+}
+
+fn try_walk() -> Result<Attempt, Error> {
+    let begin_ns = host::monotonic_ns();
+    let mut walk = Walk::open()?;
+    let opened_ns = host::monotonic_ns();
+    let mechanism = match walk.mechanism() {
+        cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,
+        cpuledger_bpf::Mechanism::Iterator => Mechanism::Iterator,
+    };
+    let snapshot = try_snapshot(&mut walk, Scope::Tasks)?;
+    Ok(Attempt {
+        open_ns: opened_ns - begin_ns,
+        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
+        processes: snapshot.processes.len(),
+        tasks: snapshot.tasks.len(),
+        mechanism,
+    })
+}
+
+fn try_procfs() -> Result<Attempt, Error> {
+    let begin_ns = host::monotonic_ns();
+    let mut procfs = Procfs::open()?;
+    let opened_ns = host::monotonic_ns();
+    // Processes only: that is what it is good for, and on a machine with 100,000 threads the others take seconds.
+    let snapshot = try_snapshot(&mut procfs, Scope::Processes)?;
+    Ok(Attempt {
+        open_ns: opened_ns - begin_ns,
+        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
+        processes: snapshot.processes.len(),
+        tasks: snapshot.processes.iter().map(|row| row.threads as usize).sum(),
+        mechanism: Mechanism::Files,
+    })
+}
+
+fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error> {
+    let mut snapshot = Snapshot::default();
+    source.snapshot(&Request { scope, fields: FieldSet::EMPTY }, &mut snapshot)?;
+    Ok(snapshot)
+}
+
+/// The rules: what facts and attempt mean.
+fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Refusal>) -> SourceReport {
+    let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
+    let explanation = explanations(kind).iter().find(|rule| fails(rule.fact));
+    let (sees, misses) = sight(kind, fails);
+    let (usable, reason, mend, log) = match &attempt {
+        Ok(attempt) => {
+            let mend = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.mend.to_owned());
+            (true, success(attempt), mend, Vec::new())
+        }
+        Err(refusal) => match explanation.filter(|rule| rule.is_needed) {
+            Some(rule) => (false, rule.reason.to_owned(), Some(rule.mend.to_owned()), refusal.log.clone()),
+            None => (false, refusal.sentence.clone(), None, refusal.log.clone()),
+        },
+    };
+    SourceReport { source: kind, usable, reason, mend, facts, sees, misses, attempt: attempt.ok(), log }
+}
+
+/// What a fact that does not hold means for a source.
+struct Rule {
+    fact: &'static str,
+    /// Whether the source fails without it; else it only sees less.
+    is_needed: bool,
+    reason: &'static str,
+    mend: &'static str,
+}
+
+/// The rules of each source; of several that apply the first is told.
+fn explanations(kind: SourceKind) -> &'static [Rule] {
+    match kind {
+        SourceKind::Walk => &[
+            Rule {
+                fact: names::INITIAL_PID_NAMESPACE,
+                is_needed: true,
+                reason: "it numbers tasks as the initial PID namespace does, and this is another one",
+                mend: "run it on the host, or in a container with the PID namespace of the host",
+            },
+            Rule {
+                fact: names::BTF,
+                is_needed: true,
+                reason: "this kernel offers no BTF at /sys/kernel/btf/vmlinux",
+                mend: "boot a kernel built with CONFIG_DEBUG_INFO_BTF, or mount /sys",
+            },
+            Rule {
+                fact: names::INITIAL_USER_NAMESPACE,
+                is_needed: true,
+                reason: "loading BPF programs is not permitted: capabilities of this user namespace do not count for it",
+                mend: "run it as root of the host, outside a user namespace",
+            },
+            Rule {
+                fact: names::CAP_BPF,
+                is_needed: true,
+                reason: "loading BPF programs is not permitted: CAP_BPF is missing",
+                mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+            },
+            Rule {
+                fact: names::CAP_PERFMON,
+                is_needed: true,
+                reason: "loading BPF programs is not permitted: CAP_PERFMON is missing",
+                mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+            },
+            Rule {
+                fact: names::LOCKDOWN_PERMITS_READING,
+                is_needed: true,
+                reason: "the kernel is locked down for confidentiality, so that no program may read its memory",
+                mend: "boot with lockdown=integrity, or without lockdown",
+            },
+        ],
+        SourceKind::Procfs => &[
+            Rule {
+                fact: names::PROCFS_MOUNTED,
+                is_needed: true,
+                reason: "no procfs is mounted on /proc",
+                mend: "mount it: mount -t proc proc /proc",
+            },
+            Rule {
+                fact: names::SHOWS_EVERY_PROCESS,
+                is_needed: false,
+                reason: "hidepid hides the processes of others",
+                mend: "to see all processes, run it as root, or remount: mount -o remount,hidepid=0 /proc",
+            },
+        ],
+    }
+}
+
+/// What a source sees and what it misses, by the facts that do not hold.
+fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
+    match kind {
+        SourceKind::Walk => (
+            "every task at one instant, times in nanoseconds, and the final figures of those that die between two walks",
+            "what running tasks have used since the last tick, and whose time it is when a parent dies before its child",
+        ),
+        SourceKind::Procfs => (
+            if fails(names::SHOWS_EVERY_PROCESS) {
+                "the processes of this user, one after another; runtimes in nanoseconds, user and system time in ticks"
+            } else {
+                "every process, one after another; runtimes in nanoseconds, user and system time in ticks"
+            },
+            if fails(names::CAP_SYS_PTRACE) {
+                "what is born and dies between two looks, how long processes with several threads waited, and block I/O of others"
+            } else {
+                "what is born and dies between two looks, and how long processes with several threads waited"
+            },
+        ),
+    }
+}
+
+fn success(attempt: &Attempt) -> String {
+    let how = match attempt.mechanism {
+        Mechanism::OneCall => "one bpf(2) call",
+        Mechanism::Iterator => "one read of a bpf iterator",
+        Mechanism::Files => "reading a file of each",
+    };
+    let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;
+    let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
+    format!(
+        "{how} listed {processes} processes with {tasks} tasks in {:.3} ms, after {:.3} ms to open it",
+        milliseconds(snapshot_ns),
+        milliseconds(open_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ATTEMPT: Attempt = Attempt {
+        open_ns: 30_000_000,
+        snapshot_ns: 31_000,
+        processes: 77,
+        tasks: 79,
+        mechanism: Mechanism::OneCall,
+    };
+
+    fn refusal() -> Refusal {
+        Refusal { sentence: "the kernel refused it".to_owned(), log: vec!["R1 is bad".to_owned()] }
+    }
+
+    fn fact(name: &'static str, holds: Option<bool>) -> Fact {
+        Fact { name, holds }
+    }
+
+    #[test]
+    fn the_attempt_decides_whatever_the_facts_say() {
+        let facts = vec![fact(names::CAP_PERFMON, Some(false)), fact(names::BTF, None)];
+        let report = judge(SourceKind::Walk, facts, Ok(ATTEMPT));
+        assert!(report.usable && report.mend.is_none());
+        assert_eq!(
+            report.reason,
+            "one bpf(2) call listed 77 processes with 79 tasks in 0.031 ms, after 30.000 ms to open it"
+        );
+    }
+
+    #[test]
+    fn each_fact_that_fails_explains_a_refusal() {
+        for kind in SourceKind::ALL {
+            for rule in explanations(kind).iter().filter(|rule| rule.is_needed) {
+                let report = judge(kind, vec![fact(rule.fact, Some(false))], Err(refusal()));
+                assert!(!report.usable);
+                assert_eq!((report.reason.as_str(), report.mend.as_deref()), (rule.reason, Some(rule.mend)));
+                // What could not be told explains nothing.
+                let report = judge(kind, vec![fact(rule.fact, None)], Err(refusal()));
+                assert_eq!((report.reason.as_str(), report.mend), ("the kernel refused it", None));
+                assert_eq!(report.log, ["R1 is bad"]);
+            }
+        }
+    }
+
+    #[test]
+    fn hidden_processes_are_told_although_the_source_is_usable() {
+        let facts =
+            vec![fact(names::PROCFS_MOUNTED, Some(true)), fact(names::SHOWS_EVERY_PROCESS, Some(false))];
+        let report = judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }));
+        assert!(report.usable);
+        assert!(report.mend.is_some_and(|mend| mend.contains("hidepid=0")));
+        assert!(report.sees.contains("of this user") && !report.misses.contains("of others"));
+        let report = judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT));
+        assert!(report.mend.is_none() && report.misses.contains("block I/O of others"));
+    }
+
+    #[test]
+    fn this_machine_has_an_answer() {
+        let report = examine();
+        let names: Vec<&str> = report.sources.iter().map(|source| source.source.name()).collect();
+        assert_eq!(names, ["walk", "procfs"]);
+        let procfs = &report.sources[1];
+        assert!(procfs.usable && procfs.attempt.is_some_and(|attempt| attempt.processes > 0), "{procfs:?}");
+        assert!(report.auto.is_some());
+        assert!(report.machine.tasks.is_some_and(|tasks| tasks > 0) && report.machine.online_cpus > 0);
+        for source in &report.sources {
+            let names: Vec<&str> = source.facts.iter().map(|fact| fact.name).collect();
+            for rule in explanations(source.source) {
+                assert!(names.contains(&rule.fact), "nobody looks at {}", rule.fact);
+            }
+        }
+    }
+}

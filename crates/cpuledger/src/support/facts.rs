@@ -1,0 +1,164 @@
+//! Facts: what the kernel, the mounts and the privileges of this process are, without trying anything.
+
+use std::fs;
+
+use rustix::thread::{CapabilitySet, capabilities};
+use serde::Serialize;
+
+use crate::field::{Field, FieldSet};
+use crate::source::walk::INITIAL_PID_NAMESPACE;
+
+/// Inode number of the initial user namespace (`PROC_USER_INIT_INO`): capabilities of another do not count for BPF.
+const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
+
+/// One thing that is so, is not so, or could not be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// What was looked at: one of [`names`], or of what the kernel half looks at.
+    pub name: &'static str,
+    /// `None` where it could not be told.
+    pub holds: Option<bool>,
+}
+
+/// What facts are called; the rules ask for them by name.
+pub mod names {
+    /// The kernel offers its type information.
+    pub const BTF: &str = "btf";
+    /// CAP_BPF or CAP_SYS_ADMIN is effective.
+    pub const CAP_BPF: &str = "cap_bpf";
+    /// CAP_PERFMON or CAP_SYS_ADMIN is effective.
+    pub const CAP_PERFMON: &str = "cap_perfmon";
+    /// This is the user namespace whose capabilities count for BPF.
+    pub const INITIAL_USER_NAMESPACE: &str = "initial_user_namespace";
+    /// This is the PID namespace whose numbers a walk reports.
+    pub const INITIAL_PID_NAMESPACE: &str = "initial_pid_namespace";
+    /// Kernel lockdown lets programs read kernel memory.
+    pub const LOCKDOWN_PERMITS_READING: &str = "lockdown_permits_reading";
+    /// A procfs is mounted on /proc.
+    pub const PROCFS_MOUNTED: &str = "procfs_mounted";
+    /// No hidepid hides processes of others from us.
+    pub const SHOWS_EVERY_PROCESS: &str = "shows_every_process";
+    /// The kernel keeps account of waiting and block I/O, which some builds leave out.
+    pub const SCHEDSTAT: &str = "schedstat";
+    /// Likewise.
+    pub const IO_ACCOUNTING: &str = "io_accounting";
+    /// CAP_SYS_PTRACE is effective: block I/O of everybody's processes may be read.
+    pub const CAP_SYS_PTRACE: &str = "cap_sys_ptrace";
+}
+
+/// What the walk depends on.
+pub fn of_walk() -> Vec<Fact> {
+    let mut facts: Vec<Fact> =
+        cpuledger_bpf::facts().into_iter().map(|fact| Fact { name: fact.name, holds: fact.holds }).collect();
+    let is_namespace = |kind: &str, initial: &str| {
+        fs::read_link(format!("/proc/self/ns/{kind}")).ok().map(|link| link.as_os_str() == initial)
+    };
+    facts.extend([
+        Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_namespace("user", INITIAL_USER_NAMESPACE) },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_namespace("pid", INITIAL_PID_NAMESPACE) },
+        Fact {
+            name: names::LOCKDOWN_PERMITS_READING,
+            holds: fs::read_to_string("/sys/kernel/security/lockdown")
+                .ok()
+                .map(|text| !text.contains("[confidentiality]")),
+        },
+    ]);
+    facts
+}
+
+/// What procfs depends on; `fields` are those that the source can give, if it could be opened.
+pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
+    let sees_all = capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok();
+    let hiding = mountinfo.as_deref().and_then(hiding);
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    let is_member =
+        |gid: u32| groups.iter().chain(&[rustix::process::getegid()]).any(|group| group.as_raw() == gid);
+    let claims = |field| fields.map(|fields| fields.contains(field));
+    vec![
+        Fact { name: names::PROCFS_MOUNTED, holds: Some(fields.is_some()) },
+        Fact {
+            name: names::SHOWS_EVERY_PROCESS,
+            holds: hiding.and_then(|hiding| hiding.shows_all(sees_all, is_member)),
+        },
+        Fact { name: names::SCHEDSTAT, holds: claims(Field::RunqueueWait) },
+        Fact { name: names::IO_ACCOUNTING, holds: claims(Field::ReadBytes) },
+        Fact { name: names::CAP_SYS_PTRACE, holds: sees_all },
+    ]
+}
+
+/// How the mount of /proc hides processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Hiding {
+    is_on: bool,
+    /// `hidepid=ptraceable` makes no exception for a group.
+    group: Option<u32>,
+}
+
+impl Hiding {
+    fn shows_all(self, sees_all: Option<bool>, is_member: impl Fn(u32) -> bool) -> Option<bool> {
+        if !self.is_on || self.group.is_some_and(is_member) { Some(true) } else { sees_all }
+    }
+}
+
+/// The options of what is mounted on /proc, by `/proc/self/mountinfo`; the last mount covers those before it.
+fn hiding(mountinfo: &str) -> Option<Hiding> {
+    let options = mountinfo.lines().rev().find_map(|line| {
+        let (mount, superblock) = line.split_once(" - ")?;
+        let mut words = superblock.split(' ');
+        let is_it = mount.split(' ').nth(4)? == "/proc" && words.next()? == "proc";
+        is_it.then(|| words.nth(1)).flatten()
+    })?;
+    let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name));
+    let mode = option("hidepid=").unwrap_or("off");
+    let group = option("gid=").and_then(|gid| gid.parse().ok());
+    Some(Hiding {
+        is_on: !matches!(mode, "0" | "off"),
+        group: group.filter(|_| !matches!(mode, "4" | "ptraceable")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mounts(options: &str) -> String {
+        format!(
+            "24 1 0:22 / /proc rw,relatime - proc old rw\n25 1 0:23 / /sys rw - sysfs sysfs rw\n\
+             26 1 0:24 / /proc rw,relatime shared:9 - proc proc {options}\n"
+        )
+    }
+
+    #[test]
+    fn mount_options_of_proc_are_read() {
+        for (options, is_on, group) in [
+            ("rw", false, None),
+            ("rw,hidepid=0", false, None),
+            ("rw,hidepid=off", false, None),
+            ("rw,gid=5,hidepid=invisible", true, Some(5)),
+            ("rw,hidepid=2", true, None),
+            ("rw,gid=5,hidepid=ptraceable", true, None),
+        ] {
+            assert_eq!(hiding(&mounts(options)), Some(Hiding { is_on, group }), "{options}");
+        }
+        assert_eq!(hiding("25 1 0:23 / /sys rw - sysfs sysfs rw\n"), None);
+        assert_eq!(hiding("nonsense\n"), None);
+    }
+
+    #[test]
+    fn who_sees_hidden_processes() {
+        let hiding = Hiding { is_on: true, group: Some(5) };
+        assert_eq!(hiding.shows_all(Some(false), |gid| gid == 5), Some(true));
+        assert_eq!(hiding.shows_all(Some(false), |_| false), Some(false));
+        assert_eq!(hiding.shows_all(Some(true), |_| false), Some(true));
+        assert_eq!(hiding.shows_all(None, |_| false), None);
+        let open = Hiding { is_on: false, group: None };
+        assert_eq!(open.shows_all(Some(false), |_| false), Some(true));
+    }
+
+    #[test]
+    fn names_of_the_kernel_half_are_those_of_the_rules() {
+        let known: Vec<&str> = cpuledger_bpf::facts().iter().map(|fact| fact.name).collect();
+        assert_eq!(known, [names::BTF, names::CAP_BPF, names::CAP_PERFMON]);
+    }
+}
