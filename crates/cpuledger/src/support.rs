@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::host;
+use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::procfs::Procfs;
 use crate::source::walk::Walk;
@@ -141,7 +141,7 @@ fn machine_facts() -> MachineFacts {
     MachineFacts {
         kernel_release: uname.release().to_string_lossy().into_owned(),
         architecture: uname.machine().to_string_lossy().into_owned(),
-        online_cpus: host::online_cpus(),
+        online_cpus: machine::online_cpus(),
         // "0.54 80.53 265.92 1/89 2188521": runnable and all.
         tasks: number("/proc/loadavg", |text| Some(text.split(' ').nth(3)?.split_once('/')?.1)),
         pid_max: number("/proc/sys/kernel/pid_max", |text| Some(text)),
@@ -149,9 +149,9 @@ fn machine_facts() -> MachineFacts {
 }
 
 fn try_walk() -> Result<Attempt, Error> {
-    let begin_ns = host::monotonic_ns();
+    let begin_ns = machine::monotonic_ns();
     let mut walk = Walk::open()?;
-    let opened_ns = host::monotonic_ns();
+    let opened_ns = machine::monotonic_ns();
     let mechanism = match walk.mechanism() {
         cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,
         cpuledger_bpf::Mechanism::Iterator => Mechanism::Iterator,
@@ -167,9 +167,9 @@ fn try_walk() -> Result<Attempt, Error> {
 }
 
 fn try_procfs() -> Result<Attempt, Error> {
-    let begin_ns = host::monotonic_ns();
+    let begin_ns = machine::monotonic_ns();
     let mut procfs = Procfs::open()?;
-    let opened_ns = host::monotonic_ns();
+    let opened_ns = machine::monotonic_ns();
     // Processes only: that is what it is good for, and on a machine with 100,000 threads the others take seconds.
     let snapshot = try_snapshot(&mut procfs, Scope::Processes)?;
     Ok(Attempt {

@@ -1,32 +1,14 @@
 //! A warm walk, decoded and filtered, allocates nothing per task. Needs root.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod counting;
 
+use std::collections::BTreeSet;
+
+use counting::allocations;
 use cpuledger::source::walk::Walk;
+use cpuledger::view::filter::{Asker, Property, Selection};
 use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_load::Sleepers;
-
-struct Counting;
-
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from `System`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Allocations of one warm walk with so many sleeping threads.
 fn allocations_of_a_warm_walk(threads: usize) -> usize {
@@ -34,14 +16,19 @@ fn allocations_of_a_warm_walk(threads: usize) -> usize {
     let mut walk = Walk::open().expect("the walk loads; it needs root");
     let mut snapshot = Snapshot::default();
     let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let selection = Selection {
+        lists: vec![(Property::Euid, BTreeSet::from([0]))],
+        comms: BTreeSet::from([b"nothing".to_vec()]),
+        ..Selection::default()
+    };
     for _ in 0..2 {
         walk.snapshot(&request, &mut snapshot).expect("a snapshot");
     }
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations();
     walk.snapshot(&request, &mut snapshot).expect("a snapshot");
-    let asleep = snapshot.tasks.iter().filter(|row| row.state.0 == b'S').count();
-    let after = ALLOCATIONS.load(Ordering::Relaxed);
-    assert!(asleep >= threads, "{asleep} of {threads} threads");
+    let named = snapshot.tasks.iter().filter(|row| selection.accepts(row, &Asker::default())).count();
+    let after = allocations();
+    assert!(named >= threads, "{named} of {threads} threads");
     after - before
 }
 

@@ -28,7 +28,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::host::monotonic_ns;
+use crate::machine::monotonic_ns;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
 
