@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source, Value};
@@ -27,6 +28,13 @@ fn again_as_nobody(test: &str, script: &str) {
     assert!(status.expect("unshare runs: install the package util-linux").success());
 }
 
+/// One test at a time: a child that another starts during a copy would hold the file open for writing, and then it is not
+/// executed.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
@@ -44,6 +52,7 @@ fn pids(snapshot: &Snapshot) -> Vec<Pid> {
 
 #[test]
 fn files_that_may_not_be_read_leave_their_fields_unknown_root() {
+    let _alone = alone();
     if !is_inside() {
         return again_as_nobody("files_that_may_not_be_read_leave_their_fields_unknown_root", "true");
     }
@@ -63,6 +72,7 @@ fn files_that_may_not_be_read_leave_their_fields_unknown_root() {
 
 #[test]
 fn hidden_processes_are_left_out_root() {
+    let _alone = alone();
     if !is_inside() {
         for option in ["hidepid=1", "hidepid=2"] {
             let script = format!("mount -t proc -o {option} proc /proc");
@@ -82,6 +92,7 @@ fn hidden_processes_are_left_out_root() {
 
 #[test]
 fn a_machine_without_procfs_is_told_so_root() {
+    let _alone = alone();
     if !is_inside() {
         return again_as_nobody("a_machine_without_procfs_is_told_so_root", "umount -l /proc");
     }
@@ -91,7 +102,8 @@ fn a_machine_without_procfs_is_told_so_root() {
 
 #[test]
 fn another_pid_namespace_has_no_clocks_that_are_ours_root() {
-    if std::env::var_os(INSIDE).is_none() {
+    let _alone = alone();
+    if !is_inside() {
         // The old /proc stays mounted: its numbers are not those of system calls.
         let status = Command::new("unshare")
             .args(["--pid", "--fork"])
