@@ -200,6 +200,11 @@ impl FieldSet {
         FieldSet(self.0 | other.0)
     }
 
+    /// What both have.
+    pub const fn intersection(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 & other.0)
+    }
+
     /// Without those of `other`.
     pub const fn without(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 & !other.0)

@@ -251,8 +251,16 @@ impl<'a> Decoder<'a> {
     /// What the threads of a process share, and what its leader says of it.
     fn process_row(&self, process: &abi::cpuledger_process) -> Task {
         let leader = &self.walked.tasks[process.task_index as usize];
+        let mut known = self.known;
+        if process.totals_known == 0 {
+            known = known.without(TOTALS);
+        }
+        let is_kernel_thread = leader.flags & crate::task::flags::KTHREAD != 0;
+        if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
+            known = known.without(MEMORY); // the leader is dead and has let go of it; its threads have not
+        }
         let mut row = Task {
-            known: if process.totals_known != 0 { self.known } else { self.known.without(TOTALS) },
+            known,
             pid: Pid(process.pid),
             ppid: Pid(process.ppid),
             pgid: process.pgid,
@@ -273,7 +281,7 @@ impl<'a> Decoder<'a> {
             ..Task::default()
         };
         set_identity(&mut row, leader);
-        if leader.flags & crate::task::flags::KTHREAD != 0 {
+        if is_kernel_thread {
             row.comm = kernel_thread_name(process, leader);
         }
         row
@@ -296,12 +304,9 @@ impl<'a> Decoder<'a> {
     /// A task, with what it shares with its process.
     fn task_row(&self, shared: &Task, record: &abi::cpuledger_task) -> Task {
         let mut row = *shared;
-        row.known = self.known;
+        row.known = row.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
         if record.tid != record.pid {
             set_identity(&mut row, record);
-            if shared.vsize_bytes == 0 && !row.is_kernel_thread() {
-                row.known = row.known.without(MEMORY); // the leader is dead, the memory is not
-            }
         }
         set_counters(&mut row, &record.own);
         row

@@ -39,6 +39,19 @@ pub enum Base {
 }
 
 impl Base {
+    fn fields(self) -> FieldSet {
+        match self {
+            Base::Listed | Base::All => FieldSet::EMPTY,
+            Base::Own | Base::OwnWithTerminal => FieldSet::of(&[Field::Euid, Field::TtyDevice]),
+            Base::OwnEverywhere => FieldSet::of(&[Field::Euid]),
+            Base::WithTerminal => FieldSet::of(&[Field::TtyDevice]),
+            Base::NoSessionLeaders => FieldSet::of(&[Field::Sid, Field::Pid]),
+            Base::WithTerminalNoSessionLeaders | Base::NoDetachedSessionLeaders => {
+                FieldSet::of(&[Field::TtyDevice, Field::Sid, Field::Pid])
+            }
+        }
+    }
+
     fn accepts(self, task: &Task, asker: &Asker) -> bool {
         let is_own = task.euid == asker.euid;
         let has_terminal = task.tty_device != 0;
@@ -79,6 +92,19 @@ pub enum Property {
 }
 
 impl Property {
+    fn field(self) -> Field {
+        match self {
+            Property::Pid => Field::Pid,
+            Property::Ppid => Field::Ppid,
+            Property::Euid => Field::Euid,
+            Property::Uid => Field::Uid,
+            Property::Egid => Field::Egid,
+            Property::Gid => Field::Gid,
+            Property::Sid => Field::Sid,
+            Property::Terminal => Field::TtyDevice,
+        }
+    }
+
     fn of(self, task: &Task) -> i64 {
         match self {
             Property::Pid => task.pid.0.into(),
@@ -111,22 +137,20 @@ pub struct Selection {
     pub negated: bool,
 }
 
-/// Fields that a selection looks at.
-pub const FIELDS: FieldSet = FieldSet::of(&[
-    Field::Tid,
-    Field::Pid,
-    Field::Ppid,
-    Field::Euid,
-    Field::Uid,
-    Field::Egid,
-    Field::Gid,
-    Field::Sid,
-    Field::TtyDevice,
-    Field::Comm,
-    Field::State,
-]);
-
 impl Selection {
+    /// The fields it looks at: a source need not read others for it.
+    pub fn fields(&self) -> FieldSet {
+        let lists = self.lists.iter().map(|(property, _)| property.field());
+        let mut fields = lists.fold(self.base.fields(), |all, field| all.union(FieldSet::of(&[field])));
+        if !self.comms.is_empty() {
+            fields = fields.union(FieldSet::of(&[Field::Comm]));
+        }
+        if self.only_running {
+            fields = fields.union(FieldSet::of(&[Field::State]));
+        }
+        fields
+    }
+
     /// Whether the row is shown.
     pub fn accepts(&self, task: &Task, asker: &Asker) -> bool {
         let is_named = self.base.accepts(task, asker)

@@ -17,7 +17,7 @@ use cpuledger::source::Visitor;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::task::Task;
 use cpuledger::terminal::own_device;
-use cpuledger::view::filter::{self, Asker, Selection};
+use cpuledger::view::filter::{Asker, Selection};
 use cpuledger::view::sort::{Criterion, sort};
 use cpuledger::{Error, FieldSet, Request, Scope, Snapshot};
 
@@ -143,7 +143,7 @@ impl Listing {
     /// Everything that columns, order and selection look at.
     fn fields(&self) -> FieldSet {
         let fields = self.chosen().map(Chosen::fields);
-        fields.fold(filter::FIELDS, FieldSet::union)
+        fields.fold(self.selection.fields(), FieldSet::union)
     }
 
     fn lookups(&self) -> Lookups {
