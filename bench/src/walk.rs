@@ -7,6 +7,7 @@ use anyhow::Context;
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{self, SourceKind};
 use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source};
+use cpuledger_bpf::{Walker, abi};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
 use crate::measure::{Subject, alternate, median, time_command};
@@ -33,6 +34,12 @@ pub struct Arguments {
 const LISTING: FieldSet =
     FieldSet::of(&[Field::Pid, Field::Tid, Field::Comm, Field::User, Field::System, Field::Runtime]);
 
+/// Every group of fields that a walk reads on demand.
+const ALL_GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
+    | abi::CPULEDGER_READ_MEMORY
+    | abi::CPULEDGER_READ_CGROUP
+    | abi::CPULEDGER_READ_KTHREAD_NAME;
+
 /// The listing that both are asked for.
 const PS: [&str; 2] = ["-eLo", "pid,tid,comm,time"];
 
@@ -46,7 +53,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let binary = std::env::current_exe()?.with_file_name("cpuledger");
     let mut results =
         Results::create(if arguments.only_leaders { "leaders" } else { "walk" }, &["ps", "top"])?;
-    println!("{:>8}  {:<40} {:>12} {:>10}", "threads", "subject", "median", "vs ps");
+    println!("{:>8}  {:<50} {:>12} {:>10}", "threads", "subject", "median", "vs ps");
     let populations = if arguments.only_leaders { &[][..] } else { &arguments.threads };
     for &threads in populations {
         let _sleepers = (threads > 0).then(|| Sleepers::start(threads, 1)).transpose()?;
@@ -77,11 +84,11 @@ fn population_does_not_matter(arguments: &Arguments, results: &mut Results) -> a
         medians[round % 2].push(median(&durations));
     }
     for (threads, medians) in [1, most].into_iter().zip(&medians) {
-        println!("{threads:>8}  {NAME:<46} {:>10.3} ms", median(medians).as_secs_f64() * 1e3);
+        println!("{threads:>8}  {NAME:<50} {:>10.3} ms", median(medians).as_secs_f64() * 1e3);
         results.add(&Row::new(NAME, threads, medians))?;
     }
     let ratio = median(&medians[1]).as_secs_f64() / median(&medians[0]).as_secs_f64();
-    println!("{:>8}  {:<46} {ratio:>10.3}", "", "ratio");
+    println!("{:>8}  {:<50} {ratio:>10.3}", "", "ratio");
     Ok(())
 }
 
@@ -107,6 +114,20 @@ fn population(
     report(&slow, &durations, threads, reference, results)?;
     let mut walk = Walk::open()?;
     let mut walk = walk_subjects(&mut walk)?;
+    let mut walker = Walker::load()?;
+    for (name, groups) in [
+        ("one walk, the bpf(2) call: fields of the listing", 0),
+        ("one walk, the bpf(2) call: all fields", ALL_GROUPS),
+    ] {
+        let request = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_TASKS, groups, only_pid: None };
+        let mut durations = Vec::with_capacity(arguments.rounds * 3);
+        for _ in 0..=arguments.rounds * 3 {
+            let begin = Instant::now();
+            walker.walk(&request)?;
+            durations.push(begin.elapsed());
+        }
+        report_one(name, &durations[1..], threads, reference, results)?;
+    }
     let mut procfs = source::open(SourceKind::Procfs)?;
     let mut snapshot = Snapshot::default();
     walk.push(Subject {
@@ -164,14 +185,23 @@ fn report(
     results: &mut Results,
 ) -> anyhow::Result<()> {
     for (subject, durations) in subjects.iter().zip(durations) {
-        let median = median(durations);
-        println!(
-            "{threads:>8}  {:<46} {:>10.3} ms {:>9.1}x",
-            subject.name,
-            median.as_secs_f64() * 1e3,
-            reference.as_secs_f64() / median.as_secs_f64()
-        );
-        results.add(&Row::new(&subject.name, threads, durations))?;
+        report_one(&subject.name, durations, threads, reference, results)?;
     }
     Ok(())
+}
+
+fn report_one(
+    name: &str,
+    durations: &[Duration],
+    threads: usize,
+    reference: Duration,
+    results: &mut Results,
+) -> anyhow::Result<()> {
+    let median = median(durations);
+    println!(
+        "{threads:>8}  {name:<50} {:>10.3} ms {:>9.1}x",
+        median.as_secs_f64() * 1e3,
+        reference.as_secs_f64() / median.as_secs_f64()
+    );
+    results.add(&Row::new(name, threads, durations))
 }

@@ -39,8 +39,10 @@ enum cpuledger_walk_scope {
 	CPULEDGER_WALK_TASKS = 2,
 };
 
-/* Fields a walk reads only when asked: each costs as much as all the others together. */
+/* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
 enum cpuledger_read_group {
+	/* credentials, policy, namespace, faults, switches, run-queue wait, I/O */
+	CPULEDGER_READ_DETAIL = 1 << 3,
 	CPULEDGER_READ_MEMORY = 1 << 0,
 	CPULEDGER_READ_CGROUP = 1 << 1,
 	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,

@@ -52,8 +52,6 @@ static __always_inline void read_identity(struct task_struct *task, struct cpule
 	record->exit_signal = task->exit_signal;
 	record->priority = task->prio - 100;
 	record->nice = task->static_prio - 120;
-	record->rt_priority = task->rt_priority;
-	record->policy = task->policy;
 	record->processor = task_processor(task);
 	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 }
@@ -179,9 +177,13 @@ static __always_inline void read_task(struct task_struct *task, struct task_stru
 {
 	read_identity(task, record);
 	read_cpu_time(task, &record->own);
-	read_activity(task, &record->own);
-	read_credentials(untrusted, record);
-	read_namespace(untrusted, record);
+	if (groups & CPULEDGER_READ_DETAIL) {
+		record->rt_priority = task->rt_priority;
+		record->policy = task->policy;
+		read_activity(task, &record->own);
+		read_credentials(untrusted, record);
+		read_namespace(untrusted, record);
+	}
 	if (groups & CPULEDGER_READ_CGROUP)
 		read_cgroup(untrusted, record);
 }
@@ -206,11 +208,13 @@ static __always_inline void read_dead_threads(struct signal_struct *signal, stru
 	}
 }
 
-static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task)
+static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
 {
 	group->runtime_ns += task->se.sum_exec_runtime;
 	group->tick_user_ns += task->utime;
 	group->tick_system_ns += task->stime;
+	if (!(groups & CPULEDGER_READ_DETAIL))
+		return;
 	group->minor_faults += task->min_flt;
 	group->major_faults += task->maj_flt;
 	group->voluntary_switches += task->nvcsw;

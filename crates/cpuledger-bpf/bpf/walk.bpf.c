@@ -115,7 +115,7 @@ static __always_inline void visit_leader(struct task_struct *leader, struct cpul
 		return;
 	process->task_index = walk->tasks;
 	read_process(leader, walk, sums_rss, process);
-	add_thread(&process->group, leader);
+	add_thread(&process->group, leader, walk->groups);
 	process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
 }
 
@@ -137,7 +137,7 @@ static __always_inline void visit_thread(struct task_struct *thread, const struc
 	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
 
 	if (process && process->pid == thread->tgid)
-		add_thread(&process->group, thread);
+		add_thread(&process->group, thread, walk->groups);
 }
 
 SEC("syscall")

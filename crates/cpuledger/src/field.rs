@@ -36,8 +36,10 @@ pub enum Unit {
 /// What a field costs a walk beyond the task itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Read with every task.
+    /// Identity and CPU time: read with every task.
     Basic,
+    /// Users, policy, namespace, faults, switches, waiting and I/O.
+    Detail,
     /// RSS and its per-CPU parts.
     Memory,
     /// Cgroup identifiers.
@@ -109,45 +111,45 @@ fields! {
     TtyDevice "tty_device" None Basic "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
     TtyPgid "tty_pgid" None Basic "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
     StartTime "start_time_ns" Nanoseconds Basic "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
-    Uid "uid" None Basic "Real user." |t| unsigned(t.uid);
-    Euid "euid" None Basic "Effective user." |t| unsigned(t.euid);
-    Suid "suid" None Basic "Saved user." |t| unsigned(t.suid);
-    Fsuid "fsuid" None Basic "File-system user." |t| unsigned(t.fsuid);
-    Gid "gid" None Basic "Real group." |t| unsigned(t.gid);
-    Egid "egid" None Basic "Effective group." |t| unsigned(t.egid);
-    Sgid "sgid" None Basic "Saved group." |t| unsigned(t.sgid);
-    Fsgid "fsgid" None Basic "File-system group." |t| unsigned(t.fsgid);
+    Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
+    Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
+    Suid "suid" None Detail "Saved user." |t| unsigned(t.suid);
+    Fsuid "fsuid" None Detail "File-system user." |t| unsigned(t.fsuid);
+    Gid "gid" None Detail "Real group." |t| unsigned(t.gid);
+    Egid "egid" None Detail "Effective group." |t| unsigned(t.egid);
+    Sgid "sgid" None Detail "Saved group." |t| unsigned(t.sgid);
+    Fsgid "fsgid" None Detail "File-system group." |t| unsigned(t.fsgid);
     Comm "comm" None Name "Name of the task." |t| Bytes(t.comm.as_bytes());
     State "state" None Basic "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
     Flags "flags" None Basic "PF_* flags of the kernel." |t| unsigned(t.flags);
     ExitSignal "exit_signal" None Basic "Signal to the parent at exit." |t| signed(t.exit_signal);
     Nice "nice" None Basic "Nice value." |t| signed(t.nice);
     Priority "priority" None Basic "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." |t| signed(t.priority);
-    RtPriority "rt_priority" None Basic "Real-time priority; 0: none." |t| unsigned(t.rt_priority);
-    Policy "policy" None Basic "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
+    RtPriority "rt_priority" None Detail "Real-time priority; 0: none." |t| unsigned(t.rt_priority);
+    Policy "policy" None Detail "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
     Processor "processor" None Basic "CPU it ran on last." |t| unsigned(t.processor);
     Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
-    NamespaceTid "namespace_tid" None Basic "Its number in its own PID namespace." |t| signed(t.namespace_tid);
+    NamespaceTid "namespace_tid" None Detail "Its number in its own PID namespace." |t| signed(t.namespace_tid);
     #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);
     #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." |t| unsigned(t.user_ns);
     #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, likewise." |t| unsigned(t.system_ns);
     #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of waited-for children." |t| unsigned(t.children_user_ns);
     #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of waited-for children." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Basic "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Detail "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
     Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
     Rss "rss_bytes" Bytes Memory "Resident memory." |t| unsigned(t.rss_bytes);
     Shared "shared_bytes" Bytes Memory "Resident file and shared memory." |t| unsigned(t.shared_bytes);
     Swap "swap_bytes" Bytes Memory "Swapped-out anonymous memory." |t| unsigned(t.swap_bytes);
     Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." |t| unsigned(t.locked_bytes);
-    #[cumulative] MinorFaults "minor_faults" Count Basic "Page faults without I/O." |t| unsigned(t.minor_faults);
-    #[cumulative] MajorFaults "major_faults" Count Basic "Page faults with I/O." |t| unsigned(t.major_faults);
+    #[cumulative] MinorFaults "minor_faults" Count Detail "Page faults without I/O." |t| unsigned(t.minor_faults);
+    #[cumulative] MajorFaults "major_faults" Count Detail "Page faults with I/O." |t| unsigned(t.major_faults);
     #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of waited-for children." |t| unsigned(t.children_minor_faults);
     #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of waited-for children." |t| unsigned(t.children_major_faults);
-    #[cumulative] VoluntarySwitches "voluntary_switches" Count Basic "Context switches when it waited." |t| unsigned(t.voluntary_switches);
-    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Basic "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
-    #[cumulative] ReadBytes "read_bytes" Bytes Basic "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
-    #[cumulative] WriteBytes "write_bytes" Bytes Basic "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
-    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Basic "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
+    #[cumulative] VoluntarySwitches "voluntary_switches" Count Detail "Context switches when it waited." |t| unsigned(t.voluntary_switches);
+    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Detail "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
+    #[cumulative] ReadBytes "read_bytes" Bytes Detail "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
+    #[cumulative] WriteBytes "write_bytes" Bytes Detail "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
+    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Detail "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
     CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
     CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);
 }
@@ -188,6 +190,12 @@ impl FieldSet {
             index += 1;
         }
         FieldSet(bits)
+    }
+
+    /// The fields of a group.
+    pub fn of_group(group: Group) -> FieldSet {
+        let fields = FIELDS.iter().filter(|info| info.group == group);
+        fields.fold(FieldSet::EMPTY, |all, info| all.union(FieldSet::of(&[info.field])))
     }
 
     /// Whether the field is in it.

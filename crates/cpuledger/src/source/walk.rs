@@ -173,6 +173,7 @@ fn in_kernel(request: &Request) -> cpuledger_bpf::Request {
 /// The groups of the kernel half that these fields belong to.
 fn groups(fields: FieldSet) -> u32 {
     [
+        (Group::Detail, abi::CPULEDGER_READ_DETAIL),
         (Group::Memory, abi::CPULEDGER_READ_MEMORY),
         (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
         (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
@@ -208,9 +209,9 @@ struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
-        for (group, fields) in [(Group::Memory, MEMORY), (Group::Cgroup, CGROUP)] {
+        for group in [Group::Detail, Group::Memory, Group::Cgroup] {
             if !request.fields.needs(group) {
-                unknown = unknown.union(fields);
+                unknown = unknown.union(FieldSet::of_group(group));
             }
         }
         Decoder {
