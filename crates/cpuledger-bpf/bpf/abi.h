@@ -48,12 +48,12 @@ enum cpuledger_read_group {
 	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
 };
 
-/* What the running kernel was built without: the fields stay zero and user space shows them as not known. */
+/* What the running kernel was built without: user space shows the fields as not known. */
 enum cpuledger_lack {
 	CPULEDGER_LACKS_RUNQUEUE_WAIT = 1 << 0, /* CONFIG_SCHED_INFO */
 	CPULEDGER_LACKS_IO = 1 << 1,		/* CONFIG_TASK_IO_ACCOUNTING */
 	CPULEDGER_LACKS_CGROUP = 1 << 2,	/* CONFIG_CGROUPS */
-	CPULEDGER_LACKS_RSS_SUM = 1 << 3,	/* the per-CPU part of RSS could not be summed */
+	CPULEDGER_LACKS_RSS_SUM = 1 << 3,	/* the per-CPU part of RSS could not be summed: what was read is inexact */
 };
 
 /* Cumulative figures of one task, or of a process: live and dead threads together. */

@@ -42,6 +42,7 @@ static __always_inline void fold(s32 parent, u64 runtime_ns)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
 {
+	struct task_struct *leader = prev->group_leader;
 	struct cpuledger_exit *record;
 
 	if (task_state(prev) != TASK_DEAD)
@@ -56,7 +57,8 @@ int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
 	record->ppid = prev->real_parent->tgid;
 	record->exit_code = prev->exit_code;
 	record->start_time_ns = prev->start_boottime;
-	record->process_start_time_ns = prev->group_leader->start_boottime;
+	/* A leader that was released before this thread may have been freed: then its memory is another's. */
+	record->process_start_time_ns = leader->tgid == prev->tgid ? leader->start_boottime : prev->start_boottime;
 	record->lifetime_ns = bpf_ktime_get_ns() - prev->start_time;
 	record->runtime_ns = prev->se.sum_exec_runtime;
 	record->tick_user_ns = prev->utime;

@@ -2,8 +2,9 @@
 /*
  * The only code that dereferences a task_struct: it fills the records of abi.h.
  *
- * Every pointer here carries kernel BTF, so a load through it is a plain load that yields 0 where the memory is gone;
- * tasks, their signal_struct, cred and pid are freed after a grace period, and all callers hold the RCU read lock.
+ * Every pointer here carries kernel BTF, so a load through it is a plain load that yields 0 where the memory is not mapped.
+ * Tasks, their signal_struct, cred and pid are freed after a grace period, and all callers hold the RCU read lock. A
+ * tty_struct and an mm_struct are not: of a task that dies during the walk their figures may be those of a later owner.
  */
 #ifndef CPULEDGER_READ_TASK_BPF_H
 #define CPULEDGER_READ_TASK_BPF_H
@@ -43,8 +44,6 @@ static __always_inline u32 kernel_lacks(void)
 
 static __always_inline void read_identity(struct task_struct *task, struct cpuledger_task *record)
 {
-	record->tid = task->pid;
-	record->pid = task->tgid;
 	record->start_time_ns = task->start_boottime;
 	record->flags = task->flags;
 	record->state = task_state(task);

@@ -92,7 +92,8 @@ static __always_inline bool find_buffers(struct walk_buffers *buffers)
 	return buffers->tasks && buffers->processes;
 }
 
-static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted,
+/* `tid` and `pid` were read once by the caller: an exec by another thread may exchange them at any time. */
+static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
 					struct cpuledger_walk *walk, void *buffer)
 {
 	u32 index = walk->tasks++;
@@ -100,6 +101,8 @@ static __always_inline void record_task(struct task_struct *task, struct task_st
 
 	if (!record)
 		return;
+	record->tid = tid;
+	record->pid = pid;
 	read_task(task, untrusted, walk->groups, record);
 	record->process_index = walk->processes - 1;
 }
@@ -148,6 +151,7 @@ int walk_once(struct cpuledger_walk *context)
 	struct bpf_iter_task iterator;
 	u32 iterates = CPULEDGER_ALL_THREADS;
 	struct walk_buffers buffers;
+	s32 tid, pid, open_pid = 0;
 
 	if (!find_buffers(&buffers))
 		return 0;
@@ -165,15 +169,20 @@ int walk_once(struct cpuledger_walk *context)
 	walk.begin_ns = bpf_ktime_get_ns();
 	bpf_iter_task_new(&iterator, leader, iterates);
 	while ((task = bpf_iter_task_next(&iterator))) {
-		if (!task->pid)
+		tid = task->pid;
+		pid = task->tgid;
+		/* A thread that has taken over the tid of a leader already visited, by an exec, is that leader now. */
+		if (!tid || (tid == pid && pid == open_pid))
 			continue;
-		if (task->pid == task->tgid)
+		if (tid == pid) {
+			open_pid = pid;
 			visit_leader_at(as_number(task), &walk);
-		else
+		} else {
 			visit_thread(task, &walk, buffers.processes);
-		if (task->pid == task->tgid || walk.scope == CPULEDGER_WALK_TASKS)
-			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), &walk,
-				    buffers.tasks);
+		}
+		if (tid == pid || walk.scope == CPULEDGER_WALK_TASKS)
+			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), tid, pid,
+				    &walk, buffers.tasks);
 	}
 	bpf_iter_task_destroy(&iterator);
 	walk.end_ns = bpf_ktime_get_ns();
@@ -201,6 +210,7 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 	struct task_struct *task = context->task;
 	struct walk_buffers buffers;
 	struct cpuledger_walk *walk;
+	s32 tid, pid;
 	u32 zero = 0;
 
 	walk = bpf_map_lookup_elem(&seq_state, &zero);
@@ -212,13 +222,17 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 		walk->lacks = kernel_lacks();
 		cgroups.set = 0;
 	}
-	if (!task || (walk->only_pid && task->tgid != walk->only_pid))
+	if (!task)
 		return 0;
-	if (task->pid == task->tgid)
+	tid = task->pid;
+	pid = task->tgid;
+	if (walk->only_pid && pid != walk->only_pid)
+		return 0;
+	if (tid == pid)
 		visit_leader(task, walk, sums_rss, buffers.processes);
 	else if (walk->scope == CPULEDGER_WALK_LEADERS)
 		return 0;
-	record_task(task, task, walk, buffers.tasks);
+	record_task(task, task, tid, pid, walk, buffers.tasks);
 	return 0;
 }
 

@@ -60,8 +60,8 @@ impl ExitHook {
         Ok(ExitHook { object, ring, gathered, seen_folds: HashMap::new(), _link: link })
     }
 
-    /// Empties the ring into memory without a system call; call it often enough that the ring does not fill.
-    pub fn gather(&mut self) {
+    /// Empties the ring into memory without a system call.
+    fn gather(&mut self) {
         // consume() fails only if the callback does, and ours does not.
         let _ = self.ring.consume();
     }
@@ -84,11 +84,12 @@ impl ExitHook {
                 continue;
             };
             let seen = self.seen_folds.entry(parent).or_default();
-            if now.exits > seen.exits {
-                let new = abi::cpuledger_fold {
-                    exits: now.exits - seen.exits,
-                    runtime_ns: now.runtime_ns - seen.runtime_ns,
-                };
+            // The hook adds to the two one after the other: a time may come without its exit.
+            let new = abi::cpuledger_fold {
+                exits: now.exits - seen.exits,
+                runtime_ns: now.runtime_ns - seen.runtime_ns,
+            };
+            if new.exits > 0 || new.runtime_ns > 0 {
                 into.folds.push((parent, new));
                 *seen = now;
             }

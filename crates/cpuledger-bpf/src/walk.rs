@@ -107,10 +107,18 @@ impl Walker {
 
     fn load_iterator(room: (u32, u32)) -> Result<Walker, Error> {
         match Walker::load_programs(Mechanism::Iterator, true, room) {
-            // `prepare` needs 5.19; kernels before 6.2 have no use for what it learns.
             Err(Error::Refused { .. }) => Walker::load_programs(Mechanism::Iterator, false, room),
             loaded => loaded,
         }
+    }
+
+    /// Loads the bpf iterator in the form for kernels before 5.17: without the sum of RSS over CPUs, which kernels before
+    /// 6.2 have no use for.
+    ///
+    /// # Errors
+    /// As [`Walker::load`].
+    pub fn load_plain_iterator() -> Result<Walker, Error> {
+        Walker::load_programs(Mechanism::Iterator, false, (FIRST_CAPACITY, FIRST_CAPACITY))
     }
 
     fn load_programs(mechanism: Mechanism, prepares: bool, room: (u32, u32)) -> Result<Walker, Error> {
@@ -162,12 +170,14 @@ impl Walker {
     /// When the kernel refuses the memory.
     pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
         if tasks > self.buffers.tasks.capacity() {
-            self.buffers.tasks = MappedArray::new("tasks", with_headroom(tasks))?;
-            self.buffers.tasks.publish(&self.buffers.task_buffer)?;
+            let larger = MappedArray::new("tasks", with_headroom(tasks))?;
+            larger.publish(&self.buffers.task_buffer)?;
+            self.buffers.tasks = larger;
         }
         if processes > self.buffers.processes.capacity() {
-            self.buffers.processes = MappedArray::new("processes", with_headroom(processes))?;
-            self.buffers.processes.publish(&self.buffers.process_buffer)?;
+            let larger = MappedArray::new("processes", with_headroom(processes))?;
+            larger.publish(&self.buffers.process_buffer)?;
+            self.buffers.processes = larger;
         }
         Ok(())
     }

@@ -55,11 +55,8 @@ fn ids(kind: &str) -> BTreeSet<u32> {
         .output()
         .expect("bpftool runs: install the package bpftool");
     let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("bpftool prints JSON");
-    list.as_array()
-        .map(|objects| {
-            objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect()
-        })
-        .unwrap_or_default()
+    let objects = list.as_array().expect("bpftool lists objects");
+    objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect()
 }
 
 /// A running `top` that has printed its first interval.
@@ -104,6 +101,8 @@ fn sigkill_leaves_nothing_attached_root() {
 fn sigterm_leaves_nothing_attached_root() {
     let mut top = running_top();
     let held = Held::by(top.id());
+    assert_eq!(held.left(), held, "what it holds is in the kernel");
+    assert!(!held.links.is_empty(), "{held:?}; it needs root");
     let pid = rustix::process::Pid::from_child(&top);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("SIGTERM is sent");
     // It finishes its interval; somebody has to read it.

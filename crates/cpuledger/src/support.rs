@@ -4,6 +4,8 @@
 
 pub mod facts;
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 
 use crate::error::Error;
@@ -59,6 +61,8 @@ pub struct SourceReport {
     pub sees: &'static str,
     /// What it cannot see, in one sentence.
     pub misses: &'static str,
+    /// Processes that /proc lists and this source does not: some hosts keep their own from BPF programs.
+    pub hidden_pids: Vec<i32>,
     /// What the attempt cost and gave.
     pub attempt: Option<Attempt>,
     /// The verifier's last lines where the kernel refused a program.
@@ -123,7 +127,12 @@ pub fn examine() -> Report {
                     (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
                 }
             };
-            judge(kind, facts, attempt.map_err(Refusal::from))
+            let mut report = judge(kind, facts, attempt.map_err(Refusal::from));
+            if kind == SourceKind::Walk && report.usable {
+                report.hidden_pids = hidden_from_walk().unwrap_or_default();
+                report.reason.push_str(&hiding(&report.hidden_pids));
+            }
+            report
         })
         .collect();
     Report {
@@ -181,6 +190,35 @@ fn try_procfs() -> Result<Attempt, Error> {
     })
 }
 
+/// Processes that /proc lists before and after a walk which does not.
+fn hidden_from_walk() -> Result<Vec<i32>, Error> {
+    let mut procfs = Procfs::open()?;
+    let mut walk = Walk::open()?;
+    let before = pids(&mut procfs)?;
+    let walked = pids(&mut walk)?;
+    let after = pids(&mut procfs)?;
+    let is_hidden = |pid: &i32| after.contains(pid) && !walked.contains(pid);
+    Ok(before.iter().copied().filter(is_hidden).collect())
+}
+
+fn pids(source: &mut dyn Source) -> Result<BTreeSet<i32>, Error> {
+    Ok(try_snapshot(source, Scope::Leaders)?.processes.iter().map(|row| row.pid.0).collect())
+}
+
+/// The end of a sentence on what was listed.
+fn hiding(pids: &[i32]) -> String {
+    match pids {
+        [] => String::new(),
+        [pid] => format!("; process {pid}, which /proc lists, is kept from BPF programs here"),
+        [first, ..] => {
+            let count = pids.len();
+            format!(
+                "; {count} processes that /proc lists, {first} among them, are kept from BPF programs here"
+            )
+        }
+    }
+}
+
 fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error> {
     let mut snapshot = Snapshot::default();
     source.snapshot(&Request { scope, fields: FieldSet::EMPTY }, &mut snapshot)?;
@@ -202,7 +240,18 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Refusal>) 
             None => (false, refusal.sentence.clone(), None, refusal.log.clone()),
         },
     };
-    SourceReport { source: kind, usable, reason, mend, facts, sees, misses, attempt: attempt.ok(), log }
+    SourceReport {
+        source: kind,
+        usable,
+        reason,
+        mend,
+        facts,
+        sees,
+        misses,
+        hidden_pids: Vec::new(),
+        attempt: attempt.ok(),
+        log,
+    }
 }
 
 /// What a fact that does not hold means for a source.

@@ -1,11 +1,12 @@
 //! The walk as a machine with many threads sees it: one system call, whole, and the same by either mechanism. Needs root.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cpuledger::source::walk::Walk;
-use cpuledger::{Error, FieldSet, Pid, Request, Scope, Snapshot, Source};
+use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
 use cpuledger_bpf::Mechanism;
 use cpuledger_load::Sleepers;
 
@@ -131,4 +132,59 @@ fn another_pid_namespace_is_refused_root() {
         .status()
         .expect("unshare runs: install the package util-linux");
     assert!(status.success());
+}
+
+/// Set in the environment of a process that replaces itself so many times more.
+const EXECS: &str = "CPULEDGER_TEST_EXECS";
+
+#[test]
+fn exec_by_another_thread_shows_nobody_twice_root() {
+    if let Ok(left) = std::env::var(EXECS) {
+        // A test runs in a thread of its own, so this exec is not by the leader: the two exchange their tids.
+        let left: u32 = left.parse().expect("a number");
+        if left > 0 {
+            let error = this_test_with(left - 1).exec();
+            panic!("{error}");
+        }
+        return;
+    }
+    let mut children: Vec<_> = (0..3).map(|_| this_test_with(300).spawn().expect("this test")).collect();
+    let mut walk = Walk::open().expect("the walk loads; it needs root");
+    let mut snapshot = Snapshot::default();
+    let mut walks = 0;
+    while children.iter_mut().any(|child| child.try_wait().expect("our child").is_none()) {
+        let scope = if walks % 2 == 0 { Scope::Processes } else { Scope::Tasks };
+        walk.snapshot(&Request { scope, fields: FieldSet::ALL }, &mut snapshot).expect("a snapshot");
+        let pids: BTreeSet<i32> = snapshot.processes.iter().map(|row| row.pid.0).collect();
+        assert_eq!(pids.len(), snapshot.processes.len(), "a process is there twice");
+        assert!(snapshot.processes.iter().all(|row| row.tid.0 == row.pid.0), "a process under another tid");
+        let leaders: Vec<i32> =
+            snapshot.tasks.iter().filter(|row| row.is_leader()).map(|row| row.tid.0).collect();
+        assert_eq!(leaders.iter().collect::<BTreeSet<_>>().len(), leaders.len(), "a leader is there twice");
+        walks += 1;
+    }
+    assert!(walks > 100, "{walks} walks");
+    assert!(children.iter_mut().all(|child| child.wait().expect("our child").success()));
+}
+
+/// The test above as a process of its own.
+fn this_test_with(execs: u32) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command
+        .args(["exec_by_another_thread_shows_nobody_twice_root", "--exact"])
+        .env(EXECS, execs.to_string())
+        .stdout(Stdio::null());
+    command
+}
+
+#[test]
+fn names_that_were_not_asked_for_are_unknown_root() {
+    let mut walk = Walk::open().expect("the walk loads; it needs root");
+    let mut snapshot = Snapshot::default();
+    walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
+    let request = Request { scope: Scope::Processes, fields: FieldSet::of(&[Field::Pid]) };
+    walk.snapshot(&request, &mut snapshot).expect("a snapshot");
+    for field in [Field::Comm, Field::Rss, Field::Uid, Field::CgroupId] {
+        assert!(snapshot.processes.iter().all(|row| !row.known.contains(field)), "{}", field.info().key);
+    }
 }

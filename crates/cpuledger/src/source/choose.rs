@@ -6,20 +6,22 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::snapshot::{Request, Scope};
 use crate::source::{self, Source, SourceKind, procfs::Procfs, walk};
+use crate::support::facts;
 use crate::task::Pid;
 
-/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count.
+/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. 30 ms since it is verified
+/// without searching all types of the kernel.
 ///
-/// These three were measured on 2 CPUs, Linux 6.18, whole processes: `ps -e` with 3,000 processes took 40 ms with the
+/// The other two were measured on 2 CPUs, Linux 6.18, whole processes: `ps -e` with 3,000 processes took 40 ms with the
 /// walk and 80 ms with procfs, `ps -eL` 40 ms and 150 ms; with 3,000 threads in one process 40 ms and 5 ms, 50 ms and 70 ms.
-const LOADING_US: u64 = 40_000;
+const LOADING_US: u64 = 30_000;
 /// One process or thread, read from its files.
 const FILES_US: u64 = 25;
 /// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
 const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 
 /// The source for one listing: where `wanted` is none, procfs if it can give all fields and is sooner done than the walk
-/// is loaded, else the walk, and procfs where the walk is refused.
+/// is loaded and hides nobody, else the walk, and procfs where the walk is refused.
 ///
 /// # Errors
 /// When the wanted source cannot be used here, or none can.
@@ -27,7 +29,10 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
     if let Some(kind) = wanted {
         return source::open(kind);
     }
-    let gives_all = |source: &Procfs| request.fields.without(source.fields()) == FieldSet::EMPTY;
+    let gives_all = |source: &Procfs| {
+        let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
+        gives_fields && facts::procfs_shows_every_process() == Some(true)
+    };
     match Procfs::open() {
         Ok(procfs) if population(request.scope).procfs_us() < LOADING_US && gives_all(&procfs) => {
             Ok(Box::new(procfs))

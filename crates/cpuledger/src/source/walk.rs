@@ -134,15 +134,17 @@ impl Source for Walk {
 
 /// A walk reports numbers of the initial PID namespace: from inside another one they would name other tasks.
 fn check_namespace() -> Result<(), Error> {
-    match fs::read_link("/proc/self/ns/pid") {
-        Ok(link) if link.as_os_str() != INITIAL_PID_NAMESPACE => Err(Error::Unusable {
-            source_kind: SourceKind::Walk,
-            reason: "it numbers tasks as the initial PID namespace does, and this is another one; \
-                     run it on the host, or in a container with the PID namespace of the host"
-                .to_owned(),
-        }),
-        _ => Ok(()),
-    }
+    let reason = match fs::read_link("/proc/self/ns/pid") {
+        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => return Ok(()),
+        Ok(_) => "it numbers tasks as the initial PID namespace does, and this is another one; \
+             run it on the host, or in a container with the PID namespace of the host"
+            .to_owned(),
+        Err(error) => format!(
+            "it numbers tasks as the initial PID namespace does, and without /proc/self/ns/pid ({error}) \
+             nothing tells whether this is that one; mount procfs on /proc"
+        ),
+    };
+    Err(Error::Unusable { source_kind: SourceKind::Walk, reason })
 }
 
 /// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.
@@ -190,6 +192,7 @@ fn lacking(lacks: u32) -> FieldSet {
         (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
         (abi::CPULEDGER_LACKS_IO, IO),
         (abi::CPULEDGER_LACKS_RUNQUEUE_WAIT, FieldSet::of(&[Field::RunqueueWait])),
+        (abi::CPULEDGER_LACKS_RSS_SUM, FieldSet::of(&[Field::Rss, Field::Shared, Field::Swap])),
     ]
     .into_iter()
     .filter(|(bit, _)| lacks & bit != 0)
@@ -202,6 +205,8 @@ struct Decoder<'a> {
     known: FieldSet,
     page_bytes: u64,
     has_tasks: bool,
+    /// Whether the names of kernel threads were read; where not, the buffers hold those of an earlier walk.
+    has_names: bool,
     /// The bpf iterator visits by tid: threads are not summed and do not know the record of their process.
     by_tid: bool,
 }
@@ -209,7 +214,7 @@ struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
-        for group in [Group::Detail, Group::Memory, Group::Cgroup] {
+        for group in [Group::Detail, Group::Memory, Group::Cgroup, Group::Name] {
             if !request.fields.needs(group) {
                 unknown = unknown.union(FieldSet::of_group(group));
             }
@@ -219,6 +224,7 @@ impl<'a> Decoder<'a> {
             known: FieldSet::ALL.without(unknown),
             page_bytes: page_size() as u64,
             has_tasks: request.scope.has_tasks(),
+            has_names: request.fields.needs(Group::Name),
             by_tid: walked.mechanism == Mechanism::Iterator,
         }
     }
@@ -233,7 +239,7 @@ impl<'a> Decoder<'a> {
         }
         for (index, process) in self.walked.processes.iter().enumerate() {
             let group = if self.by_tid { &sums[index] } else { &process.group };
-            let mut row = self.process_row(process);
+            let Some(mut row) = self.process_row(process) else { continue };
             set_counters(&mut row, group);
             into.processes.push(row);
         }
@@ -243,15 +249,23 @@ impl<'a> Decoder<'a> {
         if !into.processes.is_sorted_by_key(|row| row.pid) {
             into.processes.sort_by_key(|row| row.pid);
         }
+        into.processes.dedup_by_key(|row| row.pid);
         let order = |row: &Task| (row.pid, !row.is_leader());
         if !into.tasks.is_sorted_by_key(order) {
             into.tasks.sort_by_key(order);
         }
+        into.tasks.dedup_by_key(|row| row.tid);
+    }
+
+    /// The record of the leader of a process, if it is that: an exec by another thread may have come in between.
+    fn leader_of(&self, process: &abi::cpuledger_process) -> Option<&'a abi::cpuledger_task> {
+        let leader = self.walked.tasks.get(process.task_index as usize)?;
+        (leader.tid == process.pid && leader.pid == process.pid).then_some(leader)
     }
 
     /// What the threads of a process share, and what its leader says of it.
-    fn process_row(&self, process: &abi::cpuledger_process) -> Task {
-        let leader = &self.walked.tasks[process.task_index as usize];
+    fn process_row(&self, process: &abi::cpuledger_process) -> Option<Task> {
+        let leader = self.leader_of(process)?;
         let mut known = self.known;
         if process.totals_known == 0 {
             known = known.without(TOTALS);
@@ -282,10 +296,10 @@ impl<'a> Decoder<'a> {
             ..Task::default()
         };
         set_identity(&mut row, leader);
-        if is_kernel_thread {
+        if is_kernel_thread && self.has_names {
             row.comm = kernel_thread_name(process, leader);
         }
-        row
+        Some(row)
     }
 
     fn task_rows(&self, into: &mut Snapshot) {
@@ -294,7 +308,8 @@ impl<'a> Decoder<'a> {
         for record in self.walked.tasks {
             let is_open = shared.as_ref().is_some_and(|(pid, _)| *pid == record.pid);
             if !is_open {
-                shared = self.process_of(record).map(|process| (record.pid, self.process_row(process)));
+                let process = self.process_of(record).and_then(|process| self.process_row(process));
+                shared = process.map(|row| (record.pid, row));
             }
             // A thread whose leader was not seen comes and goes with an exec of another thread.
             let Some((_, shared)) = &shared else { continue };
@@ -318,8 +333,9 @@ impl<'a> Decoder<'a> {
     fn hand_out_tasks(&self, each: Visitor<'_>) -> ControlFlow<()> {
         let mut processes: Vec<&abi::cpuledger_process> = self.walked.processes.iter().collect();
         processes.sort_by_key(|process| process.pid);
+        processes.dedup_by_key(|process| process.pid);
         for process in processes {
-            let shared = self.process_row(process);
+            let Some(shared) = self.process_row(process) else { continue };
             let records = &self.walked.tasks[process.task_index as usize..];
             for record in records.iter().take_while(|record| record.pid == process.pid) {
                 each(&self.task_row(&shared, record))?;

@@ -87,6 +87,12 @@ pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
     ]
 }
 
+/// Whether /proc lists the processes of all users to us; `None` where it cannot be told.
+pub fn procfs_shows_every_process() -> Option<bool> {
+    let facts = of_procfs(None);
+    facts.into_iter().find(|fact| fact.name == names::SHOWS_EVERY_PROCESS)?.holds
+}
+
 /// How the mount of /proc hides processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Hiding {

@@ -25,7 +25,7 @@ pub enum Attempt<T> {
     Done(T),
     /// The task is gone, or was never there.
     Gone,
-    /// It is there, but not for us.
+    /// It is there, but not for us, or not to be had.
     Denied,
 }
 
@@ -33,13 +33,14 @@ impl<T> Attempt<T> {
     /// Tells what is about the task from what is not.
     ///
     /// # Errors
-    /// What is not about the task.
+    /// What is not about the task: no descriptors or memory.
     pub fn from_result(result: Result<T, Errno>) -> Result<Attempt<T>, Errno> {
         match result {
             Ok(value) => Ok(Attempt::Done(value)),
             Err(Errno::NOENT | Errno::SRCH) => Ok(Attempt::Gone),
-            Err(Errno::ACCESS | Errno::PERM) => Ok(Attempt::Denied),
-            Err(errno) => Err(errno),
+            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(errno),
+            // Whatever else is odd about one task must not hide all the others.
+            Err(_) => Ok(Attempt::Denied),
         }
     }
 }
