@@ -51,7 +51,7 @@ impl Results {
         let versions: Vec<String> = peers.iter().map(|peer| version(peer)).collect();
         let machine = serde_json::json!({
             "date": date,
-            "kernel": uname.release().to_string_lossy(),
+            "kernel": series(&uname.release().to_string_lossy()),
             "cpus": cpus,
             "cpuledger": env!("CARGO_PKG_VERSION"),
             "peers": versions,
@@ -73,6 +73,11 @@ impl Results {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// `6.18` of `6.18.44-cloud-amd64`: what matters, and no name of a private build.
+fn series(release: &str) -> String {
+    release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
 /// The first line of what a program says of its version.
