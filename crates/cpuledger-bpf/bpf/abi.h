@@ -41,7 +41,7 @@ enum cpuledger_walk_scope {
 
 /* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
 enum cpuledger_read_group {
-	/* credentials, policy, namespace, faults, switches, run-queue wait, I/O */
+	/* of a task all but its numbers, name and CPU time: start, state, scheduling, users, faults, switches, I/O */
 	CPULEDGER_READ_DETAIL = 1 << 3,
 	CPULEDGER_READ_MEMORY = 1 << 0,
 	CPULEDGER_READ_CGROUP = 1 << 1,
@@ -109,7 +109,7 @@ struct cpuledger_process {
 	u32 tty_device;		/* new_encode_dev, as /proc shows it; 0: none */
 	s32 tty_pgid;		/* -1: none */
 	u32 totals_known;	/* 1: `group` holds sums; 0: several threads that were not visited */
-	u32 reserved;
+	u32 flags;		/* PF_* of its leader */
 	u64 children_user_ns;	/* waited-for children, by the tick */
 	u64 children_system_ns;
 	u64 children_minor_faults;

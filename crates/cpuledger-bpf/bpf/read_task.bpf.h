@@ -42,7 +42,7 @@ static __always_inline u32 kernel_lacks(void)
 	return lacks;
 }
 
-static __always_inline void read_identity(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_schedule(struct task_struct *task, struct cpuledger_task *record)
 {
 	record->start_time_ns = task->start_boottime;
 	record->flags = task->flags;
@@ -51,8 +51,9 @@ static __always_inline void read_identity(struct task_struct *task, struct cpule
 	record->exit_signal = task->exit_signal;
 	record->priority = task->prio - 100;
 	record->nice = task->static_prio - 120;
+	record->rt_priority = task->rt_priority;
+	record->policy = task->policy;
 	record->processor = task_processor(task);
-	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 }
 
 static __always_inline void read_credentials(struct task_struct *task, struct cpuledger_task *record)
@@ -174,11 +175,10 @@ static __always_inline void read_activity(struct task_struct *task, struct cpule
 static __always_inline void read_task(struct task_struct *task, struct task_struct *untrusted, u32 groups,
 				      struct cpuledger_task *record)
 {
-	read_identity(task, record);
+	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
 	read_cpu_time(task, &record->own);
 	if (groups & CPULEDGER_READ_DETAIL) {
-		record->rt_priority = task->rt_priority;
-		record->policy = task->policy;
+		read_schedule(task, record);
 		read_activity(task, &record->own);
 		read_credentials(untrusted, record);
 		read_namespace(untrusted, record);
@@ -354,6 +354,7 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
 	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
 	record->threads = signal->nr_threads;
+	record->flags = leader->flags;
 	record->children_user_ns = signal->cutime;
 	record->children_system_ns = signal->cstime;
 	record->children_minor_faults = signal->cmin_flt;

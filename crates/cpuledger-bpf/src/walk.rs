@@ -295,9 +295,9 @@ impl Buffers {
     }
 }
 
-/// Room for a quarter more than were seen, and some.
+/// Room for a sixteenth more than were seen, and some: every page of it has to be cleared.
 fn with_headroom(count: u32) -> u32 {
-    count + count / 4 + 256
+    count + count / 16 + 256
 }
 
 fn bytes_mut(walk: &mut abi::cpuledger_walk) -> &mut [u8] {

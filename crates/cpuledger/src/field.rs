@@ -36,9 +36,9 @@ pub enum Unit {
 /// What a field costs a walk beyond the task itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Identity and CPU time: read with every task.
+    /// Numbers, name, CPU time, and what is of the process: read with every task.
     Basic,
-    /// Users, policy, namespace, faults, switches, waiting and I/O.
+    /// Start, state, scheduling, users, namespace, faults, switches, waiting and I/O of a task.
     Detail,
     /// RSS and its per-CPU parts.
     Memory,
@@ -110,7 +110,7 @@ fields! {
     Sid "sid" None Basic "POSIX session." |t| signed(t.sid);
     TtyDevice "tty_device" None Basic "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
     TtyPgid "tty_pgid" None Basic "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
-    StartTime "start_time_ns" Nanoseconds Basic "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
+    StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
     Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
     Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
     Suid "suid" None Detail "Saved user." |t| unsigned(t.suid);
@@ -120,14 +120,14 @@ fields! {
     Sgid "sgid" None Detail "Saved group." |t| unsigned(t.sgid);
     Fsgid "fsgid" None Detail "File-system group." |t| unsigned(t.fsgid);
     Comm "comm" None Name "Name of the task." |t| Bytes(t.comm.as_bytes());
-    State "state" None Basic "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
-    Flags "flags" None Basic "PF_* flags of the kernel." |t| unsigned(t.flags);
-    ExitSignal "exit_signal" None Basic "Signal to the parent at exit." |t| signed(t.exit_signal);
-    Nice "nice" None Basic "Nice value." |t| signed(t.nice);
-    Priority "priority" None Basic "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." |t| signed(t.priority);
+    State "state" None Detail "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
+    Flags "flags" None Detail "PF_* flags of the kernel." |t| unsigned(t.flags);
+    ExitSignal "exit_signal" None Detail "Signal to the parent at exit." |t| signed(t.exit_signal);
+    Nice "nice" None Detail "Nice value." |t| signed(t.nice);
+    Priority "priority" None Detail "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." |t| signed(t.priority);
     RtPriority "rt_priority" None Detail "Real-time priority; 0: none." |t| unsigned(t.rt_priority);
     Policy "policy" None Detail "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
-    Processor "processor" None Basic "CPU it ran on last." |t| unsigned(t.processor);
+    Processor "processor" None Detail "CPU it ran on last." |t| unsigned(t.processor);
     Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
     NamespaceTid "namespace_tid" None Detail "Its number in its own PID namespace." |t| signed(t.namespace_tid);
     #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);

@@ -270,7 +270,7 @@ impl<'a> Decoder<'a> {
         if process.totals_known == 0 {
             known = known.without(TOTALS);
         }
-        let is_kernel_thread = leader.flags & crate::task::flags::KTHREAD != 0;
+        let is_kernel_thread = process.flags & crate::task::flags::KTHREAD != 0;
         if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
             known = known.without(MEMORY); // the leader is dead and has let go of it; its threads have not
         }
@@ -470,7 +470,7 @@ fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_
     const RESCUER: &[u8] = b"kworker/R-";
     let comm = Comm::from_c_bytes(&leader.comm);
     let long = Comm::from_c_bytes(&process.name);
-    if leader.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
+    if process.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
         return if long.as_bytes().is_empty() { comm } else { long };
     }
     let is_rescuer = comm.as_bytes().starts_with(RESCUER) && !long.as_bytes().is_empty();
