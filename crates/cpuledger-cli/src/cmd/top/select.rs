@@ -161,8 +161,7 @@ fn is_unlimited(options: &Options) -> bool {
 
 /// What is not known matches no option.
 fn is_wanted(options: &Options, row: &Task) -> bool {
-    let is_listed =
-        |field, number| row.known.contains(field) && options.pids.iter().any(|&pid| pid == number);
+    let is_listed = |field, number| row.known.contains(field) && options.pids.contains(&number);
     (options.pids.is_empty() || is_listed(Field::Pid, row.pid.0) || is_listed(Field::Tid, row.tid.0))
         && options.euid.is_none_or(|uid| row.known.contains(Field::Euid) && uid == row.euid)
 }
