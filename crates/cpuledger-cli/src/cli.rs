@@ -14,6 +14,18 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Show what ran, interval after interval: the same as `cpuledger top`.
+#[derive(Debug, Parser)]
+#[command(name = "ptop", version, about, max_term_width = 100)]
+pub struct Ptop {
+    /// Say more about what went wrong: the verifier's last lines
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
+    /// The options of `cpuledger top`
+    #[command(flatten)]
+    pub top: crate::cmd::top::Arguments,
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::output;
+
 /// Why a command ends without being done.
 #[derive(Debug)]
 pub enum Failure {
@@ -27,6 +29,7 @@ impl std::error::Error for Failure {}
 /// Says what went wrong in one sentence on standard error and turns it into the exit code. A reader that closed the
 /// pipe has what it wanted: that is success.
 pub fn report(result: anyhow::Result<()>) -> ExitCode {
+    let result = result.or_else(print_if_asked_for);
     let Err(error) = result else { return ExitCode::SUCCESS };
     if let Some(error) = error.downcast_ref::<clap::Error>() {
         let _ = error.print();
@@ -42,10 +45,46 @@ pub fn report(result: anyhow::Result<()>) -> ExitCode {
         None => 1,
     };
     // Standard error may be closed too; then the exit code has to say it.
-    let _ = writeln!(io::stderr(), "cpuledger: {error:#}");
+    let _ = writeln!(io::stderr(), "cpuledger: {}", sentence(&error));
     ExitCode::from(code)
+}
+
+/// To clap, help and version are errors too: they are output like any other.
+fn print_if_asked_for(error: anyhow::Error) -> anyhow::Result<()> {
+    match error.downcast_ref::<clap::Error>() {
+        Some(page) if !page.use_stderr() => {
+            let text = page.render();
+            let text = if output::has_color() { text.ansi().to_string() } else { text.to_string() };
+            output::write(text.as_bytes())
+        }
+        _ => Err(error),
+    }
+}
+
+/// The error and its causes, but for those that are already told.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut sentence = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !sentence.contains(&cause) {
+            sentence.push_str(": ");
+            sentence.push_str(&cause);
+        }
+    }
+    sentence
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let error = Err::<(), _>(anyhow!("it is full")).context("cannot write: it is full; empty it");
+        let error = error.context("no listing").expect_err("an error");
+        assert_eq!(super::sentence(&error), "no listing: cannot write: it is full; empty it");
+    }
 }

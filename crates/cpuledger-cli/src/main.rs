@@ -10,11 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     let called_as_ptop =
         arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");
-    if called_as_ptop {
-        arguments.insert(1, "top".into());
-    }
-    exit::report(cmd::run(arguments))
+    exit::report(if called_as_ptop { cmd::run_as_ptop(arguments) } else { cmd::run(arguments) })
 }

@@ -1,6 +1,7 @@
 //! How `cpuledger top` ends: exit codes, and one sentence where something is wrong.
 
 use std::fs::OpenOptions;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 fn top(arguments: &[&str]) -> Command {
@@ -73,4 +74,57 @@ fn any_width_will_do() {
             assert!(text.lines().all(|line| line.chars().count() <= width), "COLUMNS={width}: {text}");
         }
     }
+}
+
+#[test]
+fn nobody_found_is_said_and_code_1() {
+    for arguments in [["-b", "-n", "1", "-p", "2147483647"], ["-b", "-n", "1", "-u", "4000000001"]] {
+        let output = top(&arguments).output().expect("cpuledger runs");
+        let sentence = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {sentence}");
+        assert_eq!(sentence, format!("cpuledger: no process matched {}\n", arguments[3]));
+    }
+    // One that is there and idle is found.
+    let output = top(&["-b", "-n", "1", "-p", "1"]).output().expect("cpuledger runs");
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+#[test]
+fn help_and_version_that_cannot_be_written_are_failures() {
+    for arguments in [&["--help"][..], &["--version"], &["top", "--help"], &["help", "ps"], &["doctor"]] {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        // Not open for writing: the answer is EBADF, as of a closed one.
+        let unwritable = OpenOptions::new().read(true).open("/dev/null").expect("/dev/null");
+        for (stdout, reason) in [(full, "No space left"), (unwritable, "Bad file descriptor")] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+            let output = command.args(arguments).stdout(stdout).output().expect("cpuledger runs");
+            let sentence = String::from_utf8(output.stderr).expect("UTF-8");
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {sentence}");
+            assert!(sentence.contains("standard output") && sentence.contains(reason), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn ptop_has_its_own_help_and_version() {
+    let ptop = |argument: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+        let output = command.arg0("ptop").arg(argument).output().expect("cpuledger runs");
+        assert_eq!(output.status.code(), Some(0), "{argument}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let help = ptop("--help");
+    assert!(help.contains("Usage: ptop [OPTIONS]") && help.contains("--command-line"), "{help}");
+    for argument in ["-V", "--version"] {
+        assert_eq!(ptop(argument), concat!("ptop ", env!("CARGO_PKG_VERSION"), "\n"));
+    }
+}
+
+#[test]
+fn help_ps_is_the_page_of_ps() {
+    let page = |arguments: [&str; 2]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+        command.args(arguments).output().expect("cpuledger runs").stdout
+    };
+    assert_eq!(page(["help", "ps"]), page(["ps", "--help"]));
 }

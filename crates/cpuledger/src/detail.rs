@@ -21,12 +21,16 @@ pub struct Details {
     wchan: HashMap<TaskId, Vec<u8>>,
 }
 
+/// The file could not be read: nothing is known.
+#[derive(Debug, Clone, Copy)]
+struct Unreadable;
+
 /// What the tasks of a process share. A member is `None` until it was asked for.
 #[derive(Debug, Default)]
 struct ProcessDetail {
     /// Start of the leader, where it is known: the pid may be reused.
     start_time_ns: Option<u64>,
-    cmdline: Option<Vec<u8>>,
+    cmdline: Option<Result<Vec<u8>, Unreadable>>,
     exe: Option<Vec<u8>>,
     cgroup: Option<Vec<u8>>,
 }
@@ -52,12 +56,12 @@ impl Details {
         }
     }
 
-    /// The arguments, separated by NUL; [`BLANK`]: all are empty; empty: none, or not to be read.
-    pub fn cmdline(&self, row: &Task) -> &[u8] {
-        self.process(row).and_then(|process| process.cmdline.as_deref()).unwrap_or_default()
+    /// The arguments, separated by NUL; [`BLANK`]: all are empty; empty: there are none; `None`: not known.
+    pub fn cmdline(&self, row: &Task) -> Option<&[u8]> {
+        self.process(row)?.cmdline.as_ref()?.as_deref().ok()
     }
 
-    /// The path of the program, likewise.
+    /// The path of the program; empty: none, or not to be read.
     pub fn exe(&self, row: &Task) -> &[u8] {
         self.process(row).and_then(|process| process.exe.as_deref()).unwrap_or_default()
     }
@@ -82,9 +86,12 @@ impl ProcessDetail {
         let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
         if wanted.wants(Lookups::CMDLINE) && self.cmdline.is_none() {
             // A kernel thread has none: 0 calls instead of 3.
-            let has_some = !row.is_kernel_thread();
-            let read = has_some.then(|| fs::read(format!("{directory}/cmdline")).unwrap_or_default());
-            self.cmdline = Some(without_trailing_nuls(read.unwrap_or_default()));
+            let read = if row.is_kernel_thread() {
+                Ok(Vec::new())
+            } else {
+                fs::read(format!("{directory}/cmdline"))
+            };
+            self.cmdline = Some(read.map(without_trailing_nuls).map_err(|_| Unreadable));
         }
         if wanted.wants(Lookups::EXE) && self.exe.is_none() {
             let link = fs::read_link(format!("{directory}/exe")).unwrap_or_default();
@@ -145,11 +152,11 @@ mod tests {
         };
         let mut details = Details::default();
         details.learn(&row(1), Lookups::CMDLINE);
-        assert!(!details.cmdline(&row(1)).is_empty());
-        details.leaders.get_mut(&myself).expect("it was learned").cmdline = Some(b"old".to_vec());
+        assert!(details.cmdline(&row(1)).is_some_and(|cmdline| !cmdline.is_empty()));
+        details.leaders.get_mut(&myself).expect("it was learned").cmdline = Some(Ok(b"old".to_vec()));
         details.learn(&row(1), Lookups::CMDLINE);
-        assert_eq!(details.cmdline(&row(1)), b"old");
+        assert_eq!(details.cmdline(&row(1)), Some(&b"old"[..]));
         details.learn(&row(2), Lookups::CMDLINE);
-        assert_ne!(details.cmdline(&row(2)), b"old");
+        assert_ne!(details.cmdline(&row(2)), Some(&b"old"[..]));
     }
 }

@@ -21,8 +21,8 @@ pub struct Machine {
     pub boot_time_seconds: i64,
     /// The local time zone, likewise.
     pub zone: TimeZone,
-    /// Memory of the machine, read where it is wanted.
-    pub memory_total_bytes: u64,
+    /// Memory of the machine, read where it is wanted; `None`: not known.
+    pub memory_total_bytes: Option<u64>,
     /// Size of a page.
     pub page_bytes: u64,
 }
@@ -35,7 +35,7 @@ impl Machine {
             now_seconds: clock_gettime(ClockId::Realtime).tv_sec,
             boot_time_seconds: 0,
             zone: TimeZone::UTC,
-            memory_total_bytes: 0,
+            memory_total_bytes: None,
             page_bytes: page_size() as u64,
         }
     }
@@ -49,9 +49,9 @@ impl Machine {
                 .and_then(|text| number_after(&text, "btime "))
                 .map_or(self.now_seconds - (self.uptime_ns / 1_000_000_000) as i64, |btime| btime as i64);
         }
-        if wanted.wants(Lookups::MEMORY) && self.memory_total_bytes == 0 {
+        if wanted.wants(Lookups::MEMORY) && self.memory_total_bytes.is_none() {
             let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            self.memory_total_bytes = number_after(&text, "MemTotal:").unwrap_or(0) * 1024;
+            self.memory_total_bytes = number_after(&text, "MemTotal:").map(|kib| kib * 1024);
         }
     }
 
@@ -121,10 +121,13 @@ pub fn load_averages() -> Option<[String; 3]> {
     Some([words.next()?, words.next()?, words.next()?])
 }
 
-/// Digits of the largest tid, by /proc/sys/kernel/pid_max.
+/// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.
+const MOST_PIDS: u32 = 4_194_304;
+
+/// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.
 pub fn tid_digits() -> usize {
     let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
-    digits_below(limit.unwrap_or(32_768))
+    digits_below(limit.unwrap_or(MOST_PIDS))
 }
 
 fn digits_below(limit: u32) -> usize {

@@ -1,7 +1,5 @@
 //! `cpuledger doctor`: each source, usable or not, the fact behind it, the mend.
 
-use std::io::IsTerminal;
-
 use anyhow::Context;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
 use serde::Serialize;
@@ -40,7 +38,7 @@ struct Document<'a> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let report = support::examine();
     let mut text = match arguments.format {
-        Format::Text => Page::new(has_color()).of(&report),
+        Format::Text => Page::new(crate::output::has_color()).of(&report),
         Format::Json => {
             let document = Document { schema: SCHEMA, report: &report };
             serde_json::to_string_pretty(&document).context("cannot print the report as JSON")?
@@ -54,11 +52,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(_) => Ok(()),
         None => Err(cpuledger::Error::NoSource.into()),
     }
-}
-
-/// Colour is for terminals whose user has not declined it (<https://no-color.org>).
-fn has_color() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// How a word is emphasised on a terminal.

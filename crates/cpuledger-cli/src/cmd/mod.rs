@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, Ptop};
 
 /// Runs the command that the arguments ask for; the first is the name of the program.
 ///
@@ -20,16 +20,38 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     if arguments.get(1).is_some_and(|name| name == "ps") {
         return ps::run(&arguments[2..]);
     }
+    if arguments.len() == 3 && arguments[1] == "help" && arguments[2] == "ps" {
+        return ps::run(&["--help".into()]);
+    }
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
         Command::Top(arguments) => top::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
-    if let (true, Err(error)) = (cli.verbose, &result) {
-        for line in error.downcast_ref::<cpuledger::Error>().map_or(&[][..], cpuledger::Error::log) {
-            let _ = writeln!(io::stderr(), "{line}");
-        }
+    if cli.verbose {
+        say_more(&result);
     }
     result
+}
+
+/// Runs `top` as `ptop`, whose options are those of `top` alone.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_as_ptop(arguments: Vec<OsString>) -> anyhow::Result<()> {
+    let ptop = Ptop::try_parse_from(arguments)?;
+    let result = top::run(&ptop.top);
+    if ptop.verbose {
+        say_more(&result);
+    }
+    result
+}
+
+/// What the verifier said.
+fn say_more(result: &anyhow::Result<()>) {
+    let error = result.as_ref().err().and_then(|error| error.downcast_ref::<cpuledger::Error>());
+    for line in error.map_or(&[][..], cpuledger::Error::log) {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
 }

@@ -42,7 +42,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             break;
         }
     }
-    Ok(())
+    if printer.selection.has_matched {
+        return Ok(());
+    }
+    let wanted = if options.pids.is_empty() { "-u" } else { "-p" };
+    anyhow::bail!("no process matched {wanted}")
 }
 
 /// Writes intervals to standard output.

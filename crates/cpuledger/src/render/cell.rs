@@ -4,6 +4,7 @@ use jiff::civil::DateTime;
 
 use crate::render::escape::append_escaped;
 use crate::render::row::Row;
+use crate::task::Task;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 const ZOMBIE: u8 = b'Z';
@@ -47,18 +48,25 @@ pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
 
 pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {
     let cmdline = row.around.details.cmdline(row.task);
-    if cmdline.is_empty() {
-        cell.push(b'[');
-        append_escaped(cell, row.comm());
-        cell.push(b']');
-        if row.task.state.0 == ZOMBIE {
-            cell.extend_from_slice(b" <defunct>");
+    command_line(cell, row.task, cmdline);
+    if row.task.state.0 == ZOMBIE && cmdline.is_none_or(<[u8]>::is_empty) {
+        cell.extend_from_slice(b" <defunct>");
+    }
+}
+
+/// Arguments with blanks between them; `[name]` where there are none, the name where nothing is known of them.
+pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>) {
+    let has_none = task.is_kernel_thread() || task.state.0 == ZOMBIE;
+    let cmdline = match cmdline {
+        None if !has_none => return append_escaped(cell, task.comm.as_bytes()),
+        None | Some(b"") => {
+            cell.push(b'[');
+            append_escaped(cell, task.comm.as_bytes());
+            return cell.push(b']');
         }
-        return;
-    }
-    if cmdline == crate::detail::BLANK {
-        return cell.push(b'?');
-    }
+        Some(crate::detail::BLANK) => return cell.push(b'?'),
+        Some(cmdline) => cmdline,
+    };
     for (index, argument) in cmdline.split(|&byte| byte == 0).enumerate() {
         if index > 0 {
             cell.push(b' ');
@@ -187,7 +195,7 @@ pub fn utilization(row: &Row<'_>, cell: &mut Vec<u8>, ticks: u64) {
 }
 
 pub fn memory_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
-    let total = row.around.machine.memory_total_bytes;
+    let Some(total) = row.around.machine.memory_total_bytes else { return cell.push(b'-') };
     let per_mille = u128::from(row.task.rss_bytes) * 1000 / u128::from(total.max(1));
     let shown = per_mille.min(999) as u64;
     unsigned(cell, shown / 10);
@@ -260,5 +268,30 @@ pub fn bsd_start(row: &Row<'_>, cell: &mut Vec<u8>) {
     } else {
         cell.push(b' ');
         hours_and_minutes(cell, date);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{Comm, State, flags};
+
+    #[test]
+    fn brackets_are_for_those_without_arguments() {
+        let user = Task { comm: Comm::new(b"sh"), state: State(b'S'), ..Task::default() };
+        let zombie = Task { state: State(b'Z'), ..user };
+        let kernel = Task { flags: flags::KTHREAD, ..user };
+        for (task, cmdline, expected) in [
+            (&user, None, "sh"),
+            (&user, Some(&b""[..]), "[sh]"),
+            (&user, Some(b"\0"), "?"),
+            (&user, Some(b"sh\0-c\0a\nb"), r"sh -c a\nb"),
+            (&zombie, None, "[sh]"),
+            (&kernel, None, "[sh]"),
+        ] {
+            let mut cell = Vec::new();
+            command_line(&mut cell, task, cmdline);
+            assert_eq!(String::from_utf8_lossy(&cell), expected);
+        }
     }
 }

@@ -148,7 +148,7 @@ columns! {
     "fname" "COMMAND"; 8 Left Push; [Comm] [];
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
-    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut; [Comm State] [CMDLINE];
+    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut; [Comm State] [CMDLINE] wishes [Flags];
         cell::args; |r| Key::Bytes(r.cmdline_or_comm());
         "Arguments of the process; [name] where there are none."
     "exe" "EXE"; 27 Left Cut; [] [EXE];

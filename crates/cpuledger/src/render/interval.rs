@@ -2,7 +2,7 @@
 
 use crate::field::Field;
 use crate::interval::{Exited, Usage};
-use crate::render::cell::{signed, unsigned};
+use crate::render::cell::{command_line, signed, unsigned};
 use crate::render::escape::append_escaped;
 use crate::render::key::Shown;
 use crate::render::layout;
@@ -56,6 +56,12 @@ struct Line<'a> {
     is_task: bool,
 }
 
+impl Line<'_> {
+    fn knows(&self, field: Field) -> bool {
+        self.row.known.contains(field)
+    }
+}
+
 const fn right(name: &'static str, width: usize, write: fn(&mut Vec<u8>, &Line<'_>)) -> Column {
     Column { name, width, is_left: false, write }
 }
@@ -67,6 +73,9 @@ const fn left(name: &'static str, width: usize, write: fn(&mut Vec<u8>, &Line<'_
 static COLUMNS: [Column; 12] = [
     right("PID", 7, |cell, line| signed(cell, if line.is_task { line.row.tid.0 } else { line.row.pid.0 })),
     left("USER", 8, |cell, line| {
+        if !line.knows(Field::Euid) {
+            return cell.push(b'-');
+        }
         let start = cell.len();
         match line.page.around.users.name(line.row.euid) {
             b"" => unsigned(cell, line.row.euid),
@@ -78,22 +87,24 @@ static COLUMNS: [Column; 12] = [
         }
     }),
     right("PR", 3, |cell, line| match line.row.priority {
+        _ if !line.knows(Field::Priority) => cell.push(b'-'),
         ..-99 => cell.extend_from_slice(b"rt"),
         priority => signed(cell, priority),
     }),
-    right("NI", 3, |cell, line| signed(cell, line.row.nice)),
+    right("NI", 3, |cell, line| match line.row.nice {
+        _ if !line.knows(Field::Nice) => cell.push(b'-'),
+        nice => signed(cell, nice),
+    }),
     right("VIRT", 7, |cell, line| append_size(cell, line, Field::Vsize, 7)),
     right("RES", 6, |cell, line| append_size(cell, line, Field::Rss, 6)),
     right("SHR", 6, |cell, line| append_size(cell, line, Field::Shared, 6)),
-    left("S", 1, |cell, line| cell.push(line.row.state.0)),
+    left("S", 1, |cell, line| cell.push(if line.knows(Field::State) { line.row.state.0 } else { b'-' })),
     right("%CPU", 5, |cell, line| append_per_mille(cell, per_mille(line.usage.cpu_ns, line.length_ns))),
-    right("%MEM", 5, |cell, line| {
-        if line.row.known.contains(Field::Rss) {
-            let total_bytes = line.page.around.machine.memory_total_bytes;
+    right("%MEM", 5, |cell, line| match line.page.around.machine.memory_total_bytes {
+        Some(total_bytes) if line.knows(Field::Rss) => {
             append_per_mille(cell, per_mille(line.row.rss_bytes, total_bytes));
-        } else {
-            cell.push(b'-');
         }
+        _ => cell.push(b'-'),
     }),
     right("TIME+", 9, |cell, line| append_time(cell, line.whole)),
     left("COMMAND", 0, append_command),
@@ -154,8 +165,13 @@ impl Writer {
         self.end_line(text, page);
         self.append_counts(text, shown, page);
         self.say(match (interval.source, &interval.exited) {
-            (SourceKind::Walk, Some(_)) => "Not seen: idle and stolen time, the parent at fork",
-            (SourceKind::Walk, None) => "Not seen: tasks that died in the interval, idle and stolen time",
+            (SourceKind::Walk, Some(_)) => {
+                "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
+            }
+            (SourceKind::Walk, None) => {
+                "Not seen: tasks that died in the interval, idle and stolen time, time since the last tick of \
+                 running tasks"
+            }
             (SourceKind::Procfs, _) => {
                 "Not seen: processes that died in the interval, idle and stolen time; time in ticks"
             }
@@ -250,6 +266,11 @@ impl Writer {
             lines.push((tasks, rest.iter().map(|(cpu_ns, _)| cpu_ns).sum(), None));
         }
         text.push(b'\n');
+        self.say(match shown.tasks {
+            None => "Exited, by name (their time is in %CPU of their processes and parents above)",
+            Some(_) => "Exited, by name (their time is in no line above)",
+        });
+        self.end_line(text, page);
         self.say(" EXITED  %CPU COMMAND");
         self.end_line(text, page);
         for (tasks, cpu_ns, first) in lines {
@@ -271,20 +292,10 @@ impl Writer {
 }
 
 fn append_command(cell: &mut Vec<u8>, line: &Line<'_>) {
-    let arguments = line.page.around.details.cmdline(line.row);
-    if !line.page.has_arguments {
-        append_escaped(cell, line.row.comm.as_bytes());
-    } else if arguments.is_empty() {
-        cell.push(b'[');
-        append_escaped(cell, line.row.comm.as_bytes());
-        cell.push(b']');
+    if line.page.has_arguments {
+        command_line(cell, line.row, line.page.around.details.cmdline(line.row));
     } else {
-        for (index, argument) in arguments.split(|&byte| byte == 0).enumerate() {
-            if index > 0 {
-                cell.push(b' ');
-            }
-            append_escaped(cell, argument);
-        }
+        append_escaped(cell, line.row.comm.as_bytes());
     }
 }
 

@@ -129,6 +129,11 @@ fn append_string(line: &mut Vec<u8>, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Unit;
+    use crate::interval::Interval;
+    use crate::snapshot::Snapshot;
+    use crate::source::Exit;
+    use crate::task::{Comm, Pid, TaskId, Tid};
 
     #[test]
     fn any_name_is_a_valid_string() {
@@ -141,6 +146,106 @@ mod tests {
             let mut escaped = Vec::new();
             append_escaped(&mut escaped, name);
             assert_eq!(read.as_bytes(), escaped);
+        }
+    }
+
+    /// A part of docs/json.md by its heading.
+    fn section(heading: &str) -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+        let text = std::fs::read_to_string(path).expect("docs/json.md");
+        let mut sections = text.split("\n## ");
+        sections.find(|section| section.starts_with(heading)).expect(heading).to_owned()
+    }
+
+    fn keys(object: &serde_json::Value) -> Vec<String> {
+        object.as_object().expect("an object").keys().cloned().collect()
+    }
+
+    /// An interval with one row of each kind, as it is printed.
+    fn printed() -> serde_json::Value {
+        let id = TaskId { tid: Tid(9), start_time_ns: 1 };
+        let exit = Exit {
+            task: id,
+            process: id,
+            ppid: Pid(1),
+            comm: Comm::new(b"true"),
+            uid: 0,
+            exit_code: 0,
+            runtime_ns: 1,
+            lifetime_ns: 1,
+        };
+        let interval = Interval {
+            processes: vec![Usage::default()],
+            tasks: vec![Usage::default()],
+            exited: Some(vec![Exited { exit, cpu_ns: 1 }]),
+            ..Interval::default()
+        };
+        let row = Task::default();
+        let snapshot = Snapshot { processes: vec![row], tasks: vec![row], ..Snapshot::default() };
+        let shown = Shown {
+            interval: &interval,
+            snapshot: &snapshot,
+            processes: &[0],
+            tasks: Some(&[0]),
+            exited: &[0],
+            boot_id: None,
+        };
+        let mut line = Vec::new();
+        append_interval(&mut line, &shown);
+        serde_json::from_slice(&line).expect("valid JSON")
+    }
+
+    #[test]
+    fn every_key_is_in_the_document() {
+        let printed = printed();
+        for (heading, object) in [
+            ("The interval", &printed),
+            ("Rows of `processes` and `tasks`", &printed["processes"][0]),
+            ("Rows of `processes` and `tasks`", &printed["tasks"][0]),
+            ("Rows of `exited`", &printed["exited"][0]),
+        ] {
+            let section = section(heading);
+            for key in keys(object) {
+                assert!(section.contains(&format!("\n| `{key}` |")), "{key} is missing in {heading}");
+            }
+        }
+        let mut header = Vec::new();
+        crate::render::csv::append_header(&mut header).expect("memory");
+        let (csv, rows) = (section("CSV"), section("Rows of"));
+        for column in String::from_utf8(header).expect("UTF-8").trim().split(',') {
+            let name = format!("`{column}`");
+            assert!(csv.contains(&name) || rows.contains(&format!("\n| {name} |")), "{column}");
+        }
+    }
+
+    #[test]
+    fn rows_of_the_document_are_those_of_the_tables() {
+        let rows = section("Rows of");
+        let tasks_only =
+            TASK_KEYS.iter().filter(|key| !PROCESS_KEYS.iter().any(|of| of.name() == key.name()));
+        for key in PROCESS_KEYS.iter().chain(tasks_only) {
+            let is_in = |keys: &[Key]| keys.iter().any(|of| of.name() == key.name());
+            let of = match (is_in(&PROCESS_KEYS), is_in(&TASK_KEYS)) {
+                (true, true) => "both",
+                (true, false) => "processes",
+                (false, _) => "tasks",
+            };
+            let (unit, when, help) = match key {
+                Key::Part(part) if part.key.ends_with("_ns") => ("ns", "in the interval", part.help),
+                Key::Part(part) => ("", "at the end", part.help),
+                Key::Field(field) => {
+                    let info = field.info();
+                    let unit = match info.unit {
+                        Unit::None => "",
+                        Unit::Count => "count",
+                        Unit::Nanoseconds => "ns",
+                        Unit::Bytes => "bytes",
+                    };
+                    (unit, if info.cumulative { "in the interval" } else { "at the end" }, info.help)
+                }
+            };
+            let row = format!("| `{}` | {of} | {unit} | {when} | {help} |\n", key.name());
+            assert!(rows.contains(&row), "docs/json.md needs this row:\n{row}");
         }
     }
 }

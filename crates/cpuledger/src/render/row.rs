@@ -74,8 +74,8 @@ impl<'a> Row<'a> {
     /// The raw arguments separated by NUL, or the name where there are none.
     pub fn cmdline_or_comm(&self) -> &'a [u8] {
         match self.around.details.cmdline(self.task) {
-            b"" => self.comm(),
-            cmdline => cmdline,
+            None | Some(b"") => self.comm(),
+            Some(cmdline) => cmdline,
         }
     }
 

@@ -53,19 +53,22 @@ impl Base {
     }
 
     fn accepts(self, task: &Task, asker: &Asker) -> bool {
-        let is_own = task.euid == asker.euid;
-        let has_terminal = task.tty_device != 0;
-        let leads_session = task.sid == task.pid.0;
+        // What is not known is not so, and its opposite neither.
+        let knows = |field| task.known.contains(field);
+        let is_own = knows(Field::Euid) && task.euid == asker.euid;
+        let has_terminal = knows(Field::TtyDevice) && task.tty_device != 0;
+        let knows_session = knows(Field::Sid) && knows(Field::Pid);
+        let follows_in_session = knows_session && task.sid != task.pid.0;
         match self {
             Base::Listed => false,
             Base::All => true,
-            Base::Own => is_own && task.tty_device == asker.tty_device,
+            Base::Own => is_own && knows(Field::TtyDevice) && task.tty_device == asker.tty_device,
             Base::OwnWithTerminal => is_own && has_terminal,
             Base::OwnEverywhere => is_own,
             Base::WithTerminal => has_terminal,
-            Base::NoSessionLeaders => !leads_session,
-            Base::WithTerminalNoSessionLeaders => has_terminal && !leads_session,
-            Base::NoDetachedSessionLeaders => has_terminal || !leads_session,
+            Base::NoSessionLeaders => follows_in_session,
+            Base::WithTerminalNoSessionLeaders => has_terminal && follows_in_session,
+            Base::NoDetachedSessionLeaders => has_terminal || follows_in_session,
         }
     }
 }
@@ -105,8 +108,9 @@ impl Property {
         }
     }
 
-    fn of(self, task: &Task) -> i64 {
-        match self {
+    /// `None`: not known.
+    fn of(self, task: &Task) -> Option<i64> {
+        task.known.contains(self.field()).then(|| match self {
             Property::Pid => task.pid.0.into(),
             Property::Ppid => task.ppid.0.into(),
             Property::Euid => task.euid.into(),
@@ -115,7 +119,7 @@ impl Property {
             Property::Gid => task.gid.into(),
             Property::Sid => task.sid.into(),
             Property::Terminal => task.tty_device.into(),
-        }
+        })
     }
 }
 
@@ -154,9 +158,12 @@ impl Selection {
     /// Whether the row is shown.
     pub fn accepts(&self, task: &Task, asker: &Asker) -> bool {
         let is_named = self.base.accepts(task, asker)
-            || self.lists.iter().any(|(property, numbers)| numbers.contains(&property.of(task)))
-            || (!self.comms.is_empty() && self.lists_comm(task.comm.as_bytes()));
-        let is_running = matches!(task.state.0, b'R' | b'D');
+            || self
+                .lists
+                .iter()
+                .any(|(property, numbers)| property.of(task).is_some_and(|number| numbers.contains(&number)))
+            || (task.known.contains(Field::Comm) && self.lists_comm(task.comm.as_bytes()));
+        let is_running = task.known.contains(Field::State) && matches!(task.state.0, b'R' | b'D');
         (is_named && (is_running || !self.only_running)) != self.negated
     }
 
@@ -186,7 +193,7 @@ mod tests {
     const ASKER: Asker = Asker { euid: 1000, tty_device: 0x8801 };
 
     fn task(pid: i32, euid: u32, tty_device: u32, sid: i32) -> Task {
-        Task { pid: Pid(pid), tid: Tid(pid), euid, tty_device, sid, ..Task::default() }
+        Task { known: FieldSet::ALL, pid: Pid(pid), tid: Tid(pid), euid, tty_device, sid, ..Task::default() }
     }
 
     #[test]
@@ -226,8 +233,30 @@ mod tests {
         assert_eq!(accepts(&selection), [false, false, true]);
         selection = Selection { base: Base::All, only_running: true, ..Selection::default() };
         assert_eq!(accepts(&selection), [false; 3]);
-        let running = Task { state: State(b'R'), ..Task::default() };
+        let running = Task { known: FieldSet::ALL, state: State(b'R'), ..Task::default() };
         assert!(selection.accepts(&running, &ASKER));
+    }
+
+    #[test]
+    fn what_is_not_known_is_selected_by_nothing_but_all() {
+        let nothing = Task::default();
+        let unknown = |selection: Selection| !selection.accepts(&nothing, &Asker { euid: 0, tty_device: 0 });
+        for base in [
+            Base::Own,
+            Base::OwnWithTerminal,
+            Base::OwnEverywhere,
+            Base::WithTerminal,
+            Base::NoSessionLeaders,
+            Base::WithTerminalNoSessionLeaders,
+            Base::NoDetachedSessionLeaders,
+        ] {
+            assert!(unknown(Selection { base, ..Selection::default() }), "{base:?}");
+        }
+        for property in [Property::Ppid, Property::Euid, Property::Gid, Property::Sid, Property::Terminal] {
+            let lists = vec![(property, [0].into())];
+            assert!(unknown(Selection { lists, ..Selection::default() }), "{property:?}");
+        }
+        assert!(!unknown(Selection { base: Base::All, ..Selection::default() }));
     }
 
     #[test]
@@ -236,8 +265,10 @@ mod tests {
             comms: [b"averyverylongcommand".to_vec(), b"sh".to_vec()].into(),
             ..Selection::default()
         };
-        let accepts =
-            |comm: &[u8]| selection.accepts(&Task { comm: Comm::new(comm), ..Task::default() }, &ASKER);
+        let accepts = |comm: &[u8]| {
+            selection
+                .accepts(&Task { known: FieldSet::ALL, comm: Comm::new(comm), ..Task::default() }, &ASKER)
+        };
         assert!(accepts(b"averyverylongco") && accepts(b"sh") && accepts(b"averyverylongcommand"));
         assert!(!accepts(b"averyvery") && !accepts(b"shell") && !accepts(b""));
     }

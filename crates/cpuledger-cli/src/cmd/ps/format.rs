@@ -36,9 +36,81 @@ fn named(name: &str) -> Result<Chosen, String> {
     if name.is_empty() {
         return Err("a list of columns has an empty item".to_owned());
     }
-    Chosen::by_name(name)
-        .ok_or_else(|| format!("there is no column `{name}`{}", did_you_mean("", name, names())))
+    Chosen::by_name(name).ok_or_else(|| match NOT_THERE.contains(&name) {
+        true => {
+            format!("the column `{name}` of procps is not there yet; `cpuledger ps L` lists those that are")
+        }
+        false => format!("there is no column `{name}`{}", did_you_mean("", name, names())),
+    })
 }
+
+/// Columns of procps 4.0.2 that are not there.
+const NOT_THERE: &[&str] = &[
+    "ag_id",
+    "ag_nice",
+    "context",
+    "lim",
+    "m_drs",
+    "m_trs",
+    "sgi_rss",
+    "start_stack",
+    "tty4",
+    "zone",
+    "blocked",
+    "caught",
+    "cgname",
+    "cgroupns",
+    "cgns",
+    "drs",
+    "dsiz",
+    "eip",
+    "environ",
+    "esp",
+    "ignored",
+    "ipcns",
+    "label",
+    "lsession",
+    "luid",
+    "lxc",
+    "machine",
+    "mntns",
+    "netns",
+    "numa",
+    "oom",
+    "oomadj",
+    "ouid",
+    "pending",
+    "pidns",
+    "pss",
+    "rchars",
+    "rops",
+    "seat",
+    "sig",
+    "sig_block",
+    "sig_catch",
+    "sigcatch",
+    "sigignore",
+    "sig_ignore",
+    "sigmask",
+    "sig_pend",
+    "size",
+    "slice",
+    "stackp",
+    "supgid",
+    "supgrp",
+    "timens",
+    "trs",
+    "trss",
+    "tsig",
+    "tsiz",
+    "unit",
+    "userns",
+    "uss",
+    "utsns",
+    "uunit",
+    "wchars",
+    "wops",
+];
 
 /// `NAME`, `NAME:WIDTH`, `NAME=HEADER`, `NAME:WIDTH=HEADER`.
 fn parse_column(text: &str) -> Result<Chosen, String> {
@@ -212,6 +284,7 @@ mod tests {
             ("stat:0", "a number from 1"),
             ("stat:x", "a number from 1"),
             ("pdi", "did you mean `pid`"),
+            ("unit", "`unit` of procps is not there yet"),
             ("runqueue", "`runqueue_wait_ns`"),
             ("", "empty item"),
         ] {
@@ -219,6 +292,11 @@ mod tests {
             assert!(sentence.contains(part), "{text:?}: {sentence}");
         }
         assert_eq!(headers("-o pid=A,comm=B -o s=,tty"), "A B  TT");
+    }
+
+    #[test]
+    fn a_column_is_there_or_not() {
+        assert!(NOT_THERE.iter().all(|name| Chosen::by_name(name).is_none()));
     }
 
     #[test]

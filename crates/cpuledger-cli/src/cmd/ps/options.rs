@@ -178,6 +178,9 @@ fn parse_long(options: &mut Options, text: &str, next: Next<'_>) -> Result<(), S
         None => (text, None),
     };
     let Some(flag) = FLAGS.iter().find(|flag| flag.long.contains(&name)) else {
+        if NOT_THERE_LONG.contains(&name) {
+            return Err(not_there_yet(&format!("--{name}")));
+        }
         let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
         return Err(format!("there is no option `--{name}`{}", did_you_mean("--", name, known)));
     };
@@ -201,6 +204,25 @@ fn apply_value(options: &mut Options, flag: &Flag, name: &str, value: Option<Str
 /// Letters of procps that are not there.
 const NOT_THERE_UNIX: &str = "HMmOPZz";
 const NOT_THERE_BSD: &str = "SXZcefmnsvO";
+/// Names likewise.
+const NOT_THERE_LONG: &[&str] = &[
+    "context",
+    "cumulative",
+    "delimiter",
+    "forest",
+    "headers",
+    "header",
+    "heading",
+    "headings",
+    "info",
+    "lines",
+    "rows",
+    "signames",
+];
+
+fn not_there_yet(name: &str) -> String {
+    format!("the option `{name}` of procps is not there yet; `--help` lists those that are")
+}
 
 fn unknown_letter(name: &str, style: Style, letter: char) -> String {
     let not_there = match style {
@@ -208,7 +230,7 @@ fn unknown_letter(name: &str, style: Style, letter: char) -> String {
         Style::Bsd => NOT_THERE_BSD,
     };
     if not_there.contains(letter) {
-        return format!("the option `{name}` of procps is not there yet; `--help` lists those that are");
+        return not_there_yet(name);
     }
     let dash = style == Style::Bsd && FLAGS.iter().any(|flag| flag.unix.contains(letter));
     if dash {

@@ -15,8 +15,9 @@ use signal_hook::flag;
 use super::options::{Format, Options};
 use crate::cmd::top::select::Order;
 
-/// How often exits are read within an interval. The ring takes 4 MiB: at 88 bytes a record, 200,000 exits a second.
-const EXITS_PERIOD_NS: u64 = 200_000_000;
+/// How often exits are read within an interval: the ring takes 4 MiB, at 88 bytes a record 200,000 exits a second. It
+/// also bounds how late a signal is seen that comes between the look at the request and the sleep.
+const LONGEST_SLEEP_NS: u64 = 200_000_000;
 
 /// A request to end.
 pub struct Stop(Arc<AtomicBool>);
@@ -105,12 +106,9 @@ impl Collector {
         // the machine or the output was too slow, they start anew instead of following each other without pause.
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.snapshot.begin_ns + self.delay_ns / 2);
         while !self.stop.is_requested() && machine::monotonic_ns() < self.deadline_ns {
-            let wake_ns = match self.source.sees_exits() {
-                true => self.deadline_ns.min(machine::monotonic_ns() + EXITS_PERIOD_NS),
-                false => self.deadline_ns,
-            };
+            let wake_ns = self.deadline_ns.min(machine::monotonic_ns() + LONGEST_SLEEP_NS);
             sleep_until(wake_ns);
-            if wake_ns < self.deadline_ns {
+            if wake_ns < self.deadline_ns && self.source.sees_exits() {
                 self.source.exits(&mut self.exits)?;
                 bound_exits(&mut self.exits, EXITS_LIMIT);
             }

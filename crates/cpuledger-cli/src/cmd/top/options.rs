@@ -94,6 +94,10 @@ impl Options {
         if arguments.idle && arguments.all {
             return Err(Failure::Usage("-i hides what --all shows; give one of them".to_owned()));
         }
+        let format = arguments.format.as_deref().map_or(Ok(Format::Text), parse_format)?;
+        if arguments.command_line && format != Format::Text {
+            return Err(usage("-c is for text: json and csv have no arguments; leave one away".to_owned()));
+        }
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
             // There is no full screen yet.
@@ -104,7 +108,7 @@ impl Options {
             euid: arguments.user.as_deref().map(parse_user).transpose()?,
             order: arguments.sort.as_deref().map_or(Ok(SortBy::default()), parse_sort)?,
             has_arguments: arguments.command_line,
-            format: arguments.format.as_deref().map_or(Ok(Format::Text), parse_format)?,
+            format,
             source: arguments.source.as_deref().map_or(Ok(None), parse_source)?,
             shows_idle: arguments.all,
         })
@@ -221,6 +225,8 @@ mod tests {
             ("--format xml", "json"),
             ("--source magic", "`walk`"),
             ("-i --all", "--all"),
+            ("-c --format json", "-c"),
+            ("-c --format csv", "-c"),
         ] {
             let failure = parse(line).expect_err(line);
             assert!(

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use cpuledger::field::{FIELDS, Value};
 use cpuledger::interval::{Interval, Usage};
 use cpuledger::render::key::{Key, PARTS, Shown};
-use cpuledger::{Snapshot, Task};
+use cpuledger::{Field, Snapshot, Task};
 
 use crate::cmd::top::options::Options;
 
@@ -108,15 +108,19 @@ pub struct Selection {
     processes: Vec<usize>,
     tasks: Vec<usize>,
     exited: Vec<usize>,
+    /// Whether any row so far was one that the options ask for, idle or not.
+    pub has_matched: bool,
 }
 
 impl Selection {
     /// Chooses and sorts.
     pub fn select(&mut self, options: &Options, interval: &Interval, snapshot: &Snapshot) {
-        choose(&mut self.processes, options, interval, &snapshot.processes, &interval.processes);
+        self.has_matched |= is_unlimited(options);
+        self.has_matched |=
+            choose(&mut self.processes, options, interval, &snapshot.processes, &interval.processes);
         self.tasks.clear();
         if options.has_threads {
-            choose(&mut self.tasks, options, interval, &snapshot.tasks, &interval.tasks);
+            self.has_matched |= choose(&mut self.tasks, options, interval, &snapshot.tasks, &interval.tasks);
         }
         self.exited.clear();
         for (index, exited) in interval.exited.iter().flatten().enumerate() {
@@ -129,6 +133,7 @@ impl Selection {
                 self.exited.push(index);
             }
         }
+        self.has_matched |= !self.exited.is_empty();
     }
 
     /// With the interval it was made of.
@@ -150,17 +155,33 @@ impl Selection {
     }
 }
 
-fn choose(chosen: &mut Vec<usize>, options: &Options, interval: &Interval, rows: &[Task], usages: &[Usage]) {
-    let is_wanted = |row: &Task, usage: &Usage| {
-        (options.shows_idle || usage.cpu_ns > 0)
-            && (options.pids.is_empty()
-                || options.pids.contains(&row.pid.0)
-                || options.pids.contains(&row.tid.0))
-            && options.euid.is_none_or(|uid| uid == row.euid)
-    };
+fn is_unlimited(options: &Options) -> bool {
+    options.pids.is_empty() && options.euid.is_none()
+}
+
+/// What is not known matches no option.
+fn is_wanted(options: &Options, row: &Task) -> bool {
+    let is_listed = |field, number| row.known.contains(field) && options.pids.contains(&number);
+    (options.pids.is_empty() || is_listed(Field::Pid, row.pid.0) || is_listed(Field::Tid, row.tid.0))
+        && options.euid.is_none_or(|uid| row.known.contains(Field::Euid) && uid == row.euid)
+}
+
+/// Tells whether any row is wanted, shown or idle.
+fn choose(
+    chosen: &mut Vec<usize>,
+    options: &Options,
+    interval: &Interval,
+    rows: &[Task],
+    usages: &[Usage],
+) -> bool {
+    let mut has_matched = false;
     let mut weighed: Vec<(Weight, usize)> = Vec::new();
     for (index, (row, usage)) in rows.iter().zip(usages).enumerate() {
-        if is_wanted(row, usage) {
+        if !is_wanted(options, row) {
+            continue;
+        }
+        has_matched = true;
+        if options.shows_idle || usage.cpu_ns > 0 {
             weighed.push((weigh(options.order.by, interval, row, usage), index));
         }
     }
@@ -171,14 +192,21 @@ fn choose(chosen: &mut Vec<usize>, options: &Options, interval: &Interval, rows:
     });
     chosen.clear();
     chosen.extend(weighed.iter().map(|(_, index)| index));
+    has_matched
 }
 
 fn weigh(by: Order, interval: &Interval, row: &Task, usage: &Usage) -> Weight {
     match by {
         Order::Key(key) => Weight::from(key.value(&interval.row(usage, row), usage)),
         Order::Time => {
-            let is_exact = row.known.contains(cpuledger::Field::Runtime);
-            Weight::Number((if is_exact { row.runtime_ns } else { row.user_ns + row.system_ns }).into())
+            let knows = |field| row.known.contains(field);
+            if knows(Field::Runtime) {
+                Weight::Number(row.runtime_ns.into())
+            } else if knows(Field::User) && knows(Field::System) {
+                Weight::Number((row.user_ns + row.system_ns).into())
+            } else {
+                Weight::Absent
+            }
         }
     }
 }

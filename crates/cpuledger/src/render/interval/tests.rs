@@ -42,7 +42,7 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
 /// One process and the given dead, on a page of that width.
 fn page(width: usize, dead: Vec<Exited>) -> String {
     let mut around = Surroundings::now();
-    around.machine.memory_total_bytes = 1 << 30;
+    around.machine.memory_total_bytes = Some(1 << 30);
     around.users.learn(0);
     let snapshot = Snapshot { processes: vec![row(5 << 30)], ..Snapshot::default() };
     let usage = Usage { cpu_ns: 500_000_000, ..Usage::default() };
@@ -111,6 +111,9 @@ fn a_page_says_what_was_attributed_and_who_died() {
     assert!(text.contains("2 CPUs, interval 1.000 s, source walk: attributed 173.220% of 200%\n"), "{text}");
     assert!(text.contains("      7 root"), "{text}");
     assert!(text.contains(r" 50.0   0.0   1:01.23 a\x1b[2J"), "{text}");
+    assert!(
+        text.contains("\n\nExited, by name (their time is in %CPU of their processes and parents above)\n")
+    );
     assert!(text.ends_with(" EXITED  %CPU COMMAND\n      1  90.0 cc1\n      2  10.1 true\n"), "{text}");
 }
 
@@ -129,4 +132,19 @@ fn any_width_will_do() {
         let text = page(width, vec![exited("größe", 1)]);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
     }
+}
+
+#[test]
+fn what_is_not_known_is_a_dash() {
+    let around = Surroundings::now();
+    let page = Page { time_of_day: "", load: None, around: &around, has_arguments: true, width: 80 };
+    let write = |row: &Task| {
+        let line =
+            Line { row, whole: row, usage: &Usage::default(), length_ns: 1, page: &page, is_task: false };
+        COLUMNS.iter().map(|column| text_of(|cell| (column.write)(cell, &line))).collect::<Vec<_>>()
+    };
+    let unknown = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..row(0) };
+    assert_eq!(write(&unknown), ["7", "-", "-", "-", "-", "-", "-", "-", "0.0", "-", "-", r"a\x1b[2J"]);
+    // Memory of the machine was not looked up.
+    assert_eq!(write(&row(0))[9], "-");
 }

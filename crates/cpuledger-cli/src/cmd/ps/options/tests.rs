@@ -80,6 +80,8 @@ fn what_is_wrong_is_said() {
         ("--no-headers=1", "takes no value"),
         ("-H", "`-H` of procps is not there yet"),
         ("axf", "`f` of procps is not there yet"),
+        ("-e --forest", "`--forest` of procps is not there yet"),
+        ("--headers", "`--headers` of procps is not there yet"),
         ("-K", "there is no option `-K`"),
         ("C", "with a dash, `-C`"),
         ("-", "an option is missing"),
@@ -113,4 +115,5 @@ fn no_letter_or_name_has_two_meanings() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+    assert!(names.iter().all(|name| !NOT_THERE_LONG.contains(name)));
 }
