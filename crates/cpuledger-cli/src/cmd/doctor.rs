@@ -177,6 +177,7 @@ mod tests {
                 Fact { name: names::LOCKDOWN_PERMITS_READING, holds: None },
             ],
             sees: "everything",
+            hidden_pids: Vec::new(),
             misses: "nothing",
             attempt: None,
             log: vec!["R1 is bad".to_owned()],
