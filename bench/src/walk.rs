@@ -114,11 +114,11 @@ fn population(
     report(&slow, &durations, threads, reference, results)?;
     let mut walk = Walk::open()?;
     let mut walk = walk_subjects(&mut walk)?;
-    let mut walker = Walker::load()?;
     for (name, groups) in [
-        ("one walk, the bpf(2) call: fields of the listing", 0),
+        ("one walk, the bpf(2) call: fields of the listing", abi::CPULEDGER_READ_BRIEFLY),
         ("one walk, the bpf(2) call: all fields", ALL_GROUPS),
     ] {
+        let mut walker = Walker::load_for(threads as u32, 0, groups)?;
         let request = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_TASKS, groups, only_pid: None };
         let mut durations = Vec::with_capacity(arguments.rounds * 3);
         for _ in 0..=arguments.rounds * 3 {
@@ -144,7 +144,6 @@ fn walk_subjects(walk: &mut Walk) -> anyhow::Result<Vec<Subject<'_>>> {
     let scopes = [
         ("walk and decode: leaders", Scope::Leaders, FieldSet::ALL),
         ("walk and decode: processes and totals", Scope::Processes, FieldSet::ALL),
-        ("walk and decode: tasks, fields of the listing", Scope::Tasks, LISTING),
         ("walk and decode: tasks, all fields", Scope::Tasks, FieldSet::ALL),
     ];
     Ok(scopes

@@ -46,6 +46,8 @@ enum cpuledger_read_group {
 	CPULEDGER_READ_MEMORY = 1 << 0,
 	CPULEDGER_READ_CGROUP = 1 << 1,
 	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
+	/* What the brief walk can read of these. */
+	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME,
 };
 
 /* What the running kernel was built without: user space shows the fields as not known. */

@@ -344,8 +344,8 @@ static __always_inline void read_kthread_name(struct task_struct *leader, struct
 }
 
 /* `sums_rss`, a constant, says whether the kernel has bpf_loop (5.17, e6f2dd0f8067), which adds the RSS of each CPU. */
-static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
-					 struct cpuledger_process *record)
+static __always_inline void read_process(struct task_struct *leader, const struct cpuledger_walk *walk, u32 groups,
+					 bool sums_rss, struct cpuledger_process *record)
 {
 	struct signal_struct *signal = leader->signal;
 
@@ -361,9 +361,9 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->children_major_faults = signal->cmaj_flt;
 	read_dead_threads(signal, &record->group);
 	read_tty(signal, record);
-	if (walk->groups & CPULEDGER_READ_MEMORY)
+	if (groups & CPULEDGER_READ_MEMORY)
 		read_memory(leader, walk, sums_rss, record);
-	if (walk->groups & CPULEDGER_READ_KTHREAD_NAME)
+	if (groups & CPULEDGER_READ_KTHREAD_NAME)
 		read_kthread_name(leader, record);
 }
 

@@ -94,7 +94,7 @@ static __always_inline bool find_buffers(struct walk_buffers *buffers)
 
 /* `tid` and `pid` were read once by the caller: an exec by another thread may exchange them at any time. */
 static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
-					struct cpuledger_walk *walk, void *buffer)
+					struct cpuledger_walk *walk, u32 groups, void *buffer)
 {
 	u32 index = walk->tasks++;
 	struct cpuledger_task *record = bpf_map_lookup_elem(buffer, &index);
@@ -103,13 +103,13 @@ static __always_inline void record_task(struct task_struct *task, struct task_st
 		return;
 	record->tid = tid;
 	record->pid = pid;
-	read_task(task, untrusted, walk->groups, record);
+	read_task(task, untrusted, groups, record);
 	record->process_index = walk->processes - 1;
 }
 
 /* A leader opens a process. */
-static __always_inline void visit_leader(struct task_struct *leader, struct cpuledger_walk *walk, bool sums_rss,
-					 void *buffer)
+static __always_inline void visit_leader(struct task_struct *leader, struct cpuledger_walk *walk, u32 groups,
+					 bool sums_rss, void *buffer)
 {
 	u32 index = walk->processes++;
 	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
@@ -117,8 +117,8 @@ static __always_inline void visit_leader(struct task_struct *leader, struct cpul
 	if (!process)
 		return;
 	process->task_index = walk->tasks;
-	read_process(leader, walk, sums_rss, process);
-	add_thread(&process->group, leader, walk->groups);
+	read_process(leader, walk, groups, sums_rss, process);
+	add_thread(&process->group, leader, groups);
 	process->totals_known = process->threads <= 1 || walk->scope != CPULEDGER_WALK_LEADERS;
 }
 
@@ -129,24 +129,37 @@ __noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 	struct walk_buffers buffers;
 
 	if (walk && find_buffers(&buffers))
-		visit_leader(leader, walk, true, buffers.processes);
+		visit_leader(leader, walk, walk->groups, true, buffers.processes);
+	return 0;
+}
+
+__noinline int visit_leader_briefly_at(u64 address, struct cpuledger_walk *walk)
+{
+	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct walk_buffers buffers;
+
+	if (walk && find_buffers(&buffers))
+		visit_leader(leader, walk, walk->groups & CPULEDGER_READ_BRIEFLY, false, buffers.processes);
 	return 0;
 }
 
 /* A thread is added to the open process: in the order of the task list that is its own. */
-static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, void *buffer)
+static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, u32 groups,
+					 void *buffer)
 {
 	u32 index = walk->processes - 1;
 	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
 
 	if (process && process->pid == thread->tgid)
-		add_thread(&process->group, thread, walk->groups);
+		add_thread(&process->group, thread, groups);
 }
 
-SEC("syscall")
-int walk_once(struct cpuledger_walk *context)
+/* `brief`, a constant, leaves out most groups of fields: then libbpf has half as many kernel types to find. */
+static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief)
 {
 	struct cpuledger_walk walk = *context;
+	/* The whole walk always reads details: each group that is a choice doubles what the verifier has to follow. */
+	u32 groups = brief ? walk.groups & CPULEDGER_READ_BRIEFLY : walk.groups | CPULEDGER_READ_DETAIL;
 	struct task_struct *task, *leader = NULL;
 	struct bpf_iter_task iterator;
 	u32 iterates = CPULEDGER_ALL_THREADS;
@@ -155,8 +168,10 @@ int walk_once(struct cpuledger_walk *context)
 
 	if (!find_buffers(&buffers))
 		return 0;
-	walk.lacks = kernel_lacks();
-	cgroups.set = 0;
+	if (!brief) {
+		walk.lacks = kernel_lacks();
+		cgroups.set = 0;
+	}
 	if (walk.only_pid) {
 		iterates = CPULEDGER_PROCESS_THREADS;
 		leader = bpf_task_from_pid(walk.only_pid);
@@ -176,13 +191,16 @@ int walk_once(struct cpuledger_walk *context)
 			continue;
 		if (tid == pid) {
 			open_pid = pid;
-			visit_leader_at(as_number(task), &walk);
+			if (brief)
+				visit_leader_briefly_at(as_number(task), &walk);
+			else
+				visit_leader_at(as_number(task), &walk);
 		} else {
-			visit_thread(task, &walk, buffers.processes);
+			visit_thread(task, &walk, groups, buffers.processes);
 		}
 		if (tid == pid || walk.scope == CPULEDGER_WALK_TASKS)
 			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), tid, pid,
-				    &walk, buffers.tasks);
+				    &walk, groups, buffers.tasks);
 	}
 	bpf_iter_task_destroy(&iterator);
 	walk.end_ns = bpf_ktime_get_ns();
@@ -191,6 +209,18 @@ int walk_once(struct cpuledger_walk *context)
 		bpf_task_release(leader);
 	*context = walk;
 	return 0;
+}
+
+SEC("syscall")
+int walk_once(struct cpuledger_walk *context)
+{
+	return walk_tasks(context, false);
+}
+
+SEC("syscall")
+int walk_briefly(struct cpuledger_walk *context)
+{
+	return walk_tasks(context, true);
 }
 
 /* Arguments and progress of `walk_seq`, which one reader at a time runs. */
@@ -229,10 +259,10 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 	if (walk->only_pid && pid != walk->only_pid)
 		return 0;
 	if (tid == pid)
-		visit_leader(task, walk, sums_rss, buffers.processes);
+		visit_leader(task, walk, walk->groups, sums_rss, buffers.processes);
 	else if (walk->scope == CPULEDGER_WALK_LEADERS)
 		return 0;
-	record_task(task, task, tid, pid, walk, buffers.tasks);
+	record_task(task, task, tid, pid, walk, walk->groups, buffers.tasks);
 	return 0;
 }
 

@@ -27,6 +27,33 @@ pub enum Mechanism {
     Iterator,
 }
 
+/// Which of the programs is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Whole,
+    Brief,
+    ByTid,
+    ByTidPlain,
+}
+
+impl Form {
+    fn program(self) -> &'static str {
+        match self {
+            Form::Whole => "walk_once",
+            Form::Brief => "walk_briefly",
+            Form::ByTid => "walk_seq",
+            Form::ByTidPlain => "walk_seq_plain",
+        }
+    }
+
+    fn mechanism(self) -> Mechanism {
+        match self {
+            Form::Whole | Form::Brief => Mechanism::OneCall,
+            Form::ByTid | Form::ByTidPlain => Mechanism::Iterator,
+        }
+    }
+}
+
 /// What a walk shall visit and read.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
@@ -58,7 +85,7 @@ pub struct Walked<'a> {
 /// The loaded programs and their buffers. Nothing is attached or pinned: all is gone when the process is.
 pub struct Walker {
     object: Object,
-    mechanism: Mechanism,
+    form: Form,
     iterator: Option<Link>,
     buffers: Buffers,
     cpus: u32,
@@ -78,16 +105,18 @@ impl Walker {
     /// # Errors
     /// Without BTF, without privilege, or when the kernel refuses both forms (the error of the older one is returned).
     pub fn load() -> Result<Walker, Error> {
-        Walker::load_with_room(FIRST_CAPACITY, FIRST_CAPACITY)
+        Walker::load_for(FIRST_CAPACITY, FIRST_CAPACITY, u32::MAX)
     }
 
-    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom: cheaper than to make room later.
+    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom, which is cheaper than to make room later,
+    /// and able to read these groups of fields (`CPULEDGER_READ_*`), which for few of them is cheaper than for all.
     ///
     /// # Errors
     /// As [`Walker::load`].
-    pub fn load_with_room(tasks: u32, processes: u32) -> Result<Walker, Error> {
+    pub fn load_for(tasks: u32, processes: u32, groups: u32) -> Result<Walker, Error> {
         let room = (tasks, processes);
-        match Walker::load_programs(Mechanism::OneCall, true, room) {
+        let form = if groups & !abi::CPULEDGER_READ_BRIEFLY == 0 { Form::Brief } else { Form::Whole };
+        match Walker::load_programs(form, room) {
             Err(Error::Refused { .. }) => Walker::load_iterator(room),
             loaded => loaded,
         }
@@ -100,14 +129,14 @@ impl Walker {
     pub fn load_mechanism(mechanism: Mechanism) -> Result<Walker, Error> {
         let room = (FIRST_CAPACITY, FIRST_CAPACITY);
         match mechanism {
-            Mechanism::OneCall => Walker::load_programs(mechanism, true, room),
+            Mechanism::OneCall => Walker::load_programs(Form::Whole, room),
             Mechanism::Iterator => Walker::load_iterator(room),
         }
     }
 
     fn load_iterator(room: (u32, u32)) -> Result<Walker, Error> {
-        match Walker::load_programs(Mechanism::Iterator, true, room) {
-            Err(Error::Refused { .. }) => Walker::load_programs(Mechanism::Iterator, false, room),
+        match Walker::load_programs(Form::ByTid, room) {
+            Err(Error::Refused { .. }) => Walker::load_programs(Form::ByTidPlain, room),
             loaded => loaded,
         }
     }
@@ -118,15 +147,14 @@ impl Walker {
     /// # Errors
     /// As [`Walker::load`].
     pub fn load_plain_iterator() -> Result<Walker, Error> {
-        Walker::load_programs(Mechanism::Iterator, false, (FIRST_CAPACITY, FIRST_CAPACITY))
+        Walker::load_programs(Form::ByTidPlain, (FIRST_CAPACITY, FIRST_CAPACITY))
     }
 
-    fn load_programs(mechanism: Mechanism, prepares: bool, room: (u32, u32)) -> Result<Walker, Error> {
-        let chosen = match (mechanism, prepares) {
-            (Mechanism::OneCall, _) => "walk_once",
-            (Mechanism::Iterator, true) => "walk_seq",
-            (Mechanism::Iterator, false) => "walk_seq_plain",
-        };
+    fn load_programs(form: Form, room: (u32, u32)) -> Result<Walker, Error> {
+        let chosen = form.program();
+        let mechanism = form.mechanism();
+        // It needs 5.19, and the sum of RSS, which it prepares, is for the forms that read memory.
+        let prepares = matches!(form, Form::Whole | Form::ByTid);
         let buffers = Buffers::new(room.0, room.1)?;
         // The kernel verifies the programs while it waits out the exchange.
         let mut object = std::thread::scope(|scope| {
@@ -151,7 +179,7 @@ impl Walker {
                     .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
             ),
         };
-        let mut walker = Walker { object, mechanism, iterator, buffers, cpus };
+        let mut walker = Walker { object, form, iterator, buffers, cpus };
         if prepares {
             let mut arguments = abi::cpuledger_walk { cpus, ..Default::default() };
             walker.run("prepare", &mut arguments)?;
@@ -161,7 +189,12 @@ impl Walker {
 
     /// Which form was loaded.
     pub fn mechanism(&self) -> Mechanism {
-        self.mechanism
+        self.form.mechanism()
+    }
+
+    /// The groups of fields that the loaded form can read (`CPULEDGER_READ_*`); others are left out.
+    pub fn groups(&self) -> u32 {
+        if self.form == Form::Brief { abi::CPULEDGER_READ_BRIEFLY } else { u32::MAX }
     }
 
     /// Makes room for `tasks` and `processes` with headroom, so that the next walk of about so many fits at once.
@@ -187,7 +220,7 @@ impl Walker {
     /// # Errors
     /// When the kernel refuses the call or the memory, or tasks appear faster than buffers can grow.
     pub fn walk(&mut self, request: &Request) -> Result<Walked<'_>, Error> {
-        let scope = match (self.mechanism, request.scope) {
+        let scope = match (self.mechanism(), request.scope) {
             // Threads are summed by the caller, so it needs them all.
             (Mechanism::Iterator, abi::CPULEDGER_WALK_PROCESSES) => abi::CPULEDGER_WALK_TASKS,
             (_, scope) => scope,
@@ -201,8 +234,8 @@ impl Walker {
                 cpus: self.cpus,
                 ..Default::default()
             };
-            match self.mechanism {
-                Mechanism::OneCall => self.run("walk_once", &mut walk)?,
+            match self.mechanism() {
+                Mechanism::OneCall => self.run(self.form.program(), &mut walk)?,
                 Mechanism::Iterator => self.iterate(&mut walk)?,
             }
             let (task_room, process_room) = (&self.buffers.tasks, &self.buffers.processes);
@@ -224,7 +257,7 @@ impl Walker {
             begin_ns: walk.begin_ns,
             end_ns: walk.end_ns,
             lacks: walk.lacks,
-            mechanism: self.mechanism,
+            mechanism: self.form.mechanism(),
         })
     }
 

@@ -26,8 +26,10 @@ const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 /// # Errors
 /// When the wanted source cannot be used here, or none can.
 pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
-    if let Some(kind) = wanted {
-        return source::open(kind);
+    match wanted {
+        Some(SourceKind::Walk) => return Ok(Box::new(walk::Walk::open_for(request.fields)?)),
+        Some(kind) => return source::open(kind),
+        None => {}
     }
     let gives_all = |source: &Procfs| {
         let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
@@ -37,7 +39,10 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         Ok(procfs) if population(request.scope).procfs_us() < LOADING_US && gives_all(&procfs) => {
             Ok(Box::new(procfs))
         }
-        _ => Ok(source::open_best()?.0),
+        _ => match walk::Walk::open_for(request.fields) {
+            Ok(walk) => Ok(Box::new(walk)),
+            Err(_) => Ok(source::open_best()?.0),
+        },
     }
 }
 

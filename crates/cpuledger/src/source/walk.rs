@@ -49,9 +49,17 @@ impl Walk {
     /// # Errors
     /// Without privilege or BTF, when the kernel refuses it, and outside the initial PID namespace.
     pub fn open() -> Result<Walk, Error> {
+        Walk::open_for(FieldSet::ALL)
+    }
+
+    /// As [`Walk::open`], for requests of no other fields than these: for few of them loading is cheaper.
+    ///
+    /// # Errors
+    /// As [`Walk::open`].
+    pub fn open_for(fields: FieldSet) -> Result<Walk, Error> {
         check_namespace()?;
         let (tasks, processes) = population();
-        Walk::with(Walker::load_with_room(tasks, processes)?)
+        Walk::with(Walker::load_for(tasks, processes, groups(fields))?)
     }
 
     /// As [`Walk::open`], but with this form of the walk.
@@ -65,8 +73,18 @@ impl Walk {
 
     fn with(mut walker: Walker) -> Result<Walk, Error> {
         let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
-        let fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
+        let mut fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
+        for (group, bit) in GROUPS {
+            if walker.groups() & bit == 0 {
+                fields = fields.without(FieldSet::of_group(group));
+            }
+        }
         Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
+    }
+
+    /// The request without what the loaded programs cannot read.
+    fn possible(&self, request: &Request) -> Request {
+        Request { fields: request.fields.intersection(self.fields), ..*request }
     }
 
     /// Which form of the walk the kernel took.
@@ -85,6 +103,7 @@ impl Source for Walk {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        let request = &self.possible(request);
         let walked = self.walker.walk(&in_kernel(request))?;
         into.clear();
         into.source = SourceKind::Walk;
@@ -102,6 +121,7 @@ impl Source for Walk {
             source::hand_out(room, request.scope, each);
             return Ok(());
         }
+        let request = &self.possible(request);
         let walked = self.walker.walk(&in_kernel(request))?;
         // A visitor that has enough is no error.
         let _ = Decoder::new(&walked, request).hand_out_tasks(each);
@@ -172,18 +192,17 @@ fn in_kernel(request: &Request) -> cpuledger_bpf::Request {
     }
 }
 
+/// Groups of fields that the kernel half reads on demand.
+const GROUPS: [(Group, u32); 4] = [
+    (Group::Detail, abi::CPULEDGER_READ_DETAIL),
+    (Group::Memory, abi::CPULEDGER_READ_MEMORY),
+    (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
+    (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
+];
+
 /// The groups of the kernel half that these fields belong to.
 fn groups(fields: FieldSet) -> u32 {
-    [
-        (Group::Detail, abi::CPULEDGER_READ_DETAIL),
-        (Group::Memory, abi::CPULEDGER_READ_MEMORY),
-        (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
-        (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
-    ]
-    .into_iter()
-    .filter(|(group, _)| fields.needs(*group))
-    .map(|(_, bit)| bit)
-    .sum()
+    GROUPS.into_iter().filter(|(group, _)| fields.needs(*group)).map(|(_, bit)| bit).sum()
 }
 
 /// What this kernel was built without.
@@ -214,7 +233,7 @@ struct Decoder<'a> {
 impl<'a> Decoder<'a> {
     fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
-        for group in [Group::Detail, Group::Memory, Group::Cgroup, Group::Name] {
+        for (group, _) in GROUPS {
             if !request.fields.needs(group) {
                 unknown = unknown.union(FieldSet::of_group(group));
             }
