@@ -60,7 +60,40 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         population(arguments, threads, &binary, &mut results)?;
     }
     population_does_not_matter(arguments, &mut results)?;
+    cost_is_linear(arguments, &mut results)?;
     println!("raw results: {}", results.path().display());
+    Ok(())
+}
+
+/// The walk of all tasks with cold caches, as a monitor that looks every second meets them: a buffer larger than they are
+/// is written before each walk. With warm ones the records of 10,000 tasks are in the cache and those of 100,000 are not.
+fn cost_is_linear(arguments: &Arguments, results: &mut Results) -> anyhow::Result<()> {
+    const NAME: &str = "one walk with cold caches: fields of the listing";
+    const CACHE_BYTES: usize = 256 * 1024 * 1024;
+    let mut caches = vec![0u8; CACHE_BYTES];
+    let mut medians = Vec::new();
+    for threads in [10_000, 100_000] {
+        let _sleepers = Sleepers::start(threads, 1)?;
+        let mut walker = Walker::load_for(threads as u32, 0, abi::CPULEDGER_READ_BRIEFLY)?;
+        let request = cpuledger_bpf::Request {
+            scope: abi::CPULEDGER_WALK_TASKS,
+            groups: abi::CPULEDGER_READ_BRIEFLY,
+            only_pid: None,
+        };
+        let mut durations = Vec::new();
+        for round in 0..arguments.rounds * 3 {
+            caches.fill(round as u8);
+            std::hint::black_box(&caches);
+            let begin = Instant::now();
+            walker.walk(&request)?;
+            durations.push(begin.elapsed());
+        }
+        println!("{threads:>8}  {NAME:<50} {:>10.3} ms", median(&durations).as_secs_f64() * 1e3);
+        results.add(&Row::new(NAME, threads, &durations))?;
+        medians.push(median(&durations));
+    }
+    let ratio = medians[1].as_secs_f64() / medians[0].as_secs_f64();
+    println!("{:>8}  {:<50} {ratio:>10.3}", "", "ratio");
     Ok(())
 }
 

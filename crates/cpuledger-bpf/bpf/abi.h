@@ -75,13 +75,15 @@ struct cpuledger_counters {
 	u64 cancelled_write_bytes;
 };
 
-/* One task. */
+/* One task. What the brief walk writes comes first: it dirties one or two cache lines a task. */
 struct cpuledger_task {
 	s32 tid;
 	s32 pid;
-	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
 	u32 process_index;	/* of its record among the processes of this walk */
 	u32 flags;		/* PF_* */
+	u8 comm[CPULEDGER_COMM_BYTES];
+	struct cpuledger_counters own;
+	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
 	u32 state;		/* __state */
 	u32 exit_state;
 	s32 exit_signal;	/* sent to the parent; 17 is SIGCHLD, -1 of threads: none */
@@ -96,8 +98,6 @@ struct cpuledger_task {
 	u32 gid, egid, sgid, fsgid;
 	u64 cgroup_id;		/* unified hierarchy */
 	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; 0 where it is not compiled in */
-	u8 comm[CPULEDGER_COMM_BYTES];
-	struct cpuledger_counters own;
 };
 
 /* One process: what its threads share, and their sums. */
