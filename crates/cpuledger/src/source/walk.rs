@@ -332,19 +332,21 @@ impl<'a> Decoder<'a> {
             }
             // A thread whose leader was not seen comes and goes with an exec of another thread.
             let Some((_, shared)) = &shared else { continue };
-            into.tasks.push(self.task_row(shared, record));
+            let mut row = *shared;
+            self.set_task(&mut row, shared, record);
+            into.tasks.push(row);
         }
     }
 
-    /// A task, with what it shares with its process.
-    fn task_row(&self, shared: &Task, record: &abi::cpuledger_task) -> Task {
-        let mut row = *shared;
-        row.known = row.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
-        if record.tid != record.pid {
-            set_identity(&mut row, record);
+    /// Makes a row that holds what a process shares, or another of its tasks, that of this task.
+    fn set_task(&self, row: &mut Task, shared: &Task, record: &abi::cpuledger_task) {
+        if record.tid == record.pid {
+            *row = *shared;
+        } else {
+            set_identity(row, record);
         }
-        set_counters(&mut row, &record.own);
-        row
+        row.known = shared.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
+        set_counters(row, &record.own);
     }
 
     /// Every task by the pid of its process, the leader first. Only for records of which each leader is followed by its
@@ -356,8 +358,11 @@ impl<'a> Decoder<'a> {
         for process in processes {
             let Some(shared) = self.process_row(process) else { continue };
             let records = &self.walked.tasks[process.task_index as usize..];
+            // One row for all of them: copying what they share costs as much as the rest.
+            let mut row = shared;
             for record in records.iter().take_while(|record| record.pid == process.pid) {
-                each(&self.task_row(&shared, record))?;
+                self.set_task(&mut row, &shared, record);
+                each(&row)?;
             }
         }
         ControlFlow::Continue(())
