@@ -19,7 +19,7 @@ fn lines(task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String;
     let choose = |spec: &&str| {
         let name = spec.split([':', '=']).next().expect("split gives one");
         let mut chosen = Chosen::by_name(name).unwrap_or_else(|| panic!("no column {name}"));
-        if chosen.width == tid_digits() {
+        if matches!(name, "pid" | "tid") {
             chosen.width = 7; // whatever this machine's pid_max is
         }
         if let Some((_, width)) = spec.split_once(':') {
