@@ -30,9 +30,6 @@ pub enum Error {
     /// There is no source at all.
     #[error("no source is usable")]
     NoSource,
-    /// No process of that number.
-    #[error("there is no process {0}")]
-    NoSuchProcess(crate::task::Pid),
 }
 
 impl Error {

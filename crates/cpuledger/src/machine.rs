@@ -124,6 +124,16 @@ pub fn load_averages() -> Option<[String; 3]> {
 /// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.
 const MOST_PIDS: u32 = 4_194_304;
 
+/// Tasks of the machine about now, by /proc/loadavg; `None` without procfs.
+pub fn tasks() -> Option<u32> {
+    parse_tasks(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// "0.54 80.53 265.92 1/89 2188521": runnable and all.
+fn parse_tasks(loadavg: &str) -> Option<u32> {
+    loadavg.split(['/', ' ']).nth(4)?.parse().ok()
+}
+
 /// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.
 pub fn tid_digits() -> usize {
     let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
@@ -166,5 +176,11 @@ mod tests {
         assert_eq!(count_list("0-3,5,8-9"), Some(7));
         assert_eq!(count_list(""), None);
         assert_eq!(count_list("3-1"), None);
+    }
+
+    #[test]
+    fn tasks_are_read_from_loadavg() {
+        assert_eq!(parse_tasks("0.00 0.01 0.05 1/4321 99\n"), Some(4321));
+        assert_eq!(parse_tasks(""), None);
     }
 }

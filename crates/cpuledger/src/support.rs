@@ -144,16 +144,13 @@ pub fn examine() -> Report {
 
 fn machine_facts() -> MachineFacts {
     let uname = rustix::system::uname();
-    let number = |path: &str, part: fn(&str) -> Option<&str>| {
-        part(std::fs::read_to_string(path).ok()?.trim())?.parse().ok()
-    };
+    let pid_max = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok();
     MachineFacts {
         kernel_release: uname.release().to_string_lossy().into_owned(),
         architecture: uname.machine().to_string_lossy().into_owned(),
         online_cpus: machine::online_cpus(),
-        // "0.54 80.53 265.92 1/89 2188521": runnable and all.
-        tasks: number("/proc/loadavg", |text| Some(text.split(' ').nth(3)?.split_once('/')?.1)),
-        pid_max: number("/proc/sys/kernel/pid_max", |text| Some(text)),
+        tasks: machine::tasks(),
+        pid_max: pid_max.and_then(|text| text.trim().parse().ok()),
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a listing asks of which source: the one place of these rules.
 
-use std::fs;
-
 use crate::error::Error;
 use crate::field::FieldSet;
+use crate::machine;
 use crate::snapshot::{Request, Scope};
 use crate::source::{self, Source, SourceKind, procfs::Procfs, walk};
 use crate::support::facts;
@@ -66,7 +65,8 @@ impl Population {
 
 /// By the number of links of directories, which the kernel keeps: nothing is visited to know how much there is to visit.
 fn population(scope: Scope) -> Population {
-    let tasks = tasks_of_machine();
+    // Where it cannot be told, the files are no better source.
+    let tasks = machine::tasks().map_or(u64::MAX, u64::from);
     match scope {
         Scope::Process(pid) => Population { visited: links(&format!("/proc/{pid}/task")), entries: 0, tasks },
         Scope::Leaders | Scope::Processes => {
@@ -99,26 +99,10 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
     }
 }
 
-/// Tasks about now, by /proc/loadavg.
-fn tasks_of_machine() -> u64 {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    parse_tasks(&text).unwrap_or(u64::MAX)
-}
-
-fn parse_tasks(loadavg: &str) -> Option<u64> {
-    loadavg.split(['/', ' ']).nth(4)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::field::Field;
-
-    #[test]
-    fn tasks_are_read_from_loadavg() {
-        assert_eq!(parse_tasks("0.00 0.01 0.05 1/4321 99\n"), Some(4321));
-        assert_eq!(parse_tasks(""), None);
-    }
 
     #[test]
     fn procfs_is_for_little_to_read() {

@@ -8,6 +8,7 @@ use rustix::param::page_size;
 
 use crate::error::Error;
 use crate::field::{Field, FieldSet, Group};
+use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{self, Exit, Exits, Fold, Source, SourceKind, Visitor};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
@@ -169,10 +170,7 @@ fn check_namespace() -> Result<(), Error> {
 
 /// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.
 fn population() -> (u32, u32) {
-    let tasks = fs::read_to_string("/proc/loadavg")
-        .ok()
-        .and_then(|text| text.split(['/', ' ']).nth(4)?.parse().ok())
-        .unwrap_or(0);
+    let tasks = machine::tasks().unwrap_or(0);
     (tasks, tasks.min(4096))
 }
 

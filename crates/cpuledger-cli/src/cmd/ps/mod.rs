@@ -169,18 +169,12 @@ impl Listing {
             true => each(row),
             false => ControlFlow::Continue(()),
         };
-        let visited = if self.shows_threads && scope != Scope::Tasks {
+        if self.shows_threads && scope != Scope::Tasks {
             // Of one process there are both kinds of rows.
-            source.snapshot(&request, &mut room).map(|()| {
-                let _ = room.tasks.iter().try_for_each(&mut each);
-            })
-        } else {
-            source.visit(&request, &mut room, &mut each)
-        };
-        match visited {
-            // A process that is not there is a listing without lines.
-            Err(Error::NoSuchProcess(_)) => Ok(()),
-            visited => visited,
+            source.snapshot(&request, &mut room)?;
+            let _ = room.tasks.iter().try_for_each(&mut each);
+            return Ok(());
         }
+        source.visit(&request, &mut room, &mut each)
     }
 }
