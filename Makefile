@@ -26,7 +26,7 @@ test: ## all checks and tests (best as root; installs what they need)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-dependencies
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 	scripts/check-noop-build
 
 check-fresh-roots: ## build in a new Debian 12 and a new Debian 13 (as root)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source, Task, Value};
-use rustix::process::{getegid, geteuid, getgid, getpgid, getpid, getppid, getsid, getuid};
+use rustix::process::{getegid, geteuid, getgid, getpgid, getpid, getppid, getuid};
 use rustix::time::{ClockId, clock_gettime};
 
 fn snapshot(scope: Scope, fields: FieldSet) -> Snapshot {
@@ -53,7 +53,8 @@ fn our_own_process_is_as_we_know_it() {
         (Field::Pid, pid(getpid())),
         (Field::Ppid, getppid().map_or(0, pid)),
         (Field::Pgid, pid(getpgid(None).expect("a process group"))),
-        (Field::Sid, pid(getsid(None).expect("a session"))),
+        // Not by rustix, which holds that no session is 0: that of a process is, if its leader is out of sight.
+        (Field::Sid, nix::unistd::getsid(None).expect("a session").as_raw().into()),
         (Field::Nice, rustix::process::getpriority_process(None).expect("a nice value").into()),
     ];
     for (field, expected) in signed {
