@@ -229,8 +229,29 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	return 0;
 }
 
-static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 number, const struct tile *tile)
+/*
+ * The slot of the task that leaves the CPU. It is the one that the last switch has seen coming, unless the kernel has not run
+ * this hook for a switch in between: then the time of both goes to the one that is seen now.
+ */
+static __always_inline u32 slot_of_prev(struct task_struct *prev, u32 seen)
 {
+	struct cpuledger_slot *slot = slot_at(seen);
+	u32 number;
+
+	if (seen == CPULEDGER_SLOT_NOBODY || !slot)
+		return CPULEDGER_SLOT_NOBODY;
+	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
+		return seen;
+	__sync_fetch_and_add(&control.missed, 1);
+	if (!prev->pid)
+		return CPULEDGER_SLOT_IDLE;
+	number = find_slot(prev);
+	return number ? number : make_slot(prev);
+}
+
+static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct tile *tile)
+{
+	u32 number = slot_of_prev(prev, seen);
 	struct cpuledger_slot *slot;
 
 	if (number == CPULEDGER_SLOT_IDLE) {

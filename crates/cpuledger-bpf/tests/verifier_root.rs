@@ -12,8 +12,8 @@ const BASELINE: [(&str, u32); 7] = [
     ("walk_once", 3800),
     ("walk_seq", 1020),
     ("last_switch", 110),
-    ("on_switch", 6900),
-    ("on_fork", 5100),
+    ("on_switch", 7550),
+    ("on_fork", 5110),
     ("on_rename", 760),
 ];
 const TOLERANCE: u32 = 3;

@@ -106,6 +106,16 @@ pub struct Lost {
     pub folded_processes: u64,
     /// Switches that could not be booked when they happened: their time went to the task before. Not known to happen.
     pub contended: u64,
+    /// Switches for which the kernel did not run the hook: the time of the task that left went to the one that came. Some
+    /// kernels run no hooks in the context of tasks they protect.
+    pub missed: u64,
+}
+
+impl Lost {
+    /// Whether some time or some identity was lost for want of slots.
+    pub fn is_short_of_slots(&self) -> bool {
+        self.no_slot + self.no_entry + self.folded_threads + self.folded_processes > 0
+    }
 }
 
 /// One closed interval, valid until the next.
@@ -208,6 +218,7 @@ impl Ledger {
             folded_threads: counter(offset_of!(abi::cpuledger_control, folded_threads)),
             folded_processes: counter(offset_of!(abi::cpuledger_control, folded_processes)),
             contended: counter(offset_of!(abi::cpuledger_control, contended)),
+            missed: counter(offset_of!(abi::cpuledger_control, missed)),
         }
     }
 
