@@ -27,6 +27,18 @@ enum cpuledger_limits {
 	CPULEDGER_EXIT_RING_BYTES = 4 * 1024 * 1024,
 	/* Parents for which exits can be folded when the ring is full; above it, into parent 0. */
 	CPULEDGER_FOLD_ENTRIES = 8192,
+	/* Slots of the ledger: unless stated, at least, at most (a slot number has 32 bits, the arrays 4 GiB). */
+	CPULEDGER_DEFAULT_SLOTS = 65536,
+	CPULEDGER_MIN_SLOTS = 16,
+	CPULEDGER_MAX_SLOTS = 8 * 1024 * 1024,
+	/* Below one free slot in so many, tasks that die are folded in the kernel. */
+	CPULEDGER_LOW_SLOTS_SHARE = 8,
+	/* Entries of one bucket of the index: a cache line. Two buckets can hold a tid. */
+	CPULEDGER_BUCKET_ENTRIES = 8,
+	/* Attempts of a compare-and-swap against the one reader, who changes a word once a cut. */
+	CPULEDGER_RUN_ATTEMPTS = 4,
+	/* Attempts against all other CPUs. */
+	CPULEDGER_FREE_ATTEMPTS = 32,
 };
 
 /* What a walk visits. */
@@ -169,6 +181,108 @@ struct cpuledger_fold {
 	u64 runtime_ns;
 };
 
+/* Slots that are no task's. */
+enum cpuledger_slot_number {
+	CPULEDGER_SLOT_IDLE = 0,   /* the idle task of each CPU */
+	CPULEDGER_SLOT_NOBODY = 1, /* whoever found no slot: its time is not attributed */
+	CPULEDGER_SLOT_FIRST = 2,
+};
+
+/* How `run` of a CPU is packed: start_ns << SHIFT | OUT | PARITY. */
+enum cpuledger_run {
+	CPULEDGER_RUN_PARITY = 1 << 0, /* which of current[] is running */
+	CPULEDGER_RUN_OUT = 1 << 1,    /* the CPU is not in the books until its next switch */
+	CPULEDGER_RUN_SHIFT = 2,
+};
+
+/* How a cut is packed: time << SHIFT | CONFIRMED. 0: none is published; all ones: a hook has voided it. */
+enum cpuledger_cut_word {
+	CPULEDGER_CUT_CONFIRMED = 1 << 0,
+	CPULEDGER_CUT_SHIFT = 1,
+};
+
+/*
+ * One CPU of the ledger. The hook of that CPU writes all of it; the reader exchanges `run`, and zeroes the accumulators of
+ * the closed interval. In [2], the index is the parity: of the interval number, or, for `current`, of the run.
+ */
+struct cpuledger_cpu {
+	u64 run;		/* since when the running task has run: enum cpuledger_run */
+	u64 booked;		/* the `run` that the last switch wrote, as soon as all before it is booked */
+	u64 idle_ns[2];
+	u64 unattributed_ns[2];
+	u32 current[2];		/* slot of the running task */
+	u64 switches;
+	u64 entered_ns;		/* when it came into the books: its first switch since it was out of them */
+	u64 reserved[7];
+};
+
+enum cpuledger_slot_flag {
+	CPULEDGER_SLOT_PARENT_KNOWN = 1 << 0, /* the accounting parent was fixed at fork, else it is the parent of now */
+	CPULEDGER_SLOT_EXITED = 1 << 1,	      /* the task has died */
+	CPULEDGER_SLOT_RENUMBERED = 1 << 2,   /* the task lives on under the tid of its leader: an exec by another thread */
+	CPULEDGER_SLOT_PROCESS_DEAD = 1 << 3, /* no thread of its process is left alive */
+};
+
+/* One task that has run since the ledger was attached. The first line is what a switch touches. */
+struct cpuledger_slot {
+	u64 wall_ns[2];		/* on a CPU, by parity of the interval */
+	u64 mark[2];		/* number of the last interval that lists this slot; 0: none yet */
+	u64 task;		/* tells tasks of one tid apart; no meaning otherwise */
+	u64 exit_interval;	/* the interval of its last switch; 0: not yet */
+	s32 tid;
+	s32 pid;
+	u32 flags;		/* enum cpuledger_slot_flag */
+	s32 exit_code;		/* as wait(2) returns it */
+
+	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
+	u64 process_start_time_ns;
+	u64 parent_start_time_ns; /* of the process that is the accounting parent */
+	u64 first_runtime_ns;	/* runtime when the slot was made: 0 of a child */
+	u64 next_free;		/* slot number; 0: the last */
+	s32 parent_pid;		/* accounting parent */
+	u32 uid;
+	u8 comm[CPULEDGER_COMM_BYTES];
+
+	u64 folded_threads_ns[2]; /* of threads of this process that were folded, by parity of the interval */
+	u64 folded_children_ns[2];
+	u64 runtime_ns;		/* from here on: at the last switch */
+	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
+	u64 tick_user_ns;
+	u64 tick_system_ns;
+};
+
+/* 8 tids with their slots: tid << 32 | slot; 0: free. */
+struct cpuledger_bucket {
+	u64 entries[CPULEDGER_BUCKET_ENTRIES];
+};
+
+/* What all CPUs and the reader share. Each group is a line of its own. */
+struct cpuledger_control {
+	/* Written by the reader. */
+	u64 interval;		/* the running one, from 1 */
+	u64 cut[4];		/* its end, by number & 3: enum cpuledger_cut_word */
+	u32 slots;
+	u32 bucket_mask;
+	s64 low_slots;		/* fewer free slots: fold */
+	u64 reserved0;
+	/* Free slots: a stack of given-back ones, then those never used. */
+	u64 free_head;		/* changes so far << 32 | slot; slot 0: empty */
+	u64 fresh;		/* first slot that was never used */
+	s64 free_count;
+	u64 reserved1[5];
+	/* Slots listed in an interval, by parity. */
+	u64 listed[2];
+	u64 reserved2[6];
+	/* Lost detail. */
+	u64 no_slot;		/* attempts to give a task a slot when none was free */
+	u64 no_entry;		/* likewise, when its buckets of the index were full */
+	u64 folded_threads;
+	u64 folded_processes;
+	u64 contended;		/* switches that lost all their attempts: the time went to the task before */
+	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
+	u64 reserved3[2];
+};
+
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
 CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
@@ -176,5 +290,11 @@ CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot, 192);
+CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
+CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
+_Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
+_Static_assert((u64)CPULEDGER_MAX_SLOTS * sizeof(struct cpuledger_slot) < 1ULL << 32, "an array of slots stays below 4 GiB");
 
 #endif

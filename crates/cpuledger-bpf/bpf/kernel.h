@@ -107,6 +107,9 @@ struct tty_struct {
 };
 
 struct signal_struct {
+	struct {
+		int counter;
+	} live;
 	int nr_threads;
 	struct pid *pids[4];
 	struct tty_struct *tty;

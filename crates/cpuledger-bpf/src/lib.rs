@@ -3,8 +3,10 @@
 //! - [`abi`]: the records of `bpf/abi.h`, translated at build time
 //! - [`Walker`]: every task of the machine in one system call
 //! - [`ExitHook`]: the final figures of every task that dies
+//! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
 mod exits;
+pub mod ledger;
 mod log;
 mod map;
 mod object;

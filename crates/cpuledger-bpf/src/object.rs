@@ -35,6 +35,12 @@ pub enum Error {
         /// The verifier's last lines, or what else libbpf had to say; may be empty.
         log: Vec<String>,
     },
+    /// The ledger could not take a cut.
+    #[error("the ledger could not close an interval: {what}; attach it anew")]
+    Stuck {
+        /// What did not happen.
+        what: String,
+    },
 }
 
 impl Error {

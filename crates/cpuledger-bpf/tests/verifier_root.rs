@@ -3,18 +3,22 @@
 
 use std::collections::BTreeSet;
 
+use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_bpf::{ExitHook, Mechanism, Request, Walker, abi};
 use libbpf_rs::query::ProgInfoIter;
 
 /// Instructions the verifier processed on Linux 6.18 with clang 14, and how often so many are still accepted: kernels
 /// and compilers differ.
-const BASELINE: [(&str, u32); 6] = [
+const BASELINE: [(&str, u32); 9] = [
     ("prepare", 64),
     ("walk_once", 7600),
     ("walk_briefly", 2200),
     ("walk_seq", 1230),
     ("walk_seq_plain", 1140),
     ("last_switch", 140),
+    ("on_switch", 7550),
+    ("on_fork", 5110),
+    ("on_rename", 760),
 ];
 const TOLERANCE: u32 = 3;
 
@@ -28,6 +32,7 @@ fn verifier_cost_stays_near_its_baseline_root() {
     let request = Request { scope: abi::CPULEDGER_WALK_TASKS, groups: 0, only_pid: None };
     assert!(!plain.walk(&request).expect("a walk").tasks.is_empty());
     let _exits = ExitHook::attach().expect("the exit hook attaches");
+    let _ledger = Ledger::attach(Options::default()).expect("the ledger attaches");
     let mut seen = BTreeSet::new();
     for program in ProgInfoIter::default().filter(|program| !before.contains(&program.id)) {
         let name = program.name.to_string_lossy();

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ledger: every switch books the time since the one before to the task that ran, in the interval it belongs to.
+ *
+ * On each CPU the tiles [start, now) between two switches leave no gap, so what is booked adds up to what has passed, to
+ * the nanosecond. A cut ends an interval at the same instant T on all CPUs. The reader publishes T before it comes; after
+ * T each CPU is closed by whoever is first: by its next switch, which splits its tile at T, or by the reader, who moves the
+ * start of the tile to T and books what lies before it himself. Both do it with a compare-and-swap of `run`.
+ */
+#include "slots.bpf.h"
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* The end of an interval that has none yet. */
+#define NO_CUT (~0ULL >> CPULEDGER_CUT_SHIFT)
+#define VOID_CUT (~0ULL)
+
+/* User space sets the number of entries of these before it loads them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpuledger_cpu);
+} cpus SEC(".maps");
+
+/* The slots touched in an interval: the first half for even intervals, the second for odd ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, u64);
+} listed SEC(".maps");
+
+/* The time between two switches of a CPU, and the interval it lies in; what is not before `cut` is of the next interval. */
+struct tile {
+	u64 start_ns;
+	u64 end_ns;
+	u64 interval;
+	u64 cut_ns;
+};
+
+static __always_inline bool starts_after_cut(const struct tile *tile)
+{
+	return tile->start_ns >= tile->cut_ns;
+}
+
+static __always_inline bool ends_after_cut(const struct tile *tile)
+{
+	return tile->end_ns > tile->cut_ns || starts_after_cut(tile);
+}
+
+static __always_inline u64 before_cut(const struct tile *tile)
+{
+	if (starts_after_cut(tile))
+		return 0;
+	return (tile->end_ns < tile->cut_ns ? tile->end_ns : tile->cut_ns) - tile->start_ns;
+}
+
+static __always_inline u64 after_cut(const struct tile *tile)
+{
+	if (!ends_after_cut(tile))
+		return 0;
+	return tile->end_ns - (starts_after_cut(tile) ? tile->start_ns : tile->cut_ns);
+}
+
+/*
+ * When the running interval ends. A cut counts once it is confirmed, which the reader does if he has published it early
+ * enough for every CPU; a switch that comes later than an unconfirmed one voids it, so that he chooses another.
+ */
+static __always_inline u64 read_cut(u64 interval, u64 now)
+{
+	u64 *place = &control.cut[interval & 3];
+	u64 word = *(volatile u64 *)place, seen;
+
+	if (word && !(word & CPULEDGER_CUT_CONFIRMED) && now >= word >> CPULEDGER_CUT_SHIFT) {
+		seen = __sync_val_compare_and_swap(place, word, VOID_CUT);
+		word = seen == word ? VOID_CUT : seen;
+	}
+	return word & CPULEDGER_CUT_CONFIRMED ? word >> CPULEDGER_CUT_SHIFT : NO_CUT;
+}
+
+/* Puts a slot on the list of an interval, once. Several CPUs may fold into the same slot. */
+__noinline int list_slot(u32 number, u64 interval)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u64 *entry, parity = interval & 1;
+	u32 key;
+
+	if (!slot || __sync_lock_test_and_set(&slot->mark[parity], interval) == interval)
+		return 0;
+	key = __sync_fetch_and_add(&control.listed[parity], 1) + parity * control.slots;
+	entry = bpf_map_lookup_elem(&listed, &key);
+	if (entry)
+		*entry = number;
+	return 0;
+}
+
+static __always_inline void touch(struct cpuledger_slot *slot, u32 number, u64 interval)
+{
+	if (slot->mark[interval & 1] != interval)
+		list_slot(number, interval);
+}
+
+static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, const struct tile *tile)
+{
+	if (!starts_after_cut(tile)) {
+		slot->wall_ns[tile->interval & 1] += before_cut(tile);
+		touch(slot, number, tile->interval);
+	}
+	if (ends_after_cut(tile)) {
+		slot->wall_ns[(tile->interval + 1) & 1] += after_cut(tile);
+		touch(slot, number, tile->interval + 1);
+	}
+}
+
+static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
+{
+	by_parity[tile->interval & 1] += before_cut(tile);
+	if (ends_after_cut(tile))
+		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
+}
+
+/* Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it. */
+static __noinline u32 make_slot(struct task_struct *task)
+{
+	u32 number = take_slot();
+	struct cpuledger_slot *slot = slot_at(number);
+	struct task_struct *parent = task->real_parent;
+
+	if (number < CPULEDGER_SLOT_FIRST || !slot)
+		return CPULEDGER_SLOT_NOBODY;
+	slot->task = (u64)task;
+	slot->exit_interval = 0;
+	slot->tid = task->pid;
+	slot->pid = task->tgid;
+	slot->flags = 0;
+	slot->exit_code = 0;
+	slot->start_time_ns = task->start_boottime;
+	slot->process_start_time_ns = task->group_leader->start_boottime;
+	slot->parent_start_time_ns = parent->group_leader->start_boottime;
+	slot->first_runtime_ns = task->se.sum_exec_runtime;
+	slot->parent_pid = parent->tgid;
+	slot->uid = task->real_cred->uid.val;
+	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
+	if (index_insert(task->pid, number))
+		return number;
+	give_slot(number);
+	return CPULEDGER_SLOT_NOBODY;
+}
+
+/* Moves one accumulator of a slot to another slot, in both intervals that may be open. */
+static __always_inline void move_time(u64 *from, u64 *to)
+{
+	for (int parity = 0; parity < 2; parity++)
+		if (from[parity])
+			__sync_fetch_and_add(&to[parity], __sync_lock_test_and_set(&from[parity], 0));
+}
+
+/*
+ * When slots run low the time of a dead task goes to the slot of its process or, of a dead process, of its accounting
+ * parent: the identity is lost, the time is not. Without such a slot nothing is changed, and the reader frees it.
+ */
+__noinline int fold_slot(u32 number, u64 interval, u32 straddles)
+{
+	struct cpuledger_slot *slot = slot_at(number), *target;
+	bool into_process;
+	u32 into;
+
+	if (!slot)
+		return 0;
+	into_process = slot->tid != slot->pid;
+	into = into_process ? find_leader(slot->pid, slot->process_start_time_ns) : 0;
+	if (!into) {
+		if (!(slot->flags & CPULEDGER_SLOT_PROCESS_DEAD))
+			return 0;
+		into_process = false;
+		into = find_leader(slot->parent_pid, slot->parent_start_time_ns);
+	}
+	target = slot_at(into);
+	if (!into || !target)
+		return 0;
+	/* Listed first: what is added must not wait for the next interval of that parity. */
+	list_slot(into, interval);
+	if (straddles)
+		list_slot(into, interval + 1);
+	if (into_process) {
+		move_time(slot->wall_ns, target->folded_threads_ns);
+		__sync_fetch_and_add(&control.folded_threads, 1);
+	} else {
+		move_time(slot->wall_ns, target->folded_children_ns);
+		__sync_fetch_and_add(&control.folded_processes, 1);
+	}
+	move_time(slot->folded_threads_ns, target->folded_children_ns);
+	move_time(slot->folded_children_ns, target->folded_children_ns);
+	slot->tid = 0;
+	slot->exit_interval = 0;
+	if (!give_slot(number))
+		slot->exit_interval = interval + !!straddles;
+	return 0;
+}
+
+/* The last switch of a task, or of its old tid: its final values, for the reader to fetch. */
+static __noinline int retire(struct task_struct *prev, u32 number, const struct tile *tile)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u32 flags;
+
+	if (!slot)
+		return 0;
+	flags = slot->flags | (task_state(prev) == TASK_DEAD ? CPULEDGER_SLOT_EXITED : CPULEDGER_SLOT_RENUMBERED);
+	if (prev->signal->live.counter <= 0)
+		flags |= CPULEDGER_SLOT_PROCESS_DEAD;
+	slot->flags = flags;
+	slot->exit_code = prev->exit_code;
+	slot->uid = prev->real_cred->uid.val;
+	slot->runtime_ns = prev->se.sum_exec_runtime;
+	slot->lifetime_ns = bpf_ktime_get_ns() - prev->start_time;
+	slot->tick_user_ns = prev->utime;
+	slot->tick_system_ns = prev->stime;
+	slot->task = 0;
+	index_remove(slot->tid, number);
+	slot->exit_interval = tile->interval + ends_after_cut(tile);
+	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
+	if (*(volatile s64 *)&control.free_count < control.low_slots && !starts_after_cut(tile))
+		fold_slot(number, tile->interval, ends_after_cut(tile));
+	return 0;
+}
+
+/*
+ * The slot of the task that leaves the CPU. It is the one that the last switch has seen coming, unless the kernel has not run
+ * this hook for a switch in between: then the time of both goes to the one that is seen now.
+ */
+static __always_inline u32 slot_of_prev(struct task_struct *prev, u32 seen)
+{
+	struct cpuledger_slot *slot = slot_at(seen);
+	u32 number;
+
+	if (seen == CPULEDGER_SLOT_NOBODY || !slot)
+		return CPULEDGER_SLOT_NOBODY;
+	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
+		return seen;
+	__sync_fetch_and_add(&control.missed, 1);
+	if (!prev->pid)
+		return CPULEDGER_SLOT_IDLE;
+	number = find_slot(prev);
+	return number ? number : make_slot(prev);
+}
+
+static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct tile *tile)
+{
+	u32 number = slot_of_prev(prev, seen);
+	struct cpuledger_slot *slot;
+
+	if (number == CPULEDGER_SLOT_IDLE) {
+		book_cpu(cpu->idle_ns, tile);
+		return;
+	}
+	slot = number == CPULEDGER_SLOT_NOBODY ? NULL : slot_at(number);
+	if (!slot) {
+		book_cpu(cpu->unattributed_ns, tile);
+		return;
+	}
+	book_slot(slot, number, tile);
+	/* A thread that has exec'd has the tid of its leader now: the old one ends here. */
+	if (task_state(prev) == TASK_DEAD || prev->pid != slot->tid)
+		retire(prev, number, tile);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u32 key = bpf_get_smp_processor_id(), parity, number = CPULEDGER_SLOT_IDLE;
+	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	u64 run, fresh = 0;
+	struct tile tile;
+
+	if (!cpu)
+		return 0;
+	if (next->pid) {
+		number = find_slot(next);
+		if (!number)
+			number = make_slot(next);
+	}
+	/* Only this hook changes the parity. */
+	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
+	cpu->current[parity ^ 1] = number;
+	for (int i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
+		run = *(volatile u64 *)&cpu->run;
+		tile.start_ns = run >> CPULEDGER_RUN_SHIFT;
+		tile.end_ns = bpf_ktime_get_ns();
+		if (tile.end_ns <= tile.start_ns) /* the clock may lag behind another CPU's; no word comes twice */
+			tile.end_ns = tile.start_ns + 1;
+		fresh = tile.end_ns << CPULEDGER_RUN_SHIFT | (parity ^ 1);
+		if (__sync_val_compare_and_swap(&cpu->run, run, fresh) == run)
+			goto exchanged;
+	}
+	__sync_fetch_and_add(&control.contended, 1);
+	return 0;
+exchanged:
+	cpu->switches++;
+	if (run & CPULEDGER_RUN_OUT) {
+		cpu->entered_ns = tile.end_ns;
+	} else {
+		tile.interval = *(volatile u64 *)&control.interval;
+		tile.cut_ns = read_cut(tile.interval, tile.end_ns);
+		book(cpu, prev, cpu->current[parity & 1], &tile);
+	}
+	/* An exchange, so that it comes after all that was booked. */
+	__sync_lock_test_and_set(&cpu->booked, fresh);
+	return 0;
+}
+
+/* The one moment at which the accounting parent is certain. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 number = make_slot(child);
+	struct cpuledger_slot *slot, *of_parent;
+
+	if (number < CPULEDGER_SLOT_FIRST)
+		return 0;
+	slot = slot_at(number);
+	if (!slot)
+		return 0;
+	if (child->real_parent == parent) {
+		slot->flags = CPULEDGER_SLOT_PARENT_KNOWN;
+		return 0;
+	}
+	/* A thread, or CLONE_PARENT: the parent's parent, who may have been replaced since. */
+	of_parent = slot_at(find_slot(parent));
+	if (!of_parent || !of_parent->tid)
+		return 0;
+	slot->flags = of_parent->flags & CPULEDGER_SLOT_PARENT_KNOWN;
+	slot->parent_pid = of_parent->parent_pid;
+	slot->parent_start_time_ns = of_parent->parent_start_time_ns;
+	return 0;
+}
+
+/* exec, prctl(2), /proc/PID/comm. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
+{
+	u32 number = find_slot(task);
+	struct cpuledger_slot *slot = slot_at(number);
+
+	if (number >= CPULEDGER_SLOT_FIRST && slot)
+		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
+	return 0;
+}

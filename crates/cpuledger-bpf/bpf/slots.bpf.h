@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The slots of the ledger: taking one, giving it back, finding it by its task. No lock: compare-and-swap, tried a stated
+ * number of times. Nothing here loops over tasks.
+ */
+#ifndef CPULEDGER_SLOTS_BPF_H
+#define CPULEDGER_SLOTS_BPF_H
+
+#include "compat.bpf.h"
+
+struct cpuledger_control control SEC(".data.control") __attribute__((aligned(64))) = {};
+
+/* User space sets the number of entries of these before it loads them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, struct cpuledger_slot);
+} slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpuledger_bucket);
+} tid_index SEC(".maps");
+
+static __always_inline struct cpuledger_slot *slot_at(u32 number)
+{
+	return bpf_map_lookup_elem(&slots, &number);
+}
+
+/*
+ * The two buckets that may hold a tid. Tids are consecutive, so the first spreads them evenly; the second is for tasks whose
+ * tids happen to be a multiple of the number of buckets apart.
+ */
+static __always_inline struct cpuledger_bucket *bucket_of(u32 tid, int choice)
+{
+	u32 key = (choice ? (tid * 0x9e3779b1U) >> 8 : tid) & control.bucket_mask;
+
+	return bpf_map_lookup_elem(&tid_index, &key);
+}
+
+/* Global functions, which the verifier checks once and not for each path that leads to them. They take only numbers. */
+
+/* A slot that nobody uses, or NOBODY. The tag in `free_head` keeps a slot that came back from being taken for itself. */
+__noinline u32 take_slot(void)
+{
+	struct cpuledger_slot *slot;
+	u64 head, fresh;
+
+	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++) {
+		head = *(volatile u64 *)&control.free_head;
+		slot = slot_at(head);
+		if (!slot)
+			break;
+		if ((u32)head) {
+			if (__sync_val_compare_and_swap(&control.free_head, head,
+							((head >> 32) + 1) << 32 | (u32)slot->next_free) != head)
+				continue;
+			__sync_fetch_and_add(&control.free_count, -1);
+			return head;
+		}
+		fresh = *(volatile u64 *)&control.fresh;
+		if (fresh >= control.slots)
+			break;
+		if (__sync_val_compare_and_swap(&control.fresh, fresh, fresh + 1) != fresh)
+			continue;
+		__sync_fetch_and_add(&control.free_count, -1);
+		return fresh;
+	}
+	__sync_fetch_and_add(&control.no_slot, 1);
+	return CPULEDGER_SLOT_NOBODY;
+}
+
+/* Whether the slot could be given back; if not, it is left to the reader. */
+__noinline int give_slot(u32 number)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u64 head;
+
+	if (!slot)
+		return false;
+	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++) {
+		head = *(volatile u64 *)&control.free_head;
+		slot->next_free = (u32)head;
+		if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) != head)
+			continue;
+		__sync_fetch_and_add(&control.free_count, 1);
+		return true;
+	}
+	return false;
+}
+
+/* Whether there was room. One CPU at a time makes the slot of a task: the forking one, or the one that runs it. */
+__noinline int index_insert(u32 tid, u32 number)
+{
+	struct cpuledger_bucket *bucket;
+	u64 entry = (u64)tid << 32 | number;
+
+	for (int choice = 0; choice < 2; choice++) {
+		bucket = bucket_of(tid, choice);
+		if (!bucket)
+			break;
+		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
+			if (!bucket->entries[i] && !__sync_val_compare_and_swap(&bucket->entries[i], 0, entry))
+				return true;
+	}
+	__sync_fetch_and_add(&control.no_entry, 1);
+	return false;
+}
+
+__noinline int index_remove(u32 tid, u32 number)
+{
+	struct cpuledger_bucket *bucket;
+	u64 entry = (u64)tid << 32 | number;
+
+	for (int choice = 0; choice < 2; choice++) {
+		bucket = bucket_of(tid, choice);
+		if (!bucket)
+			break;
+		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
+			if (bucket->entries[i] == entry) {
+				bucket->entries[i] = 0;
+				return true;
+			}
+	}
+	return false;
+}
+
+/* The slot of the leader of that process, if it lives and has run; else 0. */
+__noinline u32 find_leader(u32 pid, u64 start_time_ns)
+{
+	struct cpuledger_bucket *bucket;
+	struct cpuledger_slot *slot;
+
+	for (int choice = 0; choice < 2; choice++) {
+		bucket = bucket_of(pid, choice);
+		if (!bucket)
+			break;
+		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
+			u64 entry = bucket->entries[i];
+
+			if (entry >> 32 != pid)
+				continue;
+			slot = slot_at(entry);
+			if (slot && slot->pid == (s32)pid && slot->start_time_ns == start_time_ns)
+				return entry;
+		}
+	}
+	return 0;
+}
+
+/*
+ * The slot of a task; 0: it has none. The tid alone is not enough: it may belong to the next task before this one's
+ * last switch, and an exec by a thread that is not the leader hands the leader's tid on while the leader still dies.
+ */
+static __always_inline u32 find_slot(struct task_struct *task)
+{
+	struct cpuledger_bucket *bucket;
+	struct cpuledger_slot *slot;
+	u32 tid = task->pid;
+
+	for (int choice = 0; choice < 2; choice++) {
+		bucket = bucket_of(tid, choice);
+		if (!bucket)
+			break;
+		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
+			u64 entry = bucket->entries[i];
+
+			if (entry >> 32 != tid)
+				continue;
+			slot = slot_at(entry);
+			if (slot && slot->task == (u64)task)
+				return entry;
+		}
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,136 @@
+//! Loading and attaching the ledger.
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+use libbpf_rs::{Link, Object, OpenObject};
+
+use crate::abi;
+use crate::object::{self, Error};
+
+use super::clock;
+use super::cut::Book;
+use super::online::{self, Online};
+use super::shared::Shared;
+use super::{Ledger, Options};
+
+/// The compiled `bpf/ledger.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
+
+/// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
+const HOOKS: [&str; 3] = ["on_rename", "on_switch", "on_fork"];
+
+/// A clock that differs by more than this is another clock: that of a time namespace.
+const CLOCK_LIMIT_NS: u64 = 1_000_000_000;
+
+impl Ledger {
+    /// Loads and attaches the hooks, makes every CPU switch once, and takes the first cut: from then on all time is in the
+    /// books.
+    ///
+    /// # Errors
+    /// Without BTF, without privilege, on kernels before 5.12 (no BPF atomics), for a size outside the limits, and in a time
+    /// namespace whose monotonic clock is not the kernel's.
+    pub fn attach(options: Options) -> Result<Ledger, Error> {
+        if !(abi::CPULEDGER_MIN_SLOTS..=abi::CPULEDGER_MAX_SLOTS).contains(&options.slots) {
+            return Err(Error::Stuck {
+                what: format!(
+                    "{} slots are asked for, {} to {} are possible",
+                    options.slots,
+                    abi::CPULEDGER_MIN_SLOTS,
+                    abi::CPULEDGER_MAX_SLOTS
+                ),
+            });
+        }
+        let cpus = libbpf_rs::num_possible_cpus()
+            .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
+        let mut object = object::load("cpuledger_ledger", OBJECT, |open| {
+            resize(open, "cpus", cpus);
+            resize(open, "slots", options.slots);
+            resize(open, "listed", 2 * options.slots);
+            resize(open, "tid_index", options.buckets());
+        })?;
+        let mut ledger = Ledger {
+            control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
+            cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
+            slots: Shared::new(&object::map_mut(&mut object, "slots"), options.slots)?,
+            listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.slots)?,
+            _links: Vec::new(),
+            _object: object,
+            options,
+            online: Online::open(),
+            books: vec![Book::default(); cpus as usize],
+            is_online: vec![true; cpus as usize],
+            interval: 1,
+            start_ns: 0,
+            is_stuck: false,
+            tasks: Vec::new(),
+            cpu_times: Vec::new(),
+            running: HashMap::new(),
+            freed: Vec::new(),
+        };
+        ledger.prepare();
+        ledger._links = attach_hooks(&mut ledger._object)?;
+        ledger.online.read(&mut ledger.is_online);
+        online::visit(&ledger.is_online);
+        ledger.check_clock()?;
+        ledger.close_interval(0)?;
+        Ok(ledger)
+    }
+
+    /// The shared records as the programs expect them; all else is zero.
+    fn prepare(&self) {
+        let set = |offset, value: u64| self.control.word(0, offset).store(value, Ordering::Relaxed);
+        let free = u64::from(self.options.slots - abi::CPULEDGER_SLOT_FIRST);
+        set(offset_of!(abi::cpuledger_control, fresh), u64::from(abi::CPULEDGER_SLOT_FIRST));
+        set(offset_of!(abi::cpuledger_control, free_count), free);
+        set(
+            offset_of!(abi::cpuledger_control, low_slots),
+            u64::from(self.options.slots / abi::CPULEDGER_LOW_SLOTS_SHARE),
+        );
+        let half = |offset| self.control.half(0, offset);
+        half(offset_of!(abi::cpuledger_control, slots)).store(self.options.slots, Ordering::Relaxed);
+        half(offset_of!(abi::cpuledger_control, bucket_mask))
+            .store(self.options.buckets() - 1, Ordering::Relaxed);
+        for cpu in 0..self.books.len() as u32 {
+            let run = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, run));
+            run.store(u64::from(abi::CPULEDGER_RUN_OUT), Ordering::Relaxed);
+        }
+        set(offset_of!(abi::cpuledger_control, interval), self.interval);
+    }
+
+    /// Compares the clock of the hooks with ours.
+    fn check_clock(&self) -> Result<(), Error> {
+        let now = clock::now_ns();
+        for cpu in 0..self.books.len() as u32 {
+            let entered = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, entered_ns));
+            let entered = entered.load(Ordering::Acquire);
+            if entered != 0 && entered.abs_diff(now) > CLOCK_LIMIT_NS {
+                return Err(Error::Stuck {
+                    what: "the monotonic clock of this time namespace is not the kernel's".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets the number of entries of a map that is not created yet; its name is a constant of this crate.
+fn resize(open: &mut OpenObject, name: &str, entries: u32) {
+    let mut map =
+        open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map");
+    map.set_max_entries(entries).expect("a map that is not created yet takes any size");
+}
+
+fn attach_hooks(object: &mut Object) -> Result<Vec<Link>, Error> {
+    HOOKS
+        .iter()
+        .map(|name| {
+            let program = object.progs_mut().find(|program| program.name() == *name);
+            program
+                .expect("the embedded object defines it")
+                .attach()
+                .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))
+        })
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The reader's half of the cut: publishing it, and closing each CPU at it. `bpf/ledger.bpf.c` has the other half.
+
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+use crate::abi;
+use crate::object::Error;
+
+use super::clock;
+use super::shared::Shared;
+
+/// So long before a cut it is published, that every CPU sees it in time.
+const LEAD_NS: u64 = 200_000;
+/// A cut is confirmed only so long before it; more than clocks of two CPUs differ.
+const MARGIN_NS: u64 = 20_000;
+/// So often another cut is chosen because this thread was held up while it published one; the lead doubles each time.
+const PUBLISH_ATTEMPTS: u32 = 12;
+/// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
+const HOOK_LIMIT_NS: u64 = 5_000_000_000;
+
+const CUT: usize = offset_of!(abi::cpuledger_control, cut);
+const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
+const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
+const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
+const ENTERED: usize = offset_of!(abi::cpuledger_cpu, entered_ns);
+const OUT: u64 = abi::CPULEDGER_RUN_OUT as u64;
+const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
+
+/// When the tile of a `run` word began.
+fn start_ns(run: u64) -> u64 {
+    run >> abi::CPULEDGER_RUN_SHIFT
+}
+
+/// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time.
+///
+/// # Errors
+/// When this thread does not get to run without being held up.
+pub(super) fn publish(
+    control: &Shared<abi::cpuledger_control>,
+    interval: u64,
+    wanted_ns: u64,
+) -> Result<u64, Error> {
+    let word = control.word(0, CUT + 8 * (interval & 3) as usize);
+    let mut lead = LEAD_NS;
+    for _ in 0..PUBLISH_ATTEMPTS {
+        clock::sleep_until(wanted_ns.saturating_sub(lead));
+        let cut = wanted_ns.max(clock::now_ns() + lead);
+        let proposed = cut << abi::CPULEDGER_CUT_SHIFT;
+        let confirmed = proposed | abi::CPULEDGER_CUT_CONFIRMED as u64;
+        word.store(proposed, Ordering::SeqCst);
+        // A switch that sees a proposal too late voids it, so a confirmed one was seen by every switch after it.
+        if clock::now_ns() + MARGIN_NS < cut
+            && word.compare_exchange(proposed, confirmed, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            return Ok(cut);
+        }
+        lead *= 2;
+    }
+    Err(Error::Stuck { what: "this thread was held up each time it published a cut".to_owned() })
+}
+
+/// A task that was running when its CPU was closed at the cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Running {
+    pub(super) slot: u32,
+    /// From its last switch, or the last cut, to this one.
+    pub(super) wall_ns: u64,
+}
+
+/// What the reader remembers of a CPU from one cut to the next.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Book {
+    /// Since when the CPU is in the books of the running interval; None: it is not.
+    begin_ns: Option<u64>,
+    /// The word that the reader wrote last.
+    written: u64,
+}
+
+/// What closing a CPU has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Closed {
+    /// Since when the CPU was in the books of the closed interval; None: it was not.
+    pub(super) begin_ns: Option<u64>,
+    /// None where the CPU has split its time itself.
+    pub(super) running: Option<Running>,
+}
+
+impl Book {
+    /// Closes one CPU at a cut that has passed: afterwards all its time up to it is booked or in `running`. An offline CPU
+    /// leaves the books.
+    ///
+    /// # Errors
+    /// When a switch on that CPU does not come to its end.
+    pub(super) fn close(
+        &mut self,
+        cpus: &Shared<abi::cpuledger_cpu>,
+        cpu: u32,
+        cut_ns: u64,
+        is_online: bool,
+    ) -> Result<Closed, Error> {
+        let run = cpus.word(cpu, RUN);
+        loop {
+            let word = run.load(Ordering::Acquire);
+            if start_ns(word) >= cut_ns {
+                // It has switched since the cut.
+                wait_until_booked(cpus, cpu, |booked| start_ns(booked) >= cut_ns)?;
+                let begin_ns = self.begin(cpus, cpu);
+                self.begin_ns = begin_ns.map(|begin| begin.max(cut_ns));
+                return Ok(Closed { begin_ns: begin_ns.filter(|begin| *begin < cut_ns), running: None });
+            }
+            // Stable while `run` stays what it is: a switch writes the other one first.
+            let slot = cpus.half(cpu, CURRENT + 4 * (word & PARITY) as usize).load(Ordering::Acquire);
+            let out = if is_online { word & OUT } else { OUT };
+            let closed = cut_ns << abi::CPULEDGER_RUN_SHIFT | out | word & PARITY;
+            if run.compare_exchange(word, closed, Ordering::SeqCst, Ordering::Acquire).is_err() {
+                continue;
+            }
+            if word != self.written {
+                wait_until_booked(cpus, cpu, |booked| booked == word || start_ns(booked) >= cut_ns)?;
+            }
+            self.written = closed;
+            let begin_ns = if word & OUT == 0 { self.begin(cpus, cpu) } else { None };
+            self.begin_ns = (out == 0).then_some(cut_ns);
+            let running = begin_ns.map(|_| Running { slot, wall_ns: cut_ns - start_ns(word) });
+            return Ok(Closed { begin_ns, running });
+        }
+    }
+
+    /// Since when a CPU that has switched is in the books.
+    fn begin(&self, cpus: &Shared<abi::cpuledger_cpu>, cpu: u32) -> Option<u64> {
+        self.begin_ns.or_else(|| Some(cpus.word(cpu, ENTERED).load(Ordering::Relaxed)))
+    }
+}
+
+/// Waits for the end of a switch that has begun.
+fn wait_until_booked(
+    cpus: &Shared<abi::cpuledger_cpu>,
+    cpu: u32,
+    is_booked: impl Fn(u64) -> bool,
+) -> Result<(), Error> {
+    let booked = cpus.word(cpu, BOOKED);
+    if is_booked(booked.load(Ordering::Acquire)) {
+        return Ok(());
+    }
+    let limit = clock::now_ns() + HOOK_LIMIT_NS;
+    while !is_booked(booked.load(Ordering::Acquire)) {
+        if clock::now_ns() > limit {
+            return Err(Error::Stuck { what: format!("a switch on CPU {cpu} did not come to its end") });
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}

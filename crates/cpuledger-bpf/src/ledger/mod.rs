@@ -1,0 +1,371 @@
+//! The ledger: every nanosecond of every CPU between two cuts, attributed to a task.
+//!
+//! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were in the books, in integer
+//! nanoseconds. A CPU is in the books from its first switch after the ledger was attached, or after it came online, until
+//! the cut at which it is found offline; until that cut an offline CPU counts as idle. For a CPU that stays online that is
+//! the length of the interval.
+
+mod attach;
+mod clock;
+mod cut;
+mod online;
+mod shared;
+
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+use libbpf_rs::{Link, Object};
+
+use crate::abi;
+use crate::object::Error;
+
+use cut::{Book, Running};
+use online::Online;
+use shared::Shared;
+
+/// How large a ledger shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Tasks that can be told apart: those that have run since the ledger was attached and are alive, and those that died
+    /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`.
+    pub slots: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { slots: abi::CPULEDGER_DEFAULT_SLOTS }
+    }
+}
+
+impl Options {
+    /// Kernel memory that a ledger of this size locks, in bytes, on a machine with so many possible CPUs.
+    pub fn locked_bytes(&self, possible_cpus: u32) -> u64 {
+        let slots = u64::from(self.slots);
+        slots * size_of::<abi::cpuledger_slot>() as u64
+            + 2 * slots * size_of::<u64>() as u64
+            + u64::from(self.buckets()) * size_of::<abi::cpuledger_bucket>() as u64
+            + u64::from(possible_cpus) * size_of::<abi::cpuledger_cpu>() as u64
+            + size_of::<abi::cpuledger_control>() as u64
+    }
+
+    /// Buckets of the index of tids: at most half of their entries are ever used.
+    fn buckets(&self) -> u32 {
+        (2 * self.slots / abi::CPULEDGER_BUCKET_ENTRIES).next_power_of_two()
+    }
+}
+
+/// The time of one task in an interval.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskTime {
+    /// Time on a CPU, in nanoseconds.
+    pub wall_ns: u64,
+    /// Time of threads of its process that died in the interval and whose identity was lost, in nanoseconds.
+    pub folded_threads_ns: u64,
+    /// Likewise of processes that it accounts for.
+    pub folded_children_ns: u64,
+    /// Whether its last switch was in the interval (or that of its tid: `CPULEDGER_SLOT_RENUMBERED`). Only then the final
+    /// values in `slot` are set.
+    pub is_last: bool,
+    /// Who it is; the accumulators in it have no meaning.
+    pub slot: abi::cpuledger_slot,
+}
+
+impl TaskTime {
+    /// All of its time.
+    pub fn total_ns(&self) -> u64 {
+        self.wall_ns + self.folded_threads_ns + self.folded_children_ns
+    }
+}
+
+/// One CPU in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Its number.
+    pub cpu: u32,
+    /// Since when it was in the books, CLOCK_MONOTONIC: the begin of the interval, or later.
+    pub begin_ns: u64,
+    /// Time of its idle task, in nanoseconds.
+    pub idle_ns: u64,
+    /// Time of tasks that found no slot, in nanoseconds.
+    pub unattributed_ns: u64,
+    /// Switches since the ledger was attached.
+    pub switches: u64,
+}
+
+/// What a ledger could not keep since it was attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// How often a task found no free slot, so that its time was not attributed until its next switch.
+    pub no_slot: u64,
+    /// How often a task found its part of the index full, likewise.
+    pub no_entry: u64,
+    /// Dead threads whose time went to the slot of their process, because slots ran low.
+    pub folded_threads: u64,
+    /// Dead processes whose time went to the slot of their accounting parent.
+    pub folded_processes: u64,
+    /// Switches that could not be booked when they happened: their time went to the task before. Not known to happen.
+    pub contended: u64,
+    /// Switches for which the kernel did not run the hook: the time of the task that left went to the one that came. Some
+    /// kernels run no hooks in the context of tasks they protect.
+    pub missed: u64,
+}
+
+impl Lost {
+    /// Whether some time or some identity was lost for want of slots.
+    pub fn is_short_of_slots(&self) -> bool {
+        self.no_slot + self.no_entry + self.folded_threads + self.folded_processes > 0
+    }
+}
+
+/// One closed interval, valid until the next.
+#[derive(Debug)]
+pub struct Interval<'a> {
+    /// Counted from the attachment; the first that is given out is 2.
+    pub number: u64,
+    /// CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// CLOCK_MONOTONIC: the cut.
+    pub end_ns: u64,
+    /// Every task that ran, or ended, in no order.
+    pub tasks: &'a [TaskTime],
+    /// Every CPU that was in the books.
+    pub cpus: &'a [CpuTime],
+    /// Time that was folded into a task which had just been forgotten, in nanoseconds.
+    pub stray_ns: u64,
+    /// Slots that are free now.
+    pub free_slots: u64,
+}
+
+impl Interval<'_> {
+    /// Σ over CPUs of the time they were in the books.
+    pub fn capacity_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| self.end_ns - cpu.begin_ns).sum()
+    }
+
+    /// Σ over tasks.
+    pub fn attributed_ns(&self) -> u64 {
+        self.tasks.iter().map(TaskTime::total_ns).sum()
+    }
+
+    /// Σ over CPUs of the time of their idle tasks.
+    pub fn idle_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.idle_ns).sum()
+    }
+
+    /// What belongs to tasks that could not be told apart.
+    pub fn unattributed_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.unattributed_ns).sum::<u64>() + self.stray_ns
+    }
+
+    /// Capacity less all that is booked: 0.
+    pub fn imbalance_ns(&self) -> i128 {
+        let booked = [self.attributed_ns(), self.idle_ns(), self.unattributed_ns()];
+        i128::from(self.capacity_ns()) - booked.into_iter().map(i128::from).sum::<i128>()
+    }
+}
+
+/// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it.
+pub struct Ledger {
+    _links: Vec<Link>,
+    _object: Object,
+    options: Options,
+    control: Shared<abi::cpuledger_control>,
+    cpus: Shared<abi::cpuledger_cpu>,
+    slots: Shared<abi::cpuledger_slot>,
+    listed: Shared<u64>,
+    online: Online,
+    /// By CPU number, for all possible CPUs.
+    books: Vec<Book>,
+    is_online: Vec<bool>,
+    interval: u64,
+    start_ns: u64,
+    /// A close that failed half-way leaves books that cannot be mended.
+    is_stuck: bool,
+    tasks: Vec<TaskTime>,
+    cpu_times: Vec<CpuTime>,
+    running: HashMap<u32, u64>,
+    freed: Vec<u32>,
+}
+
+/// Offset of the entry for an interval in a pair of accumulators at `offset`.
+fn of_parity(offset: usize, interval: u64) -> usize {
+    offset + 8 * (interval & 1) as usize
+}
+
+impl Ledger {
+    /// The size it was attached with.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Kernel memory it locks, in bytes.
+    pub fn locked_bytes(&self) -> u64 {
+        self.options.locked_bytes(self.books.len() as u32)
+    }
+
+    /// When the running interval began, CLOCK_MONOTONIC.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// What was lost since it was attached.
+    pub fn lost(&self) -> Lost {
+        let counter = |offset| self.control.word(0, offset).load(Ordering::Relaxed);
+        Lost {
+            no_slot: counter(offset_of!(abi::cpuledger_control, no_slot)),
+            no_entry: counter(offset_of!(abi::cpuledger_control, no_entry)),
+            folded_threads: counter(offset_of!(abi::cpuledger_control, folded_threads)),
+            folded_processes: counter(offset_of!(abi::cpuledger_control, folded_processes)),
+            contended: counter(offset_of!(abi::cpuledger_control, contended)),
+            missed: counter(offset_of!(abi::cpuledger_control, missed)),
+        }
+    }
+
+    /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC) and closes the interval there; if that is past, or only
+    /// microseconds away, the cut is as soon as possible.
+    ///
+    /// # Errors
+    /// When a cut cannot be taken; the ledger is of no use afterwards.
+    pub fn close_interval(&mut self, cut_ns: u64) -> Result<Interval<'_>, Error> {
+        if std::mem::replace(&mut self.is_stuck, true) {
+            return Err(Error::Stuck { what: "it could not close the one before".to_owned() });
+        }
+        let cut_ns = cut::publish(&self.control, self.interval, cut_ns)?;
+        clock::sleep_until(cut_ns);
+        self.close_cpus(cut_ns)?;
+        let stray_ns = self.gather_tasks();
+        let (number, start_ns) = (self.interval, self.start_ns);
+        let free_slots = self.free_slots();
+        self.open_next(cut_ns);
+        self.is_stuck = false;
+        Ok(Interval {
+            number,
+            start_ns,
+            end_ns: cut_ns,
+            tasks: &self.tasks,
+            cpus: &self.cpu_times,
+            stray_ns,
+            free_slots,
+        })
+    }
+
+    /// Closes every CPU, then fetches what it has booked by itself.
+    fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
+        self.online.read(&mut self.is_online);
+        self.cpu_times.clear();
+        self.running.clear();
+        let interval = self.interval;
+        for (cpu, book) in (0..).zip(&mut self.books) {
+            let closed = book.close(&self.cpus, cpu, cut_ns, self.is_online[cpu as usize])?;
+            let Some(begin_ns) = closed.begin_ns else { continue };
+            let take = |offset| self.cpus.word(cpu, of_parity(offset, interval)).swap(0, Ordering::Relaxed);
+            let mut time = CpuTime {
+                cpu,
+                begin_ns,
+                idle_ns: take(offset_of!(abi::cpuledger_cpu, idle_ns)),
+                unattributed_ns: take(offset_of!(abi::cpuledger_cpu, unattributed_ns)),
+                switches: self
+                    .cpus
+                    .word(cpu, offset_of!(abi::cpuledger_cpu, switches))
+                    .load(Ordering::Relaxed),
+            };
+            match closed.running {
+                Some(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns }) => time.idle_ns += wall_ns,
+                Some(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns }) => {
+                    time.unattributed_ns += wall_ns;
+                }
+                Some(Running { slot, wall_ns }) => *self.running.entry(slot).or_insert(0) += wall_ns,
+                None => {}
+            }
+            self.cpu_times.push(time);
+        }
+        Ok(())
+    }
+
+    /// Reads and zeroes what the closed interval has listed, and frees the slots of the dead. Returns the time that belongs
+    /// to no task any more.
+    fn gather_tasks(&mut self) -> u64 {
+        self.tasks.clear();
+        self.freed.clear();
+        let parity = (self.interval & 1) as u32;
+        let listed = offset_of!(abi::cpuledger_control, listed);
+        let count = self.control.word(0, of_parity(listed, self.interval)).load(Ordering::Acquire);
+        let count = count.min(u64::from(self.options.slots)) as u32;
+        let mut stray_ns = 0;
+        for place in 0..count {
+            let number = self.listed.word(parity * self.options.slots + place, 0).load(Ordering::Relaxed);
+            let own_ns = self.running.remove(&(number as u32)).unwrap_or(0);
+            stray_ns += self.gather_task(number as u32, own_ns);
+        }
+        // Those that ran through the whole interval.
+        for (number, own_ns) in std::mem::take(&mut self.running) {
+            stray_ns += self.gather_task(number, own_ns);
+        }
+        self.free();
+        stray_ns
+    }
+
+    fn gather_task(&mut self, number: u32, own_ns: u64) -> u64 {
+        let take = |offset| {
+            let word = self.slots.word(number, of_parity(offset, self.interval));
+            // Nearly all are zero: do not write them.
+            if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::Relaxed) }
+        };
+        let wall_ns = own_ns + take(offset_of!(abi::cpuledger_slot, wall_ns));
+        let folded_threads_ns = take(offset_of!(abi::cpuledger_slot, folded_threads_ns));
+        let folded_children_ns = take(offset_of!(abi::cpuledger_slot, folded_children_ns));
+        let slot = self.slots.copy(number);
+        let is_last = slot.exit_interval == self.interval;
+        if is_last {
+            self.freed.push(number);
+        }
+        let time = TaskTime { wall_ns, folded_threads_ns, folded_children_ns, is_last, slot };
+        if slot.tid == 0 {
+            return time.total_ns();
+        }
+        if time.total_ns() > 0 || is_last {
+            self.tasks.push(time);
+        }
+        0
+    }
+
+    /// Gives the slots of the dead back, all with one exchange.
+    fn free(&mut self) {
+        let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
+        let next = |number| self.slots.word(number, offset_of!(abi::cpuledger_slot, next_free));
+        for pair in self.freed.windows(2) {
+            next(pair[0]).store(u64::from(pair[1]), Ordering::Relaxed);
+        }
+        let head = self.control.word(0, offset_of!(abi::cpuledger_control, free_head));
+        let mut seen = head.load(Ordering::Relaxed);
+        loop {
+            next(*last).store(seen & u64::from(u32::MAX), Ordering::Relaxed);
+            let fresh = (seen >> 32).wrapping_add(1) << 32 | u64::from(*first);
+            match head.compare_exchange_weak(seen, fresh, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
+        count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
+    }
+
+    fn free_slots(&self) -> u64 {
+        let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
+        // Below zero for a moment while one CPU takes what another gives.
+        (count.load(Ordering::Relaxed) as i64).max(0) as u64
+    }
+
+    /// Hands the emptied accumulators to the interval after the running one.
+    fn open_next(&mut self, cut_ns: u64) {
+        let word = |offset| self.control.word(0, offset);
+        word(of_parity(offset_of!(abi::cpuledger_control, listed), self.interval))
+            .store(0, Ordering::Relaxed);
+        self.interval += 1;
+        self.start_ns = cut_ns;
+        let cut = offset_of!(abi::cpuledger_control, cut) + 8 * (self.interval & 3) as usize;
+        word(cut).store(0, Ordering::Relaxed);
+        word(offset_of!(abi::cpuledger_control, interval)).store(self.interval, Ordering::Release);
+    }
+}

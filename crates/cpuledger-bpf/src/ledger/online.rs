@@ -1,0 +1,67 @@
+//! Which CPUs are online, and a visit to each of them.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::thread;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// A list like `0-3,8`; longer ones than this are not of this world.
+const LIST_BYTES: usize = 4096;
+
+/// The kernel's list of online CPUs, read anew at each cut.
+pub(super) struct Online {
+    /// None: /sys is not mounted, and all CPUs are taken to be online.
+    list: Option<File>,
+}
+
+impl Online {
+    pub(super) fn open() -> Online {
+        Online { list: File::open("/sys/devices/system/cpu/online").ok() }
+    }
+
+    /// Sets `online[cpu]` for each CPU that `online` has room for.
+    pub(super) fn read(&self, online: &mut [bool]) {
+        let mut bytes = [0; LIST_BYTES];
+        let length = self.list.as_ref().and_then(|list| list.read_at(&mut bytes, 0).ok()).unwrap_or(0);
+        let text = String::from_utf8_lossy(&bytes[..length]);
+        online.fill(length == 0);
+        for (first, last) in ranges(&text) {
+            online.iter_mut().take(last + 1).skip(first).for_each(|cpu| *cpu = true);
+        }
+    }
+}
+
+fn ranges(list: &str) -> impl Iterator<Item = (usize, usize)> {
+    list.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some((first.parse().ok()?, last.parse().ok()?))
+    })
+}
+
+/// Makes each of these CPUs switch, by running a thread there for a moment. A CPU where that is not allowed comes into the
+/// books at its own next switch.
+pub(super) fn visit(online: &[bool]) {
+    let cpus = online.iter().enumerate().filter(|(_, online)| **online).map(|(cpu, _)| cpu);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for cpu in cpus.take_while(|cpu| *cpu < CpuSet::MAX_CPU) {
+                let mut only = CpuSet::new();
+                only.set(cpu);
+                let _ = sched_setaffinity(None, &only);
+            }
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(ranges("0-3,8,10-11\n").collect::<Vec<_>>(), [(0, 3), (8, 8), (10, 11)]);
+        assert_eq!(ranges("0\n").collect::<Vec<_>>(), [(0, 0)]);
+        assert_eq!(ranges("").count(), 0);
+    }
+}

@@ -1,0 +1,169 @@
+//! The books balance to the nanosecond, whatever the machine does. Needs root.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use cpuledger_bpf::abi;
+use cpuledger_bpf::ledger::{Interval, Ledger, Lost, Options};
+use cpuledger_load::{Storm, StormPlan};
+
+/// CPUs that stay online are in the books for the whole interval.
+fn assert_balance(interval: &Interval<'_>) {
+    for cpu in interval.cpus {
+        assert_eq!(cpu.begin_ns, interval.start_ns, "CPU {} entered late", cpu.cpu);
+    }
+    assert_eq!(
+        interval.imbalance_ns(),
+        0,
+        "interval {} of {} ns: {} attributed, {} idle, {} unattributed",
+        interval.number,
+        interval.capacity_ns(),
+        interval.attributed_ns(),
+        interval.idle_ns(),
+        interval.unattributed_ns()
+    );
+}
+
+/// Closes intervals of `length` for as long as `total` and checks each. Returns how many, and how many tasks were seen dead.
+fn run(ledger: &mut Ledger, length: Duration, total: Duration) -> (u64, u64) {
+    let (mut intervals, mut deaths) = (0, 0);
+    let mut cut_ns = ledger.start_ns();
+    let end_ns = cut_ns + total.as_nanos() as u64;
+    while cut_ns < end_ns {
+        cut_ns += length.as_nanos() as u64;
+        let interval = ledger.close_interval(cut_ns).expect("an interval closes");
+        assert_balance(&interval);
+        assert!(interval.end_ns >= cut_ns);
+        intervals += 1;
+        deaths += interval.tasks.iter().filter(|task| task.is_last).count() as u64;
+    }
+    (intervals, deaths)
+}
+
+/// Switches that the kernel does not show cannot be helped.
+fn assert_nothing_lost(lost: &Lost) {
+    assert!(!lost.is_short_of_slots() && lost.contended == 0, "{lost:?}");
+}
+
+fn attach() -> Ledger {
+    Ledger::attach(Options::default()).expect("the ledger attaches; it needs root")
+}
+
+#[test]
+fn idle_balances_root() {
+    let mut ledger = attach();
+    let (intervals, _) = run(&mut ledger, Duration::from_millis(100), Duration::from_secs(2));
+    println!("{intervals} intervals, {} KiB locked", ledger.locked_bytes() / 1024);
+    assert_nothing_lost(&ledger.lost());
+}
+
+#[test]
+fn a_storm_of_processes_balances_root() {
+    let mut ledger = attach();
+    let plan = StormPlan { workers: 3, ..StormPlan::default() };
+    let storm = Storm::start(&plan).expect("processes are made");
+    let (intervals, deaths) = run(&mut ledger, Duration::from_millis(20), Duration::from_secs(4));
+    let (more, _) = run(&mut ledger, Duration::from_secs(1), Duration::from_secs(2));
+    storm.stop().expect("the storm ends");
+    println!("{} intervals, {deaths} deaths, {:?}", intervals + more, ledger.lost());
+    assert_nothing_lost(&ledger.lost());
+    assert!(deaths > 100, "a storm makes tasks that die");
+}
+
+#[test]
+fn a_storm_of_threads_balances_root() {
+    let mut ledger = attach();
+    let plan = StormPlan { workers: 2, threads: true, ..StormPlan::default() };
+    let storm = Storm::start(&plan).expect("threads are made");
+    let (intervals, deaths) = run(&mut ledger, Duration::from_millis(5), Duration::from_secs(4));
+    storm.stop().expect("the storm ends");
+    println!("{intervals} intervals, {deaths} deaths, {:?}", ledger.lost());
+    assert_nothing_lost(&ledger.lost());
+    assert!(deaths > 100, "a storm makes tasks that die");
+}
+
+#[test]
+fn too_few_slots_lose_names_and_no_time_root() {
+    let mut ledger =
+        Ledger::attach(Options { slots: 24.max(abi::CPULEDGER_MIN_SLOTS) }).expect("the ledger attaches");
+    for threads in [false, true] {
+        let plan = StormPlan { workers: 4, threads, ..StormPlan::default() };
+        let storm = Storm::start(&plan).expect("tasks are made");
+        let (intervals, deaths) = run(&mut ledger, Duration::from_millis(10), Duration::from_secs(2));
+        storm.stop().expect("the storm ends");
+        println!("{intervals} intervals, {deaths} deaths, {:?}", ledger.lost());
+    }
+    assert!(ledger.lost().folded_processes + ledger.lost().folded_threads + ledger.lost().no_slot > 0);
+}
+
+#[test]
+fn ping_pong_of_200_tasks_balances_root() {
+    let mut ledger = attach();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..100 {
+            let (mut from_ping, mut to_pong) = std::io::pipe().expect("pipes are made");
+            let (mut from_pong, mut to_ping) = std::io::pipe().expect("pipes are made");
+            scope.spawn(move || {
+                let mut byte = [0];
+                while from_ping.read_exact(&mut byte).and_then(|()| to_ping.write_all(&byte)).is_ok() {}
+            });
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut byte = [0];
+                while !stop.load(Ordering::Relaxed) {
+                    to_pong
+                        .write_all(&byte)
+                        .and_then(|()| from_pong.read_exact(&mut byte))
+                        .expect("it answers");
+                }
+            });
+        }
+        let (intervals, _) = run(&mut ledger, Duration::from_millis(3), Duration::from_secs(3));
+        let (more, _) = run(&mut ledger, Duration::from_secs(2), Duration::from_secs(2));
+        stop.store(true, Ordering::Relaxed);
+        println!("{} intervals, {:?}", intervals + more, ledger.lost());
+    });
+    assert_nothing_lost(&ledger.lost());
+}
+
+#[test]
+fn parallel_compilers_balance_root() {
+    let folder = std::env::temp_dir().join(format!("cpuledger-compile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder is made");
+    let source = folder.join("source.c");
+    let functions: String = (0..400)
+        .map(|i| format!("int f{i}(int a) {{ for (int i = 0; i < a; i++) a ^= a * {i} + i; return a; }}\n"))
+        .collect();
+    std::fs::write(&source, functions).expect("the source is written");
+    let compile = |place: usize| -> Child {
+        let object = folder.join(format!("{place}.o"));
+        Command::new("cc")
+            .args(["-O1", "-c", "-o"])
+            .args([&object, &source])
+            .spawn()
+            .expect("cc is installed")
+    };
+    let mut ledger = attach();
+    let mut compilers: Vec<Child> = (0..4).map(compile).collect();
+    let (mut intervals, mut deaths) = (0, 0);
+    while intervals < 40 {
+        let (more, died) = run(&mut ledger, Duration::from_millis(100), Duration::from_millis(100));
+        (intervals, deaths) = (intervals + more, deaths + died);
+        for (place, compiler) in compilers.iter_mut().enumerate() {
+            if compiler.try_wait().expect("a child can be waited for").is_some() {
+                *compiler = compile(place);
+            }
+        }
+    }
+    for mut compiler in compilers {
+        compiler.wait().expect("a child can be waited for");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    println!("{intervals} intervals, {deaths} deaths, {:?}", ledger.lost());
+    assert_nothing_lost(&ledger.lost());
+    assert!(deaths > 0, "compilers end");
+}

@@ -1,0 +1,199 @@
+//! Time goes to whom it belongs: tasks whose truth is known. Needs root.
+
+use std::collections::HashMap;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use cpuledger_bpf::abi;
+use cpuledger_bpf::ledger::{Ledger, Options};
+use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
+
+const INTERVAL_NS: u64 = 20_000_000;
+
+/// What the intervals say of one (tid, start time) together.
+#[derive(Clone, Default)]
+struct Account {
+    wall_ns: u64,
+    folded_ns: u64,
+    ends: u32,
+    /// As it was at the last switch, if there was one, else in the last interval.
+    slot: abi::cpuledger_slot,
+}
+
+impl Account {
+    fn has(&self, flag: u32) -> bool {
+        self.slot.flags & flag != 0
+    }
+
+    fn comm(&self) -> String {
+        let comm: Vec<u8> = self.slot.comm.iter().copied().take_while(|byte| *byte != 0).collect();
+        String::from_utf8_lossy(&comm).into_owned()
+    }
+}
+
+type Accounts = HashMap<(i32, u64), Account>;
+
+/// Closes intervals until `is_over` and one more; accounts by tid and start time.
+fn account(ledger: &mut Ledger, mut is_over: impl FnMut() -> bool) -> Accounts {
+    let mut accounts = Accounts::new();
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = !is_over();
+        let interval = ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
+        assert_eq!(interval.imbalance_ns(), 0);
+        for task in interval.tasks {
+            let account = accounts.entry((task.slot.tid, task.slot.start_time_ns)).or_default();
+            account.wall_ns += task.wall_ns;
+            account.folded_ns += task.folded_threads_ns + task.folded_children_ns;
+            account.ends += u32::from(task.is_last);
+            account.slot = task.slot;
+        }
+    }
+    accounts
+}
+
+fn attach() -> Ledger {
+    Ledger::attach(Options::default()).expect("the ledger attaches; it needs root")
+}
+
+/// By tid: those of one process.
+fn of_process(accounts: &Accounts, pid: i32) -> HashMap<i32, Account> {
+    let of_it = accounts.values().filter(|account| account.slot.pid == pid);
+    of_it.map(|account| (account.slot.tid, account.clone())).collect()
+}
+
+/// Whether time on a CPU is at least what the scheduler has charged. The two clocks differ by parts per million, and the
+/// scheduler's is read a little before a switch.
+fn covers(wall_ns: u64, runtime_ns: u64) -> bool {
+    wall_ns as f64 >= runtime_ns as f64 * 0.99
+}
+
+fn burned_is_booked(plan: &BurnPlan) {
+    let mut ledger = attach();
+    let burn = Burn::start(plan).expect("it burns");
+    let pid = burn.pid();
+    let finish = std::thread::spawn(|| burn.finish(Duration::from_secs(60)));
+    let accounts = account(&mut ledger, || finish.is_finished());
+    let burned = finish.join().expect("the thread ends").expect("the burn ends");
+    let parent = &of_process(&accounts, pid)[&pid];
+    assert_eq!(parent.slot.parent_pid, std::process::id() as i32);
+    assert_eq!(burned.len(), plan.threads + plan.children);
+    for burned in burned {
+        let account = &of_process(&accounts, burned.pid)[&burned.tid];
+        let (wall, runtime) = (account.wall_ns, account.slot.runtime_ns);
+        println!("{}: {} ns burned, {runtime} ns runtime, {wall} ns on a CPU", burned.comm, burned.ns);
+        assert_eq!(account.ends, 1);
+        assert!(account.has(abi::CPULEDGER_SLOT_EXITED) && account.has(abi::CPULEDGER_SLOT_PARENT_KNOWN));
+        assert!(runtime >= burned.ns);
+        assert!(covers(wall, runtime), "{wall} of {runtime} ns");
+        assert!(account.slot.lifetime_ns >= wall);
+        assert_eq!(account.comm(), burned.comm);
+        let is_thread = burned.pid == pid;
+        assert_eq!(account.slot.parent_pid, if is_thread { std::process::id() as i32 } else { pid });
+        if !is_thread {
+            assert_eq!(account.slot.parent_start_time_ns, parent.slot.start_time_ns);
+            assert!(account.has(abi::CPULEDGER_SLOT_PROCESS_DEAD));
+        }
+    }
+}
+
+#[test]
+fn what_threads_burn_is_theirs_root() {
+    burned_is_booked(&BurnPlan { cpu_ms: 70, threads: 3, ..BurnPlan::default() });
+}
+
+#[test]
+fn what_children_burn_is_theirs_though_nobody_waits_root() {
+    burned_is_booked(&BurnPlan { cpu_ms: 70, children: 3, ignore_sigchld: true, ..BurnPlan::default() });
+}
+
+const EXECS: &str = "CPULEDGER_TEST_EXECS";
+const BURN: Duration = Duration::from_millis(50);
+
+/// Runs in a process of its own: a thread that is not the leader uses CPU time, then execs.
+fn exec_by_a_thread() {
+    let thread = std::thread::spawn(|| {
+        let begin = Instant::now();
+        while begin.elapsed() < BURN {}
+        let script = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+        panic!("exec: {}", Command::new("/bin/sh").args(["-c", script]).exec());
+    });
+    let _ = thread.join();
+}
+
+#[test]
+fn a_thread_that_execs_takes_over_its_leader_root() {
+    if std::env::var_os(EXECS).is_some() {
+        return exec_by_a_thread();
+    }
+    let mut ledger = attach();
+    let mut child: Child = Command::new(std::env::current_exe().expect("this test is a file"))
+        .args(["--exact", "a_thread_that_execs_takes_over_its_leader_root", "--nocapture"])
+        .env(EXECS, "1")
+        .spawn()
+        .expect("this test runs again");
+    let pid = child.id() as i32;
+    let accounts = account(&mut ledger, || child.try_wait().expect("a child can be waited for").is_some());
+    let process = of_process(&accounts, pid);
+    let leader = &process[&pid];
+    println!(
+        "{} tids; the leader {} ns, ended {} times, as {}",
+        process.len(),
+        leader.wall_ns,
+        leader.ends,
+        leader.comm()
+    );
+    // One (tid, start time): the old leader and, after the exec, the thread that took its place.
+    assert_eq!(accounts.values().filter(|account| account.slot.tid == pid).count(), 1);
+    assert_eq!(leader.ends, 2);
+    assert_eq!(leader.comm(), "sh");
+    assert!(leader.has(abi::CPULEDGER_SLOT_EXITED) && leader.has(abi::CPULEDGER_SLOT_PROCESS_DEAD));
+    let renumbered: Vec<_> =
+        process.values().filter(|account| account.has(abi::CPULEDGER_SLOT_RENUMBERED)).collect();
+    assert_eq!(renumbered.len(), 1, "the thread that has exec'd ended under its own tid");
+    assert_ne!(renumbered[0].slot.tid, pid);
+    assert!(covers(renumbered[0].wall_ns, renumbered[0].slot.runtime_ns));
+    assert!(leader.slot.first_runtime_ns >= renumbered[0].slot.runtime_ns);
+}
+
+/// All tasks of the machine: the second number of the fourth field of /proc/loadavg.
+fn live_tasks() -> u32 {
+    let text = std::fs::read_to_string("/proc/loadavg").expect("/proc is mounted");
+    let tasks = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
+    tasks.and_then(|(_, all)| all.parse().ok()).expect("the kernel's form of loadavg")
+}
+
+/// Slots run low: the dead are folded into the process, or the parent, that accounts for them.
+#[test]
+fn folded_time_stays_in_the_family_root() {
+    for threads in [false, true] {
+        // Enough that no live task goes without, so few that the deaths of the first interval run them low.
+        let slots = 1000 + 2 * live_tasks();
+        let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
+        let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
+        let storm = Storm::start(&plan).expect("tasks are made");
+        let workers = storm.workers().to_vec();
+        let finish = std::thread::spawn(|| storm.finish(Duration::from_secs(60)));
+        std::thread::sleep(Duration::from_millis(1500));
+        let accounts = account(&mut ledger, || finish.is_finished());
+        let stormed = finish.join().expect("the thread ends").expect("the storm ends");
+        let mine = |account: &&Account| {
+            workers.contains(&account.slot.pid) || workers.contains(&account.slot.parent_pid)
+        };
+        let folded_ns: u64 = accounts.values().filter(mine).map(|account| account.folded_ns).sum();
+        let own_ns: u64 = accounts.values().filter(mine).map(|account| account.wall_ns).sum();
+        println!(
+            "threads: {threads}, {} made, {} ns by the kernel, {own_ns} ns own, {folded_ns} ns folded, {:?}",
+            stormed.made,
+            stormed.cpu_ns,
+            ledger.lost()
+        );
+        assert_eq!((ledger.lost().no_slot, ledger.lost().no_entry), (0, 0));
+        // For short lives the scheduler's earlier clock makes a difference of up to a few percent.
+        assert!((own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * 0.95, "time has left the family");
+        if stormed.made > 4 * u64::from(slots) {
+            assert!(folded_ns > 0, "{} threads cannot all be kept in {slots} slots", stormed.made);
+        }
+    }
+}
