@@ -49,6 +49,7 @@ impl Ledger {
             resize(open, "slots", options.slots);
             resize(open, "listed", 2 * options.slots);
             resize(open, "tid_index", options.buckets());
+            Ok(())
         })?;
         let mut ledger = Ledger {
             control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
