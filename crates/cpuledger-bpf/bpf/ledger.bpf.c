@@ -116,9 +116,11 @@ static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, c
 	}
 }
 
+/* What is closed is not even touched: adding 0 would bring back what the reader takes out between the load and the store. */
 static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 {
-	by_parity[tile->interval & 1] += before_cut(tile);
+	if (!starts_after_cut(tile))
+		by_parity[tile->interval & 1] += before_cut(tile);
 	if (ends_after_cut(tile))
 		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
 }
@@ -151,11 +153,14 @@ static __noinline u32 make_slot(struct task_struct *task)
 	return CPULEDGER_SLOT_NOBODY;
 }
 
-/* Moves one accumulator of a slot to another slot, in both intervals that may be open. */
-static __always_inline void move_time(u64 *from, u64 *to)
+/*
+ * Moves one accumulator of a slot to another slot: that of the interval and, if the tile goes beyond its cut, that of the
+ * next. Else what others have already folded for the next interval stays, where they have listed it.
+ */
+static __always_inline void move_time(u64 *from, u64 *to, u64 interval, u32 straddles)
 {
-	for (int parity = 0; parity < 2; parity++)
-		if (from[parity])
+	for (u64 parity = 0; parity < 2; parity++)
+		if (from[parity] && (straddles || parity == (interval & 1)))
 			__sync_fetch_and_add(&to[parity], __sync_lock_test_and_set(&from[parity], 0));
 }
 
@@ -187,14 +192,14 @@ __noinline int fold_slot(u32 number, u64 interval, u32 straddles)
 	if (straddles)
 		list_slot(into, interval + 1);
 	if (into_process) {
-		move_time(slot->wall_ns, target->folded_threads_ns);
+		move_time(slot->wall_ns, target->folded_threads_ns, interval, straddles);
 		__sync_fetch_and_add(&control.folded_threads, 1);
 	} else {
-		move_time(slot->wall_ns, target->folded_children_ns);
+		move_time(slot->wall_ns, target->folded_children_ns, interval, straddles);
 		__sync_fetch_and_add(&control.folded_processes, 1);
 	}
-	move_time(slot->folded_threads_ns, target->folded_children_ns);
-	move_time(slot->folded_children_ns, target->folded_children_ns);
+	move_time(slot->folded_threads_ns, target->folded_children_ns, interval, straddles);
+	move_time(slot->folded_children_ns, target->folded_children_ns, interval, straddles);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
