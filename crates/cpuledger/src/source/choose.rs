@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope};
-use crate::source::{self, Source, SourceKind, procfs::Procfs, walk};
+use crate::source::{self, Source, SourceKind, procfs::Procfs, records, walk};
 use crate::support::facts;
 use crate::task::Pid;
 
@@ -94,7 +94,7 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
     match only_process {
         Some(pid) => Scope::Process(pid),
         None if shows_threads => Scope::Tasks,
-        None if fields.without(walk::TOTALS) == fields => Scope::Leaders,
+        None if fields.without(records::TOTALS) == fields => Scope::Leaders,
         None => Scope::Processes,
     }
 }

@@ -11,6 +11,7 @@ use crate::task::Task;
 
 pub mod choose;
 pub mod procfs;
+mod records;
 pub mod walk;
 
 /// Names of the sources, as options and output spell them.

@@ -1,0 +1,369 @@
+//! Records of the kernel half as rows: what a walk has written, and what was read of a list of tasks.
+
+use std::ops::ControlFlow;
+
+use cpuledger_bpf::{Mechanism, Walked, abi};
+use rustix::param::page_size;
+
+use crate::field::{Field, FieldSet, Group};
+use crate::snapshot::{Request, Snapshot};
+use crate::source::{Exit, Visitor};
+use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
+
+/// What needs the visit of all threads of a process.
+pub(super) const TOTALS: FieldSet = FieldSet::of(&[
+    Field::Runtime,
+    Field::User,
+    Field::System,
+    Field::MinorFaults,
+    Field::MajorFaults,
+    Field::VoluntarySwitches,
+    Field::InvoluntarySwitches,
+    Field::RunqueueWait,
+    Field::ReadBytes,
+    Field::WriteBytes,
+    Field::CancelledWriteBytes,
+]);
+const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
+const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
+const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
+
+/// Groups of fields that the kernel half reads on demand.
+pub(super) const GROUPS: [(Group, u32); 4] = [
+    (Group::Detail, abi::CPULEDGER_READ_DETAIL),
+    (Group::Memory, abi::CPULEDGER_READ_MEMORY),
+    (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
+    (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
+];
+
+/// The groups of the kernel half that these fields belong to.
+pub(super) fn groups(fields: FieldSet) -> u32 {
+    GROUPS.into_iter().filter(|(group, _)| fields.needs(*group)).map(|(_, bit)| bit).sum()
+}
+
+/// What this kernel was built without.
+pub(super) fn lacking(lacks: u32) -> FieldSet {
+    [
+        (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
+        (abi::CPULEDGER_LACKS_IO, IO),
+        (abi::CPULEDGER_LACKS_RUNQUEUE_WAIT, FieldSet::of(&[Field::RunqueueWait])),
+        (abi::CPULEDGER_LACKS_RSS_SUM, FieldSet::of(&[Field::Rss, Field::Shared, Field::Swap])),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| lacks & bit != 0)
+    .fold(FieldSet::EMPTY, |unknown, (_, fields)| unknown.union(fields))
+}
+
+/// Turns records into rows: what is known is decided once a walk, not once a task.
+pub(super) struct Decoder<'a> {
+    walked: &'a Walked<'a>,
+    known: FieldSet,
+    page_bytes: u64,
+    has_tasks: bool,
+    /// Whether the names of kernel threads were read; where not, the buffers hold those of an earlier walk.
+    has_names: bool,
+    /// The bpf iterator visits by tid: threads are not summed and do not know the record of their process.
+    by_tid: bool,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
+        let mut unknown = lacking(walked.lacks);
+        for (group, _) in GROUPS {
+            if !request.fields.needs(group) {
+                unknown = unknown.union(FieldSet::of_group(group));
+            }
+        }
+        Decoder {
+            walked,
+            known: FieldSet::ALL.without(unknown),
+            page_bytes: page_size() as u64,
+            has_tasks: request.scope.has_tasks(),
+            has_names: request.fields.needs(Group::Name),
+            by_tid: walked.mechanism == Mechanism::Iterator,
+        }
+    }
+
+    pub(super) fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
+        if self.by_tid {
+            self.sum_threads(sums);
+        }
+        into.processes.reserve(self.walked.processes.len());
+        if self.has_tasks {
+            into.tasks.reserve(self.walked.tasks.len());
+        }
+        for (index, process) in self.walked.processes.iter().enumerate() {
+            let group = if self.by_tid { &sums[index] } else { &process.group };
+            let Some(mut row) = self.process_row(process) else { continue };
+            set_counters(&mut row, group);
+            into.processes.push(row);
+        }
+        if self.has_tasks {
+            self.task_rows(into);
+        }
+        if !into.processes.is_sorted_by_key(|row| row.pid) {
+            into.processes.sort_by_key(|row| row.pid);
+        }
+        into.processes.dedup_by_key(|row| row.pid);
+        let order = |row: &Task| (row.pid, !row.is_leader());
+        if !into.tasks.is_sorted_by_key(order) {
+            into.tasks.sort_by_key(order);
+        }
+        into.tasks.dedup_by_key(|row| row.tid);
+    }
+
+    /// The record of the leader of a process, if it is that: an exec by another thread may have come in between.
+    fn leader_of(&self, process: &abi::cpuledger_process) -> Option<&'a abi::cpuledger_task> {
+        let leader = self.walked.tasks.get(process.task_index as usize)?;
+        (leader.tid == process.pid && leader.pid == process.pid).then_some(leader)
+    }
+
+    /// What the threads of a process share, and what its leader says of it.
+    fn process_row(&self, process: &abi::cpuledger_process) -> Option<Task> {
+        let leader = self.leader_of(process)?;
+        let mut known = self.known;
+        if process.totals_known == 0 {
+            known = known.without(TOTALS);
+        }
+        let is_kernel_thread = process.flags & crate::task::flags::KTHREAD != 0;
+        if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
+            known = known.without(MEMORY); // the leader is dead and has let go of it; its threads have not
+        }
+        let mut row = Task {
+            known,
+            pid: Pid(process.pid),
+            ppid: Pid(process.ppid),
+            pgid: process.pgid,
+            sid: process.sid,
+            tty_device: process.tty_device,
+            tty_pgid: process.tty_pgid,
+            threads: process.threads,
+            children_user_ns: process.children_user_ns,
+            children_system_ns: process.children_system_ns,
+            children_minor_faults: process.children_minor_faults,
+            children_major_faults: process.children_major_faults,
+            vsize_bytes: process.vsize_pages * self.page_bytes,
+            rss_bytes: (process.rss_anonymous_pages + process.rss_file_pages + process.rss_shmem_pages)
+                * self.page_bytes,
+            shared_bytes: (process.rss_file_pages + process.rss_shmem_pages) * self.page_bytes,
+            swap_bytes: process.swap_pages * self.page_bytes,
+            locked_bytes: process.locked_pages * self.page_bytes,
+            ..Task::default()
+        };
+        set_identity(&mut row, leader);
+        if is_kernel_thread && self.has_names {
+            row.comm = kernel_thread_name(process, leader);
+        }
+        Some(row)
+    }
+
+    fn task_rows(&self, into: &mut Snapshot) {
+        // The row of the process a run of tasks belongs to, to copy what they share.
+        let mut shared: Option<(i32, Task)> = None;
+        for record in self.walked.tasks {
+            let is_open = shared.as_ref().is_some_and(|(pid, _)| *pid == record.pid);
+            if !is_open {
+                let process = self.process_of(record).and_then(|process| self.process_row(process));
+                shared = process.map(|row| (record.pid, row));
+            }
+            // A thread whose leader was not seen comes and goes with an exec of another thread.
+            let Some((_, shared)) = &shared else { continue };
+            let mut row = *shared;
+            self.set_task(&mut row, shared, record);
+            into.tasks.push(row);
+        }
+    }
+
+    /// Makes a row that holds what a process shares, or another of its tasks, that of this task.
+    fn set_task(&self, row: &mut Task, shared: &Task, record: &abi::cpuledger_task) {
+        if record.tid == record.pid {
+            *row = *shared;
+        } else {
+            set_identity(row, record);
+        }
+        row.known = shared.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
+        set_counters(row, &record.own);
+    }
+
+    /// Every task by the pid of its process, the leader first. Only for records of which each leader is followed by its
+    /// threads.
+    pub(super) fn hand_out_tasks(&self, each: Visitor<'_>) -> ControlFlow<()> {
+        let mut processes: Vec<&abi::cpuledger_process> = self.walked.processes.iter().collect();
+        processes.sort_by_key(|process| process.pid);
+        processes.dedup_by_key(|process| process.pid);
+        for process in processes {
+            let Some(shared) = self.process_row(process) else { continue };
+            let records = &self.walked.tasks[process.task_index as usize..];
+            // One row for all of them: copying what they share costs as much as the rest.
+            let mut row = shared;
+            for record in records.iter().take_while(|record| record.pid == process.pid) {
+                self.set_task(&mut row, &shared, record);
+                each(&row)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The record of the process of a task.
+    fn process_of(&self, task: &abi::cpuledger_task) -> Option<&'a abi::cpuledger_process> {
+        let processes = self.walked.processes;
+        let index = if self.by_tid {
+            processes.binary_search_by_key(&task.pid, |process| process.pid).ok()?
+        } else {
+            task.process_index as usize
+        };
+        processes.get(index).filter(|process| process.pid == task.pid)
+    }
+
+    /// The totals of each process where the kernel half visited tasks in the order of tids.
+    fn sum_threads(&self, sums: &mut Vec<abi::cpuledger_counters>) {
+        let processes = self.walked.processes;
+        sums.clear();
+        sums.extend(processes.iter().map(|process| process.group));
+        for task in self.walked.tasks.iter().filter(|task| task.tid != task.pid) {
+            let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else {
+                continue;
+            };
+            add(&mut sums[index], &task.own);
+        }
+    }
+}
+
+/// What a task says of itself.
+fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
+    row.tid = Tid(task.tid);
+    row.start_time_ns = task.start_time_ns;
+    row.uid = task.uid;
+    row.euid = task.euid;
+    row.suid = task.suid;
+    row.fsuid = task.fsuid;
+    row.gid = task.gid;
+    row.egid = task.egid;
+    row.sgid = task.sgid;
+    row.fsgid = task.fsgid;
+    row.state = state_letter(task.state, task.exit_state);
+    row.flags = task.flags;
+    row.exit_signal = task.exit_signal;
+    row.nice = task.nice;
+    row.priority = task.priority;
+    row.rt_priority = task.rt_priority;
+    row.policy = task.policy;
+    row.processor = task.processor;
+    row.namespace_tid = task.namespace_tid;
+    row.cgroup_id = task.cgroup_id;
+    row.cgroup_v1_cpu_id = task.cgroup_v1_cpu_id;
+    row.comm = Comm::from_c_bytes(&task.comm);
+}
+
+/// The cumulative figures of a task or of a process.
+fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
+    let (user_ns, system_ns) = scaled_cpu_time(counters);
+    row.runtime_ns = counters.runtime_ns;
+    row.user_ns = user_ns;
+    row.system_ns = system_ns;
+    row.runqueue_wait_ns = counters.runqueue_wait_ns;
+    row.minor_faults = counters.minor_faults;
+    row.major_faults = counters.major_faults;
+    row.voluntary_switches = counters.voluntary_switches;
+    row.involuntary_switches = counters.involuntary_switches;
+    row.read_bytes = counters.read_bytes;
+    row.write_bytes = counters.write_bytes;
+    row.cancelled_write_bytes = counters.cancelled_write_bytes;
+}
+
+/// Adds a thread to its process.
+fn add(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
+    group.runtime_ns += thread.runtime_ns;
+    group.tick_user_ns += thread.tick_user_ns;
+    group.tick_system_ns += thread.tick_system_ns;
+    group.minor_faults += thread.minor_faults;
+    group.major_faults += thread.major_faults;
+    group.voluntary_switches += thread.voluntary_switches;
+    group.involuntary_switches += thread.involuntary_switches;
+    group.runqueue_wait_ns += thread.runqueue_wait_ns;
+    group.read_bytes += thread.read_bytes;
+    group.write_bytes += thread.write_bytes;
+    group.cancelled_write_bytes += thread.cancelled_write_bytes;
+}
+
+/// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is
+/// divided in the proportion of the sampled ticks, and neither part falls below what the kernel has shown before.
+pub(super) fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) {
+    let runtime = counters.runtime_ns;
+    let (user, system) = (counters.tick_user_ns, counters.tick_system_ns);
+    let (shown_user, shown_system) = (counters.shown_user_ns, counters.shown_system_ns);
+    if shown_user + shown_system >= runtime {
+        return (shown_user, shown_system);
+    }
+    let scaled_system = if system == 0 {
+        0
+    } else if user == 0 {
+        runtime
+    } else {
+        let total = u128::from(user) + u128::from(system);
+        (u128::from(system) * u128::from(runtime) / total).min(u128::from(runtime)) as u64
+    };
+    let system = scaled_system.max(shown_system);
+    let user = runtime - system;
+    if user < shown_user { (shown_user, runtime - shown_user) } else { (user, system) }
+}
+
+/// The letter of /proc/PID/stat: `task_state_index` of include/linux/sched.h.
+fn state_letter(state: u32, exit_state: u32) -> State {
+    const REPORTED: u32 = 0x7f;
+    const IDLE: u32 = 0x402; // TASK_UNINTERRUPTIBLE | TASK_NOLOAD
+    const LOCK_OR_FROZEN: u32 = 0x1000 | 0x8000; // TASK_RTLOCK_WAIT, TASK_FROZEN: shown as uninterruptible
+    const LETTERS: &[u8; 9] = b"RSDTtXZPI";
+    let mut reported = (state | exit_state) & REPORTED;
+    if state & IDLE == IDLE {
+        reported = REPORTED + 1;
+    }
+    if state & LOCK_OR_FROZEN != 0 {
+        reported = 2;
+    }
+    State(LETTERS[(u32::BITS - reported.leading_zeros()) as usize])
+}
+
+/// The name /proc shows: `proc_task_name` of fs/proc/array.c. Of a worker it is followed by what it works on, and that of
+/// a rescuer has the name of its workqueue in full (Linux 6.11, 2a1b02bcba78).
+fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_task) -> Comm {
+    const RESCUER: &[u8] = b"kworker/R-";
+    let comm = Comm::from_c_bytes(&leader.comm);
+    let long = Comm::from_c_bytes(&process.name);
+    if process.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
+        return if long.as_bytes().is_empty() { comm } else { long };
+    }
+    let is_rescuer = comm.as_bytes().starts_with(RESCUER) && !long.as_bytes().is_empty();
+    let (prefix, id) = if is_rescuer { (RESCUER, long) } else { (&b""[..], comm) };
+    let description = Comm::from_c_bytes(&process.worker_description);
+    if process.is_worker == 0 || description.as_bytes().is_empty() {
+        return concatenated([prefix, id.as_bytes(), b"", b""]);
+    }
+    let sign: &[u8] = if process.worker_is_busy != 0 { b"+" } else { b"-" };
+    concatenated([prefix, id.as_bytes(), sign, description.as_bytes()])
+}
+
+/// The parts one after another, as far as they fit.
+fn concatenated(parts: [&[u8]; 4]) -> Comm {
+    let mut name = [0u8; Comm::MAX_BYTES];
+    let mut length = 0;
+    for part in parts {
+        let fits = part.len().min(name.len() - length);
+        name[length..length + fits].copy_from_slice(&part[..fits]);
+        length += fits;
+    }
+    Comm::new(&name[..length])
+}
+
+pub(super) fn decode_exit(record: &abi::cpuledger_exit) -> Exit {
+    Exit {
+        task: TaskId { tid: Tid(record.tid), start_time_ns: record.start_time_ns },
+        process: TaskId { tid: Tid(record.pid), start_time_ns: record.process_start_time_ns },
+        ppid: Pid(record.ppid),
+        comm: Comm::from_c_bytes(&record.comm),
+        uid: record.uid,
+        exit_code: record.exit_code,
+        runtime_ns: record.runtime_ns,
+        lifetime_ns: record.lifetime_ns,
+    }
+}
