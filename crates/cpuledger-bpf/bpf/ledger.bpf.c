@@ -116,9 +116,11 @@ static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, c
 	}
 }
 
+/* After the cut the accumulators before it are the reader's: to add even 0 could undo that he has emptied one. */
 static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 {
-	by_parity[tile->interval & 1] += before_cut(tile);
+	if (!starts_after_cut(tile))
+		by_parity[tile->interval & 1] += before_cut(tile);
 	if (ends_after_cut(tile))
 		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
 }
