@@ -155,7 +155,14 @@ struct cpuledger_walk {
 	u64 begin_ns;		/* CLOCK_MONOTONIC */
 	u64 end_ns;
 	u32 lacks;		/* enum cpuledger_lack, or-ed: what this kernel cannot give */
-	u32 reserved;
+	/* in */
+	u32 wanted;		/* of an inspection: entries of its list */
+};
+
+/* One task that an inspection shall look at. */
+struct cpuledger_wanted {
+	s32 tid;
+	u32 opens_process;	/* not 0: a leader; else a thread of the process that was opened last */
 };
 
 /* One task that has died: written at its last switch, when its figures are final. */
@@ -288,6 +295,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
+CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);

@@ -116,7 +116,7 @@ static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, c
 	}
 }
 
-/* What is closed is not even touched: adding 0 would bring back what the reader takes out between the load and the store. */
+/* After the cut the accumulators before it are the reader's: to add even 0 could undo that he has emptied one. */
 static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 {
 	if (!starts_after_cut(tile))
@@ -153,22 +153,19 @@ static __noinline u32 make_slot(struct task_struct *task)
 	return CPULEDGER_SLOT_NOBODY;
 }
 
-/*
- * Moves one accumulator of a slot to another slot: that of the interval and, if the tile goes beyond its cut, that of the
- * next. Else what others have already folded for the next interval stays, where they have listed it.
- */
-static __always_inline void move_time(u64 *from, u64 *to, u64 interval, u32 straddles)
+/* Moves one accumulator of a slot to another slot. */
+static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
 {
-	for (u64 parity = 0; parity < 2; parity++)
-		if (from[parity] && (straddles || parity == (interval & 1)))
-			__sync_fetch_and_add(&to[parity], __sync_lock_test_and_set(&from[parity], 0));
+	if (from[parity & 1])
+		__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));
 }
 
 /*
  * When slots run low the time of a dead task goes to the slot of its process or, of a dead process, of its accounting
- * parent: the identity is lost, the time is not. Without such a slot nothing is changed, and the reader frees it.
+ * parent: the identity is lost, the time is not. Without such a slot nothing is changed, and the reader frees it. All is of
+ * one interval, so nothing is added to another slot in an interval that does not list it.
  */
-__noinline int fold_slot(u32 number, u64 interval, u32 straddles)
+__noinline int fold_slot(u32 number, u64 interval)
 {
 	struct cpuledger_slot *slot = slot_at(number), *target;
 	bool into_process;
@@ -189,21 +186,19 @@ __noinline int fold_slot(u32 number, u64 interval, u32 straddles)
 		return 0;
 	/* Listed first: what is added must not wait for the next interval of that parity. */
 	list_slot(into, interval);
-	if (straddles)
-		list_slot(into, interval + 1);
 	if (into_process) {
-		move_time(slot->wall_ns, target->folded_threads_ns, interval, straddles);
+		move_time(slot->wall_ns, target->folded_threads_ns, interval);
 		__sync_fetch_and_add(&control.folded_threads, 1);
 	} else {
-		move_time(slot->wall_ns, target->folded_children_ns, interval, straddles);
+		move_time(slot->wall_ns, target->folded_children_ns, interval);
 		__sync_fetch_and_add(&control.folded_processes, 1);
 	}
-	move_time(slot->folded_threads_ns, target->folded_children_ns, interval, straddles);
-	move_time(slot->folded_children_ns, target->folded_children_ns, interval, straddles);
+	move_time(slot->folded_threads_ns, target->folded_children_ns, interval);
+	move_time(slot->folded_children_ns, target->folded_children_ns, interval);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
-		slot->exit_interval = interval + !!straddles;
+		slot->exit_interval = interval;
 	return 0;
 }
 
@@ -229,8 +224,8 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	index_remove(slot->tid, number);
 	slot->exit_interval = tile->interval + ends_after_cut(tile);
 	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
-	if (*(volatile s64 *)&control.free_count < control.low_slots && !starts_after_cut(tile))
-		fold_slot(number, tile->interval, ends_after_cut(tile));
+	if (*(volatile s64 *)&control.free_count < control.low_slots && !ends_after_cut(tile))
+		fold_slot(number, tile->interval);
 	return 0;
 }
 

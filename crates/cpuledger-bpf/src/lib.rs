@@ -2,17 +2,21 @@
 //!
 //! - [`abi`]: the records of `bpf/abi.h`, translated at build time
 //! - [`Walker`]: every task of the machine in one system call
+//! - [`Inspector`]: a list of tasks in one system call
 //! - [`ExitHook`]: the final figures of every task that dies
 //! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
 mod exits;
+mod inspect;
 pub mod ledger;
 mod log;
 mod map;
 mod object;
+mod records;
 mod walk;
 
 pub use exits::{Drained, ExitHook};
+pub use inspect::{Inspector, Wanted};
 pub use object::{Error, Fact, facts};
 pub use walk::{Mechanism, Request, Walked, Walker};
 

@@ -21,6 +21,8 @@ pub(crate) unsafe trait Record: Copy + 'static {}
 unsafe impl Record for abi::cpuledger_task {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_process {}
+// SAFETY: two integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_wanted {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_exit {}
 // SAFETY: two integers; abi.h asserts the size.
@@ -37,12 +39,13 @@ pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Option<R> {
     Some(unsafe { bytes.as_ptr().cast::<R>().read_unaligned() })
 }
 
-/// A BPF array of its own, outside any object, mapped for reading.
+/// A BPF array of its own, outside any object, mapped for reading, or for writing too.
 pub(crate) struct MappedArray<R: Record> {
     handle: MapHandle,
     address: NonNull<R>,
     capacity: u32,
     bytes: usize,
+    is_writable: bool,
     record: PhantomData<R>,
 }
 
@@ -52,6 +55,18 @@ impl<R: Record> MappedArray<R> {
     /// # Errors
     /// When the kernel refuses the memory or the call.
     pub(crate) fn new(name: &str, capacity: u32) -> Result<MappedArray<R>, Error> {
+        MappedArray::with_protection(name, capacity, ProtFlags::READ)
+    }
+
+    /// The same, for records that this process writes and the kernel reads.
+    ///
+    /// # Errors
+    /// As [`MappedArray::new`].
+    pub(crate) fn new_writable(name: &str, capacity: u32) -> Result<MappedArray<R>, Error> {
+        MappedArray::with_protection(name, capacity, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    fn with_protection(name: &str, capacity: u32, protection: ProtFlags) -> Result<MappedArray<R>, Error> {
         const { assert!(size_of::<R>().is_multiple_of(8)) };
         let what = format!("a BPF array of {capacity} records of {} bytes", size_of::<R>());
         let options = libbpf_sys::bpf_map_create_opts {
@@ -64,12 +79,12 @@ impl<R: Record> MappedArray<R> {
                 .map_err(|error| Error::from_libbpf(&what, &error))?;
         let bytes = (capacity as usize * size_of::<R>()).next_multiple_of(page_size());
         // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else is touched.
-        let address = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MmapFlags::SHARED, handle.as_fd(), 0)
-        }
-        .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
+        let address =
+            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MmapFlags::SHARED, handle.as_fd(), 0) }
+                .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
         let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
-        Ok(MappedArray { handle, address, capacity, bytes, record: PhantomData })
+        let is_writable = protection.contains(ProtFlags::WRITE);
+        Ok(MappedArray { handle, address, capacity, bytes, is_writable, record: PhantomData })
     }
 
     /// How many records fit.
@@ -83,6 +98,17 @@ impl<R: Record> MappedArray<R> {
         // SAFETY: the mapping holds `capacity` records, lives as long as `self`, is zeroed by the kernel at creation,
         // any bytes are a valid record, and the only writer is the program that the holder of `&mut self` runs.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), count) }
+    }
+
+    /// All records, for writing.
+    ///
+    /// # Panics
+    /// Of an array that is not writable, which only a mistake in this crate can cause.
+    pub(crate) fn records_mut(&mut self) -> &mut [R] {
+        assert!(self.is_writable);
+        // SAFETY: as in `records`; the mapping is writable, and the kernel only reads it, while the holder of `&mut self` runs
+        // the program.
+        unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.capacity as usize) }
     }
 
     /// Creates an array of maps with room for one such array.

@@ -1,13 +1,12 @@
 //! The walk: every task of the machine, or of one process, in one system call into mapped records.
 
 use std::io::Read;
-use std::os::fd::AsFd;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, Object, OpenObject, ProgramInput};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
 
 use crate::abi;
-use crate::map::MappedArray;
 use crate::object::{self, Error};
+use crate::records::{self, Buffers, bytes_mut};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
@@ -91,14 +90,6 @@ pub struct Walker {
     cpus: u32,
 }
 
-/// Where the programs write, each in the array of maps that the programs know.
-struct Buffers {
-    tasks: MappedArray<abi::cpuledger_task>,
-    processes: MappedArray<abi::cpuledger_process>,
-    task_buffer: MapHandle,
-    process_buffer: MapHandle,
-}
-
 impl Walker {
     /// Loads the walk: the one-call form where the kernel takes it, else the bpf iterator.
     ///
@@ -169,22 +160,19 @@ impl Walker {
             exchange.join().expect("an exchange of maps does not panic")?;
             object
         })?;
-        let cpus = libbpf_rs::num_possible_cpus()
-            .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
+        let cpus = records::possible_cpus()?;
         let iterator = match mechanism {
             Mechanism::OneCall => None,
             Mechanism::Iterator => Some(
-                program(&mut object, chosen)
+                records::program(&mut object, chosen)
                     .attach()
                     .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
             ),
         };
-        let mut walker = Walker { object, form, iterator, buffers, cpus };
         if prepares {
-            let mut arguments = abi::cpuledger_walk { cpus, ..Default::default() };
-            walker.run("prepare", &mut arguments)?;
+            records::prepare(&mut object, cpus)?;
         }
-        Ok(walker)
+        Ok(Walker { object, form, iterator, buffers, cpus })
     }
 
     /// Which form was loaded.
@@ -202,17 +190,7 @@ impl Walker {
     /// # Errors
     /// When the kernel refuses the memory.
     pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
-        if tasks > self.buffers.tasks.capacity() {
-            let larger = MappedArray::new("tasks", with_headroom(tasks))?;
-            larger.publish(&self.buffers.task_buffer)?;
-            self.buffers.tasks = larger;
-        }
-        if processes > self.buffers.processes.capacity() {
-            let larger = MappedArray::new("processes", with_headroom(processes))?;
-            larger.publish(&self.buffers.process_buffer)?;
-            self.buffers.processes = larger;
-        }
-        Ok(())
+        self.buffers.reserve(tasks, processes)
     }
 
     /// Walks; a walk that does not fit is repeated with larger buffers, so the answer is whole.
@@ -235,7 +213,7 @@ impl Walker {
                 ..Default::default()
             };
             match self.mechanism() {
-                Mechanism::OneCall => self.run(self.form.program(), &mut walk)?,
+                Mechanism::OneCall => records::run(&mut self.object, self.form.program(), &mut walk)?,
                 Mechanism::Iterator => self.iterate(&mut walk)?,
             }
             let (task_room, process_room) = (&self.buffers.tasks, &self.buffers.processes);
@@ -261,14 +239,6 @@ impl Walker {
         })
     }
 
-    /// Runs a `SEC("syscall")` program; the kernel copies `walk` in and out.
-    fn run(&mut self, name: &str, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
-        let program = program(&mut self.object, name);
-        let input = ProgramInput { context_in: Some(bytes_mut(walk)), ..Default::default() };
-        program.test_run(input).map_err(|error| Error::from_libbpf("to run the walk", &error))?;
-        Ok(())
-    }
-
     /// Reads a bpf iterator to its end.
     fn iterate(&mut self, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to run the task iterator", &error);
@@ -286,56 +256,5 @@ impl Walker {
         let result = state.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(refused)?;
         bytes_mut(walk).copy_from_slice(&result.expect("an array has all its entries"));
         Ok(())
-    }
-}
-
-/// A program of the object by name; names are constants of this crate.
-fn program<'a>(object: &'a mut Object, name: &str) -> libbpf_rs::ProgramMut<'a> {
-    object.progs_mut().find(|program| program.name() == name).expect("the embedded object defines it")
-}
-
-impl Buffers {
-    fn new(tasks: u32, processes: u32) -> Result<Buffers, Error> {
-        let tasks = MappedArray::new("tasks", with_headroom(tasks))?;
-        let processes = MappedArray::new("processes", with_headroom(processes))?;
-        Ok(Buffers {
-            task_buffer: tasks.outer("task_buffer")?,
-            process_buffer: processes.outer("process_buffer")?,
-            tasks,
-            processes,
-        })
-    }
-
-    /// Hands the buffers to the programs. After each exchange of a map the kernel waits until no program uses the old
-    /// one, 10 ms or so: both waits pass at once.
-    fn publish(&self) -> Result<(), Error> {
-        std::thread::scope(|scope| {
-            let tasks = scope.spawn(|| self.tasks.publish(&self.task_buffer));
-            self.processes.publish(&self.process_buffer)?;
-            tasks.join().expect("an exchange of maps does not panic")
-        })
-    }
-
-    /// Makes the programs use these arrays of maps.
-    fn adopt(&self, open: &mut OpenObject) -> Result<(), Error> {
-        for (name, outer) in [("task_buffer", &self.task_buffer), ("process_buffer", &self.process_buffer)] {
-            let mut map =
-                open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines it");
-            map.reuse_fd(outer.as_fd())
-                .map_err(|error| Error::from_libbpf("to hand a buffer to the walk", &error))?;
-        }
-        Ok(())
-    }
-}
-
-/// Room for a sixteenth more than were seen, and some: every page of it has to be cleared.
-fn with_headroom(count: u32) -> u32 {
-    count + count / 16 + 256
-}
-
-fn bytes_mut(walk: &mut abi::cpuledger_walk) -> &mut [u8] {
-    // SAFETY: the record is integers without padding (abi.h asserts its size), and any bytes are a valid one.
-    unsafe {
-        std::slice::from_raw_parts_mut(std::ptr::from_mut(walk).cast(), size_of::<abi::cpuledger_walk>())
     }
 }

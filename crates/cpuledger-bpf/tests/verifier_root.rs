@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 
 use cpuledger_bpf::ledger::{Ledger, Options};
-use cpuledger_bpf::{ExitHook, Mechanism, Request, Walker, abi};
+use cpuledger_bpf::{ExitHook, Inspector, Mechanism, Request, Walker, abi};
 use libbpf_rs::query::ProgInfoIter;
 
 /// Instructions the verifier processed on Linux 6.18 with clang 14, and how often so many are still accepted: kernels
 /// and compilers differ.
-const BASELINE: [(&str, u32); 9] = [
+const BASELINE: [(&str, u32); 10] = [
     ("prepare", 64),
+    ("inspect", 1410),
     ("walk_once", 7600),
     ("walk_briefly", 2200),
     ("walk_seq", 1230),
@@ -31,6 +32,7 @@ fn verifier_cost_stays_near_its_baseline_root() {
     let mut plain = Walker::load_plain_iterator().expect("the iterator for older kernels loads");
     let request = Request { scope: abi::CPULEDGER_WALK_TASKS, groups: 0, only_pid: None };
     assert!(!plain.walk(&request).expect("a walk").tasks.is_empty());
+    let _inspector = Inspector::load(1).expect("the inspection loads");
     let _exits = ExitHook::attach().expect("the exit hook attaches");
     let _ledger = Ledger::attach(Options::default()).expect("the ledger attaches");
     let mut seen = BTreeSet::new();

@@ -1,0 +1,101 @@
+//! Detail of a list of tasks, in one system call into mapped records: a walk that visits nobody else.
+
+use libbpf_rs::{MapHandle, Object};
+
+use crate::abi;
+use crate::map::MappedArray;
+use crate::object::{self, Error};
+use crate::records::{self, Buffers, adopt, with_headroom};
+use crate::walk::{Mechanism, Walked};
+
+/// The compiled `bpf/inspect.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));
+
+/// One task to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its tid in the initial PID namespace.
+    pub tid: i32,
+    /// Whether it is the leader of a process, which is then recorded too; else it is a thread of the process that was opened
+    /// last.
+    pub opens_process: bool,
+}
+
+/// The loaded program and its buffers. Nothing is attached or pinned: all is gone when the process is.
+pub struct Inspector {
+    object: Object,
+    buffers: Buffers,
+    wanted: MappedArray<abi::cpuledger_wanted>,
+    wanted_buffer: MapHandle,
+    cpus: u32,
+}
+
+impl Inspector {
+    /// Loads the program, with room for `room` tasks and headroom; more room is made when it is needed, which takes some
+    /// 10 ms each time.
+    ///
+    /// # Errors
+    /// Without BTF, without privilege, and on kernels before 6.2.
+    pub fn load(room: u32) -> Result<Inspector, Error> {
+        let buffers = Buffers::new(room, room)?;
+        let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
+        let wanted_buffer = wanted.outer("wanted_buffer")?;
+        // The kernel verifies the program while it waits out the exchanges.
+        let mut object = std::thread::scope(|scope| {
+            let records = scope.spawn(|| buffers.publish());
+            let list = scope.spawn(|| wanted.publish(&wanted_buffer));
+            let object = object::load("cpuledger_inspect", OBJECT, |open| {
+                adopt(open, "wanted_buffer", &wanted_buffer)?;
+                buffers.adopt(open)
+            });
+            records.join().expect("an exchange of maps does not panic")?;
+            list.join().expect("an exchange of maps does not panic")?;
+            object
+        })?;
+        let cpus = records::possible_cpus()?;
+        records::prepare(&mut object, cpus)?;
+        Ok(Inspector { object, buffers, wanted, wanted_buffer, cpus })
+    }
+
+    /// Looks at these tasks, in their order. A leader that opens a process is followed by those threads of it that are
+    /// wanted. Left out is who is not there, or not what it was asked for as: the threads of a process that is not there,
+    /// too. A tid may have a new owner: `start_time_ns` of the record tells.
+    ///
+    /// `groups` are `CPULEDGER_READ_*`, or-ed; `CPULEDGER_READ_DETAIL` is always read. Totals of a process are known only if
+    /// it has one thread.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call or the memory.
+    pub fn inspect(&mut self, wanted: &[Wanted], groups: u32) -> Result<Walked<'_>, Error> {
+        let count = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
+        self.reserve(count)?;
+        for (entry, wanted) in self.wanted.records_mut().iter_mut().zip(wanted) {
+            let opens_process = u32::from(wanted.opens_process);
+            *entry = abi::cpuledger_wanted { tid: wanted.tid, opens_process };
+        }
+        let mut walk = abi::cpuledger_walk { groups, cpus: self.cpus, wanted: count, ..Default::default() };
+        records::run(&mut self.object, "inspect", &mut walk)?;
+        Ok(Walked {
+            tasks: self.buffers.tasks.records(walk.tasks),
+            processes: self.buffers.processes.records(walk.processes),
+            begin_ns: walk.begin_ns,
+            end_ns: walk.end_ns,
+            lacks: walk.lacks,
+            mechanism: Mechanism::OneCall,
+        })
+    }
+
+    /// Makes room for so many tasks, each perhaps a process; twice as much as there is, so that it is seldom done.
+    fn reserve(&mut self, count: u32) -> Result<(), Error> {
+        let capacity = self.wanted.capacity();
+        if count <= capacity {
+            return Ok(());
+        }
+        let room = count.max(capacity.saturating_mul(2));
+        self.buffers.reserve(room, room)?;
+        let larger = MappedArray::new_writable("wanted", with_headroom(room))?;
+        larger.publish(&self.wanted_buffer)?;
+        self.wanted = larger;
+        Ok(())
+    }
+}
