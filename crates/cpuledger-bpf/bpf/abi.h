@@ -28,7 +28,7 @@ enum cpuledger_limits {
 	/* Parents for which exits can be folded when the ring is full; above it, into parent 0. */
 	CPULEDGER_FOLD_ENTRIES = 8192,
 	/* Slots of the ledger: unless stated, at least, at most (a slot number has 32 bits, the arrays 4 GiB). */
-	CPULEDGER_DEFAULT_SLOTS = 65536,
+	CPULEDGER_DEFAULT_SLOTS = 49152,
 	CPULEDGER_MIN_SLOTS = 16,
 	CPULEDGER_MAX_SLOTS = 8 * 1024 * 1024,
 	/* Below one free slot in so many, tasks that die are folded in the kernel. */
@@ -220,7 +220,8 @@ struct cpuledger_cpu {
 	u32 current[2];		/* slot of the running task */
 	u64 switches;
 	u64 entered_ns;		/* when it came into the books: its first switch since it was out of them */
-	u64 reserved[7];
+	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
+	u64 reserved[6];
 };
 
 enum cpuledger_slot_flag {
@@ -245,17 +246,17 @@ struct cpuledger_slot {
 	u64 process_start_time_ns;
 	u64 parent_start_time_ns; /* of the process that is the accounting parent */
 	u64 first_runtime_ns;	/* runtime when the slot was made: 0 of a child */
-	u64 next_free;		/* slot number; 0: the last */
 	s32 parent_pid;		/* accounting parent */
 	u32 uid;
 	u8 comm[CPULEDGER_COMM_BYTES];
+	u32 next_free;		/* slot number; 0: the last */
+	s32 ppid;		/* from here on, but for what was folded: at the last switch; the parent when it died */
 
 	u64 folded_threads_ns[2]; /* of threads of this process that were folded, by parity of the interval */
 	u64 folded_children_ns[2];
-	u64 runtime_ns;		/* from here on: at the last switch */
+	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
-	u64 tick_user_ns;
-	u64 tick_system_ns;
+	struct cpuledger_counters last;
 };
 
 /* 8 tids with their slots: tid << 32 | slot; 0: free. */
@@ -287,7 +288,9 @@ struct cpuledger_control {
 	u64 folded_processes;
 	u64 contended;		/* switches that lost all their attempts: the time went to the task before */
 	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	u64 reserved3[2];
+	/* Steps of CPUs on their way online or offline: while it stays the same, so does the set of online CPUs. */
+	u64 hotplug;
+	u64 reserved3;
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
@@ -299,7 +302,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot, 192);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot, 280);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");

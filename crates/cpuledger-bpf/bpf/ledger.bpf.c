@@ -7,6 +7,7 @@
  * T each CPU is closed by whoever is first: by its next switch, which splits its tile at T, or by the reader, who moves the
  * start of the tile to T and books what lies before it himself. Both do it with a compare-and-swap of `run`.
  */
+#include "counters.bpf.h"
 #include "slots.bpf.h"
 #include <bpf/bpf_tracing.h>
 
@@ -104,7 +105,8 @@ static __always_inline void touch(struct cpuledger_slot *slot, u32 number, u64 i
 		list_slot(number, interval);
 }
 
-static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, const struct tile *tile)
+static __always_inline void book_slot(struct cpuledger_cpu *cpu, struct cpuledger_slot *slot, u32 number,
+				      const struct tile *tile)
 {
 	if (!starts_after_cut(tile)) {
 		slot->wall_ns[tile->interval & 1] += before_cut(tile);
@@ -113,6 +115,8 @@ static __always_inline void book_slot(struct cpuledger_slot *slot, u32 number, c
 	if (ends_after_cut(tile)) {
 		slot->wall_ns[(tile->interval + 1) & 1] += after_cut(tile);
 		touch(slot, number, tile->interval + 1);
+		if (!starts_after_cut(tile))
+			cpu->at_cut[tile->interval & 1] = number;
 	}
 }
 
@@ -216,10 +220,11 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->flags = flags;
 	slot->exit_code = prev->exit_code;
 	slot->uid = prev->real_cred->uid.val;
-	slot->runtime_ns = prev->se.sum_exec_runtime;
-	slot->lifetime_ns = bpf_ktime_get_ns() - prev->start_time;
-	slot->tick_user_ns = prev->utime;
-	slot->tick_system_ns = prev->stime;
+	slot->ppid = BPF_CORE_READ(prev, real_parent, tgid);
+	slot->end_ns = tile->end_ns;
+	slot->lifetime_ns = tile->end_ns - prev->start_time;
+	read_cpu_time(prev, &slot->last);
+	read_activity(prev, &slot->last);
 	slot->task = 0;
 	index_remove(slot->tid, number);
 	slot->exit_interval = tile->interval + ends_after_cut(tile);
@@ -263,7 +268,7 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		book_cpu(cpu->unattributed_ns, tile);
 		return;
 	}
-	book_slot(slot, number, tile);
+	book_slot(cpu, slot, number, tile);
 	/* A thread that has exec'd has the tid of its leader now: the old one ends here. */
 	if (task_state(prev) == TASK_DEAD || prev->pid != slot->tid)
 		retire(prev, number, tile);
@@ -348,5 +353,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 
 	if (number >= CPULEDGER_SLOT_FIRST && slot)
 		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
+	return 0;
+}
+
+/*
+ * After each step of a CPU on its way online or offline. The mask of online CPUs changes within one step, so a later value
+ * of the counter belongs to each change.
+ */
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(on_hotplug, unsigned int cpu, int state, int step, int result)
+{
+	__sync_fetch_and_add(&control.hotplug, 1);
 	return 0;
 }

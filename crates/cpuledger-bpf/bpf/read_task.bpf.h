@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The only code that dereferences a task_struct: it fills the records of abi.h.
+ * Fills the records of tasks and processes of abi.h from a task_struct.
  *
  * Every pointer here carries kernel BTF, so a load through it is a plain load that yields 0 where the memory is not mapped.
  * Tasks, their signal_struct, cred and pid are freed after a grace period, and all callers hold the RCU read lock. A
@@ -9,7 +9,7 @@
 #ifndef CPULEDGER_READ_TASK_BPF_H
 #define CPULEDGER_READ_TASK_BPF_H
 
-#include "compat.bpf.h"
+#include "counters.bpf.h"
 
 /* Offset of each CPU's per-CPU area, filled once by `prepare`; 0 CPUs: not known. */
 u64 cpu_offset[CPULEDGER_MAX_CPUS];
@@ -142,30 +142,6 @@ static __always_inline void read_cgroup(struct task_struct *task, struct cpuledg
 		remember_cgroups(set);
 	record->cgroup_id = cgroups.id;
 	record->cgroup_v1_cpu_id = cgroups.v1_cpu_id;
-}
-
-static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_counters *own)
-{
-	own->runtime_ns = task->se.sum_exec_runtime;
-	own->tick_user_ns = task->utime;
-	own->tick_system_ns = task->stime;
-	own->shown_user_ns = task->prev_cputime.utime;
-	own->shown_system_ns = task->prev_cputime.stime;
-}
-
-static __always_inline void read_activity(struct task_struct *task, struct cpuledger_counters *own)
-{
-	own->minor_faults = task->min_flt;
-	own->major_faults = task->maj_flt;
-	own->voluntary_switches = task->nvcsw;
-	own->involuntary_switches = task->nivcsw;
-	if (bpf_core_field_exists(task->sched_info.run_delay))
-		own->runqueue_wait_ns = task->sched_info.run_delay;
-	if (bpf_core_field_exists(task->ioac.read_bytes)) {
-		own->read_bytes = task->ioac.read_bytes;
-		own->write_bytes = task->ioac.write_bytes;
-		own->cancelled_write_bytes = task->ioac.cancelled_write_bytes;
-	}
 }
 
 /*

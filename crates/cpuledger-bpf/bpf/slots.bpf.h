@@ -57,7 +57,7 @@ __noinline u32 take_slot(void)
 			break;
 		if ((u32)head) {
 			if (__sync_val_compare_and_swap(&control.free_head, head,
-							((head >> 32) + 1) << 32 | (u32)slot->next_free) != head)
+							((head >> 32) + 1) << 32 | slot->next_free) != head)
 				continue;
 			__sync_fetch_and_add(&control.free_count, -1);
 			return head;
@@ -84,7 +84,7 @@ __noinline int give_slot(u32 number)
 		return false;
 	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++) {
 		head = *(volatile u64 *)&control.free_head;
-		slot->next_free = (u32)head;
+		slot->next_free = head;
 		if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) != head)
 			continue;
 		__sync_fetch_and_add(&control.free_count, 1);

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const INTERVAL_NS: u64 = 20_000_000;
 
@@ -53,6 +56,12 @@ fn account(ledger: &mut Ledger, mut is_over: impl FnMut() -> bool) -> Accounts {
     accounts
 }
 
+/// One test at a time: each keeps all CPUs busy, and what it says of time would have to allow for the others.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn attach() -> Ledger {
     Ledger::attach(Options::default()).expect("the ledger attaches; it needs root")
 }
@@ -70,27 +79,36 @@ fn covers(wall_ns: u64, runtime_ns: u64) -> bool {
 }
 
 fn burned_is_booked(plan: &BurnPlan) {
+    let _alone = alone();
     let mut ledger = attach();
+    let begin_ns = ledger.start_ns();
     let burn = Burn::start(plan).expect("it burns");
     let pid = burn.pid();
     let finish = std::thread::spawn(|| burn.finish(Duration::from_secs(60)));
     let accounts = account(&mut ledger, || finish.is_finished());
+    let end_ns = ledger.start_ns();
     let burned = finish.join().expect("the thread ends").expect("the burn ends");
     let parent = &of_process(&accounts, pid)[&pid];
     assert_eq!(parent.slot.parent_pid, std::process::id() as i32);
     assert_eq!(burned.len(), plan.threads + plan.children);
     for burned in burned {
         let account = &of_process(&accounts, burned.pid)[&burned.tid];
-        let (wall, runtime) = (account.wall_ns, account.slot.runtime_ns);
+        let (wall, runtime) = (account.wall_ns, account.slot.last.runtime_ns);
         println!("{}: {} ns burned, {runtime} ns runtime, {wall} ns on a CPU", burned.comm, burned.ns);
         assert_eq!(account.ends, 1);
         assert!(account.has(abi::CPULEDGER_SLOT_EXITED) && account.has(abi::CPULEDGER_SLOT_PARENT_KNOWN));
         assert!(runtime >= burned.ns);
         assert!(covers(wall, runtime), "{wall} of {runtime} ns");
         assert!(account.slot.lifetime_ns >= wall);
+        assert!((begin_ns..=end_ns).contains(&account.slot.end_ns));
+        assert!(account.slot.end_ns - account.slot.lifetime_ns >= begin_ns);
+        let last = account.slot.last;
+        assert!(last.minor_faults > 0 && last.voluntary_switches + last.involuntary_switches > 0);
+        assert!(last.tick_user_ns + last.tick_system_ns > 0);
         assert_eq!(account.comm(), burned.comm);
         let is_thread = burned.pid == pid;
-        assert_eq!(account.slot.parent_pid, if is_thread { std::process::id() as i32 } else { pid });
+        let expected = if is_thread { std::process::id() as i32 } else { pid };
+        assert_eq!((account.slot.parent_pid, account.slot.ppid), (expected, expected));
         if !is_thread {
             assert_eq!(account.slot.parent_start_time_ns, parent.slot.start_time_ns);
             assert!(account.has(abi::CPULEDGER_SLOT_PROCESS_DEAD));
@@ -127,6 +145,7 @@ fn a_thread_that_execs_takes_over_its_leader_root() {
     if std::env::var_os(EXECS).is_some() {
         return exec_by_a_thread();
     }
+    let _alone = alone();
     let mut ledger = attach();
     let mut child: Child = Command::new(std::env::current_exe().expect("this test is a file"))
         .args(["--exact", "a_thread_that_execs_takes_over_its_leader_root", "--nocapture"])
@@ -153,8 +172,8 @@ fn a_thread_that_execs_takes_over_its_leader_root() {
         process.values().filter(|account| account.has(abi::CPULEDGER_SLOT_RENUMBERED)).collect();
     assert_eq!(renumbered.len(), 1, "the thread that has exec'd ended under its own tid");
     assert_ne!(renumbered[0].slot.tid, pid);
-    assert!(covers(renumbered[0].wall_ns, renumbered[0].slot.runtime_ns));
-    assert!(leader.slot.first_runtime_ns >= renumbered[0].slot.runtime_ns);
+    assert!(covers(renumbered[0].wall_ns, renumbered[0].slot.last.runtime_ns));
+    assert!(leader.slot.first_runtime_ns >= renumbered[0].slot.last.runtime_ns);
 }
 
 /// All tasks of the machine: the second number of the fourth field of /proc/loadavg.
@@ -167,19 +186,23 @@ fn live_tasks() -> u32 {
 /// Slots run low: the dead are folded into the process, or the parent, that accounts for them.
 #[test]
 fn folded_time_stays_in_the_family_root() {
+    let _alone = alone();
     for threads in [false, true] {
-        // Enough that no live task goes without, so few that the deaths of the first interval run them low.
-        let slots = 1000 + 2 * live_tasks();
+        // Enough that no live task goes without, even if the reader is held up for some ms after a cut, when nobody can be
+        // folded; so few that the deaths of the first interval run them low.
+        let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
         let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
         let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
         let storm = Storm::start(&plan).expect("tasks are made");
-        let workers = storm.workers().to_vec();
+        // A worker that dies itself may be folded into the one who made it.
+        let (maker, workers) = (storm.pid(), storm.workers().to_vec());
         let finish = std::thread::spawn(|| storm.finish(Duration::from_secs(60)));
         std::thread::sleep(Duration::from_millis(1500));
         let accounts = account(&mut ledger, || finish.is_finished());
         let stormed = finish.join().expect("the thread ends").expect("the storm ends");
         let mine = |account: &&Account| {
-            workers.contains(&account.slot.pid) || workers.contains(&account.slot.parent_pid)
+            let pids = [account.slot.pid, account.slot.parent_pid];
+            pids.contains(&maker) || pids.iter().any(|pid| workers.contains(pid))
         };
         let folded_ns: u64 = accounts.values().filter(mine).map(|account| account.folded_ns).sum();
         let own_ns: u64 = accounts.values().filter(mine).map(|account| account.wall_ns).sum();
@@ -196,4 +219,39 @@ fn folded_time_stays_in_the_family_root() {
             assert!(folded_ns > 0, "{} threads cannot all be kept in {slots} slots", stormed.made);
         }
     }
+}
+
+/// A thread that never sleeps on each CPU: none is idle at a cut, whoever it is that runs.
+#[test]
+fn at_each_cut_every_busy_cpu_has_one_running_task_root() {
+    let _alone = alone();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let all = sched_getaffinity(None).expect("the own CPUs");
+        let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect();
+        for &cpu in &cpus {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut only = CpuSet::new();
+                only.set(cpu);
+                sched_setaffinity(None, &only).expect("it is one of the own");
+                while !stop.load(Ordering::Relaxed) {}
+            });
+        }
+        let mut ledger = attach();
+        let me = std::process::id() as i32;
+        let (mut intervals, mut own) = (0, 0);
+        std::thread::sleep(Duration::from_millis(50));
+        ledger.close_interval(0).expect("an interval closes");
+        while intervals < 100 {
+            let interval = ledger.close_interval(ledger.start_ns() + 5_000_000).expect("an interval closes");
+            let running: Vec<_> = interval.tasks.iter().filter(|task| task.is_running).collect();
+            assert_eq!(running.len(), interval.cpus.len(), "interval {}", interval.number);
+            own += running.iter().filter(|task| task.slot.pid == me).count();
+            intervals += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        println!("{own} of {} times it was a thread of this test", intervals * cpus.len());
+        assert!(own > 0);
+    });
 }

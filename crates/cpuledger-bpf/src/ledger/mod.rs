@@ -28,7 +28,8 @@ use shared::Shared;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Tasks that can be told apart: those that have run since the ledger was attached and are alive, and those that died
-    /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`.
+    /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`. Unless stated,
+    /// `CPULEDGER_DEFAULT_SLOTS`: as many as 16 MiB of locked memory hold.
     pub slots: u32,
 }
 
@@ -67,6 +68,8 @@ pub struct TaskTime {
     /// Whether its last switch was in the interval (or that of its tid: `CPULEDGER_SLOT_RENUMBERED`). Only then the final
     /// values in `slot` are set.
     pub is_last: bool,
+    /// Whether it was on a CPU at the cut.
+    pub is_running: bool,
     /// Who it is; the accumulators in it have no meaning.
     pub slot: abi::cpuledger_slot,
 }
@@ -175,6 +178,8 @@ pub struct Ledger {
     slots: Shared<abi::cpuledger_slot>,
     listed: Shared<u64>,
     online: Online,
+    /// Whether a hook counts the changes of the set of online CPUs.
+    is_watching_cpus: bool,
     /// By CPU number, for all possible CPUs.
     books: Vec<Book>,
     is_online: Vec<bool>,
@@ -184,6 +189,7 @@ pub struct Ledger {
     is_stuck: bool,
     tasks: Vec<TaskTime>,
     cpu_times: Vec<CpuTime>,
+    /// Slots on a CPU at the cut, with the time that the reader has closed.
     running: HashMap<u32, u64>,
     freed: Vec<u32>,
 }
@@ -252,13 +258,19 @@ impl Ledger {
 
     /// Closes every CPU, then fetches what it has booked by itself.
     fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
-        self.online.read(&mut self.is_online);
+        let changes = self.is_watching_cpus.then(|| self.hotplug_steps());
+        self.online.read(&mut self.is_online, changes);
         self.cpu_times.clear();
         self.running.clear();
         let interval = self.interval;
         for (cpu, book) in (0..).zip(&mut self.books) {
             let closed = book.close(&self.cpus, cpu, cut_ns, self.is_online[cpu as usize])?;
+            let at_cut = offset_of!(abi::cpuledger_cpu, at_cut) + 4 * (interval & 1) as usize;
+            let ran = self.cpus.half(cpu, at_cut).swap(0, Ordering::Relaxed);
             let Some(begin_ns) = closed.begin_ns else { continue };
+            if ran != abi::CPULEDGER_SLOT_IDLE {
+                self.running.entry(ran).or_insert(0);
+            }
             let take = |offset| self.cpus.word(cpu, of_parity(offset, interval)).swap(0, Ordering::Relaxed);
             let mut time = CpuTime {
                 cpu,
@@ -295,24 +307,27 @@ impl Ledger {
         let mut stray_ns = 0;
         for place in 0..count {
             let number = self.listed.word(parity * self.options.slots + place, 0).load(Ordering::Relaxed);
-            let own_ns = self.running.remove(&(number as u32)).unwrap_or(0);
-            stray_ns += self.gather_task(number as u32, own_ns);
+            let running_ns = self.running.remove(&(number as u32));
+            stray_ns += self.gather_task(number as u32, running_ns);
         }
-        // Those that ran through the whole interval.
-        for (number, own_ns) in std::mem::take(&mut self.running) {
-            stray_ns += self.gather_task(number, own_ns);
+        // Those that ran through the whole interval. The map keeps its memory.
+        let mut running = std::mem::take(&mut self.running);
+        for (number, running_ns) in running.drain() {
+            stray_ns += self.gather_task(number, Some(running_ns));
         }
+        self.running = running;
         self.free();
         stray_ns
     }
 
-    fn gather_task(&mut self, number: u32, own_ns: u64) -> u64 {
+    /// `running_ns` is what the reader has closed of it; None: it was not on a CPU at the cut.
+    fn gather_task(&mut self, number: u32, running_ns: Option<u64>) -> u64 {
         let take = |offset| {
             let word = self.slots.word(number, of_parity(offset, self.interval));
             // Nearly all are zero: do not write them.
             if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::Relaxed) }
         };
-        let wall_ns = own_ns + take(offset_of!(abi::cpuledger_slot, wall_ns));
+        let wall_ns = running_ns.unwrap_or(0) + take(offset_of!(abi::cpuledger_slot, wall_ns));
         let folded_threads_ns = take(offset_of!(abi::cpuledger_slot, folded_threads_ns));
         let folded_children_ns = take(offset_of!(abi::cpuledger_slot, folded_children_ns));
         let slot = self.slots.copy(number);
@@ -320,7 +335,8 @@ impl Ledger {
         if is_last {
             self.freed.push(number);
         }
-        let time = TaskTime { wall_ns, folded_threads_ns, folded_children_ns, is_last, slot };
+        let is_running = running_ns.is_some();
+        let time = TaskTime { wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
         if slot.tid == 0 {
             return time.total_ns();
         }
@@ -333,14 +349,14 @@ impl Ledger {
     /// Gives the slots of the dead back, all with one exchange.
     fn free(&mut self) {
         let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
-        let next = |number| self.slots.word(number, offset_of!(abi::cpuledger_slot, next_free));
+        let next = |number| self.slots.half(number, offset_of!(abi::cpuledger_slot, next_free));
         for pair in self.freed.windows(2) {
-            next(pair[0]).store(u64::from(pair[1]), Ordering::Relaxed);
+            next(pair[0]).store(pair[1], Ordering::Relaxed);
         }
         let head = self.control.word(0, offset_of!(abi::cpuledger_control, free_head));
         let mut seen = head.load(Ordering::Relaxed);
         loop {
-            next(*last).store(seen & u64::from(u32::MAX), Ordering::Relaxed);
+            next(*last).store(seen as u32, Ordering::Relaxed);
             let fresh = (seen >> 32).wrapping_add(1) << 32 | u64::from(*first);
             match head.compare_exchange_weak(seen, fresh, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
@@ -349,6 +365,11 @@ impl Ledger {
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
         count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Before the list of online CPUs is read: a change that this misses is in the list.
+    fn hotplug_steps(&self) -> u64 {
+        self.control.word(0, offset_of!(abi::cpuledger_control, hotplug)).load(Ordering::SeqCst)
     }
 
     fn free_slots(&self) -> u64 {
@@ -367,5 +388,15 @@ impl Ledger {
         let cut = offset_of!(abi::cpuledger_control, cut) + 8 * (self.interval & 3) as usize;
         word(cut).store(0, Ordering::Relaxed);
         word(offset_of!(abi::cpuledger_control, interval)).store(self.interval, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn the_default_size_locks_less_than_16_mib() {
+        assert!(Options::default().locked_bytes(1024) < 16 * 1024 * 1024);
     }
 }
