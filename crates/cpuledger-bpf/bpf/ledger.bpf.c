@@ -355,14 +355,3 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
 	return 0;
 }
-
-/*
- * After each step of a CPU on its way online or offline. The mask of online CPUs changes within one step, so a later value
- * of the counter belongs to each change.
- */
-SEC("tp_btf/cpuhp_exit")
-int BPF_PROG(on_hotplug, unsigned int cpu, int state, int step, int result)
-{
-	__sync_fetch_and_add(&control.hotplug, 1);
-	return 0;
-}

@@ -64,8 +64,13 @@ fn fact<'a>(source: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn root_has_the_walk_root() {
+fn root_has_the_ledger_and_the_walk_root() {
     let report = Copied::new("root").report(&["env"]);
+    let ledger = source(&report, "ledger");
+    assert_eq!(ledger["usable"], true, "{ledger}");
+    assert_eq!(ledger["ledger"]["imbalance_ns"], 0);
+    assert!(ledger["ledger"]["locked_bytes"].as_u64().is_some_and(|bytes| bytes < 16 << 20), "{ledger}");
+    assert_eq!(report["auto"], "ledger");
     let walk = source(&report, "walk");
     assert_eq!(walk["usable"], true, "{walk}");
     assert_eq!(walk["mend"], Value::Null);
@@ -73,7 +78,6 @@ fn root_has_the_walk_root() {
     assert!(["one_call", "iterator"].contains(&mechanism));
     assert!(walk["attempt"]["tasks"].as_u64() >= walk["attempt"]["processes"].as_u64());
     assert_eq!(fact(walk, "btf"), true);
-    assert_eq!(report["auto"], "walk");
 }
 
 #[test]

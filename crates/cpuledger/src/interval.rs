@@ -50,6 +50,11 @@ pub struct Usage {
     pub exited_threads_ns: Option<u64>,
     /// Of the dead processes it inherits from; `None` likewise.
     pub exited_children_ns: Option<u64>,
+    /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
+    pub stolen_ns: Option<u64>,
+    /// The process that would inherit its time: the parent at fork or, if that is dead, whoever inherited from that one.
+    /// `None` where the source does not know it.
+    pub accounting_parent: Option<Pid>,
     /// What its other cumulative figures grew by. User and system time are told apart by ticks, so they are not exact.
     pub growth: Counters,
 }
@@ -61,6 +66,8 @@ pub struct Exited {
     pub exit: Exit,
     /// CPU time of its last interval.
     pub cpu_ns: u64,
+    /// As [`Usage::accounting_parent`] of its process.
+    pub accounting_parent: Option<Pid>,
 }
 
 /// The books of one interval.
@@ -90,6 +97,8 @@ pub struct Interval {
     pub exited: Option<Vec<Exited>>,
     /// Tasks that died, whose time is with the parent of their process, but whose identity was lost to a full list.
     pub unidentified_exits: u64,
+    /// Switches that the kernel has not shown: the time of the task that left is with the one that came.
+    pub missed_switches: u64,
 }
 
 impl Interval {
@@ -105,7 +114,14 @@ impl Interval {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    fn clear(&mut self) {
+    /// Capacity less all that was booked: 0. `None` where the source has no exact cut.
+    pub fn imbalance_ns(&self) -> Option<i64> {
+        let booked = self.attributed_ns + self.idle_ns? + self.unattributed_ns?;
+        Some(self.capacity_ns.wrapping_sub(booked) as i64)
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.missed_switches = 0;
         self.processes.clear();
         self.tasks.clear();
         self.unidentified_exits = 0;

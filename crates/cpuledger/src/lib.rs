@@ -16,6 +16,7 @@
 pub mod detail;
 pub mod error;
 pub mod field;
+pub mod inheritance;
 pub mod interval;
 mod lineage;
 pub mod machine;

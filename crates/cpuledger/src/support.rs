@@ -10,8 +10,10 @@ use serde::{Serialize, Serializer};
 
 use crate::error::Error;
 use crate::field::FieldSet;
+use crate::interval::Interval;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::ledger::{self, Ledger};
 use crate::source::procfs::Procfs;
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
@@ -63,8 +65,10 @@ pub struct SourceReport {
     pub misses: &'static str,
     /// Processes that /proc lists and this source does not: some hosts keep their own from BPF programs.
     pub hidden_pids: Vec<i32>,
-    /// What the attempt cost and gave.
+    /// What the attempt cost and gave; of the ledger, [`SourceReport::ledger`] tells it.
     pub attempt: Option<Attempt>,
+    /// What the attempt at the ledger cost and gave.
+    pub ledger: Option<LedgerAttempt>,
     /// The verifier's last lines where the kernel refused a program.
     pub log: Vec<String>,
 }
@@ -84,6 +88,23 @@ pub struct Attempt {
     pub mechanism: Mechanism,
 }
 
+/// The ledger attached with its default size, and one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LedgerAttempt {
+    /// How long attaching took, the detail of its tasks included.
+    pub attach_ns: u64,
+    /// Length of the interval.
+    pub interval_ns: u64,
+    /// Capacity less all that was booked: 0.
+    pub imbalance_ns: i64,
+    /// Tasks that can be told apart.
+    pub slots: u32,
+    /// Kernel memory that so many take.
+    pub locked_bytes: u64,
+    /// Whether detail costs a walk over all tasks at each interval.
+    pub walks_for_detail: bool,
+}
+
 /// How a source reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -94,6 +115,34 @@ pub enum Mechanism {
     Iterator,
     /// A file a process.
     Files,
+}
+
+/// What an attempt gave.
+#[derive(Debug, Clone, Copy)]
+enum Success {
+    Snapshot(Attempt),
+    Ledger(LedgerAttempt),
+}
+
+impl From<Attempt> for Success {
+    fn from(attempt: Attempt) -> Success {
+        Success::Snapshot(attempt)
+    }
+}
+
+impl From<LedgerAttempt> for Success {
+    fn from(attempt: LedgerAttempt) -> Success {
+        Success::Ledger(attempt)
+    }
+}
+
+impl Success {
+    fn sentence(&self) -> String {
+        match self {
+            Success::Snapshot(attempt) => success(attempt),
+            Success::Ledger(attempt) => attached(attempt),
+        }
+    }
 }
 
 /// Why an attempt failed.
@@ -121,13 +170,14 @@ pub fn examine() -> Report {
         .into_iter()
         .map(|kind| {
             let (facts, attempt) = match kind {
+                SourceKind::Ledger => return report_ledger(),
                 SourceKind::Walk => (facts::of_walk(), try_walk()),
                 SourceKind::Procfs => {
                     let opened = Procfs::open();
                     (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
                 }
             };
-            let mut report = judge(kind, facts, attempt.map_err(Refusal::from));
+            let mut report = judge(kind, facts, attempt.map(Success::from).map_err(Refusal::from));
             if kind == SourceKind::Walk && report.usable {
                 report.hidden_pids = hidden_from_walk().unwrap_or_default();
                 report.reason.push_str(&hiding(&report.hidden_pids));
@@ -152,6 +202,34 @@ fn machine_facts() -> MachineFacts {
         tasks: machine::tasks(),
         pid_max: pid_max.and_then(|text| text.trim().parse().ok()),
     }
+}
+
+fn report_ledger() -> SourceReport {
+    judge(SourceKind::Ledger, facts::of_walk(), try_ledger().map(Success::from).map_err(Refusal::from))
+}
+
+/// So long is the interval of the attempt.
+const ATTEMPT_NS: u64 = 20_000_000;
+
+fn try_ledger() -> Result<LedgerAttempt, Error> {
+    let begin_ns = machine::monotonic_ns();
+    let mut ledger = Ledger::open(ledger::Options::default())?;
+    let attach_ns = machine::monotonic_ns() - begin_ns;
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let wanted = ledger::Wanted { fields: FieldSet::EMPTY, pids: &[], all: false };
+    // What ran while it was attached is in the first interval.
+    for _ in 0..2 {
+        let cut_ns = machine::monotonic_ns() + ATTEMPT_NS;
+        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval)?;
+    }
+    Ok(LedgerAttempt {
+        attach_ns,
+        interval_ns: interval.length_ns(),
+        imbalance_ns: interval.imbalance_ns().unwrap_or_default(),
+        slots: ledger.options().slots,
+        locked_bytes: ledger.locked_bytes(),
+        walks_for_detail: ledger.walks_for_detail(),
+    })
 }
 
 fn try_walk() -> Result<Attempt, Error> {
@@ -223,14 +301,14 @@ fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error
 }
 
 /// The rules: what facts and attempt mean.
-fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Refusal>) -> SourceReport {
+fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) -> SourceReport {
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
     let explanation = explanations(kind).iter().find(|rule| fails(rule.fact));
     let (sees, misses) = sight(kind, fails);
     let (usable, reason, mend, log) = match &attempt {
         Ok(attempt) => {
             let mend = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.mend.to_owned());
-            (true, success(attempt), mend, Vec::new())
+            (true, attempt.sentence(), mend, Vec::new())
         }
         Err(refusal) => match explanation.filter(|rule| rule.is_needed) {
             Some(rule) => (false, rule.reason.to_owned(), Some(rule.mend.to_owned()), refusal.log.clone()),
@@ -246,7 +324,14 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Refusal>) 
         sees,
         misses,
         hidden_pids: Vec::new(),
-        attempt: attempt.ok(),
+        attempt: match attempt {
+            Ok(Success::Snapshot(attempt)) => Some(attempt),
+            _ => None,
+        },
+        ledger: match attempt {
+            Ok(Success::Ledger(attempt)) => Some(attempt),
+            _ => None,
+        },
         log,
     }
 }
@@ -263,7 +348,7 @@ struct Rule {
 /// The rules of each source; of several that apply the first is told.
 fn explanations(kind: SourceKind) -> &'static [Rule] {
     match kind {
-        SourceKind::Walk => &[
+        SourceKind::Ledger | SourceKind::Walk => &[
             Rule {
                 fact: names::INITIAL_PID_NAMESPACE,
                 is_needed: true,
@@ -321,6 +406,10 @@ fn explanations(kind: SourceKind) -> &'static [Rule] {
 /// What a source sees and what it misses, by the facts that do not hold.
 fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     match kind {
+        SourceKind::Ledger => (
+            "every switch of every CPU: all CPU time between two cuts to the nanosecond, that of the dead included",
+            "tasks that did not run, unless --all asks a walk for them",
+        ),
         SourceKind::Walk => (
             "every task at one instant, times in nanoseconds, and the final figures of those that die between two walks",
             "what running tasks have used since the last tick, and whose time it is when a parent dies before its child",
@@ -338,6 +427,18 @@ fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'sta
             },
         ),
     }
+}
+
+fn attached(attempt: &LedgerAttempt) -> String {
+    let LedgerAttempt { attach_ns, interval_ns, imbalance_ns, slots, locked_bytes, .. } = attempt;
+    let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
+    let detail = if attempt.walks_for_detail { "; detail costs a walk at each interval" } else { "" };
+    format!(
+        "attached in {:.3} ms; an interval of {:.3} ms balanced to {imbalance_ns} ns; {slots} slots in {:.1} MiB{detail}",
+        milliseconds(attach_ns),
+        milliseconds(interval_ns),
+        *locked_bytes as f64 / f64::from(1 << 20)
+    )
 }
 
 fn success(attempt: &Attempt) -> String {
@@ -378,7 +479,7 @@ mod tests {
     #[test]
     fn the_attempt_decides_whatever_the_facts_say() {
         let facts = vec![fact(names::CAP_PERFMON, Some(false)), fact(names::BTF, None)];
-        let report = judge(SourceKind::Walk, facts, Ok(ATTEMPT));
+        let report = judge(SourceKind::Walk, facts, Ok(ATTEMPT.into()));
         assert!(report.usable && report.mend.is_none());
         assert_eq!(
             report.reason,
@@ -405,11 +506,13 @@ mod tests {
     fn hidden_processes_are_told_although_the_source_is_usable() {
         let facts =
             vec![fact(names::PROCFS_MOUNTED, Some(true)), fact(names::SHOWS_EVERY_PROCESS, Some(false))];
-        let report = judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }));
+        let report =
+            judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }.into()));
         assert!(report.usable);
         assert!(report.mend.is_some_and(|mend| mend.contains("hidepid=0")));
         assert!(report.sees.contains("of this user") && !report.misses.contains("of others"));
-        let report = judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT));
+        let report =
+            judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT.into()));
         assert!(report.mend.is_none() && report.misses.contains("block I/O of others"));
     }
 
@@ -417,8 +520,8 @@ mod tests {
     fn this_machine_has_an_answer() {
         let report = examine();
         let names: Vec<&str> = report.sources.iter().map(|source| source.source.name()).collect();
-        assert_eq!(names, ["walk", "procfs"]);
-        let procfs = &report.sources[1];
+        assert_eq!(names, ["ledger", "walk", "procfs"]);
+        let procfs = &report.sources[2];
         assert!(procfs.usable && procfs.attempt.is_some_and(|attempt| attempt.processes > 0), "{procfs:?}");
         assert!(report.auto.is_some());
         assert!(report.machine.tasks.is_some_and(|tasks| tasks > 0) && report.machine.online_cpus > 0);

@@ -40,6 +40,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The numbers of slots that a ledger can have.
+    pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
+        abi::CPULEDGER_MIN_SLOTS..=abi::CPULEDGER_MAX_SLOTS
+    }
+
     /// Kernel memory that a ledger of this size locks, in bytes, on a machine with so many possible CPUs.
     pub fn locked_bytes(&self, possible_cpus: u32) -> u64 {
         let slots = u64::from(self.slots);
@@ -59,6 +64,8 @@ impl Options {
 /// The time of one task in an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskTime {
+    /// Number of its slot, which nobody else has before the interval after its last.
+    pub number: u32,
     /// Time on a CPU, in nanoseconds.
     pub wall_ns: u64,
     /// Time of threads of its process that died in the interval and whose identity was lost, in nanoseconds.
@@ -178,8 +185,6 @@ pub struct Ledger {
     slots: Shared<abi::cpuledger_slot>,
     listed: Shared<u64>,
     online: Online,
-    /// Whether a hook counts the changes of the set of online CPUs.
-    is_watching_cpus: bool,
     /// By CPU number, for all possible CPUs.
     books: Vec<Book>,
     is_online: Vec<bool>,
@@ -258,8 +263,7 @@ impl Ledger {
 
     /// Closes every CPU, then fetches what it has booked by itself.
     fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
-        let changes = self.is_watching_cpus.then(|| self.hotplug_steps());
-        self.online.read(&mut self.is_online, changes);
+        self.online.read(&mut self.is_online);
         self.cpu_times.clear();
         self.running.clear();
         let interval = self.interval;
@@ -336,7 +340,8 @@ impl Ledger {
             self.freed.push(number);
         }
         let is_running = running_ns.is_some();
-        let time = TaskTime { wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
+        let time =
+            TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
         if slot.tid == 0 {
             return time.total_ns();
         }
@@ -365,11 +370,6 @@ impl Ledger {
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
         count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
-    }
-
-    /// Before the list of online CPUs is read: a change that this misses is in the list.
-    fn hotplug_steps(&self) -> u64 {
-        self.control.word(0, offset_of!(abi::cpuledger_control, hotplug)).load(Ordering::SeqCst)
     }
 
     fn free_slots(&self) -> u64 {

@@ -180,6 +180,7 @@ mod tests {
             hidden_pids: Vec::new(),
             misses: "nothing",
             attempt: None,
+            ledger: None,
             log: vec!["R1 is bad".to_owned()],
         };
         Report {

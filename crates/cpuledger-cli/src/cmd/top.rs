@@ -103,6 +103,7 @@ impl Printer<'_> {
         let page = Page {
             time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             load: load.as_ref(),
+            tasks: machine::tasks(),
             around: &self.around,
             has_arguments: self.options.has_arguments,
             width: width(),

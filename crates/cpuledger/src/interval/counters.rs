@@ -20,15 +20,29 @@ macro_rules! counters {
 
             /// Those of a task.
             pub fn of(task: &Task) -> Counters {
-                Counters { known: intersection(task.known, Counters::FIELDS), $($member: task.$member,)* }
+                Counters { known: task.known.intersection(Counters::FIELDS), $($member: task.$member,)* }
             }
 
             /// What they grew by, where both are known. What fell (a process whose live threads alone are counted)
             /// grew by nothing.
             pub fn since(&self, before: &Counters) -> Counters {
                 Counters {
-                    known: intersection(self.known, before.known),
+                    known: self.known.intersection(before.known),
                     $($member: self.$member.saturating_sub(before.$member),)*
+                }
+            }
+
+            /// Adds those of a part: what one of both does not know, the sum does not.
+            pub fn add(&mut self, part: &Counters) {
+                self.known = self.known.intersection(part.known);
+                $(self.$member += part.$member;)*
+            }
+
+            /// The larger of both, for figures that never decrease.
+            pub fn max(&self, other: &Counters) -> Counters {
+                Counters {
+                    known: self.known.intersection(other.known),
+                    $($member: self.$member.max(other.$member),)*
                 }
             }
 
@@ -60,8 +74,23 @@ counters! {
 }
 
 impl Counters {
+    /// The figures of waited-for children, which only a process has, in the place of those here.
+    pub(crate) fn take_children(&mut self, children: &Counters) {
+        const CHILDREN: FieldSet = FieldSet::of(&[
+            Field::ChildrenUser,
+            Field::ChildrenSystem,
+            Field::ChildrenMinorFaults,
+            Field::ChildrenMajorFaults,
+        ]);
+        self.known = self.known.without(CHILDREN).union(children.known.intersection(CHILDREN));
+        self.children_user_ns = children.children_user_ns;
+        self.children_system_ns = children.children_system_ns;
+        self.children_minor_faults = children.children_minor_faults;
+        self.children_major_faults = children.children_major_faults;
+    }
+
     /// Of a task that has just started: all known, all zero.
-    pub(super) const ZERO: Counters = Counters {
+    pub(crate) const ZERO: Counters = Counters {
         known: Counters::FIELDS,
         runtime_ns: 0,
         user_ns: 0,
@@ -79,10 +108,6 @@ impl Counters {
         write_bytes: 0,
         cancelled_write_bytes: 0,
     };
-}
-
-fn intersection(one: FieldSet, other: FieldSet) -> FieldSet {
-    one.without(one.without(other))
 }
 
 #[cfg(test)]

@@ -250,6 +250,10 @@ impl Deaths {
     /// The dead of the interval with what they used in it.
     pub(super) fn report(&self, into: &mut Vec<Exited>) {
         into.clear();
-        into.extend(self.due.iter().map(|death| Exited { exit: death.exit, cpu_ns: death.used_ns }));
+        into.extend(self.due.iter().map(|death| Exited {
+            exit: death.exit,
+            cpu_ns: death.used_ns,
+            accounting_parent: None,
+        }));
     }
 }

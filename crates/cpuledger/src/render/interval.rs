@@ -1,7 +1,7 @@
 //! An interval as text in top's habits: a head, a table, and the dead by name.
 
 use crate::field::Field;
-use crate::interval::{Exited, Usage};
+use crate::interval::{Exited, Interval, Usage};
 use crate::render::cell::{command_line, signed, unsigned};
 use crate::render::escape::append_escaped;
 use crate::render::key::Shown;
@@ -20,6 +20,8 @@ pub struct Page<'a> {
     pub time_of_day: &'a str,
     /// The three load averages, where known.
     pub load: Option<&'a [String; 3]>,
+    /// Tasks that exist, where known.
+    pub tasks: Option<u32>,
     /// Users, arguments, memory of the machine and uptime.
     pub around: &'a Surroundings,
     /// Show arguments in the place of names.
@@ -157,13 +159,26 @@ impl Writer {
         self.say(" s, source ");
         self.say(interval.source.name());
         self.say(": attributed ");
-        let length_ns = u128::from(interval.length_ns().max(1));
-        let attributed = u128::from(interval.attributed_ns) * 100_000 / length_ns;
-        append_decimals(&mut self.line, attributed as u64, 3);
-        self.say("% of ");
+        self.append_percent(interval.attributed_ns, interval.length_ns());
+        if let (Some(idle_ns), Some(unattributed_ns)) = (interval.idle_ns, interval.unattributed_ns) {
+            self.say(" idle ");
+            self.append_percent(idle_ns, interval.length_ns());
+            self.say(" unattributed ");
+            self.number(unattributed_ns, " ns");
+        }
+        self.say(" of ");
         self.number(u64::from(interval.online_cpus) * 100, "%");
         self.end_line(text, page);
         self.append_counts(text, shown, page);
+        self.append_unseen(interval);
+        self.end_line(text, page);
+    }
+
+    /// What this source cannot see, and what it has lost.
+    fn append_unseen(&mut self, interval: &Interval) {
+        if interval.source == SourceKind::Ledger {
+            return self.append_lost(interval);
+        }
         self.say(match (interval.source, &interval.exited) {
             (SourceKind::Walk, Some(_)) => {
                 "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
@@ -172,15 +187,44 @@ impl Writer {
                 "Not seen: tasks that died in the interval, idle and stolen time, time since the last tick of \
                  running tasks"
             }
-            (SourceKind::Procfs, _) => {
-                "Not seen: processes that died in the interval, idle and stolen time; time in ticks"
-            }
+            _ => "Not seen: processes that died in the interval, idle and stolen time; time in ticks",
         });
-        self.end_line(text, page);
+    }
+
+    fn append_lost(&mut self, interval: &Interval) {
+        let Interval { unidentified_exits, missed_switches, .. } = *interval;
+        let is_short = unidentified_exits > 0 || interval.unattributed_ns.is_some_and(|time_ns| time_ns > 0);
+        if !is_short && missed_switches == 0 {
+            return self.say("Balanced: every nanosecond is with the task that had the CPU");
+        }
+        self.say("Lost: ");
+        if is_short {
+            self.number(
+                unidentified_exits,
+                " exits have no name, their time is with their processes and parents: more --slots keep them",
+            );
+        }
+        if missed_switches > 0 {
+            self.say(if is_short { "; " } else { "" });
+            self.number(
+                missed_switches,
+                " switches are not shown by this kernel, the time is with the task after",
+            );
+        }
+    }
+
+    /// `199.873%` of one CPU.
+    fn append_percent(&mut self, part_ns: u64, length_ns: u64) {
+        let thousandths = u128::from(part_ns) * 100_000 / u128::from(length_ns.max(1));
+        append_decimals(&mut self.line, thousandths as u64, 3);
+        self.line.push(b'%');
     }
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let (interval, snapshot) = (shown.interval, shown.snapshot);
+        if interval.source == SourceKind::Ledger {
+            return self.append_active(text, interval, page);
+        }
         let active = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
         self.say("Processes: ");
         self.number(snapshot.processes.len() as u64, " total, ");
@@ -195,6 +239,26 @@ impl Writer {
         self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
         self.number(stopped, " stopped, ");
         self.number(zombie, " zombie");
+        self.append_exit_count(interval);
+        self.end_line(text, page);
+    }
+
+    /// Of a source that looks only at what ran.
+    fn append_active(&mut self, text: &mut Vec<u8>, interval: &Interval, page: &Page<'_>) {
+        let active = |usages: &[Usage]| usages.iter().filter(|usage| usage.cpu_ns > 0).count() as u64;
+        self.say("Processes: ");
+        self.number(active(&interval.processes), " active");
+        self.end_line(text, page);
+        self.say("Tasks: ");
+        if let Some(tasks) = page.tasks {
+            self.number(tasks.into(), " total, ");
+        }
+        self.number(active(&interval.tasks), " active");
+        self.append_exit_count(interval);
+        self.end_line(text, page);
+    }
+
+    fn append_exit_count(&mut self, interval: &Interval) {
         if let Some(exited) = &interval.exited {
             self.say(", ");
             self.number(exited.len() as u64 + interval.unidentified_exits, " exited");
@@ -203,7 +267,6 @@ impl Writer {
                 self.number(interval.unidentified_exits, " without their names: their list was full)");
             }
         }
-        self.end_line(text, page);
     }
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {

@@ -4,6 +4,7 @@ use crate::field::Value;
 use crate::interval::{Exited, Usage};
 use crate::render::escape::append_escaped;
 use crate::render::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
+use crate::source::SourceKind;
 use crate::task::Task;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
@@ -51,6 +52,9 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     // I7: where a list was full, time is kept and identity lost, and it is said.
     let unidentified = interval.exited.as_ref().map(|_| interval.unidentified_exits);
     append_member(line, "unidentified_exits", known(unidentified));
+    // Likewise where the kernel keeps switches from its hooks.
+    let missed = (interval.source == SourceKind::Ledger).then_some(interval.missed_switches);
+    append_member(line, "missed_switches", known(missed));
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -71,7 +75,10 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("pid", Value::Signed(exit.process.tid.0.into())),
         ("tid", Value::Signed(exit.task.tid.0.into())),
         ("ppid", Value::Signed(exit.ppid.0.into())),
-        ("accounting_ppid", Value::Absent),
+        (
+            "accounting_ppid",
+            exited.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
+        ),
         ("comm", Value::Bytes(exit.comm.as_bytes())),
         ("cpu_ns", Value::Unsigned(exited.cpu_ns)),
         ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
@@ -177,7 +184,7 @@ mod tests {
         let interval = Interval {
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
-            exited: Some(vec![Exited { exit, cpu_ns: 1 }]),
+            exited: Some(vec![Exited { exit, cpu_ns: 1, accounting_parent: Some(Pid(7)) }]),
             ..Interval::default()
         };
         let row = Task::default();

@@ -22,7 +22,7 @@ pub static PARTS: [Part; 6] = [
     Part {
         key: "accounting_ppid",
         help: "Who inherits its time; a walk and procfs do not know the parent at fork.",
-        value: |_| Value::Absent,
+        value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
     },
     Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| Value::Unsigned(usage.cpu_ns) },
     Part {
@@ -43,7 +43,7 @@ pub static PARTS: [Part; 6] = [
     Part {
         key: "stolen_ns",
         help: "Time on a CPU without execution; a walk and procfs do not know it.",
-        value: |_| Value::Absent,
+        value: |usage| known(usage.stolen_ns),
     },
 ];
 

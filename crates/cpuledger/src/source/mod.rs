@@ -10,6 +10,7 @@ use crate::snapshot::{Request, Scope, Snapshot};
 use crate::task::Task;
 
 pub mod choose;
+pub mod ledger;
 pub mod procfs;
 mod records;
 pub mod walk;
@@ -17,6 +18,8 @@ pub mod walk;
 /// Names of the sources, as options and output spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SourceKind {
+    /// Every switch of every CPU, booked in the kernel.
+    Ledger,
     /// One pass over the kernel's task list.
     Walk,
     /// Files of /proc.
@@ -26,11 +29,14 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// Every source, best first.
-    pub const ALL: [SourceKind; 2] = [SourceKind::Walk, SourceKind::Procfs];
+    pub const ALL: [SourceKind; 3] = [SourceKind::Ledger, SourceKind::Walk, SourceKind::Procfs];
+    /// Those that can tell what is at one instant, best first; the ledger tells what was between two.
+    pub const OF_SNAPSHOTS: [SourceKind; 2] = [SourceKind::Walk, SourceKind::Procfs];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
+            SourceKind::Ledger => "ledger",
             SourceKind::Walk => "walk",
             SourceKind::Procfs => "procfs",
         }
@@ -47,10 +53,9 @@ impl FromStr for SourceKind {
     type Err = String;
 
     fn from_str(name: &str) -> Result<SourceKind, String> {
-        SourceKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == name)
-            .ok_or_else(|| format!("there is no source `{name}`; there are `walk`, `procfs` and `auto`"))
+        SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            format!("there is no source `{name}`; there are `ledger`, `walk`, `procfs` and `auto`")
+        })
     }
 }
 
@@ -153,12 +158,17 @@ fn hand_out(snapshot: &Snapshot, scope: Scope, each: Visitor<'_>) {
     let _ = rows.iter().try_for_each(each);
 }
 
-/// Opens one source.
+/// Opens one source of snapshots.
 ///
 /// # Errors
-/// When it cannot be used on this machine or by this user.
+/// When it cannot be used on this machine or by this user, and for the ledger, which has no snapshots.
 pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
     Ok(match kind {
+        SourceKind::Ledger => {
+            let reason = "it tells what ran between two instants, not what is at one; for a listing take \
+                          `walk` or `procfs`";
+            return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
+        }
         SourceKind::Walk => Box::new(walk::Walk::open()?),
         SourceKind::Procfs => Box::new(procfs::Procfs::open()?),
     })
@@ -167,13 +177,13 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
 /// A source, and why each better one could not be used.
 pub type Best = (Box<dyn Source>, Vec<(SourceKind, Error)>);
 
-/// Opens the best source that works, and says why the better ones do not.
+/// Opens the best source of snapshots that works, and says why the better ones do not.
 ///
 /// # Errors
 /// When none works: that of the last.
 pub fn open_best() -> Result<Best, Error> {
     let mut refused = Vec::new();
-    for kind in SourceKind::ALL {
+    for kind in SourceKind::OF_SNAPSHOTS {
         match open(kind) {
             Ok(source) => return Ok((source, refused)),
             Err(error) => refused.push((kind, error)),

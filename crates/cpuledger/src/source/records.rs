@@ -6,6 +6,7 @@ use cpuledger_bpf::{Mechanism, Walked, abi};
 use rustix::param::page_size;
 
 use crate::field::{Field, FieldSet, Group};
+use crate::interval::Counters;
 use crate::snapshot::{Request, Snapshot};
 use crate::source::{Exit, Visitor};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
@@ -269,6 +270,13 @@ fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
     row.read_bytes = counters.read_bytes;
     row.write_bytes = counters.write_bytes;
     row.cancelled_write_bytes = counters.cancelled_write_bytes;
+}
+
+/// The figures of a task by themselves: all are known that a task has.
+pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
+    let mut row = Task { known: TOTALS, ..Task::default() };
+    set_counters(&mut row, counters);
+    Counters::of(&row)
 }
 
 /// Adds a thread to its process.

@@ -39,7 +39,7 @@ impl Walk {
     /// # Errors
     /// As [`Walk::open`].
     pub fn open_for(fields: FieldSet) -> Result<Walk, Error> {
-        check_namespace()?;
+        check_namespace(SourceKind::Walk)?;
         let (tasks, processes) = population();
         Walk::with(Walker::load_for(tasks, processes, groups(fields))?)
     }
@@ -49,7 +49,7 @@ impl Walk {
     /// # Errors
     /// As [`Walk::open`], and where the kernel lacks what the form needs.
     pub fn open_mechanism(mechanism: Mechanism) -> Result<Walk, Error> {
-        check_namespace()?;
+        check_namespace(SourceKind::Walk)?;
         Walk::with(Walker::load_mechanism(mechanism)?)
     }
 
@@ -134,8 +134,8 @@ impl Source for Walk {
     }
 }
 
-/// A walk reports numbers of the initial PID namespace: from inside another one they would name other tasks.
-fn check_namespace() -> Result<(), Error> {
+/// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks.
+pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
     let reason = match fs::read_link("/proc/self/ns/pid") {
         Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => return Ok(()),
         Ok(_) => "it numbers tasks as the initial PID namespace does, and this is another one; \
@@ -146,7 +146,7 @@ fn check_namespace() -> Result<(), Error> {
              nothing tells whether this is that one; mount procfs on /proc"
         ),
     };
-    Err(Error::Unusable { source_kind: SourceKind::Walk, reason })
+    Err(Error::Unusable { source_kind, reason })
 }
 
 /// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.

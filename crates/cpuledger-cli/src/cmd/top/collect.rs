@@ -1,40 +1,66 @@
 //! The intervals themselves: when they are cut, and the exits gathered meanwhile.
 
-use std::io::{self, Write};
+use std::io::{self, PipeReader, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
+use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
-use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, machine};
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{ClockId, Timespec};
+use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, machine};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
 use super::options::{Format, Options};
 use crate::cmd::top::select::Order;
 
-/// How often exits are read within an interval: the ring takes 4 MiB, at 88 bytes a record 200,000 exits a second. It
-/// also bounds how late a signal is seen that comes between the look at the request and the sleep.
-const LONGEST_SLEEP_NS: u64 = 200_000_000;
+/// How often exits are read within an interval where a ring keeps them: it takes 4 MiB, at 88 bytes a record 200,000 exits
+/// a second.
+const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
+
+/// The ledger wants to know of a cut before it comes.
+const LEAD_NS: u64 = 1_000_000;
 
 /// A request to end.
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    is_requested: Arc<AtomicBool>,
+    /// Readable from the request on, so that no sleep begins after it.
+    wake: PipeReader,
+}
 
 impl Stop {
     /// By SIGINT and SIGTERM; the second one ends the program at once.
     pub fn on_signals() -> io::Result<Stop> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let is_requested = Arc::new(AtomicBool::new(false));
+        let (wake, waker) = io::pipe()?;
         for signal in [SIGINT, SIGTERM] {
-            flag::register_conditional_default(signal, Arc::clone(&stop))?;
-            flag::register(signal, Arc::clone(&stop))?;
+            flag::register_conditional_default(signal, Arc::clone(&is_requested))?;
+            flag::register(signal, Arc::clone(&is_requested))?;
+            low_level::pipe::register(signal, waker.try_clone()?)?;
         }
-        Ok(Stop(stop))
+        Ok(Stop { is_requested, wake })
     }
 
     fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.is_requested.load(Ordering::Relaxed)
+    }
+
+    /// Sleeps until that time, CLOCK_MONOTONIC, or the request.
+    fn sleep_until(&self, deadline_ns: u64) {
+        while !self.is_requested() {
+            let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0)
+            else {
+                return;
+            };
+            let rest = Timespec {
+                tv_sec: (rest_ns / 1_000_000_000) as i64,
+                tv_nsec: (rest_ns % 1_000_000_000) as i64,
+            };
+            // Other signals interrupt it, and it goes on.
+            let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], Some(&rest));
+        }
     }
 }
 
@@ -47,19 +73,38 @@ pub enum Outcome {
     Stopped,
 }
 
-/// A source, and the books kept from it.
-pub struct Collector {
+/// What the intervals are made of.
+enum Means {
+    /// The ledger of the kernel half.
+    Ledger(Box<Ledger>),
+    /// Pairs of snapshots.
+    Snapshots(Box<Snapshots>),
+}
+
+/// A source of snapshots, and the books kept from it.
+struct Snapshots {
     source: Box<dyn Source>,
-    request: Request,
+    scope: Scope,
+    books: Books,
+    exits: Exits,
+}
+
+/// Intervals, one after another.
+pub struct Collector {
+    means: Means,
+    fields: FieldSet,
+    /// Wanted even if they do not run.
+    pids: Vec<Pid>,
+    shows_idle: bool,
     delay_ns: u64,
     /// When the running interval shall end, CLOCK_MONOTONIC.
     deadline_ns: u64,
-    books: Books,
-    exits: Exits,
+    /// When it began.
+    begin_ns: u64,
     stop: Stop,
-    /// The last snapshot.
+    /// The rows of the last interval.
     pub snapshot: Snapshot,
-    /// The interval that it closed.
+    /// The last interval.
     pub interval: Interval,
 }
 
@@ -69,31 +114,23 @@ impl Collector {
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
     pub fn open(options: &Options, stop: Stop) -> anyhow::Result<Collector> {
-        let mut source = match options.source {
-            Some(kind) => source::open(kind)?,
-            None => source::open_best()?.0,
-        };
-        if let Err(error) = source.watch_exits() {
-            let _ = writeln!(io::stderr(), "cpuledger: exits are not seen: {error}");
-        }
-        let scope = match source.kind() {
-            SourceKind::Walk => Scope::Tasks, // the books are kept by task: that makes the dead exact
-            SourceKind::Procfs if options.has_threads => Scope::Tasks,
-            SourceKind::Procfs => Scope::Processes,
-        };
         let mut collector = Collector {
-            source,
-            request: Request { scope, fields: fields(options) },
+            means: open_means(options)?,
+            fields: fields(options),
+            pids: options.pids.iter().copied().map(Pid).collect(),
+            shows_idle: options.shows_idle,
             delay_ns: options.delay_ns,
             deadline_ns: 0,
-            books: Books::new(options.has_threads),
-            exits: Exits::default(),
+            begin_ns: 0,
             stop,
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
-        collector.cut()?;
-        collector.deadline_ns = collector.snapshot.begin_ns;
+        match &collector.means {
+            Means::Ledger(ledger) => collector.begin_ns = ledger.start_ns(),
+            Means::Snapshots(_) => collector.cut(0)?,
+        }
+        collector.deadline_ns = collector.begin_ns;
         Ok(collector)
     }
 
@@ -104,40 +141,89 @@ impl Collector {
     pub fn interval(&mut self) -> anyhow::Result<Outcome> {
         // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before; where
         // the machine or the output was too slow, they start anew instead of following each other without pause.
-        self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.snapshot.begin_ns + self.delay_ns / 2);
-        while !self.stop.is_requested() && machine::monotonic_ns() < self.deadline_ns {
-            let wake_ns = self.deadline_ns.min(machine::monotonic_ns() + LONGEST_SLEEP_NS);
-            sleep_until(wake_ns);
-            if wake_ns < self.deadline_ns && self.source.sees_exits() {
-                self.source.exits(&mut self.exits)?;
-                bound_exits(&mut self.exits, EXITS_LIMIT);
+        self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.begin_ns + self.delay_ns / 2);
+        match &mut self.means {
+            Means::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
+            Means::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
+        }
+        let is_stopped = self.stop.is_requested();
+        self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
+        Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
+    }
+
+    /// Closes the interval, at that time if it is to come.
+    fn cut(&mut self, cut_ns: u64) -> anyhow::Result<()> {
+        match &mut self.means {
+            Means::Ledger(ledger) => {
+                let wanted = ledger::Wanted { fields: self.fields, pids: &self.pids, all: self.shows_idle };
+                ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
+            }
+            Means::Snapshots(snapshots) => {
+                snapshots.cut(self.fields, &mut self.snapshot, &mut self.interval)?;
             }
         }
-        self.cut()?;
-        Ok(if self.stop.is_requested() { Outcome::Stopped } else { Outcome::Complete })
+        self.begin_ns = self.interval.end_ns;
+        Ok(())
+    }
+}
+
+impl Snapshots {
+    fn open(mut source: Box<dyn Source>, has_threads: bool) -> Snapshots {
+        if let Err(error) = source.watch_exits() {
+            let _ = writeln!(io::stderr(), "cpuledger: exits are not seen: {error}");
+        }
+        let scope = match source.kind() {
+            SourceKind::Procfs if !has_threads => Scope::Processes,
+            _ => Scope::Tasks, // the books of a walk are kept by task: that makes the dead exact
+        };
+        Snapshots { source, scope, books: Books::new(has_threads), exits: Exits::default() }
+    }
+
+    fn wait(&mut self, deadline_ns: u64, stop: &Stop) -> anyhow::Result<()> {
+        while self.source.sees_exits() && !stop.is_requested() {
+            let wake_ns = machine::monotonic_ns() + LONGEST_WITHOUT_EXITS_NS;
+            if wake_ns >= deadline_ns {
+                break;
+            }
+            stop.sleep_until(wake_ns);
+            self.source.exits(&mut self.exits)?;
+            bound_exits(&mut self.exits, EXITS_LIMIT);
+        }
+        stop.sleep_until(deadline_ns);
+        Ok(())
     }
 
     /// A snapshot, then the exits, so that none before the cut is missed.
-    fn cut(&mut self) -> anyhow::Result<()> {
-        self.source.snapshot(&self.request, &mut self.snapshot)?;
+    fn cut(
+        &mut self,
+        fields: FieldSet,
+        snapshot: &mut Snapshot,
+        interval: &mut Interval,
+    ) -> anyhow::Result<()> {
+        self.source.snapshot(&Request { scope: self.scope, fields }, snapshot)?;
         self.source.exits(&mut self.exits)?;
         let cut = Cut {
             suspended_ns: machine::suspended_ns(),
             online_cpus: machine::online_cpus(),
             sees_exits: self.source.sees_exits(),
         };
-        self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
+        self.books.close(&cut, snapshot, &mut self.exits, interval);
         Ok(())
     }
 }
 
-/// Returns earlier at a signal.
-fn sleep_until(deadline_ns: u64) {
-    let deadline = Timespec {
-        tv_sec: (deadline_ns / 1_000_000_000) as i64,
-        tv_nsec: (deadline_ns % 1_000_000_000) as i64,
-    };
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &deadline);
+/// The wanted source, or the best that works: the ledger, then those of snapshots.
+fn open_means(options: &Options) -> anyhow::Result<Means> {
+    let size = ledger::Options { slots: options.slots };
+    let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
+    Ok(match options.source {
+        Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(size)?)),
+        Some(kind) => snapshots(source::open(kind)?),
+        None => match Ledger::open(size) {
+            Ok(ledger) => Means::Ledger(Box::new(ledger)),
+            Err(_) => snapshots(source::open_best()?.0),
+        },
+    })
 }
 
 /// What the output and its order need.

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use cpuledger::names::uid_of;
-use cpuledger::source::SourceKind;
+use cpuledger::source::{SourceKind, ledger};
 
 use crate::cmd::top::select::{Order, SortBy};
 use crate::exit::Failure;
@@ -41,9 +41,12 @@ pub struct Arguments {
     /// How to print: text, json (one object a line) or csv
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where numbers come from: auto, walk or procfs
+    /// Where numbers come from: auto, ledger, walk or procfs
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
+    /// Size of the ledger: tasks that it can tell apart; `cpuledger doctor` shows the default and its memory
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub slots: Option<String>,
     /// List processes that did not run in the interval too
     #[arg(long)]
     pub all: bool,
@@ -81,6 +84,8 @@ pub struct Options {
     pub format: Format,
     /// Where numbers come from; `None`: the best.
     pub source: Option<SourceKind>,
+    /// Tasks that the ledger can tell apart.
+    pub slots: u32,
     /// What did not run is shown too.
     pub shows_idle: bool,
 }
@@ -110,6 +115,7 @@ impl Options {
             has_arguments: arguments.command_line,
             format,
             source: arguments.source.as_deref().map_or(Ok(None), parse_source)?,
+            slots: arguments.slots.as_deref().map_or(Ok(ledger::Options::default().slots), parse_slots)?,
             shows_idle: arguments.all,
         })
     }
@@ -161,6 +167,13 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
 
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
     if text == "auto" { Ok(None) } else { SourceKind::from_str(text).map(Some).map_err(usage) }
+}
+
+fn parse_slots(text: &str) -> Result<u32, Failure> {
+    let range = ledger::Options::possible_slots();
+    let slots = text.parse().ok().filter(|slots| range.contains(slots));
+    let (least, most) = (range.start(), range.end());
+    slots.ok_or_else(|| usage(format!("--slots needs a number from {least} to {most}, not `{text}`")))
 }
 
 fn parse_sort(text: &str) -> Result<SortBy, Failure> {
@@ -223,7 +236,10 @@ mod tests {
             ("-o cpu_n", "did you mean `cpu_ns`?"),
             ("-o %CP", "did you mean `%CPU`?"),
             ("--format xml", "json"),
-            ("--source magic", "`walk`"),
+            ("--source magic", "`ledger`"),
+            ("--slots 0", "`0`"),
+            ("--slots many", "`many`"),
+            ("--slots -1", "`-1`"),
             ("-i --all", "--all"),
             ("-c --format json", "-c"),
             ("-c --format csv", "-c"),

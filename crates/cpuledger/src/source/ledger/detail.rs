@@ -1,0 +1,66 @@
+//! The figures of the tasks that ran, read at the cut: by one call where a program can look a task up by its number, else
+//! by a walk.
+
+use cpuledger_bpf::{Inspector, Wanted};
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::records::{Decoder, groups, lacking};
+use crate::source::walk::Walk;
+use crate::source::{Source, SourceKind};
+
+/// Tasks looked at at once for which there is room from the start.
+const FIRST_ROOM: u32 = 1024;
+
+/// How detail is read.
+pub(super) enum Detail {
+    /// Only of the wanted tasks.
+    Inspector(Box<Inspector>),
+    /// Of all.
+    Walk(Box<Walk>),
+}
+
+/// The means of choice.
+pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
+    Inspector::load(FIRST_ROOM)
+}
+
+impl Detail {
+    /// By what was loaded, or by a walk where the kernel refused it.
+    pub(super) fn open(inspector: Result<Inspector, cpuledger_bpf::Error>) -> Result<Detail, Error> {
+        match inspector {
+            Ok(inspector) => Ok(Detail::Inspector(Box::new(inspector))),
+            Err(cpuledger_bpf::Error::Refused { .. }) => Ok(Detail::Walk(Box::new(Walk::open()?))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn is_walk(&self) -> bool {
+        matches!(self, Detail::Walk(_))
+    }
+
+    /// Rows of these processes and tasks, as far as they still exist; of a walk also those of others.
+    pub(super) fn read(
+        &mut self,
+        wanted: &[Wanted],
+        fields: FieldSet,
+        into: &mut Snapshot,
+    ) -> Result<(), Error> {
+        into.clear();
+        let request = Request { scope: Scope::Tasks, fields };
+        match self {
+            Detail::Walk(walk) => walk.snapshot(&request, into),
+            Detail::Inspector(_) if wanted.is_empty() => Ok(()),
+            Detail::Inspector(inspector) => {
+                let read = inspector.inspect(wanted, groups(fields))?;
+                let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
+                into.source = SourceKind::Ledger;
+                into.begin_ns = read.begin_ns;
+                into.end_ns = read.end_ns;
+                Decoder::new(&read, &request).decode(&mut Vec::new(), into);
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! From the booked times of tasks to rows of processes and tasks with what each used.
+
+use cpuledger_bpf::ledger::{Interval as Closed, TaskTime};
+use cpuledger_bpf::{Wanted as WantedTask, abi};
+use rustc_hash::FxHashMap;
+
+use crate::field::{Field, FieldSet};
+use crate::inheritance::{Booked, Inheritance, Parts};
+use crate::interval::{Counters, Exited, Interval, Usage};
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::procfs::Procfs;
+use crate::source::records::counters_of;
+use crate::source::{Exit, Source, SourceKind};
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
+
+use super::detail::Detail;
+use super::growth::{Growth, Lives, Seen};
+use super::{Before, Figures, Wanted};
+
+/// A process of the interval in the making.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    process: TaskId,
+    parts: Parts,
+    growth: Counters,
+    stolen_ns: Option<u64>,
+    /// One of its tasks, for its name where nothing else tells it.
+    index: Option<usize>,
+}
+
+/// Everything that is remembered from interval to interval. Memory is reused.
+pub(super) struct Keeper {
+    pub(super) detail: Detail,
+    inheritance: Inheritance,
+    lives: Lives,
+    booked: Vec<Booked>,
+    parts: FxHashMap<TaskId, Parts>,
+    /// Sorted by process.
+    accounts: Vec<Account>,
+    /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
+    living: Vec<usize>,
+    wanted: Vec<WantedTask>,
+    rows: Snapshot,
+    /// For what the kernel keeps from programs.
+    procfs: Option<Procfs>,
+}
+
+impl Keeper {
+    pub(super) fn new(detail: Detail, attached_ns: u64, tasks: Figures, processes: Vec<Before>) -> Keeper {
+        let mut inheritance = Inheritance::default();
+        for before in &processes {
+            inheritance.add(before.process, before.parent);
+        }
+        let processes = processes.iter().map(|before| (before.process, before.counters)).collect();
+        Keeper {
+            detail,
+            inheritance,
+            lives: Lives::new(attached_ns, tasks, processes),
+            booked: Vec::new(),
+            parts: FxHashMap::default(),
+            accounts: Vec::new(),
+            living: Vec::new(),
+            wanted: Vec::new(),
+            rows: Snapshot::default(),
+            procfs: None,
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        closed: &Closed<'_>,
+        wanted: &Wanted<'_>,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), crate::Error> {
+        into.clear();
+        into.source = SourceKind::Ledger;
+        into.start_ns = closed.start_ns;
+        into.end_ns = closed.end_ns;
+        into.online_cpus = closed.cpus.len() as u32;
+        into.capacity_ns = closed.capacity_ns();
+        into.idle_ns = Some(closed.idle_ns());
+        into.unattributed_ns = Some(closed.unattributed_ns());
+        snapshot.clear();
+        snapshot.source = SourceKind::Ledger;
+        snapshot.begin_ns = closed.end_ns;
+        self.attribute(closed);
+        self.list_wanted(closed, wanted.pids);
+        self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
+        snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
+        self.end_tasks(closed, into);
+        self.go_on_with_tasks(closed, snapshot, into);
+        self.close_processes(closed, wanted, snapshot, into);
+        for entry in self.booked.iter().filter(|entry| entry.process_is_dead) {
+            self.lives.forget_process(entry.process);
+        }
+        self.inheritance.forget(closed.end_ns);
+        Ok(())
+    }
+
+    /// Gives every nanosecond to a living process.
+    fn attribute(&mut self, closed: &Closed<'_>) {
+        self.booked.clear();
+        self.booked.extend(closed.tasks.iter().map(booked));
+        self.inheritance.settle(closed.end_ns, &self.booked, &mut self.parts);
+        self.accounts.clear();
+        self.accounts.extend(self.parts.iter().filter(|(_, parts)| parts.total_ns() > 0).map(
+            |(&process, &parts)| Account {
+                process,
+                parts,
+                growth: Counters::ZERO,
+                stolen_ns: Some(0),
+                index: None,
+            },
+        ));
+        self.accounts.sort_unstable_by_key(|account| account.process);
+        self.living.clear();
+        self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
+        self.living.sort_unstable_by_key(|&index| order(&closed.tasks[index]));
+    }
+
+    /// The leader of each process with time, followed by its threads that ran, and the processes that are wanted anyway.
+    fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
+        self.wanted.clear();
+        let mut living = self.living.iter().map(|&index| &closed.tasks[index].slot).peekable();
+        for account in &self.accounts {
+            let pid = account.process.tid.0;
+            self.wanted.push(WantedTask { tid: pid, opens_process: true });
+            while let Some(slot) = living.next_if(|slot| slot.pid <= pid) {
+                if slot.pid == pid && slot.tid != pid {
+                    self.wanted.push(WantedTask { tid: slot.tid, opens_process: false });
+                }
+            }
+        }
+        for pid in pids {
+            if self.find(pid.0).is_none() {
+                self.wanted.push(WantedTask { tid: pid.0, opens_process: true });
+            }
+        }
+    }
+
+    /// The account of a process, by its pid alone.
+    fn find(&self, pid: i32) -> Option<usize> {
+        self.accounts.binary_search_by_key(&pid, |account| account.process.tid.0).ok()
+    }
+
+    fn account_of(&mut self, process: TaskId) -> Option<&mut Account> {
+        let index = self.accounts.binary_search_by_key(&process, |account| account.process).ok()?;
+        Some(&mut self.accounts[index])
+    }
+
+    /// Tasks that died, and those that go on under another tid.
+    fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
+        let exited = into.exited.get_or_insert_default();
+        exited.clear();
+        for time in closed.tasks.iter().filter(|time| time.is_last) {
+            let (seen, last) = (seen(time), counters_of(&time.slot.last));
+            let growth = if has_died(time) {
+                let heir = self.inheritance.heir(seen.process);
+                exited.push(Exited {
+                    exit: exit(time),
+                    cpu_ns: time.wall_ns,
+                    accounting_parent: Some(Pid(heir.tid.0)),
+                });
+                self.lives.end(&seen, &last)
+            } else {
+                self.lives.renumber(&seen, &last)
+            };
+            self.add_growth(seen.process, Some(growth));
+        }
+    }
+
+    /// Tasks that live: their rows, and what they grew by.
+    fn go_on_with_tasks(&mut self, closed: &Closed<'_>, snapshot: &mut Snapshot, into: &mut Interval) {
+        for place in 0..self.living.len() {
+            let index = self.living[place];
+            let time = &closed.tasks[index];
+            let seen = seen(time);
+            let row = find_row(&self.rows.tasks, &seen).copied();
+            let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
+            self.add_growth(seen.process, growth);
+            if let Some(account) = self.account_of(seen.process) {
+                account.index = Some(index);
+            }
+            snapshot.tasks.push(row.unwrap_or_else(|| row_of_slot(&time.slot)));
+            into.tasks.push(Usage {
+                cpu_ns: time.wall_ns,
+                self_ns: time.wall_ns,
+                stolen_ns: growth.and_then(|growth| growth.stolen_ns),
+                growth: growth.map_or_else(Counters::default, |growth| growth.counters),
+                ..Usage::default()
+            });
+        }
+    }
+
+    fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
+        let (Some(account), Some(growth)) = (self.account_of(process), growth) else { return };
+        account.growth.add(&growth.counters);
+        account.stolen_ns = account.stolen_ns.zip(growth.stolen_ns).map(|(sum, more)| sum + more);
+    }
+
+    fn close_processes(
+        &mut self,
+        closed: &Closed<'_>,
+        wanted: &Wanted<'_>,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) {
+        for place in 0..self.accounts.len() {
+            let account = self.accounts[place];
+            let mut row = match self.row_of(account.process) {
+                Some(row) => row,
+                None => match account.index.map(|index| &closed.tasks[index].slot) {
+                    Some(slot) if slot.tid == slot.pid => row_of_slot(slot),
+                    _ => self.row_of_hidden(account.process, wanted.fields),
+                },
+            };
+            let children = Counters::of(&row);
+            let (growth, total) = self.lives.add_to_process(account.process, &account.growth, &children);
+            total.store_into(&mut row);
+            let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
+            let heir = self.inheritance.heir(account.process);
+            into.attributed_ns += account.parts.total_ns();
+            into.processes.push(Usage {
+                cpu_ns: account.parts.total_ns(),
+                self_ns: own_ns,
+                exited_threads_ns: Some(exited_threads_ns),
+                exited_children_ns: Some(exited_children_ns),
+                stolen_ns: account.stolen_ns,
+                accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
+                growth,
+            });
+            snapshot.processes.push(row);
+        }
+        let extra: Vec<Task> = wanted
+            .pids
+            .iter()
+            .filter(|pid| self.find(pid.0).is_none())
+            .filter_map(|pid| find_process(&self.rows.processes, pid.0).copied())
+            .collect();
+        self.add_idle(&extra, &mut snapshot.processes, &mut into.processes);
+    }
+
+    fn row_of(&self, process: TaskId) -> Option<Task> {
+        let row = find_process(&self.rows.processes, process.tid.0)?;
+        (row.start_time_ns == process.start_time_ns).then_some(*row)
+    }
+
+    /// A living process that is not shown to programs (some hosts keep their own from them), or that died since the cut.
+    fn row_of_hidden(&mut self, process: TaskId, fields: FieldSet) -> Task {
+        let pid = Pid(process.tid.0);
+        let bare = Task {
+            known: FieldSet::of(&[Field::Tid, Field::Pid]),
+            tid: process.tid,
+            pid,
+            start_time_ns: process.start_time_ns,
+            ..Task::default()
+        };
+        if self.procfs.is_none() {
+            self.procfs = Procfs::open().ok();
+        }
+        let Some(procfs) = &mut self.procfs else { return bare };
+        let mut found = Snapshot::default();
+        let request = Request { scope: Scope::Process(pid), fields };
+        match procfs.snapshot(&request, &mut found) {
+            Ok(()) => found.processes.first().copied().unwrap_or(bare),
+            Err(_) => bare,
+        }
+    }
+
+    /// Adds rows that are not there yet, without use.
+    pub(super) fn add_idle(&mut self, others: &[Task], rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
+        let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
+        let known: rustc_hash::FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
+        let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
+        for row in others.iter().filter(|row| !known.contains(&row.id())) {
+            let heir = self.inheritance.heir(row.id());
+            let usage = Usage {
+                exited_threads_ns: Some(0),
+                exited_children_ns: Some(0),
+                stolen_ns: Some(0),
+                accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
+                growth: Counters { known: row.known.intersection(Counters::FIELDS), ..Counters::default() },
+                ..Usage::default()
+            };
+            all.push((*row, usage));
+        }
+        all.sort_by_key(|(row, _)| key(row));
+        for (row, usage) in all {
+            rows.push(row);
+            usages.push(usage);
+        }
+    }
+
+    /// Takes those for dead that a walk of all leaders does not list.
+    pub(super) fn keep_living(&mut self, leaders: &Snapshot) {
+        let lives: rustc_hash::FxHashSet<TaskId> = leaders.processes.iter().map(Task::id).collect();
+        // Hidden ones are no members with a parent, unless they were seen running.
+        self.inheritance.keep_living(leaders.end_ns, |process| lives.contains(&process));
+    }
+}
+
+/// The order in which tasks are listed and looked for.
+fn order(time: &TaskTime) -> (i32, bool, i32) {
+    let slot = &time.slot;
+    (slot.pid, slot.tid != slot.pid, slot.tid)
+}
+
+fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
+    rows.binary_search_by_key(&pid, |row| row.pid.0).ok().map(|index| &rows[index])
+}
+
+/// The row of a task, if it is still the same. Rows of one process are sorted by tid but for the leader.
+fn find_row<'a>(rows: &'a [Task], seen: &Seen) -> Option<&'a Task> {
+    let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
+    let (tid, pid) = (seen.task.tid.0, seen.process.tid.0);
+    let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
+    Some(&rows[index]).filter(|row| row.start_time_ns == seen.task.start_time_ns)
+}
+
+fn has_died(time: &TaskTime) -> bool {
+    time.is_last && time.slot.flags & abi::CPULEDGER_SLOT_EXITED != 0
+}
+
+fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
+    TaskId { tid: Tid(slot.tid), start_time_ns: slot.start_time_ns }
+}
+
+fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
+    TaskId { tid: Tid(slot.pid), start_time_ns: slot.process_start_time_ns }
+}
+
+fn booked(time: &TaskTime) -> Booked {
+    let slot = &time.slot;
+    Booked {
+        process: process_of(slot),
+        parent: TaskId { tid: Tid(slot.parent_pid), start_time_ns: slot.parent_start_time_ns },
+        own_ns: time.wall_ns,
+        folded_threads_ns: time.folded_threads_ns,
+        folded_children_ns: time.folded_children_ns,
+        has_died: has_died(time),
+        process_is_dead: time.is_last && slot.flags & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
+    }
+}
+
+fn seen(time: &TaskTime) -> Seen {
+    let slot = &time.slot;
+    Seen {
+        number: time.number,
+        task: task_of(slot),
+        process: process_of(slot),
+        first_runtime_ns: slot.first_runtime_ns,
+        wall_ns: time.wall_ns,
+        is_running: time.is_running,
+    }
+}
+
+fn exit(time: &TaskTime) -> Exit {
+    let slot = &time.slot;
+    Exit {
+        task: task_of(slot),
+        process: process_of(slot),
+        ppid: Pid(slot.ppid),
+        comm: Comm::from_c_bytes(&slot.comm),
+        uid: slot.uid,
+        exit_code: slot.exit_code,
+        runtime_ns: slot.last.runtime_ns,
+        lifetime_ns: slot.lifetime_ns,
+    }
+}
+
+/// What a slot tells of a task that could not be looked at.
+fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
+    Task {
+        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime, Field::Uid, Field::Comm]),
+        tid: Tid(slot.tid),
+        pid: Pid(slot.pid),
+        start_time_ns: slot.start_time_ns,
+        uid: slot.uid,
+        comm: Comm::from_c_bytes(&slot.comm),
+        ..Task::default()
+    }
+}

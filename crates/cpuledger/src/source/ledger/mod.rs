@@ -1,0 +1,190 @@
+//! Source `ledger`: every nanosecond between two cuts, attributed to the task that had the CPU, at a cost that follows what
+//! ran and not what exists.
+//!
+//! The kernel half books the time; here it is given to processes ([`crate::inheritance`]) and gets its detail: the figures of
+//! the tasks that ran, read at the cut by one call ([`detail`]), and what they grew by ([`growth`]).
+
+mod detail;
+mod growth;
+mod keeper;
+
+use cpuledger_bpf::ledger as kernel;
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::interval::{Counters, Interval};
+use crate::machine;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::walk::{self, Walk};
+use crate::source::{Source, SourceKind};
+use crate::task::{Pid, Task, TaskId, Tid};
+
+use detail::Detail;
+use keeper::Keeper;
+
+pub use kernel::{Lost, Options};
+
+/// What an interval shall hold besides the processes and tasks that ran in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Fields that will be looked at.
+    pub fields: FieldSet,
+    /// Processes that are wanted even if they did not run.
+    pub pids: &'a [Pid],
+    /// All processes and tasks are wanted: that costs a walk.
+    pub all: bool,
+}
+
+/// The attached ledger. Dropping it, or the death of this process, detaches it.
+pub struct Ledger {
+    kernel: kernel::Ledger,
+    keeper: Keeper,
+    lost: Lost,
+    /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
+    walk: Option<Walk>,
+    others: Snapshot,
+}
+
+impl Ledger {
+    /// Attaches the hooks and makes the first cut: from then on every nanosecond is in the books.
+    ///
+    /// # Errors
+    /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, and for a number of slots that
+    /// is not possible.
+    pub fn open(options: Options) -> Result<Ledger, Error> {
+        walk::check_namespace(SourceKind::Ledger)?;
+        let kernel = kernel::Ledger::attach(options)?;
+        let attached_ns = machine::boottime_ns();
+        let (inspector, before) = std::thread::scope(|scope| {
+            // Both wait for the kernel to verify their programs.
+            let inspector = scope.spawn(detail::load_inspector);
+            let before = figures_of_all();
+            (inspector.join().expect("loading does not panic"), before)
+        });
+        let (tasks, processes) = before?;
+        let keeper = Keeper::new(Detail::open(inspector)?, attached_ns, tasks, processes);
+        let lost = kernel.lost();
+        Ok(Ledger { kernel, keeper, lost, walk: None, others: Snapshot::default() })
+    }
+
+    /// When the running interval began, CLOCK_MONOTONIC.
+    pub fn start_ns(&self) -> u64 {
+        self.kernel.start_ns()
+    }
+
+    /// Its size.
+    pub fn options(&self) -> Options {
+        self.kernel.options()
+    }
+
+    /// Kernel memory that its shared records lock.
+    pub fn locked_bytes(&self) -> u64 {
+        self.kernel.locked_bytes()
+    }
+
+    /// What was lost since it was attached.
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Whether the detail of active tasks costs a walk over all tasks, because the kernel does not find one by its number
+    /// for a program (before Linux 6.2).
+    pub fn walks_for_detail(&self) -> bool {
+        self.keeper.detail.is_walk()
+    }
+
+    /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC; as soon as possible if that is past), closes the interval there,
+    /// and tells it: `snapshot` gets a row for each process with time in the interval and for each living task that ran,
+    /// `into` what each of them used.
+    ///
+    /// # Errors
+    /// When a cut cannot be taken, or the kernel refuses to tell the detail; then the ledger is of no use any more.
+    pub fn close(
+        &mut self,
+        cut_ns: u64,
+        wanted: &Wanted<'_>,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
+        let closed = self.kernel.close_interval(cut_ns)?;
+        self.keeper.take(&closed, wanted, snapshot, into)?;
+        self.tell_lost(into)?;
+        if wanted.all {
+            self.add_others(wanted.fields, snapshot, into)?;
+        }
+        Ok(())
+    }
+
+    /// What was lost in the interval. Where slots ran out deaths may not have been told: a walk says who lives.
+    fn tell_lost(&mut self, into: &mut Interval) -> Result<(), Error> {
+        let lost = self.kernel.lost();
+        let before = std::mem::replace(&mut self.lost, lost);
+        let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
+        into.unidentified_exits = folded(&lost) - folded(&before);
+        into.missed_switches = lost.missed - before.missed;
+        let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
+        if hides_deaths(&lost) > hides_deaths(&before) {
+            self.walk(Scope::Leaders, FieldSet::ALL)?;
+            self.keeper.keep_living(&self.others);
+        }
+        Ok(())
+    }
+
+    /// Adds a row without use for each process and task that did not run.
+    fn add_others(
+        &mut self,
+        fields: FieldSet,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
+        self.walk(Scope::Tasks, fields)?;
+        let Snapshot { processes, tasks, .. } = &self.others;
+        self.keeper.add_idle(processes, &mut snapshot.processes, &mut into.processes);
+        self.keeper.add_idle(tasks, &mut snapshot.tasks, &mut into.tasks);
+        Ok(())
+    }
+
+    fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<(), Error> {
+        let walk = match &mut self.walk {
+            Some(walk) => walk,
+            None => self.walk.insert(Walk::open()?),
+        };
+        walk.snapshot(&Request { scope, fields }, &mut self.others)
+    }
+}
+
+/// A task or process as a baseline: who it is, its parent, its figures.
+type Figures = Vec<(TaskId, Counters)>;
+
+/// A process as a baseline, with its parent.
+struct Before {
+    process: TaskId,
+    parent: TaskId,
+    counters: Counters,
+}
+
+/// The figures of all tasks and processes; no row is kept.
+fn figures_of_all() -> Result<(Figures, Vec<Before>), Error> {
+    let mut walk = Walk::open()?;
+    let mut room = Snapshot::default();
+    let mut tasks = Vec::new();
+    let mut rows: Vec<(TaskId, Pid, Counters)> = Vec::new();
+    let mut each = |scope, visit: &mut dyn FnMut(&Task)| {
+        walk.visit(&Request { scope, fields: FieldSet::ALL }, &mut room, &mut |row| {
+            visit(row);
+            std::ops::ControlFlow::Continue(())
+        })
+    };
+    each(Scope::Tasks, &mut |row| tasks.push((row.id(), Counters::of(row))))?;
+    each(Scope::Processes, &mut |row| rows.push((row.id(), row.ppid, Counters::of(row))))?;
+    rows.sort_unstable_by_key(|(id, _, _)| *id);
+    let id_of = |pid: Pid| {
+        let index = rows.binary_search_by_key(&pid.0, |(id, _, _)| id.tid.0);
+        index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: 0 }, |index| rows[index].0)
+    };
+    let processes = rows
+        .iter()
+        .map(|&(process, ppid, counters)| Before { process, parent: id_of(ppid), counters })
+        .collect();
+    Ok((tasks, processes))
+}
