@@ -288,7 +288,9 @@ struct cpuledger_control {
 	u64 folded_processes;
 	u64 contended;		/* switches that lost all their attempts: the time went to the task before */
 	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	u64 reserved3[2];
+	/* Steps of CPUs on their way online or offline: while it stays the same, so does the set of online CPUs. */
+	u64 hotplug;
+	u64 reserved3;
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")

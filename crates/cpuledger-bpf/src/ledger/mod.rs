@@ -185,6 +185,8 @@ pub struct Ledger {
     slots: Shared<abi::cpuledger_slot>,
     listed: Shared<u64>,
     online: Online,
+    /// Whether a hook counts the changes of the set of online CPUs.
+    is_watching_cpus: bool,
     /// By CPU number, for all possible CPUs.
     books: Vec<Book>,
     is_online: Vec<bool>,
@@ -263,7 +265,8 @@ impl Ledger {
 
     /// Closes every CPU, then fetches what it has booked by itself.
     fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
-        self.online.read(&mut self.is_online);
+        let changes = self.is_watching_cpus.then(|| self.hotplug_steps());
+        self.online.read(&mut self.is_online, changes);
         self.cpu_times.clear();
         self.running.clear();
         let interval = self.interval;
@@ -340,8 +343,7 @@ impl Ledger {
             self.freed.push(number);
         }
         let is_running = running_ns.is_some();
-        let time =
-            TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
+        let time = TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
         if slot.tid == 0 {
             return time.total_ns();
         }
@@ -370,6 +372,11 @@ impl Ledger {
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
         count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Before the list of online CPUs is read: a change that this misses is in the list.
+    fn hotplug_steps(&self) -> u64 {
+        self.control.word(0, offset_of!(abi::cpuledger_control, hotplug)).load(Ordering::SeqCst)
     }
 
     fn free_slots(&self) -> u64 {
