@@ -62,7 +62,7 @@ impl Ledger {
             online: Online::open(),
             books: vec![Book::default(); cpus as usize],
             is_online: vec![true; cpus as usize],
-            interval: 1,
+            interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
             is_stuck: false,
             tasks: Vec::new(),

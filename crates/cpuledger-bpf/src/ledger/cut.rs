@@ -18,7 +18,6 @@ const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
 const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 
-const CUT: usize = offset_of!(abi::cpuledger_control, cut);
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
 const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
@@ -31,6 +30,11 @@ fn start_ns(run: u64) -> u64 {
     run >> abi::CPULEDGER_RUN_SHIFT
 }
 
+/// Offset of the word that holds the end of an interval.
+pub(super) fn place_of(interval: u64) -> usize {
+    offset_of!(abi::cpuledger_control, cut) + 8 * (interval % u64::from(abi::CPULEDGER_CUTS)) as usize
+}
+
 /// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time.
 ///
 /// # Errors
@@ -40,7 +44,7 @@ pub(super) fn publish(
     interval: u64,
     wanted_ns: u64,
 ) -> Result<u64, Error> {
-    let word = control.word(0, CUT + 8 * (interval & 3) as usize);
+    let word = control.word(0, place_of(interval));
     let mut lead = LEAD_NS;
     for _ in 0..PUBLISH_ATTEMPTS {
         clock::sleep_until(wanted_ns.saturating_sub(lead));
