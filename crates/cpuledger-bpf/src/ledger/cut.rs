@@ -72,7 +72,7 @@ pub(super) struct Running {
 }
 
 /// What the reader remembers of a CPU from one cut to the next.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Book {
     /// Since when the CPU is in the books of the running interval; None: it is not.
     begin_ns: Option<u64>,
@@ -87,6 +87,13 @@ pub(super) struct Closed {
     pub(super) begin_ns: Option<u64>,
     /// None where the CPU has split its time itself.
     pub(super) running: Option<Running>,
+}
+
+impl Default for Book {
+    /// Of a CPU whose `run` was prepared and that has not switched yet.
+    fn default() -> Book {
+        Book { begin_ns: None, written: OUT }
+    }
 }
 
 impl Book {
@@ -154,4 +161,53 @@ fn wait_until_booked(
         std::thread::yield_now();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::atomic::Ordering;
+
+    use super::{BOOKED, Book, CURRENT, ENTERED, OUT, RUN, Running};
+    use crate::abi;
+    use crate::ledger::shared::Shared;
+
+    const CUT_NS: u64 = 1000;
+
+    /// One CPU as it is prepared, in a file that has no name any more.
+    fn prepared() -> Shared<abi::cpuledger_cpu> {
+        let path = std::env::temp_dir().join(format!("cpuledger-book-{:?}", std::thread::current().id()));
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = file.expect("a file can be made");
+        std::fs::remove_file(&path).expect("it is ours");
+        file.set_len(size_of::<abi::cpuledger_cpu>() as u64).expect("it can grow");
+        let cpus = Shared::new(&file, 1).expect("it can be mapped");
+        cpus.word(0, RUN).store(OUT, Ordering::Relaxed);
+        cpus
+    }
+
+    #[test]
+    fn a_cpu_that_never_switched_is_not_waited_for() {
+        let (cpus, mut book) = (prepared(), Book::default());
+        for (cut_ns, is_online) in [(CUT_NS, true), (2 * CUT_NS, false), (3 * CUT_NS, true)] {
+            let closed = book.close(&cpus, 0, cut_ns, is_online).expect("nothing has begun");
+            assert_eq!((closed.begin_ns, closed.running), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_cpu_comes_into_the_books_at_its_first_switch() {
+        let (cpus, mut book) = (prepared(), Book::default());
+        let run = 400 << abi::CPULEDGER_RUN_SHIFT | 1;
+        for (place, value) in [(RUN, run), (BOOKED, run), (ENTERED, 300)] {
+            cpus.word(0, place).store(value, Ordering::Relaxed);
+        }
+        cpus.half(0, CURRENT + 4).store(7, Ordering::Relaxed);
+        let closed = book.close(&cpus, 0, CUT_NS, true).expect("all is booked");
+        assert_eq!(closed.begin_ns, Some(300));
+        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS - 400 }));
+        let closed = book.close(&cpus, 0, 2 * CUT_NS, true).expect("the word is the reader's own");
+        assert_eq!(closed.begin_ns, Some(CUT_NS));
+        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS }));
+    }
 }
