@@ -1,7 +1,7 @@
 //! The reader's half of the cut: publishing it, and closing each CPU at it. `bpf/ledger.bpf.c` has the other half.
 
 use std::mem::offset_of;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::abi;
 use crate::object::Error;
@@ -52,6 +52,8 @@ pub(super) fn publish(
         let proposed = cut << abi::CPULEDGER_CUT_SHIFT;
         let confirmed = proposed | abi::CPULEDGER_CUT_CONFIRMED as u64;
         word.store(proposed, Ordering::SeqCst);
+        // The clock is read after every CPU can see the proposal, also where a store does not wait for that.
+        fence(Ordering::SeqCst);
         // A switch that sees a proposal too late voids it, so a confirmed one was seen by every switch after it.
         if clock::now_ns() + MARGIN_NS < cut
             && word.compare_exchange(proposed, confirmed, Ordering::SeqCst, Ordering::SeqCst).is_ok()
