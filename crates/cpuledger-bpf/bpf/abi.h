@@ -35,6 +35,10 @@ enum cpuledger_limits {
 	CPULEDGER_LOW_SLOTS_SHARE = 8,
 	/* Entries of one bucket of the index: a cache line. Two buckets can hold a tid. */
 	CPULEDGER_BUCKET_ENTRIES = 8,
+	/* The number of the first interval. 0 is the mark of a slot that was never listed. */
+	CPULEDGER_FIRST_INTERVAL = 1,
+	/* Places for ends of intervals: the number of an interval modulo this is its place. A power of two. */
+	CPULEDGER_CUTS = 4,
 	/* Attempts of a compare-and-swap against the one reader, who changes a word once a cut. */
 	CPULEDGER_RUN_ATTEMPTS = 4,
 	/* Attempts against all other CPUs. */
@@ -267,8 +271,8 @@ struct cpuledger_bucket {
 /* What all CPUs and the reader share. Each group is a line of its own. */
 struct cpuledger_control {
 	/* Written by the reader. */
-	u64 interval;		/* the running one, from 1 */
-	u64 cut[4];		/* its end, by number & 3: enum cpuledger_cut_word */
+	u64 interval;		/* the running one, from CPULEDGER_FIRST_INTERVAL */
+	u64 cut[CPULEDGER_CUTS]; /* its end: enum cpuledger_cut_word */
 	u32 slots;
 	u32 bucket_mask;
 	s64 low_slots;		/* fewer free slots: fold */
@@ -306,6 +310,8 @@ CPULEDGER_ASSERT_SIZE(cpuledger_slot, 280);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
+_Static_assert(CPULEDGER_FIRST_INTERVAL > 0, "a slot that was never listed is not taken for one that is");
+_Static_assert(!(CPULEDGER_CUTS & (CPULEDGER_CUTS - 1)), "a mask finds the place of a cut");
 _Static_assert((u64)CPULEDGER_MAX_SLOTS * sizeof(struct cpuledger_slot) < 1ULL << 32, "an array of slots stays below 4 GiB");
 
 #endif

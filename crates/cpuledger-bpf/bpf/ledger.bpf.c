@@ -73,7 +73,7 @@ static __always_inline u64 after_cut(const struct tile *tile)
  */
 static __always_inline u64 read_cut(u64 interval, u64 now)
 {
-	u64 *place = &control.cut[interval & 3];
+	u64 *place = &control.cut[interval & (CPULEDGER_CUTS - 1)];
 	u64 word = *(volatile u64 *)place, seen;
 
 	if (word && !(word & CPULEDGER_CUT_CONFIRMED) && now >= word >> CPULEDGER_CUT_SHIFT) {

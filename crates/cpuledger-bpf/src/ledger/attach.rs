@@ -64,7 +64,7 @@ impl Ledger {
             is_watching_cpus: false,
             books: vec![Book::default(); cpus as usize],
             is_online: vec![true; cpus as usize],
-            interval: 1,
+            interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
             is_stuck: false,
             tasks: Vec::new(),

@@ -392,8 +392,7 @@ impl Ledger {
             .store(0, Ordering::Relaxed);
         self.interval += 1;
         self.start_ns = cut_ns;
-        let cut = offset_of!(abi::cpuledger_control, cut) + 8 * (self.interval & 3) as usize;
-        word(cut).store(0, Ordering::Relaxed);
+        word(cut::place_of(self.interval)).store(0, Ordering::Relaxed);
         word(offset_of!(abi::cpuledger_control, interval)).store(self.interval, Ordering::Release);
     }
 }
