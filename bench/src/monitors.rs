@@ -25,7 +25,8 @@ pub struct Arguments {
 /// # Errors
 /// Without root, or when a monitor cannot be run.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let _limits = RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
+    let _limits =
+        RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
     let mut results = Results::create("monitors", &["top", "htop", "atop", "pidstat"])?;
     let _sleepers = Sleepers::start(arguments.threads.max(1), 1)?;
     let binary = std::env::current_exe()?.with_file_name("cpuledger");

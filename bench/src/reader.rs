@@ -33,7 +33,8 @@ const INTERVAL_NS: u64 = 50_000_000;
 /// # Errors
 /// Without root, or when an interval is out of balance.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let _limits = RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
+    let _limits =
+        RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
     let mut results = Results::create("reader", &[])?;
     let populations = [0, arguments.threads];
     let mut rounds = [Rounds::default(), Rounds::default()];

@@ -169,6 +169,14 @@ struct cpuledger_wanted {
 	u32 opens_process;	/* not 0: a leader; else a thread of the process that was opened last */
 };
 
+/* Who is whose parent: all processes, listed once. */
+struct cpuledger_parent {
+	s32 pid;
+	s32 parent_pid;
+	u64 start_time_ns;	  /* start_boottime: CLOCK_BOOTTIME */
+	u64 parent_start_time_ns; /* likewise, of the process of the parent */
+};
+
 /* One task that has died: written at its last switch, when its figures are final. */
 struct cpuledger_exit {
 	s32 tid;
@@ -260,7 +268,7 @@ struct cpuledger_slot {
 	u64 folded_children_ns[2];
 	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
-	struct cpuledger_counters last;
+	struct cpuledger_counters last; /* before: when the slot was made */
 };
 
 /* 8 tids with their slots: tid << 32 | slot; 0: free. */
@@ -303,6 +311,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
+CPULEDGER_ASSERT_SIZE(cpuledger_parent, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);

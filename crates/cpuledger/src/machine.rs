@@ -134,6 +134,21 @@ fn parse_tasks(loadavg: &str) -> Option<u32> {
     loadavg.split(['/', ' ']).nth(4)?.parse().ok()
 }
 
+/// Processes of the machine about now, by the links of /proc, each of which has a directory there and a few things besides;
+/// `None` without procfs.
+pub fn processes() -> Option<u32> {
+    u32::try_from(links("/proc")).ok().filter(|&processes| processes > 0)
+}
+
+/// Links of a directory: those below it, two and some; 0 where there is none.
+pub(crate) fn links(directory: &str) -> u64 {
+    // 32 bits on some architectures, 64 on others.
+    fn widen(links: impl Into<u64>) -> u64 {
+        links.into()
+    }
+    rustix::fs::stat(directory).map_or(0, |status| widen(status.st_nlink))
+}
+
 /// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.
 pub fn tid_digits() -> usize {
     let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
@@ -153,6 +168,13 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_count_processes_and_threads() {
+        assert!(links("/proc") > 1);
+        assert_eq!(links("/proc/no such directory"), 0);
+        assert!(links("/proc/self/task") >= 3);
+    }
 
     #[test]
     fn numbers_are_found_by_their_line() {

@@ -343,7 +343,8 @@ impl Ledger {
             self.freed.push(number);
         }
         let is_running = running_ns.is_some();
-        let time = TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
+        let time =
+            TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
         if slot.tid == 0 {
             return time.total_ns();
         }

@@ -13,9 +13,9 @@ use crate::source::records::counters_of;
 use crate::source::{Exit, Source, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
+use super::Wanted;
 use super::detail::Detail;
 use super::growth::{Growth, Lives, Seen};
-use super::{Before, Figures, Wanted};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -46,16 +46,15 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(detail: Detail, attached_ns: u64, tasks: Figures, processes: Vec<Before>) -> Keeper {
+    pub(super) fn new(mut detail: Detail, attached_ns: u64) -> Result<Keeper, crate::Error> {
         let mut inheritance = Inheritance::default();
-        for before in &processes {
-            inheritance.add(before.process, before.parent);
+        for (process, parent) in detail.parents()? {
+            inheritance.add(process, parent);
         }
-        let processes = processes.iter().map(|before| (before.process, before.counters)).collect();
-        Keeper {
+        Ok(Keeper {
             detail,
             inheritance,
-            lives: Lives::new(attached_ns, tasks, processes),
+            lives: Lives::new(attached_ns),
             booked: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
@@ -63,7 +62,7 @@ impl Keeper {
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
-        }
+        })
     }
 
     pub(super) fn take(
@@ -154,18 +153,17 @@ impl Keeper {
         let exited = into.exited.get_or_insert_default();
         exited.clear();
         for time in closed.tasks.iter().filter(|time| time.is_last) {
-            let (seen, last) = (seen(time), counters_of(&time.slot.last));
-            let growth = if has_died(time) {
+            let seen = seen(time);
+            if has_died(time) {
                 let heir = self.inheritance.heir(seen.process);
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
                     accounting_parent: Some(Pid(heir.tid.0)),
                 });
-                self.lives.end(&seen, &last)
-            } else {
-                self.lives.renumber(&seen, &last)
-            };
+            }
+            // One that lives on under another tid does so in a slot that begins with these figures.
+            let growth = self.lives.end(&seen, &counters_of(&time.slot.last));
             self.add_growth(seen.process, Some(growth));
         }
     }
@@ -212,11 +210,18 @@ impl Keeper {
                 Some(row) => row,
                 None => match account.index.map(|index| &closed.tasks[index].slot) {
                     Some(slot) if slot.tid == slot.pid => row_of_slot(slot),
-                    _ => self.row_of_hidden(account.process, wanted.fields),
+                    _ => self.row_of_procfs(account.process, wanted.fields),
                 },
             };
-            let children = Counters::of(&row);
-            let (growth, total) = self.lives.add_to_process(account.process, &account.growth, &children);
+            let told = Counters::of(&row);
+            let (growth, total) = match self.lives.add_to_process(account.process, &account.growth, &told) {
+                Some(added) => added,
+                // Its threads are many, and older than the ledger: /proc has their sum, for this once.
+                None => {
+                    let told = Counters::of(&self.row_of_procfs(account.process, wanted.fields));
+                    self.lives.begin_process(account.process, &account.growth, &told)
+                }
+            };
             total.store_into(&mut row);
             let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.inheritance.heir(account.process);
@@ -246,8 +251,9 @@ impl Keeper {
         (row.start_time_ns == process.start_time_ns).then_some(*row)
     }
 
-    /// A living process that is not shown to programs (some hosts keep their own from them), or that died since the cut.
-    fn row_of_hidden(&mut self, process: TaskId, fields: FieldSet) -> Task {
+    /// A process by its files: one that is not shown to programs (some hosts keep their own from them), that died since the
+    /// cut, or whose threads would have to be summed.
+    fn row_of_procfs(&mut self, process: TaskId, fields: FieldSet) -> Task {
         let pid = Pid(process.tid.0);
         let bare = Task {
             known: FieldSet::of(&[Field::Tid, Field::Pid]),
@@ -350,6 +356,7 @@ fn seen(time: &TaskTime) -> Seen {
         task: task_of(slot),
         process: process_of(slot),
         first_runtime_ns: slot.first_runtime_ns,
+        first: (!time.is_last).then(|| counters_of(&slot.last)),
         wall_ns: time.wall_ns,
         is_running: time.is_running,
     }
