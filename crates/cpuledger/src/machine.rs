@@ -114,11 +114,23 @@ pub fn boot_id() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-/// The three load averages as the kernel writes them; `None` without procfs.
-pub fn load_averages() -> Option<[String; 3]> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let mut words = text.split(' ').map(str::to_owned);
-    Some([words.next()?, words.next()?, words.next()?])
+/// What /proc/loadavg tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Over 1, 5 and 15 minutes, as the kernel writes them.
+    pub averages: [String; 3],
+    /// Tasks of the machine about now.
+    pub tasks: Option<u32>,
+}
+
+/// The load of the machine; `None` without procfs.
+pub fn load() -> Option<Load> {
+    parse_load(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+fn parse_load(loadavg: &str) -> Option<Load> {
+    let mut words = loadavg.split(' ').map(str::to_owned);
+    Some(Load { averages: [words.next()?, words.next()?, words.next()?], tasks: parse_tasks(loadavg) })
 }
 
 /// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.

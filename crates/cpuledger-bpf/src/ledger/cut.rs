@@ -35,7 +35,8 @@ pub(super) fn place_of(interval: u64) -> usize {
     offset_of!(abi::cpuledger_control, cut) + 8 * (interval % u64::from(abi::CPULEDGER_CUTS)) as usize
 }
 
-/// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time.
+/// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time. It does not
+/// matter how long before.
 ///
 /// # Errors
 /// When this thread does not get to run without being held up.
@@ -47,7 +48,6 @@ pub(super) fn publish(
     let word = control.word(0, place_of(interval));
     let mut lead = LEAD_NS;
     for _ in 0..PUBLISH_ATTEMPTS {
-        clock::sleep_until(wanted_ns.saturating_sub(lead));
         let cut = wanted_ns.max(clock::now_ns() + lead);
         let proposed = cut << abi::CPULEDGER_CUT_SHIFT;
         let confirmed = proposed | abi::CPULEDGER_CUT_CONFIRMED as u64;

@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use crate::field::{Field, FieldSet};
 use crate::inheritance::{Booked, Inheritance, Parts};
 use crate::interval::{Counters, Exited, Interval, Usage};
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::source::procfs::Procfs;
 use crate::source::records::counters_of;
-use crate::source::{Exit, Source, SourceKind};
+use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::Wanted;
@@ -265,12 +265,10 @@ impl Keeper {
         if self.procfs.is_none() {
             self.procfs = Procfs::open().ok();
         }
-        let Some(procfs) = &mut self.procfs else { return bare };
-        let mut found = Snapshot::default();
-        let request = Request { scope: Scope::Process(pid), fields };
-        match procfs.snapshot(&request, &mut found) {
-            Ok(()) => found.processes.first().copied().unwrap_or(bare),
-            Err(_) => bare,
+        let found = self.procfs.as_mut().map(|procfs| procfs.process(pid, fields));
+        match found {
+            Some(Ok(Some(row))) => row,
+            _ => bare,
         }
     }
 
