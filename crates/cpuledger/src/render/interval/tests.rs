@@ -56,8 +56,14 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
         exited: Some(dead),
         ..Interval::default()
     };
-    let shown =
-        Shown { interval: &interval, snapshot: &snapshot, processes: &[0], exited: &exited, boot_id: None };
+    let shown = Shown {
+        interval: &interval,
+        snapshot: &snapshot,
+        processes: &[0],
+        tasks: None,
+        exited: &exited,
+        boot_id: None,
+    };
     let page = Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
