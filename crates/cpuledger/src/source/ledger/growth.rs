@@ -29,6 +29,8 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Growth {
     pub(super) counters: Counters,
+    /// The figures that it grew to.
+    pub(super) totals: Counters,
     pub(super) stolen_ns: Option<u64>,
 }
 
@@ -41,11 +43,23 @@ struct Life {
     /// What its runtime grew by while `wall_ns` was summed.
     runtime_ns: u64,
     stolen_ns: u64,
+    shown: Shown,
+}
+
+/// What the totals of a task are.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    /// Its own.
+    Own,
+    /// An exec has given it the (tid, start time) of the leader of its process, whose end is still to be told.
+    Awaited { is_late: bool },
+    /// Those of that leader, and what it has used since itself: else they would go back.
+    Leader(Counters),
 }
 
 impl Life {
     fn new(counters: Counters) -> Life {
-        Life { counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0 }
+        Life { counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -57,8 +71,16 @@ impl Life {
         let slack_ns = if is_running { LONGEST_TICK_NS } else { 0 };
         let stolen_ns = self.stolen_ns.max(ahead_ns.saturating_sub(slack_ns));
         let stolen_growth_ns = stolen_ns - std::mem::replace(&mut self.stolen_ns, stolen_ns);
+        let totals = match &mut self.shown {
+            Shown::Leader(totals) => {
+                totals.add(&growth);
+                *totals
+            }
+            Shown::Own | Shown::Awaited { .. } => self.counters,
+        };
         Growth {
             counters: growth,
+            totals,
             stolen_ns: growth.known.contains(Field::Runtime).then_some(stolen_growth_ns),
         }
     }
@@ -76,6 +98,8 @@ pub(super) struct Lives {
     tasks: FxHashMap<u32, Life>,
     /// Threads that go on under the tid of their leader after an exec, by process, until they are seen again.
     renumbered: FxHashMap<TaskId, Life>,
+    /// The last totals of leaders whose process lives on.
+    leaders: FxHashMap<TaskId, Counters>,
     processes: FxHashMap<TaskId, Counters>,
 }
 
@@ -95,16 +119,36 @@ impl Lives {
     pub(super) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
         let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
         life.wall_ns += seen.wall_ns;
+        let now = now.filter(|_| self.knows_totals(seen, &mut life));
         let growth = now.map(|now| life.advance(now, seen.is_running));
         self.tasks.insert(seen.number, life);
         growth
+    }
+
+    /// Whether it is known what the totals of a task begin with. The leader that an exec has replaced is on its way out:
+    /// its end is told in the same interval or, if that was cut right there, in the next; where slots ran out, never.
+    fn knows_totals(&mut self, seen: &Seen, life: &mut Life) -> bool {
+        let Shown::Awaited { is_late } = &mut life.shown else { return true };
+        if let Some(totals) = self.leaders.remove(&seen.process) {
+            life.shown = Shown::Leader(totals);
+        } else if !std::mem::replace(is_late, true) {
+            return false;
+        } else {
+            life.shown = Shown::Own;
+        }
+        true
     }
 
     /// A task that has died, with its final figures.
     pub(super) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
         let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
         life.wall_ns += seen.wall_ns;
-        life.advance(last, false)
+        self.knows_totals(seen, &mut life);
+        let growth = life.advance(last, false);
+        if seen.task == seen.process {
+            self.leaders.insert(seen.process, growth.totals);
+        }
+        growth
     }
 
     /// A thread that goes on under the tid of its leader, and in another slot.
@@ -143,28 +187,42 @@ impl Lives {
     pub(super) fn forget_process(&mut self, process: TaskId) {
         self.processes.remove(&process);
         self.renumbered.remove(&process);
+        self.leaders.remove(&process);
     }
 
     /// What a task had used before it was seen.
     fn first(&mut self, seen: &Seen) -> Life {
+        let life = match self.renumbered.get(&seen.process) {
+            // Between its last switch as a thread and its first as the leader it has not run; the old leader has another
+            // runtime.
+            Some(&life) if seen.task == seen.process && life.counters.runtime_ns == seen.first_runtime_ns => {
+                self.renumbered.remove(&seen.process);
+                Life { shown: Shown::Awaited { is_late: false }, ..life }
+            }
+            _ => Life::new(self.figures_before(seen)),
+        };
         if seen.task == seen.process
-            && let Some(life) = self.renumbered.remove(&seen.process)
+            && let Some(totals) = self.leaders.remove(&seen.process)
         {
-            return life;
+            return Life { shown: Shown::Leader(totals), ..life };
         }
+        life
+    }
+
+    fn figures_before(&self, seen: &Seen) -> Counters {
         let is_child = seen.task.start_time_ns >= self.attached_ns;
         if is_child && seen.first_runtime_ns == 0 {
-            return Life::new(Counters::ZERO);
+            return Counters::ZERO;
         }
         let known = if is_child { None } else { find(&self.tasks_before, seen.task) };
-        Life::new(match known {
+        match known {
             Some(before) => at_runtime(&before, seen.first_runtime_ns),
             None => Counters {
                 known: FieldSet::of(&[Field::Runtime]),
                 runtime_ns: seen.first_runtime_ns,
                 ..Counters::default()
             },
-        })
+        }
     }
 }
 
@@ -268,6 +326,21 @@ mod tests {
         let leader = Seen { first_runtime_ns: 55, ..seen(5, process, process, 7) };
         let growth = lives.go_on(&leader, Some(&counters(62, 20))).expect("seen");
         assert_eq!((growth.counters.runtime_ns, growth.counters.user_ns), (7, 0));
+        // What is shown of (tid, start time) goes on where the old leader ended.
+        assert_eq!(growth.totals.runtime_ns, 31 + 7);
+    }
+
+    #[test]
+    fn the_end_of_a_replaced_leader_may_come_an_interval_later() {
+        let mut lives = Lives::new(100, Vec::new(), Vec::new());
+        let (process, thread) = (id(7, 200), id(9, 210));
+        lives.go_on(&seen(3, process, process, 90), Some(&counters(90, 10)));
+        lives.renumber(&seen(4, thread, process, 50), &counters(50, 20));
+        let leader = Seen { first_runtime_ns: 50, ..seen(5, process, process, 7) };
+        assert!(lives.go_on(&leader, Some(&counters(57, 20))).is_none());
+        lives.end(&seen(3, process, process, 1), &counters(91, 10));
+        let growth = lives.go_on(&leader, Some(&counters(64, 20))).expect("seen");
+        assert_eq!((growth.counters.runtime_ns, growth.totals.runtime_ns), (14, 105));
     }
 
     #[test]
