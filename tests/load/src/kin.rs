@@ -37,7 +37,7 @@ pub struct Brood {
     pub ns: u64,
     /// What one of them uses after that, by wait4(2) of some that were waited for.
     pub rest_ns: u64,
-    /// How many were waited for, before the others.
+    /// How many were waited for, in between.
     pub measured: u64,
     /// CPU time of those, by wait4(2).
     pub measured_ns: u64,
