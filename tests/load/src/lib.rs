@@ -7,6 +7,7 @@
 //! - [`Sleepers`]: many threads that never run,
 //! - [`Storm`]: processes or threads that are made and end without pause,
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
+//! - [`Kin`]: families in which it is not plain who accounts for whom,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
@@ -24,6 +25,7 @@
 
 mod burn;
 mod error;
+mod kin;
 mod limits;
 mod program;
 mod running;
@@ -33,6 +35,7 @@ mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
 pub use error::Error;
+pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{burn, sleepers, storm, zoo};
+use cmd::{burn, kin, sleepers, storm, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -23,6 +23,7 @@ enum Command {
     Storm(storm::Arguments),
     Burn(burn::Arguments),
     Zoo(zoo::Arguments),
+    Kin(kin::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Storm(arguments) => storm::run(&arguments),
         Command::Burn(arguments) => burn::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
+        Command::Kin(arguments) => kin::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! A started `cpuledger-load`: its lines as they come, and its end.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -78,6 +78,14 @@ impl Running {
     /// The error for a line that should not be.
     pub(crate) fn unexpected(&self, line: &str) -> Error {
         Error::Unexpected { command: self.command.clone(), line: line.to_string() }
+    }
+
+    /// Gives the word for which the workload waits.
+    pub(crate) fn give_word(&mut self) -> Result<(), Error> {
+        let mut stdin = self.child.stdin.as_ref().expect("it has not been released");
+        stdin
+            .write_all(b"+")
+            .map_err(|error| Error::GaveUp(format!("cpuledger-load {} does not hear: {error}", self.command)))
     }
 
     /// Releases the workload. It ends by itself, or `end` and drop kill it.

@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             break;
         }
     }
-    if printer.selection.has_matched {
+    if printer.selection.has_matched || collector.exists(|row| select::is_wanted(&options, row))? {
         return Ok(());
     }
     let wanted = if options.pids.is_empty() { "-u" } else { "-p" };

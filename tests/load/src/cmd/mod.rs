@@ -2,6 +2,7 @@
 
 mod bare_thread;
 pub(crate) mod burn;
+pub(crate) mod kin;
 mod release;
 pub(crate) mod sleepers;
 pub(crate) mod storm;

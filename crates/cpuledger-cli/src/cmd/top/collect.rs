@@ -1,13 +1,15 @@
 //! The intervals themselves: when they are cut, and the exits gathered meanwhile.
 
 use std::io::{self, PipeReader, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
+use cpuledger::source::choose::open_for_listing;
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
-use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, machine};
+use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -96,6 +98,7 @@ pub struct Collector {
     /// Wanted even if they do not run.
     pids: Vec<Pid>,
     shows_idle: bool,
+    shows_threads: bool,
     delay_ns: u64,
     /// When the running interval shall end, CLOCK_MONOTONIC.
     deadline_ns: u64,
@@ -119,6 +122,7 @@ impl Collector {
             fields: fields(options),
             pids: options.pids.iter().copied().map(Pid).collect(),
             shows_idle: options.shows_idle,
+            shows_threads: options.has_threads,
             delay_ns: options.delay_ns,
             deadline_ns: 0,
             begin_ns: 0,
@@ -149,6 +153,26 @@ impl Collector {
         let is_stopped = self.stop.is_requested();
         self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
         Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
+    }
+
+    /// Whether such a process, or task if those are shown, exists now though no interval had a row of it: the ledger lists
+    /// what ran. Snapshots have listed all.
+    ///
+    /// # Errors
+    /// When there is no source for a listing.
+    pub fn exists(&self, is_wanted: impl Fn(&Task) -> bool) -> anyhow::Result<bool> {
+        if matches!(self.means, Means::Snapshots(_)) {
+            return Ok(false);
+        }
+        let scope = if self.shows_threads { Scope::Tasks } else { Scope::Leaders };
+        let request = Request { scope, fields: FieldSet::of(&[Field::Tid, Field::Pid, Field::Euid]) };
+        let mut is_there = false;
+        let mut source = open_for_listing(None, &request)?;
+        source.visit(&request, &mut Snapshot::default(), &mut |row| {
+            is_there = is_wanted(row);
+            if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(is_there)
     }
 
     /// Closes the interval, at that time if it is to come.

@@ -159,8 +159,8 @@ fn is_unlimited(options: &Options) -> bool {
     options.pids.is_empty() && options.euid.is_none()
 }
 
-/// What is not known matches no option.
-fn is_wanted(options: &Options, row: &Task) -> bool {
+/// Whether the options ask for it; what is not known matches none.
+pub fn is_wanted(options: &Options, row: &Task) -> bool {
     let is_listed = |field, number| row.known.contains(field) && options.pids.contains(&number);
     (options.pids.is_empty() || is_listed(Field::Pid, row.pid.0) || is_listed(Field::Tid, row.tid.0))
         && options.euid.is_none_or(|uid| row.known.contains(Field::Euid) && uid == row.euid)

@@ -31,6 +31,8 @@ pub(super) struct Seen {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Growth {
     pub(super) counters: Counters,
+    /// The figures that it grew to.
+    pub(super) totals: Counters,
     pub(super) stolen_ns: Option<u64>,
 }
 
@@ -43,11 +45,23 @@ struct Life {
     /// What its runtime grew by while `wall_ns` was summed.
     runtime_ns: u64,
     stolen_ns: u64,
+    shown: Shown,
+}
+
+/// What the totals of a task are.
+#[derive(Debug, Clone, Copy)]
+enum Shown {
+    /// Its own.
+    Own,
+    /// An exec has given it the (tid, start time) of the leader of its process, whose end is still to be told.
+    Awaited { is_late: bool },
+    /// Those of that leader, and what it has used since itself: else they would go back.
+    Leader(Counters),
 }
 
 impl Life {
     fn new(counters: Counters) -> Life {
-        Life { counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0 }
+        Life { counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -59,8 +73,16 @@ impl Life {
         let slack_ns = if is_running { LONGEST_TICK_NS } else { 0 };
         let stolen_ns = self.stolen_ns.max(ahead_ns.saturating_sub(slack_ns));
         let stolen_growth_ns = stolen_ns - std::mem::replace(&mut self.stolen_ns, stolen_ns);
+        let totals = match &mut self.shown {
+            Shown::Leader(totals) => {
+                totals.add(&growth);
+                *totals
+            }
+            Shown::Own | Shown::Awaited { .. } => self.counters,
+        };
         Growth {
             counters: growth,
+            totals,
             stolen_ns: growth.known.contains(Field::Runtime).then_some(stolen_growth_ns),
         }
     }
@@ -73,6 +95,10 @@ pub(super) struct Lives {
     attached_ns: u64,
     /// By slot.
     tasks: FxHashMap<u32, Life>,
+    /// Runtimes of threads that go on under the tid of their leader after an exec, by process, until they are seen again.
+    renumbered: FxHashMap<TaskId, u64>,
+    /// The last totals of leaders whose process lives on.
+    leaders: FxHashMap<TaskId, Counters>,
     processes: FxHashMap<TaskId, Counters>,
 }
 
@@ -83,16 +109,45 @@ impl Lives {
 
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
     pub(super) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
-        let life = self.tasks.entry(seen.number).or_insert_with(|| first(seen));
+        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
         life.wall_ns += seen.wall_ns;
-        now.map(|now| life.advance(now, seen.is_running))
+        let now = now.filter(|_| self.knows_totals(seen, &mut life));
+        let growth = now.map(|now| life.advance(now, seen.is_running));
+        self.tasks.insert(seen.number, life);
+        growth
     }
 
-    /// A task that has ended in its slot, with its figures then.
+    /// Whether it is known what the totals of a task begin with. The leader that an exec has replaced is on its way out:
+    /// its end is told in the same interval or, if that was cut right there, in the next; where slots ran out, never.
+    fn knows_totals(&mut self, seen: &Seen, life: &mut Life) -> bool {
+        let Shown::Awaited { is_late } = &mut life.shown else { return true };
+        if let Some(totals) = self.leaders.remove(&seen.process) {
+            life.shown = Shown::Leader(totals);
+        } else if !std::mem::replace(is_late, true) {
+            return false;
+        } else {
+            life.shown = Shown::Own;
+        }
+        true
+    }
+
+    /// A task that has died, with its final figures.
     pub(super) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
-        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| first(seen));
+        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
         life.wall_ns += seen.wall_ns;
-        life.advance(last, false)
+        self.knows_totals(seen, &mut life);
+        let growth = life.advance(last, false);
+        if seen.task == seen.process {
+            self.leaders.insert(seen.process, growth.totals);
+        }
+        growth
+    }
+
+    /// A thread that goes on under the tid of its leader, in a slot that begins with its figures.
+    pub(super) fn renumber(&mut self, seen: &Seen, last: &Counters) -> Growth {
+        let growth = self.end(seen, last);
+        self.renumbered.insert(seen.process, last.runtime_ns);
+        growth
     }
 
     /// Adds what the tasks of a living process grew by, and what it tells of its waited-for children, to its totals. Returns
@@ -136,12 +191,32 @@ impl Lives {
     /// Forgets a process that has died.
     pub(super) fn forget_process(&mut self, process: TaskId) {
         self.processes.remove(&process);
+        self.renumbered.remove(&process);
+        self.leaders.remove(&process);
+    }
+
+    /// A task when its slot was made.
+    fn first(&mut self, seen: &Seen) -> Life {
+        let life = Life::new(figures_before(seen));
+        if seen.task != seen.process {
+            return life;
+        }
+        // Between its last switch as a thread and its first as the leader it has not run; the old leader has another runtime.
+        let is_renumbered = self.renumbered.get(&seen.process) == Some(&seen.first_runtime_ns);
+        if is_renumbered {
+            self.renumbered.remove(&seen.process);
+        }
+        match self.leaders.remove(&seen.process) {
+            Some(totals) => Life { shown: Shown::Leader(totals), ..life },
+            None if is_renumbered => Life { shown: Shown::Awaited { is_late: false }, ..life },
+            None => life,
+        }
     }
 }
 
 /// What a task had used when its slot was made.
-fn first(seen: &Seen) -> Life {
-    Life::new(match seen.first {
+fn figures_before(seen: &Seen) -> Counters {
+    match seen.first {
         _ if seen.first_runtime_ns == 0 => Counters::ZERO,
         Some(first) => first,
         None => Counters {
@@ -149,7 +224,7 @@ fn first(seen: &Seen) -> Life {
             runtime_ns: seen.first_runtime_ns,
             ..Counters::default()
         },
-    })
+    }
 }
 
 /// The figures of now, none below what they were: user and system time are what the kernel estimates from ticks, and by its
@@ -235,6 +310,37 @@ mod tests {
         let told = Counters { children_user_ns: 70, ..counters(0, 0) };
         let (growth, _) = lives.add_to_process(young, &counters(0, 0), &told).expect("known");
         assert_eq!(growth.children_user_ns, 70);
+    }
+
+    #[test]
+    fn a_thread_that_execs_takes_its_figures_along() {
+        let mut lives = Lives::new(100);
+        let (process, thread) = (id(7, 200), id(9, 210));
+        lives.go_on(&seen(3, process, process, 30), Some(&counters(30, 10)));
+        lives.go_on(&seen(4, thread, process, 50), Some(&counters(50, 20)));
+        // The leader dies, the thread is the leader now, in a slot of its own.
+        assert_eq!(lives.end(&seen(3, process, process, 1), &counters(31, 10)).counters.runtime_ns, 1);
+        assert_eq!(lives.renumber(&seen(4, thread, process, 5), &counters(55, 20)).counters.runtime_ns, 5);
+        let leader =
+            Seen { first_runtime_ns: 55, first: Some(counters(55, 20)), ..seen(5, process, process, 7) };
+        let growth = lives.go_on(&leader, Some(&counters(62, 20))).expect("seen");
+        assert_eq!((growth.counters.runtime_ns, growth.counters.user_ns), (7, 0));
+        // What is shown of (tid, start time) goes on where the old leader ended.
+        assert_eq!(growth.totals.runtime_ns, 31 + 7);
+    }
+
+    #[test]
+    fn the_end_of_a_replaced_leader_may_come_an_interval_later() {
+        let mut lives = Lives::new(100);
+        let (process, thread) = (id(7, 200), id(9, 210));
+        lives.go_on(&seen(3, process, process, 90), Some(&counters(90, 10)));
+        lives.renumber(&seen(4, thread, process, 50), &counters(50, 20));
+        let leader =
+            Seen { first_runtime_ns: 50, first: Some(counters(50, 20)), ..seen(5, process, process, 7) };
+        assert!(lives.go_on(&leader, Some(&counters(57, 20))).is_none());
+        lives.end(&seen(3, process, process, 1), &counters(91, 10));
+        let growth = lives.go_on(&leader, Some(&counters(64, 20))).expect("seen");
+        assert_eq!((growth.counters.runtime_ns, growth.totals.runtime_ns), (14, 105));
     }
 
     #[test]

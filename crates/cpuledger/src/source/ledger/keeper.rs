@@ -39,6 +39,8 @@ pub(super) struct Keeper {
     accounts: Vec<Account>,
     /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
     living: Vec<usize>,
+    /// Those that ended, in the order of their ends.
+    ended: Vec<usize>,
     wanted: Vec<WantedTask>,
     rows: Snapshot,
     /// For what the kernel keeps from programs.
@@ -59,6 +61,7 @@ impl Keeper {
             parts: FxHashMap::default(),
             accounts: Vec::new(),
             living: Vec::new(),
+            ended: Vec::new(),
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
@@ -152,18 +155,24 @@ impl Keeper {
     fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         let exited = into.exited.get_or_insert_default();
         exited.clear();
-        for time in closed.tasks.iter().filter(|time| time.is_last) {
-            let seen = seen(time);
-            if has_died(time) {
+        // An exec by a thread ends two tids, and there may be several in an interval.
+        self.ended.clear();
+        self.ended.extend((0..closed.tasks.len()).filter(|&index| closed.tasks[index].is_last));
+        self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns);
+        for place in 0..self.ended.len() {
+            let time = &closed.tasks[self.ended[place]];
+            let (seen, last) = (seen(time), counters_of(&time.slot.last));
+            let growth = if has_died(time) {
                 let heir = self.inheritance.heir(seen.process);
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
                     accounting_parent: Some(Pid(heir.tid.0)),
                 });
-            }
-            // One that lives on under another tid does so in a slot that begins with these figures.
-            let growth = self.lives.end(&seen, &counters_of(&time.slot.last));
+                self.lives.end(&seen, &last)
+            } else {
+                self.lives.renumber(&seen, &last)
+            };
             self.add_growth(seen.process, Some(growth));
         }
     }
@@ -174,13 +183,17 @@ impl Keeper {
             let index = self.living[place];
             let time = &closed.tasks[index];
             let seen = seen(time);
-            let row = find_row(&self.rows.tasks, &seen).copied();
+            let row = find_row(&self.rows.tasks, &seen).copied().filter(|_| !self.has_twin(closed, place));
             let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
             self.add_growth(seen.process, growth);
             if let Some(account) = self.account_of(seen.process) {
                 account.index = Some(index);
             }
-            snapshot.tasks.push(row.unwrap_or_else(|| row_of_slot(&time.slot)));
+            let mut row = row.unwrap_or_else(|| row_of_slot(&time.slot));
+            if let Some(growth) = &growth {
+                growth.totals.store_into(&mut row);
+            }
+            snapshot.tasks.push(row);
             into.tasks.push(Usage {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
@@ -189,6 +202,14 @@ impl Keeper {
                 ..Usage::default()
             });
         }
+    }
+
+    /// Whether another living task has its (tid, start time): an exec has just given that to one, and the other, the
+    /// former leader, has its last switch before it. The row of both is that of one.
+    fn has_twin(&self, closed: &Closed<'_>, place: usize) -> bool {
+        let order = |place: usize| self.living.get(place).map(|&index| order(&closed.tasks[index]));
+        let own = order(place);
+        order(place + 1) == own || (place > 0 && order(place - 1) == own)
     }
 
     fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {

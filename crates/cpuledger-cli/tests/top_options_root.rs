@@ -1,0 +1,143 @@
+//! Options of `cpuledger top` on the ledger, which lists what ran. Needs root.
+
+use std::process::{Command, Output, Stdio};
+
+use cpuledger_load::{RaisedLimits, Sleepers};
+use serde_json::Value;
+
+fn top(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    command.args(["top", "--batch", "--source", "ledger"]).args(arguments).stdin(Stdio::null());
+    command.output().expect("cpuledger runs")
+}
+
+fn text(output: Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "it needs root");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn intervals(arguments: &[&str]) -> Vec<Value> {
+    let arguments = [&["--format", "json"], arguments].concat();
+    let text = text(top(&arguments));
+    text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
+}
+
+fn rows<'a>(interval: &'a Value, list: &str, pid: i32) -> Vec<&'a Value> {
+    let rows = interval[list].as_array().expect("a list");
+    rows.iter().filter(|row| row["pid"] == pid).collect()
+}
+
+/// Code 1, and the one sentence.
+fn assert_nobody(arguments: &[&str], option: &str) {
+    let output = top(arguments);
+    let sentence = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(sentence, format!("cpuledger: no process matched {option}\n"));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn an_idle_process_is_found_root() {
+    let sleepers = Sleepers::start(3, 1).expect("sleepers");
+    let pid = sleepers.processes()[0].pid;
+    let number = pid.to_string();
+    // Found, and not shown, as it did not run.
+    let found = intervals(&["-n", "2", "-d", "0.1", "-p", &number]);
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|interval| rows(interval, "processes", pid).is_empty()));
+    let shown = intervals(&["-n", "1", "-d", "0.1", "--all", "-p", &number]);
+    let row = rows(&shown[0], "processes", pid)[0];
+    assert_eq!((&row["cpu_ns"], &row["threads"], &row["state"]), (&0.into(), &3.into(), &"S".into()));
+    assert_eq!(row["accounting_ppid"], std::process::id());
+    drop(sleepers);
+    assert_nobody(&["-n", "1", "-d", "0.1", "-p", &number], "-p");
+    assert_nobody(&["-n", "1", "-d", "0.1", "-p", "2147483647"], "-p");
+}
+
+/// A user of whom nothing runs is one who has processes.
+#[test]
+fn a_user_whose_processes_are_idle_is_found_root() {
+    const UID: u32 = 54_321;
+    assert_nobody(&["-n", "1", "-d", "0.1", "-u", &UID.to_string()], "-u");
+    let mut sleep = std::os::unix::process::CommandExt::uid(&mut Command::new("sleep"), UID)
+        .arg("1000")
+        .spawn()
+        .expect("sleep runs as another user");
+    // Until it has executed it, and sleeps.
+    while std::fs::read(format!("/proc/{}/comm", sleep.id())).is_ok_and(|comm| comm != b"sleep\n") {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let uid = UID.to_string();
+    let outputs = [
+        top(&["-n", "1", "-d", "0.1", "-u", &uid]),
+        top(&["-n", "1", "-d", "0.1", "-H", "-u", &uid]),
+        top(&["-n", "1", "-d", "0.1", "-u", &uid, "-p", &sleep.id().to_string()]),
+    ];
+    let other = top(&["-n", "1", "-d", "0.1", "-u", &uid, "-p", "1"]);
+    let all = intervals(&["-n", "1", "-d", "0.1", "--all", "-u", &uid]);
+    sleep.kill().expect("it is our child");
+    sleep.wait().expect("it is our child");
+    for output in outputs {
+        text(output);
+    }
+    assert_eq!(other.status.code(), Some(1), "init is another user's");
+    let processes = all[0]["processes"].as_array().expect("a list");
+    assert_eq!(processes.len(), 1, "{processes:?}");
+    assert_eq!((&processes[0]["pid"], &processes[0]["euid"]), (&sleep.id().into(), &UID.into()));
+}
+
+#[test]
+fn all_lists_who_did_not_run_root() {
+    const THREADS: usize = 300;
+    let _limits = RaisedLimits::for_threads(THREADS).expect("room");
+    let sleepers = Sleepers::start(THREADS, 3).expect("sleepers");
+    let listed = intervals(&["-n", "1", "-d", "0.2", "--all", "-H"]);
+    for process in sleepers.processes() {
+        let row = rows(&listed[0], "processes", process.pid)[0];
+        assert_eq!((&row["cpu_ns"], &row["threads"]), (&0.into(), &process.threads.into()));
+        let tasks = rows(&listed[0], "tasks", process.pid);
+        assert_eq!(tasks.len(), process.threads);
+        assert!(tasks.iter().all(|task| task["cpu_ns"] == 0));
+    }
+    let ran = intervals(&["-n", "1", "-d", "0.2", "-H"]);
+    let processes = ran[0]["processes"].as_array().expect("a list");
+    assert!(processes.iter().all(|row| row["cpu_ns"].as_u64() > Some(0)), "without it only who ran");
+    let sleeping = |row: &&Value| sleepers.processes().iter().any(|process| row["pid"] == process.pid);
+    assert_eq!(processes.iter().filter(sleeping).count(), 0);
+    // In text, and with an order, likewise: it is the same selection.
+    let page = text(top(&["-n", "1", "-d", "0.2", "--all", "-o", "-PID"]));
+    let pid = sleepers.processes()[0].pid.to_string();
+    assert!(page.lines().any(|line| line.split_whitespace().next() == Some(&pid)), "{page}");
+}
+
+#[test]
+fn many_short_intervals_in_csv_root() {
+    let table = text(top(&["-n", "5", "-d", "0.1", "-H", "--format", "csv"]));
+    let mut lines = table.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let column = |name: &str| header.iter().position(|key| *key == name).expect("it is a column");
+    let (kind, start, end) = (column("kind"), column("start_ns"), column("end_ns"));
+    let (source, cpu) = (column("source"), column("cpu_ns"));
+    let mut bounds = Vec::new();
+    let mut sums: Vec<(u64, u64)> = Vec::new();
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!((cells.len(), cells[source]), (header.len(), "ledger"), "{line}");
+        let number = |place: usize| cells[place].parse::<u64>().expect("a number");
+        if bounds.last() != Some(&(number(start), number(end))) {
+            bounds.push((number(start), number(end)));
+            sums.push((0, 0));
+        }
+        let (processes, others) = sums.last_mut().expect("an interval");
+        match cells[kind] {
+            "process" => *processes += number(cpu),
+            "task" | "exited" => *others += number(cpu),
+            _ => {}
+        }
+    }
+    println!("{bounds:?}, {sums:?}");
+    assert_eq!(bounds.len(), 5, "this program itself runs in each");
+    assert!(bounds.windows(2).all(|pair| pair[0].1 == pair[1].0), "they follow each other: {bounds:?}");
+    assert!(sums.iter().all(|(processes, others)| processes >= others && *others > 0), "{sums:?}");
+}

@@ -1,0 +1,165 @@
+#![allow(dead_code)] // each test has its own part of it
+//! The ledger with everything that holds in each of its intervals checked, and what they told so far.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cpuledger::interval::Exited;
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{FieldSet, Interval, Snapshot, TaskId, Tid};
+
+/// What a process held in all intervals so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    pub self_ns: u64,
+    pub exited_threads_ns: u64,
+    pub exited_children_ns: u64,
+    pub stolen_ns: u64,
+}
+
+impl Held {
+    pub fn cpu_ns(&self) -> u64 {
+        self.self_ns + self.exited_threads_ns + self.exited_children_ns
+    }
+}
+
+/// One test at a time: they keep all CPUs busy, and pids are forced.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The ledger, the last interval, and sums over all.
+pub struct Books {
+    pub ledger: Ledger,
+    pub snapshot: Snapshot,
+    pub interval: Interval,
+    pub held: HashMap<TaskId, Held>,
+    /// Who each process would be inherited by, as its last row said.
+    pub heirs: HashMap<TaskId, i32>,
+    /// On a CPU, by task; of the living and of the dead.
+    pub tasks: HashMap<TaskId, u64>,
+    pub exited: Vec<Exited>,
+    pub intervals: u64,
+}
+
+impl Books {
+    pub fn open() -> Books {
+        let ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+        Books {
+            ledger,
+            snapshot: Snapshot::default(),
+            interval: Interval::default(),
+            held: HashMap::new(),
+            heirs: HashMap::new(),
+            tasks: HashMap::new(),
+            exited: Vec::new(),
+            intervals: 0,
+        }
+    }
+
+    /// Closes an interval of that length, and checks it.
+    pub fn close(&mut self, length_ns: u64) {
+        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let cut_ns = self.ledger.start_ns() + length_ns;
+        self.ledger
+            .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
+            .expect("an interval closes");
+        self.intervals += 1;
+        assert_balance(&self.interval);
+        self.assert_every_death_is_where_it_belongs();
+        self.take();
+    }
+
+    /// Intervals of that length until `is_over` and one more.
+    pub fn close_until(&mut self, length_ns: u64, mut is_over: impl FnMut(&Books) -> bool) {
+        while !is_over(self) {
+            self.close(length_ns);
+        }
+        self.close(length_ns);
+    }
+
+    /// Every nanosecond of the exited records is in x of their process, if a task of it lives, else in c of their
+    /// accounting parent; and there is nothing else in x and c.
+    fn assert_every_death_is_where_it_belongs(&self) {
+        assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
+        let rows = &self.snapshot.processes;
+        let by_id: HashMap<TaskId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id(), at)).collect();
+        let by_pid: HashMap<i32, usize> = rows.iter().enumerate().map(|(at, row)| (row.pid.0, at)).collect();
+        assert_eq!((by_id.len(), by_pid.len()), (rows.len(), rows.len()), "one row a process, and a pid");
+        let mut parts = vec![(0, 0); rows.len()];
+        for exited in self.interval.exited.iter().flatten().filter(|exited| exited.cpu_ns > 0) {
+            if let Some(&process) = by_id.get(&exited.exit.process) {
+                parts[process].0 += exited.cpu_ns;
+            } else {
+                let heir = exited.accounting_parent.expect("the ledger knows it");
+                let heir = by_pid.get(&heir.0).unwrap_or_else(|| panic!("{exited:?}: no row of its heir"));
+                parts[*heir].1 += exited.cpu_ns;
+            }
+        }
+        for ((row, usage), part) in rows.iter().zip(&self.interval.processes).zip(parts) {
+            let told = (usage.exited_threads_ns, usage.exited_children_ns);
+            assert_eq!(told, (Some(part.0), Some(part.1)), "{:?} pid {}", row.comm, row.pid);
+        }
+    }
+
+    fn take(&mut self) {
+        for (row, usage) in self.snapshot.processes.iter().zip(&self.interval.processes) {
+            let held = self.held.entry(row.id()).or_default();
+            held.self_ns += usage.self_ns;
+            held.exited_threads_ns += usage.exited_threads_ns.expect("the ledger knows it");
+            held.exited_children_ns += usage.exited_children_ns.expect("the ledger knows it");
+            held.stolen_ns += usage.stolen_ns.unwrap_or(0);
+            if let Some(heir) = usage.accounting_parent {
+                self.heirs.insert(row.id(), heir.0);
+            }
+        }
+        for (row, usage) in self.snapshot.tasks.iter().zip(&self.interval.tasks) {
+            *self.tasks.entry(row.id()).or_default() += usage.cpu_ns;
+        }
+        for exited in self.interval.exited.iter().flatten() {
+            *self.tasks.entry(exited.exit.task).or_default() += exited.cpu_ns;
+            self.exited.push(*exited);
+        }
+    }
+
+    /// Forgets all but the last interval.
+    pub fn forget(&mut self) {
+        self.held.clear();
+        self.heirs.clear();
+        self.tasks.clear();
+        self.exited.clear();
+    }
+
+    /// The only process that has had this pid since the books were opened.
+    pub fn process(&self, pid: i32) -> TaskId {
+        let mut found = self.held.keys().filter(|id| id.tid == Tid(pid));
+        let id = *found.next().unwrap_or_else(|| panic!("no row of pid {pid}"));
+        assert_eq!(found.next(), None, "pid {pid} was used twice");
+        id
+    }
+
+    /// Records of a tid, in the order of their starts.
+    pub fn exits_of(&self, tid: i32) -> Vec<&Exited> {
+        let mut exits: Vec<_> = self.exited.iter().filter(|exited| exited.exit.task.tid.0 == tid).collect();
+        exits.sort_by_key(|exited| exited.exit.task);
+        exits
+    }
+}
+
+/// Capacity = Σ processes + idle, to the nanosecond.
+pub fn assert_balance(interval: &Interval) {
+    assert_eq!(interval.imbalance_ns(), Some(0));
+    assert_eq!(interval.unattributed_ns, Some(0));
+    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    assert_eq!(sum, interval.attributed_ns);
+    let by_task: u64 = interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
+    let by_death: u64 = interval.exited.iter().flatten().map(|exited| exited.cpu_ns).sum();
+    // The dead half of a thread that has exec'd is in neither list.
+    assert!(by_task + by_death <= sum, "{by_task} + {by_death} of {sum} ns");
+    for usage in &interval.processes {
+        let parts =
+            [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
+        assert_eq!(usage.cpu_ns, parts.iter().sum::<u64>());
+    }
+}

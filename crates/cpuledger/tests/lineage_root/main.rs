@@ -1,0 +1,121 @@
+//! Who accounts for whom, on the real kernel: where every nanosecond of an odd family went. Needs root.
+//!
+//! In each interval `Books` checks that x and c hold exactly what the exited records of the family, and of everybody else,
+//! say. Here it is checked that the records name the right heir, and hold what the members burned by their own clocks.
+
+#[path = "../books/mod.rs"]
+mod books;
+mod exec;
+mod machine;
+mod orphans;
+mod pids;
+mod reaping;
+
+use std::sync::MutexGuard;
+
+use books::{Books, alone};
+use cpuledger::TaskId;
+use cpuledger::interval::Exited;
+use cpuledger_load::{Kin, Kinsman};
+
+const INTERVAL_NS: u64 = 10_000_000;
+/// Several intervals, even if the reader is held up: what burns after a death does so in another interval.
+const CPU_MS: u64 = 60;
+/// What a task uses after its last word: a write and an exit; much when the host is busy.
+const REST_NS: u64 = 10_000_000;
+/// So long a death is waited for after the last word.
+const INTERVALS_LIMIT: u64 = 3000;
+
+/// A family that has burned, and the books of that time.
+struct Scene {
+    books: Books,
+    kin: Kin,
+    members: Vec<Kinsman>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// What is done with a family before the books are opened, and after.
+fn play(kind: &str, members: usize) -> Scene {
+    let alone = alone();
+    let mut kin = Kin::start(kind, CPU_MS).expect("a family");
+    let mut books = Books::open();
+    kin.begin().expect("it begins");
+    let hear = std::thread::spawn(move || {
+        let members = kin.burned(members);
+        (kin, members)
+    });
+    books.close_until(INTERVAL_NS, |_| hear.is_finished());
+    let (kin, members) = hear.join().expect("no panic");
+    let members = members.expect("all have burned");
+    Scene { books, kin, members, _alone: alone }
+}
+
+impl Scene {
+    /// As [`play`], and waits until the members of these roles are dead, then opens and closes one more interval.
+    fn of(kind: &str, members: usize, dying: &[&str]) -> Scene {
+        let mut scene = play(kind, members);
+        let tids: Vec<i32> = dying.iter().map(|role| scene.member(role).tid).collect();
+        let expected = |tid: i32| tids.iter().filter(|other| **other == tid).count();
+        let limit = scene.books.intervals + INTERVALS_LIMIT;
+        scene.books.close_until(INTERVAL_NS, |books| {
+            assert!(books.intervals < limit, "no record of {tids:?}");
+            tids.iter().all(|&tid| books.exits_of(tid).len() >= expected(tid))
+        });
+        for &tid in &tids {
+            assert_eq!(scene.books.exits_of(tid).len(), expected(tid), "one record for each death");
+        }
+        scene
+    }
+
+    fn member(&self, role: &str) -> &Kinsman {
+        let mut found = self.members.iter().filter(|member| member.role == role);
+        let member = found.next().unwrap_or_else(|| panic!("nobody is {role}: {:?}", self.members));
+        assert_eq!(found.next(), None, "one {role}");
+        member
+    }
+
+    /// The record of a member that has died; of several with one tid the first.
+    fn exit(&self, role: &str) -> &Exited {
+        let exits = self.books.exits_of(self.member(role).tid);
+        exits.first().unwrap_or_else(|| panic!("{role} has not died"))
+    }
+
+    fn held(&self, pid: i32) -> books::Held {
+        self.books.held.get(&self.books.process(pid)).copied().unwrap_or_default()
+    }
+
+    /// A dead member's own clock against its record, and who inherited.
+    fn assert_inherited(&self, role: &str, heir: i32) {
+        let exited = *self.exit(role);
+        assert_burned(&self.books, self.member(role), &exited);
+        assert_eq!(exited.accounting_parent.map(|pid| pid.0), Some(heir), "{role} is inherited by {heir}");
+        assert_eq!(exited.exit.ppid.0, self.member(role).ppid, "its parent is who it said");
+    }
+
+    /// What those of these roles had in the interval in which they died is with this process, and nothing else is.
+    fn assert_holds_exactly(&self, pid: i32, roles: &[&str]) {
+        let sum: u64 = roles.iter().map(|role| self.exit(role).cpu_ns).sum();
+        assert_eq!(self.held(pid).exited_children_ns, sum, "c of {pid} is the last time of {roles:?}");
+        assert!(sum > 0);
+    }
+}
+
+/// All that a task had on a CPU is at least what its clock said, and its runtime is what the clock said and the rest.
+fn assert_burned(books: &Books, member: &Kinsman, exited: &Exited) {
+    let booked_ns = books.tasks[&exited.exit.task];
+    let runtime_ns = exited.exit.runtime_ns;
+    println!("{}: {} ns burned, {runtime_ns} ns runtime, {booked_ns} ns booked", member.role, member.ns);
+    assert!((member.ns..=member.ns + REST_NS).contains(&runtime_ns), "{member:?}: {runtime_ns} ns");
+    // The two clocks differ by parts per million, and the scheduler's is read a little before a switch.
+    assert!(booked_ns as f64 >= runtime_ns as f64 * 0.99, "{member:?}: {booked_ns} of {runtime_ns} ns");
+}
+
+/// A process that is still there.
+fn assert_living(scene: &Scene, role: &str, heir: i32) -> TaskId {
+    let member = scene.member(role);
+    let id = scene.books.process(member.pid);
+    let held = scene.books.held[&id];
+    assert!(held.self_ns as f64 >= member.ns as f64 * 0.99, "{member:?}: {held:?}");
+    assert_eq!(scene.books.heirs[&id], heir, "the row of {role} names its accounting parent");
+    id
+}

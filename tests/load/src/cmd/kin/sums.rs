@@ -1,0 +1,116 @@
+//! Processes whose sums are known: with living threads, dead threads, dead children; and many children of a short life.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, WaitOptions, wait, waitpid};
+
+use super::make::{heed_sigchld, shared_number, wait_for_usage};
+use super::{burn_and_tell, say, status_of, sys, tell};
+use crate::cmd::burn::burn_until;
+
+/// Threads or children of each process.
+const PARTS: usize = 2;
+/// Children of a brood that live at the same time.
+const AT_ONCE: u64 = 4;
+/// After so many times as many of those that nobody waits for, some are waited for.
+const BATCHES_A_MEASURE: u64 = 4;
+
+/// A process that burns alone, one whose threads stay, one whose threads end, one whose children end. Each leader tells last.
+pub(super) fn sums(ns: u64) -> Result<()> {
+    let lives: [fn(u64) -> Result<()>; 4] = [alone, living_threads, dead_threads, dead_children];
+    for life in lives {
+        sys::fork(move || match life(ns) {
+            Ok(()) => sys::sleep_for_ever(),
+            Err(error) => status_of(Err(error)),
+        })
+        .context("make a child")?;
+    }
+    Ok(())
+}
+
+fn alone(ns: u64) -> Result<()> {
+    burn_and_tell("alone", ns)
+}
+
+fn living_threads(ns: u64) -> Result<()> {
+    static TOLD: Barrier = Barrier::new(PARTS + 1);
+    for _ in 0..PARTS {
+        thread::spawn(move || {
+            let told = burn_and_tell("living-threads", ns / PARTS as u64);
+            TOLD.wait();
+            match told {
+                Ok(()) => sys::sleep_for_ever(),
+                Err(error) => sys::exit_now(status_of(Err(error))),
+            }
+        });
+    }
+    TOLD.wait();
+    tell("living-threads")
+}
+
+fn dead_threads(ns: u64) -> Result<()> {
+    let threads: Vec<_> =
+        (0..PARTS).map(|_| thread::spawn(move || burn_and_tell("dead-threads", ns / PARTS as u64))).collect();
+    for thread in threads {
+        thread.join().expect("it does not panic")?;
+    }
+    tell("dead-threads")
+}
+
+fn dead_children(ns: u64) -> Result<()> {
+    let children: Vec<Pid> = (0..PARTS)
+        .map(|_| sys::fork(|| status_of(burn_and_tell("dead-children", ns / PARTS as u64))))
+        .collect::<Result<_, _>>()
+        .context("make a child")?;
+    for child in children {
+        waitpid(Some(child), WaitOptions::empty())?;
+    }
+    tell("dead-children")
+}
+
+/// Of 1, 2 and 3 ms in turn.
+fn length_ns(number: u64) -> u64 {
+    (1 + number % 3) * 1_000_000
+}
+
+/// Children that nobody waits for. What each of them uses after its last word, its end, is measured by wait4(2) on others in
+/// between that are waited for: `rest_ns` a child.
+pub(super) fn brood(children: u64) -> Result<()> {
+    let (told, told_by_measured) =
+        (shared_number().context("map a shared page")?, shared_number().context("map a shared page")?);
+    let child = |number: u64, told: &'static AtomicU64| {
+        let life = move || {
+            burn_until(length_ns(number));
+            told.fetch_add(sys::thread_cpu_ns(), Relaxed);
+            0
+        };
+        sys::fork(life).context("make a child")
+    };
+    let (mut measured, mut measured_ns) = (0, 0);
+    for (batch, first) in (0..).zip((0..children).step_by(AT_ONCE as usize)) {
+        sys::ignore_sigchld();
+        for number in first..children.min(first + AT_ONCE) {
+            child(number, told)?;
+        }
+        // It fails when the last of them is gone.
+        while wait(WaitOptions::empty()).is_ok() {}
+        if batch % BATCHES_A_MEASURE == 0 {
+            heed_sigchld();
+            let numbers = measured..measured + AT_ONCE;
+            let waited_for: Vec<Pid> =
+                numbers.map(|number| child(number, told_by_measured)).collect::<Result<_>>()?;
+            for child in waited_for {
+                measured_ns += wait_for_usage(child).context("wait for a child")?;
+            }
+            measured += AT_ONCE;
+        }
+    }
+    let rest_ns = measured_ns.saturating_sub(told_by_measured.load(Relaxed)) / measured.max(1);
+    let ns = told.load(Relaxed);
+    say(&format!(
+        "brood children={children} ns={ns} rest_ns={rest_ns} measured={measured} measured_ns={measured_ns}\n"
+    ))
+}
