@@ -226,7 +226,7 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
         attach_ns,
         interval_ns: interval.length_ns(),
         imbalance_ns: interval.imbalance_ns().unwrap_or_default(),
-        slots: ledger.options().slots,
+        slots: ledger.slots(),
         locked_bytes: ledger.locked_bytes(),
         walks_for_detail: ledger.walks_for_detail(),
     })

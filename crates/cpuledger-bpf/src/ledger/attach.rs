@@ -66,6 +66,7 @@ impl Ledger {
             is_online: vec![true; cpus as usize],
             interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
+            published_ns: None,
             is_stuck: false,
             tasks: Vec::new(),
             cpu_times: Vec::new(),

@@ -192,6 +192,8 @@ pub struct Ledger {
     is_online: Vec<bool>,
     interval: u64,
     start_ns: u64,
+    /// The cut that ends the running interval, once it is chosen.
+    published_ns: Option<u64>,
     /// A close that failed half-way leaves books that cannot be mended.
     is_stuck: bool,
     tasks: Vec<TaskTime>,
@@ -235,16 +237,31 @@ impl Ledger {
         }
     }
 
+    /// Chooses the end of the running interval: `cut_ns` (CLOCK_MONOTONIC) or, if that is past or only microseconds away, as
+    /// soon as possible. The first choice stays: this says which it is, so that two ledgers can be cut at the same instant.
+    ///
+    /// # Errors
+    /// When this thread does not get to run without being held up.
+    pub fn publish(&mut self, cut_ns: u64) -> Result<u64, Error> {
+        if let Some(published_ns) = self.published_ns {
+            return Ok(published_ns);
+        }
+        let published_ns = cut::publish(&self.control, self.interval, cut_ns)?;
+        self.published_ns = Some(published_ns);
+        Ok(published_ns)
+    }
+
     /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC) and closes the interval there; if that is past, or only
     /// microseconds away, the cut is as soon as possible.
     ///
     /// # Errors
     /// When a cut cannot be taken; the ledger is of no use afterwards.
     pub fn close_interval(&mut self, cut_ns: u64) -> Result<Interval<'_>, Error> {
+        let cut_ns = self.publish(cut_ns)?;
         if std::mem::replace(&mut self.is_stuck, true) {
             return Err(Error::Stuck { what: "it could not close the one before".to_owned() });
         }
-        let cut_ns = cut::publish(&self.control, self.interval, cut_ns)?;
+        self.published_ns = None;
         clock::sleep_until(cut_ns);
         self.close_cpus(cut_ns)?;
         let stray_ns = self.gather_tasks();

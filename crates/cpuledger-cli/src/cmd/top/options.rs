@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Where numbers come from: auto, ledger, walk or procfs
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Size of the ledger: tasks that it can tell apart; `cpuledger doctor` shows the default and its memory
+    /// Tasks that the ledger can tell apart, no more; without this it grows [default: see `cpuledger doctor`]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub slots: Option<String>,
     /// List processes that did not run in the interval too
@@ -84,8 +84,8 @@ pub struct Options {
     pub format: Format,
     /// Where numbers come from; `None`: the best.
     pub source: Option<SourceKind>,
-    /// Tasks that the ledger can tell apart.
-    pub slots: u32,
+    /// The size of the ledger.
+    pub size: ledger::Options,
     /// What did not run is shown too.
     pub shows_idle: bool,
 }
@@ -115,7 +115,7 @@ impl Options {
             has_arguments: arguments.command_line,
             format,
             source: arguments.source.as_deref().map_or(Ok(None), parse_source)?,
-            slots: arguments.slots.as_deref().map_or(Ok(ledger::Options::default().slots), parse_slots)?,
+            size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
             shows_idle: arguments.all,
         })
     }
@@ -169,11 +169,14 @@ fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
     if text == "auto" { Ok(None) } else { SourceKind::from_str(text).map(Some).map_err(usage) }
 }
 
-fn parse_slots(text: &str) -> Result<u32, Failure> {
+fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     let range = ledger::Options::possible_slots();
     let slots = text.parse().ok().filter(|slots| range.contains(slots));
     let (least, most) = (range.start(), range.end());
-    slots.ok_or_else(|| usage(format!("--slots needs a number from {least} to {most}, not `{text}`")))
+    match slots {
+        Some(slots) => Ok(ledger::Options { slots, may_grow: false }),
+        None => Err(usage(format!("--slots needs a number from {least} to {most}, not `{text}`"))),
+    }
 }
 
 fn parse_sort(text: &str) -> Result<SortBy, Failure> {

@@ -39,6 +39,7 @@ pub(super) struct Growth {
 /// A task that has run since the ledger was attached.
 #[derive(Debug, Clone, Copy)]
 struct Life {
+    task: TaskId,
     /// When they were looked at last.
     counters: Counters,
     wall_ns: u64,
@@ -60,8 +61,8 @@ enum Shown {
 }
 
 impl Life {
-    fn new(counters: Counters) -> Life {
-        Life { counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
+    fn new(task: TaskId, counters: Counters) -> Life {
+        Life { task, counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -95,6 +96,8 @@ pub(super) struct Lives {
     attached_ns: u64,
     /// By slot.
     tasks: FxHashMap<u32, Life>,
+    /// Those that have not run since the slots got other numbers.
+    former: FxHashMap<TaskId, Life>,
     /// Runtimes of threads that go on under the tid of their leader after an exec, by process, until they are seen again.
     renumbered: FxHashMap<TaskId, u64>,
     /// The last totals of leaders whose process lives on.
@@ -115,6 +118,11 @@ impl Lives {
         let growth = now.map(|now| life.advance(now, seen.is_running));
         self.tasks.insert(seen.number, life);
         growth
+    }
+
+    /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
+    pub(super) fn hand_over(&mut self) {
+        self.former.extend(self.tasks.drain().map(|(_, life)| (life.task, life)));
     }
 
     /// Whether it is known what the totals of a task begin with. The leader that an exec has replaced is on its way out:
@@ -197,7 +205,10 @@ impl Lives {
 
     /// A task when its slot was made.
     fn first(&mut self, seen: &Seen) -> Life {
-        let life = Life::new(figures_before(seen));
+        if let Some(life) = self.former.remove(&seen.task) {
+            return life;
+        }
+        let life = Life::new(seen.task, figures_before(seen));
         if seen.task != seen.process {
             return life;
         }
@@ -344,6 +355,19 @@ mod tests {
     }
 
     #[test]
+    fn figures_go_on_when_slots_get_other_numbers() {
+        let mut lives = Lives::new(100);
+        let task = id(7, 200);
+        lives.go_on(&seen(3, task, task, 30), Some(&counters(30, 10)));
+        lives.hand_over();
+        // The new slot was made before the old one was last looked at.
+        let moved = Seen { first_runtime_ns: 20, first: Some(counters(20, 5)), ..seen(9, task, task, 4) };
+        let growth = lives.go_on(&moved, Some(&counters(34, 11))).expect("seen");
+        assert_eq!((growth.counters.runtime_ns, growth.totals.runtime_ns), (4, 34));
+        assert_eq!(growth.stolen_ns, Some(0));
+    }
+
+    #[test]
     fn a_task_that_could_not_be_looked_at_comes_later() {
         let mut lives = Lives::new(100);
         let task = id(7, 200);
@@ -357,7 +381,7 @@ mod tests {
         fn user_and_system_never_go_back_and_are_the_runtime(
             steps in prop::collection::vec((0u64..1_000, 0u64..=100), 1..40),
         ) {
-            let mut life = Life::new(Counters::ZERO);
+            let mut life = Life::new(id(7, 200), Counters::ZERO);
             let (mut runtime_ns, mut user_ns, mut system_ns) = (0, 0, 0);
             for (more_ns, user_percent) in steps {
                 runtime_ns += more_ns;

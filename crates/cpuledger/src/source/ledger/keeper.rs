@@ -100,6 +100,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// Slots have other numbers from now on.
+    pub(super) fn hand_over(&mut self) {
+        self.lives.hand_over();
+    }
+
     /// Gives every nanosecond to a living process.
     fn attribute(&mut self, closed: &Closed<'_>) {
         self.booked.clear();

@@ -22,7 +22,33 @@ use crate::task::Pid;
 use detail::Detail;
 use keeper::Keeper;
 
-pub use kernel::{Lost, Options};
+pub use kernel::Lost;
+
+/// How large a ledger shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Tasks that can be told apart: those that have run since it was attached and are alive, and those that died in the
+    /// running interval.
+    pub slots: u32,
+    /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
+    pub may_grow: bool,
+}
+
+/// A ledger that grows by itself stays below 64 MiB of locked memory.
+pub const MOST_GROWN_SLOTS: u32 = 196_608;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { slots: kernel::Options::default().slots, may_grow: true }
+    }
+}
+
+impl Options {
+    /// The numbers of slots that a ledger can have.
+    pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
+        kernel::Options::possible_slots()
+    }
+}
 
 /// What an interval shall hold besides the processes and tasks that ran in it.
 #[derive(Debug, Clone, Copy)]
@@ -38,11 +64,22 @@ pub struct Wanted<'a> {
 /// The attached ledger. Dropping it, or the death of this process, detaches it.
 pub struct Ledger {
     kernel: kernel::Ledger,
+    /// Attached in the running interval, to take over at its end.
+    successor: Option<kernel::Ledger>,
+    may_grow: bool,
     keeper: Keeper,
     lost: Lost,
     /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
     walk: Option<Walk>,
     others: Snapshot,
+}
+
+/// Below one free slot in so many, a successor is attached.
+const LOW_SHARE: u32 = 4;
+
+/// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is.
+fn attach_successor(slots: u32) -> Option<kernel::Ledger> {
+    kernel::Ledger::attach(kernel::Options { slots }).ok()
 }
 
 impl Ledger {
@@ -56,13 +93,21 @@ impl Ledger {
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs.
             let inspector = scope.spawn(detail::load_inspector);
-            let kernel = kernel::Ledger::attach(options);
+            let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
             (kernel, inspector.join().expect("loading does not panic"))
         });
         let kernel = kernel?;
         let keeper = Keeper::new(Detail::open(inspector)?, machine::boottime_ns())?;
         let lost = kernel.lost();
-        Ok(Ledger { kernel, keeper, lost, walk: None, others: Snapshot::default() })
+        Ok(Ledger {
+            kernel,
+            successor: None,
+            may_grow: options.may_grow,
+            keeper,
+            lost,
+            walk: None,
+            others: Snapshot::default(),
+        })
     }
 
     /// When the running interval began, CLOCK_MONOTONIC.
@@ -71,8 +116,8 @@ impl Ledger {
     }
 
     /// Its size.
-    pub fn options(&self) -> Options {
-        self.kernel.options()
+    pub fn slots(&self) -> u32 {
+        self.kernel.options().slots
     }
 
     /// Kernel memory that its shared records lock.
@@ -80,7 +125,7 @@ impl Ledger {
         self.kernel.locked_bytes()
     }
 
-    /// What was lost since it was attached.
+    /// What was lost since it was attached, or took over from a smaller one.
     pub fn lost(&self) -> Lost {
         self.lost
     }
@@ -104,13 +149,52 @@ impl Ledger {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) -> Result<(), Error> {
+        let (cut_ns, is_handed_over) = self.publish(cut_ns)?;
         let closed = self.kernel.close_interval(cut_ns)?;
+        let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.keeper.take(&closed, wanted, snapshot, into)?;
         self.tell_lost(into)?;
+        if let Some(successor) = &mut self.successor {
+            // Until now it has booked the same time as its predecessor.
+            successor.close_interval(cut_ns)?;
+        }
+        if is_handed_over {
+            self.hand_over();
+        } else if self.successor.is_none() {
+            self.successor = self.successor_size(free_slots, active).and_then(attach_successor);
+        }
         if wanted.all {
             self.add_others(wanted.fields, snapshot, into)?;
         }
         Ok(())
+    }
+
+    /// Chooses the cut. Returns it, and whether the successor is cut at the same instant.
+    fn publish(&mut self, cut_ns: u64) -> Result<(u64, bool), Error> {
+        let Some(successor) = &mut self.successor else { return Ok((cut_ns, false)) };
+        let common_ns = successor.publish(cut_ns)?;
+        let own_ns = self.kernel.publish(common_ns)?;
+        Ok((own_ns, own_ns == common_ns))
+    }
+
+    /// How many slots a successor shall have; `None`: there is no need for one, or no use.
+    fn successor_size(&self, free_slots: u64, active: usize) -> Option<u32> {
+        let slots = self.slots();
+        if !self.may_grow || free_slots >= u64::from(slots / LOW_SHARE) {
+            return None;
+        }
+        // Where most slots belong to tasks that have only run once, a new ledger of the same size has room.
+        let is_busy = active as u64 * u64::from(LOW_SHARE) > u64::from(slots);
+        let size = if is_busy { slots.saturating_mul(2).min(MOST_GROWN_SLOTS.max(slots)) } else { slots };
+        (size > slots || !is_busy).then_some(size)
+    }
+
+    /// From this cut on the successor keeps the books.
+    fn hand_over(&mut self) {
+        let Some(successor) = self.successor.take() else { return };
+        self.kernel = successor;
+        self.lost = self.kernel.lost();
+        self.keeper.hand_over();
     }
 
     /// What was lost in the interval. Where slots ran out deaths may not have been told: a walk says who lives.

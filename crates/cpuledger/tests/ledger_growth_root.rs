@@ -1,0 +1,137 @@
+//! A ledger whose slots run low is replaced by a larger one at a cut, and nobody's figures show it. Needs root.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{FieldSet, Interval, Snapshot, TaskId};
+
+const THREADS: usize = 300;
+/// Enough for all, but few of them are left.
+const SLOTS: u32 = 400;
+/// Not enough.
+const FEW_SLOTS: u32 = 128;
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// Closes `count` intervals and calls `each` after each.
+fn run(ledger: &mut Ledger, count: usize, mut each: impl FnMut(&Ledger, &Interval, &Snapshot)) {
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    for _ in 0..count {
+        let begin_ns = ledger.start_ns();
+        ledger
+            .close(begin_ns + INTERVAL_NS, &wanted, &mut snapshot, &mut interval)
+            .expect("an interval closes");
+        assert_eq!(interval.imbalance_ns(), Some(0), "{interval:?}");
+        assert_eq!(interval.start_ns, begin_ns, "no time between two intervals");
+        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        assert_eq!(sum, interval.attributed_ns);
+        each(ledger, &interval, &snapshot);
+    }
+}
+
+/// Set at the end of its life, also at that of a test that fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One test at a time, for slots are counted.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads that each run a little, again and again, while `work` is done.
+fn with_threads(work: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        work();
+    });
+}
+
+/// CPU time of this process by its own clock.
+fn process_clock_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[test]
+fn figures_go_on_in_the_larger_ledger_root() {
+    let _alone = alone();
+    let mut ledger =
+        Ledger::open(Options { slots: SLOTS, may_grow: true }).expect("it attaches; it needs root");
+    let pid = std::process::id() as i32;
+    let mut figures: HashMap<TaskId, (u64, u64)> = HashMap::new();
+    let mut sizes = vec![ledger.slots()];
+    let (mut grown_ns, mut clock_ns) = (0, 0);
+    // With what opening it took.
+    run(&mut ledger, 1, |_, _, _| {});
+    let begin_ns = process_clock_ns();
+    with_threads(|| {
+        run(&mut ledger, 25, |ledger, interval, snapshot| {
+            sizes.push(ledger.slots());
+            assert_eq!(interval.unattributed_ns, Some(0), "{} slots", ledger.slots());
+            for row in &snapshot.tasks {
+                let now = (row.runtime_ns, row.user_ns + row.system_ns);
+                let before = figures.insert(row.id(), now).unwrap_or_default();
+                assert!(before.0 <= now.0 && before.1 <= now.1, "{row:?} had {before:?}");
+            }
+            if let Some(index) = snapshot.processes.iter().position(|row| row.pid.0 == pid) {
+                grown_ns += interval.processes[index].growth.runtime_ns;
+            }
+        });
+        clock_ns = process_clock_ns() - begin_ns;
+    });
+    sizes.dedup();
+    println!("slots: {sizes:?}; {grown_ns} ns of {clock_ns} ns");
+    assert!(sizes.len() > 1 && sizes.is_sorted(), "{sizes:?}");
+    // Nothing is counted twice or left out where one ledger took over from another.
+    assert!(grown_ns <= clock_ns + clock_ns / 100, "{grown_ns} of {clock_ns} ns");
+    assert!(grown_ns >= clock_ns - clock_ns / 10, "{grown_ns} of {clock_ns} ns");
+}
+
+#[test]
+fn it_grows_until_everybody_has_a_slot_root() {
+    let _alone = alone();
+    let mut ledger =
+        Ledger::open(Options { slots: FEW_SLOTS, may_grow: true }).expect("it attaches; it needs root");
+    with_threads(|| {
+        run(&mut ledger, 20, |_, _, _| {});
+        run(&mut ledger, 3, |ledger, interval, snapshot| {
+            assert_eq!(interval.unattributed_ns, Some(0), "{} slots", ledger.slots());
+            let mine = snapshot.tasks.iter().filter(|row| row.pid.0 == std::process::id() as i32).count();
+            assert!(mine >= THREADS, "{mine} threads of {THREADS} are told apart");
+        });
+    });
+    assert!(ledger.slots() >= 4 * FEW_SLOTS, "{} slots", ledger.slots());
+}
+
+#[test]
+fn of_a_fixed_size_it_says_what_it_cannot_attribute_root() {
+    let _alone = alone();
+    let mut ledger =
+        Ledger::open(Options { slots: FEW_SLOTS, may_grow: false }).expect("it attaches; it needs root");
+    let mut unattributed_ns = 0;
+    with_threads(|| {
+        run(&mut ledger, 5, |ledger, interval, _| {
+            assert_eq!(ledger.slots(), FEW_SLOTS);
+            unattributed_ns += interval.unattributed_ns.expect("the ledger knows");
+        });
+    });
+    assert!(unattributed_ns > 0 && ledger.lost().no_slot > 0, "{:?}", ledger.lost());
+}
