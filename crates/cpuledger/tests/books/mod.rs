@@ -40,6 +40,8 @@ pub struct Books {
     /// On a CPU, by task; of the living and of the dead.
     pub tasks: HashMap<TaskId, u64>,
     pub exited: Vec<Exited>,
+    /// Of the last interval.
+    last_exited: Vec<Exited>,
     pub intervals: u64,
 }
 
@@ -54,6 +56,7 @@ impl Books {
             heirs: HashMap::new(),
             tasks: HashMap::new(),
             exited: Vec::new(),
+            last_exited: Vec::new(),
             intervals: 0,
         }
     }
@@ -80,7 +83,8 @@ impl Books {
     }
 
     /// Every nanosecond of the exited records is in x of their process, if a task of it lives, else in c of their
-    /// accounting parent; and there is nothing else in x and c.
+    /// accounting parent; so is what a task of a dead process used that has yet to make its last switch. There is nothing
+    /// else in x and c.
     fn assert_every_death_is_where_it_belongs(&self) {
         assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
         let rows = &self.snapshot.processes;
@@ -97,6 +101,18 @@ impl Books {
                 parts[*heir].1 += exited.cpu_ns;
             }
         }
+        // A process is dead when its last thread begins to exit: some may still be on their way.
+        for (row, usage) in self.snapshot.tasks.iter().zip(&self.interval.tasks) {
+            if usage.cpu_ns == 0 || by_pid.contains_key(&row.pid.0) {
+                continue;
+            }
+            let dead = self.interval.exited.iter().flatten().chain(&self.last_exited);
+            let heir = dead
+                .filter(|exited| exited.exit.process.tid.0 == row.pid.0)
+                .find_map(|of_it| of_it.accounting_parent);
+            let heir = heir.unwrap_or_else(|| panic!("{row:?} has no process, and none of it has died"));
+            parts[by_pid[&heir.0]].1 += usage.cpu_ns;
+        }
         for ((row, usage), part) in rows.iter().zip(&self.interval.processes).zip(parts) {
             let told = (usage.exited_threads_ns, usage.exited_children_ns);
             assert_eq!(told, (Some(part.0), Some(part.1)), "{:?} pid {}", row.comm, row.pid);
@@ -104,6 +120,8 @@ impl Books {
     }
 
     fn take(&mut self) {
+        self.last_exited.clear();
+        self.last_exited.extend(self.interval.exited.iter().flatten());
         for (row, usage) in self.snapshot.processes.iter().zip(&self.interval.processes) {
             let held = self.held.entry(row.id()).or_default();
             held.self_ns += usage.self_ns;
