@@ -26,8 +26,7 @@ fn number(value: &Value) -> u64 {
 }
 
 /// Checks the sums of each interval, and that they follow each other.
-fn balanced(arguments: &[&str]) -> Vec<Value> {
-    let text = top(&[&["--format", "json"], arguments].concat());
+fn balanced(text: &str) -> Vec<Value> {
     let intervals: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect();
     for interval in &intervals {
@@ -54,9 +53,15 @@ fn balanced(arguments: &[&str]) -> Vec<Value> {
 #[test]
 fn a_mixed_storm_balances_root() {
     let _alone = alone();
-    let _mixture = Mixture::start().expect("a mixed load; it needs cc");
-    for (delay, iterations) in [("0.1", 8), ("0.7", 2), ("2", 1)] {
-        let intervals = balanced(&["-d", delay, "-n", &iterations.to_string(), "-H"]);
+    let mixture = Mixture::start().expect("a mixed load; it needs cc");
+    let lengths = [("0.1", 8), ("0.7", 2), ("2", 1)];
+    let top = |(delay, iterations): (&str, usize)| {
+        top(&["--format", "json", "-d", delay, "-n", &iterations.to_string(), "-H"])
+    };
+    let texts = lengths.map(top);
+    drop(mixture);
+    for (text, (_, iterations)) in texts.iter().zip(lengths) {
+        let intervals = balanced(text);
         assert_eq!(intervals.len(), iterations);
         for interval in &intervals {
             assert_eq!(
@@ -71,8 +76,11 @@ fn a_mixed_storm_balances_root() {
 #[test]
 fn too_few_slots_lose_names_and_say_so_root() {
     let _alone = alone();
-    let _shells = ForkingShells::start(3).expect("shells");
-    let intervals = balanced(&["-d", "0.4", "-n", "5", "--slots", "64"]);
+    let shells = ForkingShells::start(3).expect("shells");
+    let text = top(&["--format", "json", "-d", "0.4", "-n", "5", "--slots", "64"]);
+    let page = top(&["-d", "1", "-n", "1", "--slots", "64"]);
+    drop(shells);
+    let intervals = balanced(&text);
     let unidentified: u64 = intervals.iter().map(|interval| number(&interval["unidentified_exits"])).sum();
     let unattributed: u64 = intervals.iter().map(|interval| number(&interval["unattributed_ns"])).sum();
     let unnamed: u64 = intervals
@@ -85,7 +93,6 @@ fn too_few_slots_lose_names_and_say_so_root() {
         "{unidentified} exits without a name, {unattributed} ns unattributed, {unnamed} ns of nameless processes"
     );
     assert!(unidentified > 0);
-    let page = top(&["-d", "1", "-n", "1", "--slots", "64"]);
     let head: Vec<&str> = page.lines().take_while(|line| !line.is_empty()).collect();
     let told = head.iter().find(|line| line.starts_with("Lost: ")).unwrap_or_else(|| panic!("{head:?}"));
     assert!(told.contains(" exits have no name") && told.contains("--slots"), "{told}");
