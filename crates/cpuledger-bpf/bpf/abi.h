@@ -35,6 +35,10 @@ enum cpuledger_limits {
 	CPULEDGER_LOW_SLOTS_SHARE = 8,
 	/* Entries of one bucket of the index: a cache line. Two buckets can hold a tid. */
 	CPULEDGER_BUCKET_ENTRIES = 8,
+	/* The number of the first interval. 0 is the mark of a slot that was never listed. */
+	CPULEDGER_FIRST_INTERVAL = 1,
+	/* Places for ends of intervals: the number of an interval modulo this is its place. A power of two. */
+	CPULEDGER_CUTS = 4,
 	/* Attempts of a compare-and-swap against the one reader, who changes a word once a cut. */
 	CPULEDGER_RUN_ATTEMPTS = 4,
 	/* Attempts against all other CPUs. */
@@ -165,6 +169,14 @@ struct cpuledger_wanted {
 	u32 opens_process;	/* not 0: a leader; else a thread of the process that was opened last */
 };
 
+/* Who is whose parent: all processes, listed once. */
+struct cpuledger_parent {
+	s32 pid;
+	s32 parent_pid;
+	u64 start_time_ns;	  /* start_boottime: CLOCK_BOOTTIME */
+	u64 parent_start_time_ns; /* likewise, of the process of the parent */
+};
+
 /* One task that has died: written at its last switch, when its figures are final. */
 struct cpuledger_exit {
 	s32 tid;
@@ -256,7 +268,7 @@ struct cpuledger_slot {
 	u64 folded_children_ns[2];
 	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
-	struct cpuledger_counters last;
+	struct cpuledger_counters last; /* before: when the slot was made */
 };
 
 /* 8 tids with their slots: tid << 32 | slot; 0: free. */
@@ -267,8 +279,8 @@ struct cpuledger_bucket {
 /* What all CPUs and the reader share. Each group is a line of its own. */
 struct cpuledger_control {
 	/* Written by the reader. */
-	u64 interval;		/* the running one, from 1 */
-	u64 cut[4];		/* its end, by number & 3: enum cpuledger_cut_word */
+	u64 interval;		/* the running one, from CPULEDGER_FIRST_INTERVAL */
+	u64 cut[CPULEDGER_CUTS]; /* its end: enum cpuledger_cut_word */
 	u32 slots;
 	u32 bucket_mask;
 	s64 low_slots;		/* fewer free slots: fold */
@@ -288,7 +300,9 @@ struct cpuledger_control {
 	u64 folded_processes;
 	u64 contended;		/* switches that lost all their attempts: the time went to the task before */
 	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	u64 reserved3[2];
+	/* Steps of CPUs on their way online or offline: while it stays the same, so does the set of online CPUs. */
+	u64 hotplug;
+	u64 reserved3;
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
@@ -297,6 +311,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
+CPULEDGER_ASSERT_SIZE(cpuledger_parent, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
@@ -304,6 +319,8 @@ CPULEDGER_ASSERT_SIZE(cpuledger_slot, 280);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
+_Static_assert(CPULEDGER_FIRST_INTERVAL > 0, "a slot that was never listed is not taken for one that is");
+_Static_assert(!(CPULEDGER_CUTS & (CPULEDGER_CUTS - 1)), "a mask finds the place of a cut");
 _Static_assert((u64)CPULEDGER_MAX_SLOTS * sizeof(struct cpuledger_slot) < 1ULL << 32, "an array of slots stays below 4 GiB");
 
 #endif

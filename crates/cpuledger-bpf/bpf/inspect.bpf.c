@@ -2,6 +2,8 @@
 /*
  * Detail of a list of tasks in one system call: a walk over those alone, into the same records. It needs bpf_task_from_pid
  * (6.2) and is one RCU read-side section. What it costs does not depend on the number of other tasks.
+ *
+ * `list_parents`, which is run once, tells the parent of every process; it needs the open-coded task iterator (6.7).
  */
 #include "records.bpf.h"
 #include <bpf/bpf_tracing.h>
@@ -95,5 +97,42 @@ int inspect(struct cpuledger_walk *context)
 	inspection.walk.end_ns = bpf_ktime_get_ns();
 	bpf_rcu_read_unlock();
 	*context = inspection.walk;
+	return 0;
+}
+
+/* User space sets the number of entries before it loads this. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpuledger_parent);
+} parents SEC(".maps");
+
+SEC("syscall")
+int list_parents(struct cpuledger_walk *context)
+{
+	struct cpuledger_parent *record;
+	struct bpf_iter_task iterator;
+	struct task_struct *leader, *parent;
+	u32 count = 0;
+
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&iterator, NULL, CPULEDGER_ALL_PROCESSES);
+	while ((leader = bpf_iter_task_next(&iterator))) {
+		u32 index = count++;
+
+		record = bpf_map_lookup_elem(&parents, &index);
+		if (!record)
+			continue;
+		parent = BPF_CORE_READ(leader, real_parent);
+		record->pid = leader->tgid;
+		record->start_time_ns = leader->start_boottime;
+		record->parent_pid = BPF_CORE_READ(parent, tgid);
+		record->parent_start_time_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	}
+	bpf_iter_task_destroy(&iterator);
+	bpf_rcu_read_unlock();
+	context->processes = count;
 	return 0;
 }

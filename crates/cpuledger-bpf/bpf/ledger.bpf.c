@@ -73,7 +73,7 @@ static __always_inline u64 after_cut(const struct tile *tile)
  */
 static __always_inline u64 read_cut(u64 interval, u64 now)
 {
-	u64 *place = &control.cut[interval & 3];
+	u64 *place = &control.cut[interval & (CPULEDGER_CUTS - 1)];
 	u64 word = *(volatile u64 *)place, seen;
 
 	if (word && !(word & CPULEDGER_CUT_CONFIRMED) && now >= word >> CPULEDGER_CUT_SHIFT) {
@@ -129,12 +129,15 @@ static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
 }
 
-/* Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it. */
+/*
+ * Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it.
+ * Pointers are read by a helper: for each load of one through a trusted pointer the verifier searches all kernel types.
+ */
 static __noinline u32 make_slot(struct task_struct *task)
 {
 	u32 number = take_slot();
 	struct cpuledger_slot *slot = slot_at(number);
-	struct task_struct *parent = task->real_parent;
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
 
 	if (number < CPULEDGER_SLOT_FIRST || !slot)
 		return CPULEDGER_SLOT_NOBODY;
@@ -145,11 +148,14 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->flags = 0;
 	slot->exit_code = 0;
 	slot->start_time_ns = task->start_boottime;
-	slot->process_start_time_ns = task->group_leader->start_boottime;
-	slot->parent_start_time_ns = parent->group_leader->start_boottime;
+	slot->process_start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	slot->parent_start_time_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
-	slot->parent_pid = parent->tgid;
-	slot->uid = task->real_cred->uid.val;
+	slot->parent_pid = BPF_CORE_READ(parent, tgid);
+	slot->uid = BPF_CORE_READ(task, real_cred, uid.val);
+	/* Of a task that has run before: what the reader counts from. */
+	read_cpu_time(task, &slot->last);
+	read_activity(task, &slot->last);
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
 	if (index_insert(task->pid, number))
 		return number;
@@ -215,11 +221,11 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	if (!slot)
 		return 0;
 	flags = slot->flags | (task_state(prev) == TASK_DEAD ? CPULEDGER_SLOT_EXITED : CPULEDGER_SLOT_RENUMBERED);
-	if (prev->signal->live.counter <= 0)
+	if (BPF_CORE_READ(prev, signal, live.counter) <= 0)
 		flags |= CPULEDGER_SLOT_PROCESS_DEAD;
 	slot->flags = flags;
 	slot->exit_code = prev->exit_code;
-	slot->uid = prev->real_cred->uid.val;
+	slot->uid = BPF_CORE_READ(prev, real_cred, uid.val);
 	slot->ppid = BPF_CORE_READ(prev, real_parent, tgid);
 	slot->end_ns = tile->end_ns;
 	slot->lifetime_ns = tile->end_ns - prev->start_time;
@@ -353,5 +359,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 
 	if (number >= CPULEDGER_SLOT_FIRST && slot)
 		bpf_probe_read_kernel_str(slot->comm, sizeof(slot->comm), comm);
+	return 0;
+}
+
+/*
+ * After each step of a CPU on its way online or offline. The mask of online CPUs changes within one step, so a later value
+ * of the counter belongs to each change.
+ */
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(on_hotplug, unsigned int cpu, int state, int step, int result)
+{
+	__sync_fetch_and_add(&control.hotplug, 1);
 	return 0;
 }

@@ -42,54 +42,66 @@ static __always_inline struct cpuledger_bucket *bucket_of(u32 tid, int choice)
 	return bpf_map_lookup_elem(&tid_index, &key);
 }
 
-/* Global functions, which the verifier checks once and not for each path that leads to them. They take only numbers. */
+/*
+ * Global functions, which the verifier checks once and not for each path that leads to them, nor for each turn of a loop.
+ * They take only numbers.
+ */
 
-/* A slot that nobody uses, or NOBODY. The tag in `free_head` keeps a slot that came back from being taken for itself. */
+/*
+ * One attempt at a slot that nobody uses: its number, NOBODY if there is none, IDLE if another CPU was faster. The tag in
+ * `free_head` keeps a slot that came back from being taken for itself.
+ */
+__noinline u32 try_take_slot(void)
+{
+	u64 head = *(volatile u64 *)&control.free_head, fresh;
+	struct cpuledger_slot *slot = slot_at(head);
+
+	if (slot && (u32)head) {
+		u64 next = ((head >> 32) + 1) << 32 | slot->next_free;
+
+		return __sync_val_compare_and_swap(&control.free_head, head, next) == head ? head : CPULEDGER_SLOT_IDLE;
+	}
+	fresh = *(volatile u64 *)&control.fresh;
+	if (!slot || fresh >= control.slots)
+		return CPULEDGER_SLOT_NOBODY;
+	return __sync_val_compare_and_swap(&control.fresh, fresh, fresh + 1) == fresh ? fresh : CPULEDGER_SLOT_IDLE;
+}
+
+/* A slot that nobody uses, or NOBODY. */
 __noinline u32 take_slot(void)
 {
-	struct cpuledger_slot *slot;
-	u64 head, fresh;
+	u32 number = CPULEDGER_SLOT_IDLE;
 
-	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++) {
-		head = *(volatile u64 *)&control.free_head;
-		slot = slot_at(head);
-		if (!slot)
-			break;
-		if ((u32)head) {
-			if (__sync_val_compare_and_swap(&control.free_head, head,
-							((head >> 32) + 1) << 32 | slot->next_free) != head)
-				continue;
-			__sync_fetch_and_add(&control.free_count, -1);
-			return head;
-		}
-		fresh = *(volatile u64 *)&control.fresh;
-		if (fresh >= control.slots)
-			break;
-		if (__sync_val_compare_and_swap(&control.fresh, fresh, fresh + 1) != fresh)
-			continue;
+	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS && number == CPULEDGER_SLOT_IDLE; i++)
+		number = try_take_slot();
+	if (number >= CPULEDGER_SLOT_FIRST) {
 		__sync_fetch_and_add(&control.free_count, -1);
-		return fresh;
+		return number;
 	}
 	__sync_fetch_and_add(&control.no_slot, 1);
 	return CPULEDGER_SLOT_NOBODY;
 }
 
-/* Whether the slot could be given back; if not, it is left to the reader. */
-__noinline int give_slot(u32 number)
+/* One attempt to give a slot back; false if another CPU was faster. */
+__noinline int try_give_slot(u32 number)
 {
 	struct cpuledger_slot *slot = slot_at(number);
-	u64 head;
+	u64 head = *(volatile u64 *)&control.free_head;
 
 	if (!slot)
 		return false;
-	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++) {
-		head = *(volatile u64 *)&control.free_head;
-		slot->next_free = head;
-		if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) != head)
-			continue;
-		__sync_fetch_and_add(&control.free_count, 1);
-		return true;
-	}
+	slot->next_free = head;
+	return __sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) == head;
+}
+
+/* Whether the slot could be given back; if not, it is left to the reader. */
+__noinline int give_slot(u32 number)
+{
+	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++)
+		if (try_give_slot(number)) {
+			__sync_fetch_and_add(&control.free_count, 1);
+			return true;
+		}
 	return false;
 }
 

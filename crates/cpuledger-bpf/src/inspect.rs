@@ -27,25 +27,28 @@ pub struct Inspector {
     buffers: Buffers,
     wanted: MappedArray<abi::cpuledger_wanted>,
     wanted_buffer: MapHandle,
+    parents: MappedArray<abi::cpuledger_parent>,
     cpus: u32,
 }
 
 impl Inspector {
-    /// Loads the program, with room for `room` tasks and headroom; more room is made when it is needed, which takes some
-    /// 10 ms each time.
+    /// Loads the programs, with room for `room` tasks and headroom; more room is made when it is needed, which takes some
+    /// 10 ms each time. `processes` is how many there are about now, for [`Inspector::parents`].
     ///
     /// # Errors
-    /// Without BTF, without privilege, and on kernels before 6.2.
-    pub fn load(room: u32) -> Result<Inspector, Error> {
+    /// Without BTF, without privilege, and on kernels before 6.7.
+    pub fn load(room: u32, processes: u32) -> Result<Inspector, Error> {
         let buffers = Buffers::new(room, room)?;
         let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
         let wanted_buffer = wanted.outer("wanted_buffer")?;
+        let parents = MappedArray::new("parents", with_headroom(processes))?;
         // The kernel verifies the program while it waits out the exchanges.
         let mut object = std::thread::scope(|scope| {
             let records = scope.spawn(|| buffers.publish());
             let list = scope.spawn(|| wanted.publish(&wanted_buffer));
             let object = object::load("cpuledger_inspect", OBJECT, |open| {
                 adopt(open, "wanted_buffer", &wanted_buffer)?;
+                adopt(open, "parents", parents.handle())?;
                 buffers.adopt(open)
             });
             records.join().expect("an exchange of maps does not panic")?;
@@ -54,7 +57,7 @@ impl Inspector {
         })?;
         let cpus = records::possible_cpus()?;
         records::prepare(&mut object, cpus)?;
-        Ok(Inspector { object, buffers, wanted, wanted_buffer, cpus })
+        Ok(Inspector { object, buffers, wanted, wanted_buffer, parents, cpus })
     }
 
     /// Looks at these tasks, in their order. A leader that opens a process is followed by those threads of it that are
@@ -83,6 +86,17 @@ impl Inspector {
             lacks: walk.lacks,
             mechanism: Mechanism::OneCall,
         })
+    }
+
+    /// All processes with their parents of now. Those that do not fit are left out: more were made since it was loaded than
+    /// the headroom holds.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call.
+    pub fn parents(&mut self) -> Result<&[abi::cpuledger_parent], Error> {
+        let mut walk = abi::cpuledger_walk::default();
+        records::run(&mut self.object, "list_parents", &mut walk)?;
+        Ok(self.parents.records(walk.processes.min(self.parents.capacity())))
     }
 
     /// Makes room for so many tasks, each perhaps a process; twice as much as there is, so that it is seldom done.

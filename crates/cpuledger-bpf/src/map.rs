@@ -27,6 +27,8 @@ unsafe impl Record for abi::cpuledger_wanted {}
 unsafe impl Record for abi::cpuledger_exit {}
 // SAFETY: two integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_fold {}
+// SAFETY: four integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_parent {}
 // SAFETY: an integer.
 unsafe impl Record for i32 {}
 
@@ -85,6 +87,11 @@ impl<R: Record> MappedArray<R> {
         let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
         let is_writable = protection.contains(ProtFlags::WRITE);
         Ok(MappedArray { handle, address, capacity, bytes, is_writable, record: PhantomData })
+    }
+
+    /// The array itself, for programs that know it by its name.
+    pub(crate) fn handle(&self) -> &MapHandle {
+        &self.handle
     }
 
     /// How many records fit.

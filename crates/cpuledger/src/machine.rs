@@ -114,11 +114,23 @@ pub fn boot_id() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-/// The three load averages as the kernel writes them; `None` without procfs.
-pub fn load_averages() -> Option<[String; 3]> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let mut words = text.split(' ').map(str::to_owned);
-    Some([words.next()?, words.next()?, words.next()?])
+/// What /proc/loadavg tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Over 1, 5 and 15 minutes, as the kernel writes them.
+    pub averages: [String; 3],
+    /// Tasks of the machine about now.
+    pub tasks: Option<u32>,
+}
+
+/// The load of the machine; `None` without procfs.
+pub fn load() -> Option<Load> {
+    parse_load(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+fn parse_load(loadavg: &str) -> Option<Load> {
+    let mut words = loadavg.split(' ').map(str::to_owned);
+    Some(Load { averages: [words.next()?, words.next()?, words.next()?], tasks: parse_tasks(loadavg) })
 }
 
 /// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.
@@ -132,6 +144,21 @@ pub fn tasks() -> Option<u32> {
 /// "0.54 80.53 265.92 1/89 2188521": runnable and all.
 fn parse_tasks(loadavg: &str) -> Option<u32> {
     loadavg.split(['/', ' ']).nth(4)?.parse().ok()
+}
+
+/// Processes of the machine about now, by the links of /proc, each of which has a directory there and a few things besides;
+/// `None` without procfs.
+pub fn processes() -> Option<u32> {
+    u32::try_from(links("/proc")).ok().filter(|&processes| processes > 0)
+}
+
+/// Links of a directory: those below it, two and some; 0 where there is none.
+pub(crate) fn links(directory: &str) -> u64 {
+    // 32 bits on some architectures, 64 on others.
+    fn widen(links: impl Into<u64>) -> u64 {
+        links.into()
+    }
+    rustix::fs::stat(directory).map_or(0, |status| widen(status.st_nlink))
 }
 
 /// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.
@@ -153,6 +180,13 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_count_processes_and_threads() {
+        assert!(links("/proc") > 1);
+        assert_eq!(links("/proc/no such directory"), 0);
+        assert!(links("/proc/self/task") >= 3);
+    }
 
     #[test]
     fn numbers_are_found_by_their_line() {

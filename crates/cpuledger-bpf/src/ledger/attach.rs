@@ -21,6 +21,9 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"))
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
 const HOOKS: [&str; 3] = ["on_rename", "on_switch", "on_fork"];
 
+/// Not indispensable: without it the list of online CPUs is read at each cut.
+const HOTPLUG_HOOK: &str = "on_hotplug";
+
 /// A clock that differs by more than this is another clock: that of a time namespace.
 const CLOCK_LIMIT_NS: u64 = 1_000_000_000;
 
@@ -44,13 +47,11 @@ impl Ledger {
         }
         let cpus = libbpf_rs::num_possible_cpus()
             .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
-        let mut object = object::load("cpuledger_ledger", OBJECT, |open| {
-            resize(open, "cpus", cpus);
-            resize(open, "slots", options.slots);
-            resize(open, "listed", 2 * options.slots);
-            resize(open, "tid_index", options.buckets());
-            Ok(())
-        })?;
+        let mut object = match load(options, cpus, true) {
+            // The kernel may have all but that tracepoint.
+            Err(Error::Refused { .. }) => load(options, cpus, false)?,
+            loaded => loaded?,
+        };
         let mut ledger = Ledger {
             control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
             cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
@@ -60,9 +61,10 @@ impl Ledger {
             _object: object,
             options,
             online: Online::open(),
+            is_watching_cpus: false,
             books: vec![Book::default(); cpus as usize],
             is_online: vec![true; cpus as usize],
-            interval: 1,
+            interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
             is_stuck: false,
             tasks: Vec::new(),
@@ -71,10 +73,12 @@ impl Ledger {
             freed: Vec::new(),
         };
         ledger.prepare();
+        let before_ns = clock::now_ns();
         ledger._links = attach_hooks(&mut ledger._object)?;
-        ledger.online.read(&mut ledger.is_online);
+        ledger.watch_cpus();
+        ledger.online.read(&mut ledger.is_online, None);
         online::visit(&ledger.is_online);
-        ledger.check_clock()?;
+        ledger.check_clock(before_ns)?;
         ledger.close_interval(0)?;
         Ok(ledger)
     }
@@ -100,13 +104,22 @@ impl Ledger {
         set(offset_of!(abi::cpuledger_control, interval), self.interval);
     }
 
-    /// Compares the clock of the hooks with ours.
-    fn check_clock(&self) -> Result<(), Error> {
-        let now = clock::now_ns();
+    /// Attaches the hook that counts changes of the set of online CPUs, if it is loaded and the kernel takes it.
+    fn watch_cpus(&mut self) {
+        let hook = self._object.progs_mut().find(|program| program.name() == HOTPLUG_HOOK);
+        let link = hook.and_then(|hook| hook.attach().ok());
+        self.is_watching_cpus = link.is_some();
+        self._links.extend(link);
+    }
+
+    /// Compares the clock of the hooks with ours: what they have seen lies between `before_ns` and now, however long this
+    /// thread was held up meanwhile.
+    fn check_clock(&self, before_ns: u64) -> Result<(), Error> {
+        let possible = before_ns.saturating_sub(CLOCK_LIMIT_NS)..=clock::now_ns() + CLOCK_LIMIT_NS;
         for cpu in 0..self.books.len() as u32 {
             let entered = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, entered_ns));
             let entered = entered.load(Ordering::Acquire);
-            if entered != 0 && entered.abs_diff(now) > CLOCK_LIMIT_NS {
+            if entered != 0 && !possible.contains(&entered) {
                 return Err(Error::Stuck {
                     what: "the monotonic clock of this time namespace is not the kernel's".to_owned(),
                 });
@@ -114,6 +127,20 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// Loads the hooks, with or without the one that counts changes of the set of online CPUs.
+fn load(options: Options, cpus: u32, watches_cpus: bool) -> Result<Object, Error> {
+    object::load("cpuledger_ledger", OBJECT, |open| {
+        resize(open, "cpus", cpus);
+        resize(open, "slots", options.slots);
+        resize(open, "listed", 2 * options.slots);
+        resize(open, "tid_index", options.buckets());
+        for mut program in open.progs_mut().filter(|program| program.name() == HOTPLUG_HOOK) {
+            program.set_autoload(watches_cpus);
+        }
+        Ok(())
+    })
 }
 
 /// Sets the number of entries of a map that is not created yet; its name is a constant of this crate.

@@ -1,7 +1,7 @@
 //! The reader's half of the cut: publishing it, and closing each CPU at it. `bpf/ledger.bpf.c` has the other half.
 
 use std::mem::offset_of;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use crate::abi;
 use crate::object::Error;
@@ -18,7 +18,6 @@ const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
 const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 
-const CUT: usize = offset_of!(abi::cpuledger_control, cut);
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
 const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
@@ -31,7 +30,13 @@ fn start_ns(run: u64) -> u64 {
     run >> abi::CPULEDGER_RUN_SHIFT
 }
 
-/// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time.
+/// Offset of the word that holds the end of an interval.
+pub(super) fn place_of(interval: u64) -> usize {
+    offset_of!(abi::cpuledger_control, cut) + 8 * (interval % u64::from(abi::CPULEDGER_CUTS)) as usize
+}
+
+/// Publishes the end of the running interval: at `wanted_ns`, or as soon as possible after it. Returns the time. It does not
+/// matter how long before.
 ///
 /// # Errors
 /// When this thread does not get to run without being held up.
@@ -40,14 +45,15 @@ pub(super) fn publish(
     interval: u64,
     wanted_ns: u64,
 ) -> Result<u64, Error> {
-    let word = control.word(0, CUT + 8 * (interval & 3) as usize);
+    let word = control.word(0, place_of(interval));
     let mut lead = LEAD_NS;
     for _ in 0..PUBLISH_ATTEMPTS {
-        clock::sleep_until(wanted_ns.saturating_sub(lead));
         let cut = wanted_ns.max(clock::now_ns() + lead);
         let proposed = cut << abi::CPULEDGER_CUT_SHIFT;
         let confirmed = proposed | abi::CPULEDGER_CUT_CONFIRMED as u64;
         word.store(proposed, Ordering::SeqCst);
+        // The clock is read after every CPU can see the proposal, also where a store does not wait for that.
+        fence(Ordering::SeqCst);
         // A switch that sees a proposal too late voids it, so a confirmed one was seen by every switch after it.
         if clock::now_ns() + MARGIN_NS < cut
             && word.compare_exchange(proposed, confirmed, Ordering::SeqCst, Ordering::SeqCst).is_ok()
@@ -68,7 +74,7 @@ pub(super) struct Running {
 }
 
 /// What the reader remembers of a CPU from one cut to the next.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Book {
     /// Since when the CPU is in the books of the running interval; None: it is not.
     begin_ns: Option<u64>,
@@ -83,6 +89,13 @@ pub(super) struct Closed {
     pub(super) begin_ns: Option<u64>,
     /// None where the CPU has split its time itself.
     pub(super) running: Option<Running>,
+}
+
+impl Default for Book {
+    /// Of a CPU whose `run` was prepared and that has not switched yet.
+    fn default() -> Book {
+        Book { begin_ns: None, written: OUT }
+    }
 }
 
 impl Book {
@@ -150,4 +163,53 @@ fn wait_until_booked(
         std::thread::yield_now();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::atomic::Ordering;
+
+    use super::{BOOKED, Book, CURRENT, ENTERED, OUT, RUN, Running};
+    use crate::abi;
+    use crate::ledger::shared::Shared;
+
+    const CUT_NS: u64 = 1000;
+
+    /// One CPU as it is prepared, in a file that has no name any more.
+    fn prepared() -> Shared<abi::cpuledger_cpu> {
+        let path = std::env::temp_dir().join(format!("cpuledger-book-{:?}", std::thread::current().id()));
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = file.expect("a file can be made");
+        std::fs::remove_file(&path).expect("it is ours");
+        file.set_len(size_of::<abi::cpuledger_cpu>() as u64).expect("it can grow");
+        let cpus = Shared::new(&file, 1).expect("it can be mapped");
+        cpus.word(0, RUN).store(OUT, Ordering::Relaxed);
+        cpus
+    }
+
+    #[test]
+    fn a_cpu_that_never_switched_is_not_waited_for() {
+        let (cpus, mut book) = (prepared(), Book::default());
+        for (cut_ns, is_online) in [(CUT_NS, true), (2 * CUT_NS, false), (3 * CUT_NS, true)] {
+            let closed = book.close(&cpus, 0, cut_ns, is_online).expect("nothing has begun");
+            assert_eq!((closed.begin_ns, closed.running), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_cpu_comes_into_the_books_at_its_first_switch() {
+        let (cpus, mut book) = (prepared(), Book::default());
+        let run = 400 << abi::CPULEDGER_RUN_SHIFT | 1;
+        for (place, value) in [(RUN, run), (BOOKED, run), (ENTERED, 300)] {
+            cpus.word(0, place).store(value, Ordering::Relaxed);
+        }
+        cpus.half(0, CURRENT + 4).store(7, Ordering::Relaxed);
+        let closed = book.close(&cpus, 0, CUT_NS, true).expect("all is booked");
+        assert_eq!(closed.begin_ns, Some(300));
+        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS - 400 }));
+        let closed = book.close(&cpus, 0, 2 * CUT_NS, true).expect("the word is the reader's own");
+        assert_eq!(closed.begin_ns, Some(CUT_NS));
+        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS }));
+    }
 }

@@ -185,6 +185,8 @@ pub struct Ledger {
     slots: Shared<abi::cpuledger_slot>,
     listed: Shared<u64>,
     online: Online,
+    /// Whether a hook counts the changes of the set of online CPUs.
+    is_watching_cpus: bool,
     /// By CPU number, for all possible CPUs.
     books: Vec<Book>,
     is_online: Vec<bool>,
@@ -263,7 +265,8 @@ impl Ledger {
 
     /// Closes every CPU, then fetches what it has booked by itself.
     fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
-        self.online.read(&mut self.is_online);
+        let changes = self.is_watching_cpus.then(|| self.hotplug_steps());
+        self.online.read(&mut self.is_online, changes);
         self.cpu_times.clear();
         self.running.clear();
         let interval = self.interval;
@@ -372,6 +375,11 @@ impl Ledger {
         count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
     }
 
+    /// Before the list of online CPUs is read: a change that this misses is in the list.
+    fn hotplug_steps(&self) -> u64 {
+        self.control.word(0, offset_of!(abi::cpuledger_control, hotplug)).load(Ordering::SeqCst)
+    }
+
     fn free_slots(&self) -> u64 {
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
         // Below zero for a moment while one CPU takes what another gives.
@@ -385,8 +393,7 @@ impl Ledger {
             .store(0, Ordering::Relaxed);
         self.interval += 1;
         self.start_ns = cut_ns;
-        let cut = offset_of!(abi::cpuledger_control, cut) + 8 * (self.interval & 3) as usize;
-        word(cut).store(0, Ordering::Relaxed);
+        word(cut::place_of(self.interval)).store(0, Ordering::Relaxed);
         word(offset_of!(abi::cpuledger_control, interval)).store(self.interval, Ordering::Release);
     }
 }

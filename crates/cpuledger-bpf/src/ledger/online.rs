@@ -9,19 +9,26 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 /// A list like `0-3,8`; longer ones than this are not of this world.
 const LIST_BYTES: usize = 4096;
 
-/// The kernel's list of online CPUs, read anew at each cut.
+/// The kernel's list of online CPUs, read when it may have changed.
 pub(super) struct Online {
     /// None: /sys is not mounted, and all CPUs are taken to be online.
     list: Option<File>,
+    /// The hook's count of changes before the list was read last; None: it has not been read.
+    read_at: Option<u64>,
 }
 
 impl Online {
     pub(super) fn open() -> Online {
-        Online { list: File::open("/sys/devices/system/cpu/online").ok() }
+        Online { list: File::open("/sys/devices/system/cpu/online").ok(), read_at: None }
     }
 
-    /// Sets `online[cpu]` for each CPU that `online` has room for.
-    pub(super) fn read(&self, online: &mut [bool]) {
+    /// Sets `online[cpu]` for each CPU that `online` has room for, unless it is as it was left. `changes` is what the hook has
+    /// counted so far; None: there is no such hook, and the list is read each time.
+    pub(super) fn read(&mut self, online: &mut [bool], changes: Option<u64>) {
+        if changes.is_some() && changes == self.read_at {
+            return;
+        }
+        self.read_at = changes;
         let mut bytes = [0; LIST_BYTES];
         let length = self.list.as_ref().and_then(|list| list.read_at(&mut bytes, 0).ok()).unwrap_or(0);
         let text = String::from_utf8_lossy(&bytes[..length]);
@@ -56,12 +63,28 @@ pub(super) fn visit(online: &[bool]) {
 
 #[cfg(test)]
 mod tests {
-    use super::ranges;
+    use super::{Online, ranges};
 
     #[test]
     fn lists_of_cpus() {
         assert_eq!(ranges("0-3,8,10-11\n").collect::<Vec<_>>(), [(0, 3), (8, 8), (10, 11)]);
         assert_eq!(ranges("0\n").collect::<Vec<_>>(), [(0, 0)]);
         assert_eq!(ranges("").count(), 0);
+    }
+
+    #[test]
+    fn the_list_is_read_only_when_it_may_have_changed() {
+        let mut online = Online::open();
+        let mut list = |changes| {
+            let mut cpus = [false; 4096];
+            online.read(&mut cpus, changes);
+            cpus.contains(&true)
+        };
+        assert!(list(Some(0)), "the first time");
+        assert!(!list(Some(0)));
+        assert!(list(Some(1)));
+        assert!(!list(Some(1)));
+        // Without the hook.
+        assert!(list(None) && list(None));
     }
 }

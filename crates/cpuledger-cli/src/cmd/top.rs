@@ -99,11 +99,10 @@ impl Printer<'_> {
         look_up(&mut self.around, &mut self.remembered_rows, self.options, &shown);
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
-        let load = machine::load_averages();
+        let load = machine::load();
         let page = Page {
             time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             load: load.as_ref(),
-            tasks: machine::tasks(),
             around: &self.around,
             has_arguments: self.options.has_arguments,
             width: width(),

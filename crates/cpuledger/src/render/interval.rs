@@ -2,6 +2,7 @@
 
 use crate::field::Field;
 use crate::interval::{Exited, Interval, Usage};
+use crate::machine::Load;
 use crate::render::cell::{command_line, signed, unsigned};
 use crate::render::escape::append_escaped;
 use crate::render::key::Shown;
@@ -18,10 +19,8 @@ const EXITED_NAMES: usize = 40;
 pub struct Page<'a> {
     /// The local time of day, `12:00:01`.
     pub time_of_day: &'a str,
-    /// The three load averages, where known.
-    pub load: Option<&'a [String; 3]>,
-    /// Tasks that exist, where known.
-    pub tasks: Option<u32>,
+    /// Load averages and the number of tasks, where known.
+    pub load: Option<&'a Load>,
     /// Users, arguments, memory of the machine and uptime.
     pub around: &'a Surroundings,
     /// Show arguments in the place of names.
@@ -147,7 +146,7 @@ impl Writer {
         self.say(page.time_of_day);
         self.say(" up ");
         append_uptime(&mut self.line, page.around.machine.uptime_ns / 1_000_000_000);
-        if let Some([one, five, fifteen]) = page.load {
+        if let Some([one, five, fifteen]) = page.load.map(|load| &load.averages) {
             for (words, load) in [(",  load average: ", one), (", ", five), (", ", fifteen)] {
                 self.say(words);
                 self.say(load);
@@ -250,7 +249,7 @@ impl Writer {
         self.number(active(&interval.processes), " active");
         self.end_line(text, page);
         self.say("Tasks: ");
-        if let Some(tasks) = page.tasks {
+        if let Some(tasks) = page.load.and_then(|load| load.tasks) {
             self.number(tasks.into(), " total, ");
         }
         self.number(active(&interval.tasks), " active");

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::machine;
+use crate::machine::{self, links};
 use crate::snapshot::{Request, Scope};
 use crate::source::{self, Source, SourceKind, procfs::Procfs, records, walk};
 use crate::support::facts;
@@ -80,15 +80,6 @@ fn population(scope: Scope) -> Population {
     }
 }
 
-/// Links of a directory: those below it, two and some; 0 where there is none.
-fn links(directory: &str) -> u64 {
-    // 32 bits on some architectures, 64 on others.
-    fn widen(links: impl Into<u64>) -> u64 {
-        links.into()
-    }
-    rustix::fs::stat(directory).map_or(0, |status| widen(status.st_nlink))
-}
-
 /// The least a source has to visit for these fields: threads where they are shown, totals where a field needs them.
 pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: FieldSet) -> Scope {
     match only_process {
@@ -111,13 +102,6 @@ mod tests {
         assert!(is_sooner(100, 100, 150) && is_sooner(1_000, 1_000, 3_000) && is_sooner(100, 100, 100_000));
         assert!(!is_sooner(2_000, 2_000, 2_000) && !is_sooner(100_000, 0, 100_000));
         assert!(!is_sooner(1_000, 1_000, 100_000) && !is_sooner(1, 1, u64::MAX));
-    }
-
-    #[test]
-    fn links_count_processes_and_threads() {
-        assert!(links("/proc") > 1);
-        assert_eq!(links("/proc/no such directory"), 0);
-        assert!(links("/proc/self/task") >= 3);
     }
 
     #[test]

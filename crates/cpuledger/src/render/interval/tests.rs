@@ -64,22 +64,14 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
         exited: &exited,
         boot_id: None,
     };
-    let page = Page {
-        time_of_day: "12:00:01",
-        load: None,
-        tasks: None,
-        around: &around,
-        has_arguments: false,
-        width,
-    };
+    let page = Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
 
 #[test]
 fn sizes_are_those_of_top() {
     let around = Surroundings::now();
-    let page =
-        Page { time_of_day: "", load: None, tasks: None, around: &around, has_arguments: false, width: 80 };
+    let page = Page { time_of_day: "", load: None, around: &around, has_arguments: false, width: 80 };
     let size = |bytes: u64, width: usize| {
         let row = row(bytes);
         let line = Line {
@@ -145,8 +137,7 @@ fn any_width_will_do() {
 #[test]
 fn what_is_not_known_is_a_dash() {
     let around = Surroundings::now();
-    let page =
-        Page { time_of_day: "", load: None, tasks: None, around: &around, has_arguments: true, width: 80 };
+    let page = Page { time_of_day: "", load: None, around: &around, has_arguments: true, width: 80 };
     let write = |row: &Task| {
         let line =
             Line { row, whole: row, usage: &Usage::default(), length_ns: 1, page: &page, is_task: false };

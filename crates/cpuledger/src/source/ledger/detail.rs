@@ -1,14 +1,16 @@
 //! The figures of the tasks that ran, read at the cut: by one call where a program can look a task up by its number, else
-//! by a walk.
+//! by a walk. And, once, who is whose parent.
 
-use cpuledger_bpf::{Inspector, Wanted};
+use cpuledger_bpf::{Inspector, Wanted, abi};
 
 use crate::error::Error;
 use crate::field::FieldSet;
+use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::records::{Decoder, groups, lacking};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
+use crate::task::{Pid, TaskId, Tid};
 
 /// Tasks looked at at once for which there is room from the start.
 const FIRST_ROOM: u32 = 1024;
@@ -23,7 +25,7 @@ pub(super) enum Detail {
 
 /// The means of choice.
 pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
-    Inspector::load(FIRST_ROOM)
+    Inspector::load(FIRST_ROOM, machine::processes().unwrap_or(0))
 }
 
 impl Detail {
@@ -38,6 +40,24 @@ impl Detail {
 
     pub(super) fn is_walk(&self) -> bool {
         matches!(self, Detail::Walk(_))
+    }
+
+    /// All processes with their parents.
+    pub(super) fn parents(&mut self) -> Result<Vec<(TaskId, TaskId)>, Error> {
+        match self {
+            Detail::Inspector(inspector) => Ok(inspector.parents()?.iter().map(process_and_parent).collect()),
+            Detail::Walk(walk) => {
+                let mut rows = Snapshot::default();
+                walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut rows)?;
+                let find = |pid: Pid| {
+                    let index = rows.processes.binary_search_by_key(&pid, |row| row.pid);
+                    index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: 0 }, |index| {
+                        rows.processes[index].id()
+                    })
+                };
+                Ok(rows.processes.iter().map(|row| (row.id(), find(row.ppid))).collect())
+            }
+        }
     }
 
     /// Rows of these processes and tasks, as far as they still exist; of a walk also those of others.
@@ -63,4 +83,11 @@ impl Detail {
             }
         }
     }
+}
+
+fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId) {
+    (
+        TaskId { tid: Tid(record.pid), start_time_ns: record.start_time_ns },
+        TaskId { tid: Tid(record.parent_pid), start_time_ns: record.parent_start_time_ns },
+    )
 }

@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub(super) process: TaskId,
     /// Its runtime when the slot was made; 0 of a child.
     pub(super) first_runtime_ns: u64,
+    /// All its figures then; of a task that has ended its last ones are in their place.
+    pub(super) first: Option<Counters>,
     /// On a CPU in the interval.
     pub(super) wall_ns: u64,
     /// Whether it was on a CPU at the cut.
@@ -91,28 +93,18 @@ impl Life {
 pub(super) struct Lives {
     /// CLOCK_BOOTTIME when the ledger was attached: what started later is known from its start.
     attached_ns: u64,
-    /// As they were then, sorted.
-    tasks_before: Vec<(TaskId, Counters)>,
-    processes_before: Vec<(TaskId, Counters)>,
     /// By slot.
     tasks: FxHashMap<u32, Life>,
-    /// Threads that go on under the tid of their leader after an exec, by process, until they are seen again.
-    renumbered: FxHashMap<TaskId, Life>,
+    /// Runtimes of threads that go on under the tid of their leader after an exec, by process, until they are seen again.
+    renumbered: FxHashMap<TaskId, u64>,
     /// The last totals of leaders whose process lives on.
     leaders: FxHashMap<TaskId, Counters>,
     processes: FxHashMap<TaskId, Counters>,
 }
 
 impl Lives {
-    /// With the figures of all that lived when the ledger was attached.
-    pub(super) fn new(
-        attached_ns: u64,
-        mut tasks_before: Vec<(TaskId, Counters)>,
-        mut processes_before: Vec<(TaskId, Counters)>,
-    ) -> Lives {
-        tasks_before.sort_unstable_by_key(|(id, _)| *id);
-        processes_before.sort_unstable_by_key(|(id, _)| *id);
-        Lives { attached_ns, tasks_before, processes_before, ..Lives::default() }
+    pub(super) fn new(attached_ns: u64) -> Lives {
+        Lives { attached_ns, ..Lives::default() }
     }
 
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
@@ -151,36 +143,49 @@ impl Lives {
         growth
     }
 
-    /// A thread that goes on under the tid of its leader, and in another slot.
+    /// A thread that goes on under the tid of its leader, in a slot that begins with its figures.
     pub(super) fn renumber(&mut self, seen: &Seen, last: &Counters) -> Growth {
-        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
-        life.wall_ns += seen.wall_ns;
-        let growth = life.advance(last, false);
-        self.renumbered.insert(seen.process, life);
+        let growth = self.end(seen, last);
+        self.renumbered.insert(seen.process, last.runtime_ns);
         growth
     }
 
-    /// Adds what the tasks of a living process grew by, and what it says of its waited-for children, to its totals.
-    /// Returns the growth and the totals.
+    /// Adds what the tasks of a living process grew by, and what it tells of its waited-for children, to its totals. Returns
+    /// the growth and the totals; `None` for one that is seen first, is older than the ledger, and does not tell its totals.
     pub(super) fn add_to_process(
         &mut self,
         process: TaskId,
         own: &Counters,
-        children: &Counters,
-    ) -> (Counters, Counters) {
+        told: &Counters,
+    ) -> Option<(Counters, Counters)> {
         let total = match self.processes.get(&process) {
             Some(total) => *total,
             None if process.start_time_ns >= self.attached_ns => Counters::ZERO,
-            None => find(&self.processes_before, process).unwrap_or_default(),
+            None if told.known.contains(Field::Runtime) => {
+                return Some(self.begin_process(process, own, told));
+            }
+            None => return None,
         };
-        let children = children.max(&total);
-        let children_growth = children.since(&total);
         let mut growth = *own;
-        growth.take_children(&children_growth);
+        growth.take_children(&told.max(&total).since(&total));
         let mut sum = total;
         sum.add(&growth);
         self.processes.insert(process, sum);
-        (growth, sum)
+        Some((growth, sum))
+    }
+
+    /// Begins the totals of a process that is older than the ledger with those it tells of itself at the end of the interval.
+    pub(super) fn begin_process(
+        &mut self,
+        process: TaskId,
+        own: &Counters,
+        told: &Counters,
+    ) -> (Counters, Counters) {
+        let mut growth = *own;
+        // Of its waited-for children nobody knows how much was before.
+        growth.take_children(&Counters::default());
+        self.processes.insert(process, *told);
+        (growth, *told)
     }
 
     /// Forgets a process that has died.
@@ -190,54 +195,36 @@ impl Lives {
         self.leaders.remove(&process);
     }
 
-    /// What a task had used before it was seen.
+    /// A task when its slot was made.
     fn first(&mut self, seen: &Seen) -> Life {
-        let life = match self.renumbered.get(&seen.process) {
-            // Between its last switch as a thread and its first as the leader it has not run; the old leader has another
-            // runtime.
-            Some(&life) if seen.task == seen.process && life.counters.runtime_ns == seen.first_runtime_ns => {
-                self.renumbered.remove(&seen.process);
-                Life { shown: Shown::Awaited { is_late: false }, ..life }
-            }
-            _ => Life::new(self.figures_before(seen)),
-        };
-        if seen.task == seen.process
-            && let Some(totals) = self.leaders.remove(&seen.process)
-        {
-            return Life { shown: Shown::Leader(totals), ..life };
+        let life = Life::new(figures_before(seen));
+        if seen.task != seen.process {
+            return life;
         }
-        life
-    }
-
-    fn figures_before(&self, seen: &Seen) -> Counters {
-        let is_child = seen.task.start_time_ns >= self.attached_ns;
-        if is_child && seen.first_runtime_ns == 0 {
-            return Counters::ZERO;
+        // Between its last switch as a thread and its first as the leader it has not run; the old leader has another runtime.
+        let is_renumbered = self.renumbered.get(&seen.process) == Some(&seen.first_runtime_ns);
+        if is_renumbered {
+            self.renumbered.remove(&seen.process);
         }
-        let known = if is_child { None } else { find(&self.tasks_before, seen.task) };
-        match known {
-            Some(before) => at_runtime(&before, seen.first_runtime_ns),
-            None => Counters {
-                known: FieldSet::of(&[Field::Runtime]),
-                runtime_ns: seen.first_runtime_ns,
-                ..Counters::default()
-            },
+        match self.leaders.remove(&seen.process) {
+            Some(totals) => Life { shown: Shown::Leader(totals), ..life },
+            None if is_renumbered => Life { shown: Shown::Awaited { is_late: false }, ..life },
+            None => life,
         }
     }
 }
 
-fn find(sorted: &[(TaskId, Counters)], id: TaskId) -> Option<Counters> {
-    let index = sorted.binary_search_by_key(&id, |(known, _)| *known).ok()?;
-    Some(sorted[index].1)
-}
-
-/// The figures of a task when it had this runtime, a little earlier or later than it was looked at; the time between is user
-/// and system time as the rest.
-fn at_runtime(seen: &Counters, runtime_ns: u64) -> Counters {
-    let whole_ns = u128::from((seen.user_ns + seen.system_ns).max(1));
-    let user_ns = (u128::from(runtime_ns) * u128::from(seen.user_ns) / whole_ns) as u64;
-    let user_ns = user_ns.min(runtime_ns);
-    Counters { runtime_ns, user_ns, system_ns: runtime_ns - user_ns, ..*seen }
+/// What a task had used when its slot was made.
+fn figures_before(seen: &Seen) -> Counters {
+    match seen.first {
+        _ if seen.first_runtime_ns == 0 => Counters::ZERO,
+        Some(first) => first,
+        None => Counters {
+            known: FieldSet::of(&[Field::Runtime]),
+            runtime_ns: seen.first_runtime_ns,
+            ..Counters::default()
+        },
+    }
 }
 
 /// The figures of now, none below what they were: user and system time are what the kernel estimates from ticks, and by its
@@ -271,7 +258,7 @@ mod tests {
     }
 
     fn seen(number: u32, task: TaskId, process: TaskId, wall_ns: u64) -> Seen {
-        Seen { number, task, process, first_runtime_ns: 0, wall_ns, is_running: false }
+        Seen { number, task, process, first_runtime_ns: 0, first: None, wall_ns, is_running: false }
     }
 
     fn counters(runtime_ns: u64, user_ns: u64) -> Counters {
@@ -280,7 +267,7 @@ mod tests {
 
     #[test]
     fn stolen_is_what_the_kernel_does_not_count() {
-        let mut lives = Lives::new(100, Vec::new(), Vec::new());
+        let mut lives = Lives::new(100);
         let task = id(7, 200);
         let growth = lives.go_on(&seen(3, task, task, 50), Some(&counters(40, 30))).expect("seen");
         assert_eq!((growth.stolen_ns, growth.counters.user_ns), (Some(10), 30));
@@ -292,38 +279,50 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_before_the_attachment_is_not_of_the_interval() {
-        let before = vec![(id(7, 20), counters(1_000, 600))];
-        let mut lives = Lives::new(100, before.clone(), before);
+    fn what_was_used_before_the_slot_was_made_is_not_of_the_interval() {
+        let mut lives = Lives::new(100);
         let task = id(7, 20);
-        let first = Seen { first_runtime_ns: 1_100, ..seen(3, task, task, 50) };
-        let growth = lives.go_on(&first, Some(&counters(1_150, 690))).expect("seen");
+        let old =
+            Seen { first_runtime_ns: 1_100, first: Some(counters(1_100, 660)), ..seen(3, task, task, 50) };
+        let growth = lives.go_on(&old, Some(&counters(1_150, 690))).expect("seen");
         assert_eq!((growth.counters.runtime_ns, growth.counters.user_ns), (50, 30));
-        // Looked at after its slot was made.
-        let late = Seen { first_runtime_ns: 900, ..seen(5, id(9, 20), id(9, 20), 50) };
-        let mut others = Lives::new(100, vec![(id(9, 20), counters(1_000, 600))], Vec::new());
-        let growth_of_late = others.go_on(&late, Some(&counters(950, 570))).expect("seen");
-        assert_eq!((growth_of_late.counters.runtime_ns, growth_of_late.stolen_ns), (50, Some(0)));
-        let (grown, total) = lives.add_to_process(task, &growth.counters, &Counters::ZERO);
-        assert_eq!((grown.runtime_ns, total.runtime_ns), (50, 1_050));
-        // Nobody saw this one: only its runtime is known.
+        // This one ended before anybody looked: only its runtime is known.
         let other = id(8, 30);
-        let first = Seen { first_runtime_ns: 10, ..seen(4, other, other, 5) };
-        let growth = lives.go_on(&first, Some(&counters(15, 7))).expect("seen");
+        let ended = Seen { first_runtime_ns: 10, ..seen(4, other, other, 5) };
+        let growth = lives.end(&ended, &counters(15, 7));
         assert_eq!(growth.counters.known, FieldSet::of(&[Field::Runtime]));
-        assert_eq!(growth.counters.runtime_ns, 5);
+        assert_eq!((growth.counters.runtime_ns, growth.stolen_ns), (5, Some(0)));
+    }
+
+    #[test]
+    fn totals_begin_with_what_an_older_process_tells_and_grow_by_its_tasks() {
+        let mut lives = Lives::new(100);
+        let (old, young) = (id(7, 20), id(8, 200));
+        let (growth, total) =
+            lives.add_to_process(old, &counters(50, 30), &counters(1_050, 600)).expect("told");
+        assert_eq!((growth.runtime_ns, total.runtime_ns), (50, 1_050));
+        assert!(!growth.known.contains(Field::ChildrenUser), "nobody knows what was before");
+        let (growth, total) = lives.add_to_process(old, &counters(5, 3), &counters(9_999, 1)).expect("known");
+        assert_eq!((growth.runtime_ns, total.runtime_ns, total.user_ns), (5, 1_055, 603));
+        let (_, total) = lives.add_to_process(young, &counters(5, 3), &Counters::default()).expect("young");
+        assert_eq!(total.runtime_ns, 5);
+        assert!(lives.add_to_process(id(9, 30), &counters(5, 3), &Counters::default()).is_none());
+        let told = Counters { children_user_ns: 70, ..counters(0, 0) };
+        let (growth, _) = lives.add_to_process(young, &counters(0, 0), &told).expect("known");
+        assert_eq!(growth.children_user_ns, 70);
     }
 
     #[test]
     fn a_thread_that_execs_takes_its_figures_along() {
-        let mut lives = Lives::new(100, Vec::new(), Vec::new());
+        let mut lives = Lives::new(100);
         let (process, thread) = (id(7, 200), id(9, 210));
         lives.go_on(&seen(3, process, process, 30), Some(&counters(30, 10)));
         lives.go_on(&seen(4, thread, process, 50), Some(&counters(50, 20)));
         // The leader dies, the thread is the leader now, in a slot of its own.
         assert_eq!(lives.end(&seen(3, process, process, 1), &counters(31, 10)).counters.runtime_ns, 1);
         assert_eq!(lives.renumber(&seen(4, thread, process, 5), &counters(55, 20)).counters.runtime_ns, 5);
-        let leader = Seen { first_runtime_ns: 55, ..seen(5, process, process, 7) };
+        let leader =
+            Seen { first_runtime_ns: 55, first: Some(counters(55, 20)), ..seen(5, process, process, 7) };
         let growth = lives.go_on(&leader, Some(&counters(62, 20))).expect("seen");
         assert_eq!((growth.counters.runtime_ns, growth.counters.user_ns), (7, 0));
         // What is shown of (tid, start time) goes on where the old leader ended.
@@ -332,11 +331,12 @@ mod tests {
 
     #[test]
     fn the_end_of_a_replaced_leader_may_come_an_interval_later() {
-        let mut lives = Lives::new(100, Vec::new(), Vec::new());
+        let mut lives = Lives::new(100);
         let (process, thread) = (id(7, 200), id(9, 210));
         lives.go_on(&seen(3, process, process, 90), Some(&counters(90, 10)));
         lives.renumber(&seen(4, thread, process, 50), &counters(50, 20));
-        let leader = Seen { first_runtime_ns: 50, ..seen(5, process, process, 7) };
+        let leader =
+            Seen { first_runtime_ns: 50, first: Some(counters(50, 20)), ..seen(5, process, process, 7) };
         assert!(lives.go_on(&leader, Some(&counters(57, 20))).is_none());
         lives.end(&seen(3, process, process, 1), &counters(91, 10));
         let growth = lives.go_on(&leader, Some(&counters(64, 20))).expect("seen");
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_task_that_could_not_be_looked_at_comes_later() {
-        let mut lives = Lives::new(100, Vec::new(), Vec::new());
+        let mut lives = Lives::new(100);
         let task = id(7, 200);
         assert!(lives.go_on(&seen(3, task, task, 30), None).is_none());
         let growth = lives.end(&seen(3, task, task, 10), &counters(40, 40));

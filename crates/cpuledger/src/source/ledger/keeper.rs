@@ -7,15 +7,15 @@ use rustc_hash::FxHashMap;
 use crate::field::{Field, FieldSet};
 use crate::inheritance::{Booked, Inheritance, Parts};
 use crate::interval::{Counters, Exited, Interval, Usage};
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::source::procfs::Procfs;
 use crate::source::records::counters_of;
-use crate::source::{Exit, Source, SourceKind};
+use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
+use super::Wanted;
 use super::detail::Detail;
 use super::growth::{Growth, Lives, Seen};
-use super::{Before, Figures, Wanted};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -48,16 +48,15 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(detail: Detail, attached_ns: u64, tasks: Figures, processes: Vec<Before>) -> Keeper {
+    pub(super) fn new(mut detail: Detail, attached_ns: u64) -> Result<Keeper, crate::Error> {
         let mut inheritance = Inheritance::default();
-        for before in &processes {
-            inheritance.add(before.process, before.parent);
+        for (process, parent) in detail.parents()? {
+            inheritance.add(process, parent);
         }
-        let processes = processes.iter().map(|before| (before.process, before.counters)).collect();
-        Keeper {
+        Ok(Keeper {
             detail,
             inheritance,
-            lives: Lives::new(attached_ns, tasks, processes),
+            lives: Lives::new(attached_ns),
             booked: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
@@ -66,7 +65,7 @@ impl Keeper {
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
-        }
+        })
     }
 
     pub(super) fn take(
@@ -232,11 +231,18 @@ impl Keeper {
                 Some(row) => row,
                 None => match account.index.map(|index| &closed.tasks[index].slot) {
                     Some(slot) if slot.tid == slot.pid => row_of_slot(slot),
-                    _ => self.row_of_hidden(account.process, wanted.fields),
+                    _ => self.row_of_procfs(account.process, wanted.fields),
                 },
             };
-            let children = Counters::of(&row);
-            let (growth, total) = self.lives.add_to_process(account.process, &account.growth, &children);
+            let told = Counters::of(&row);
+            let (growth, total) = match self.lives.add_to_process(account.process, &account.growth, &told) {
+                Some(added) => added,
+                // Its threads are many, and older than the ledger: /proc has their sum, for this once.
+                None => {
+                    let told = Counters::of(&self.row_of_procfs(account.process, wanted.fields));
+                    self.lives.begin_process(account.process, &account.growth, &told)
+                }
+            };
             total.store_into(&mut row);
             let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.inheritance.heir(account.process);
@@ -266,8 +272,9 @@ impl Keeper {
         (row.start_time_ns == process.start_time_ns).then_some(*row)
     }
 
-    /// A living process that is not shown to programs (some hosts keep their own from them), or that died since the cut.
-    fn row_of_hidden(&mut self, process: TaskId, fields: FieldSet) -> Task {
+    /// A process by its files: one that is not shown to programs (some hosts keep their own from them), that died since the
+    /// cut, or whose threads would have to be summed.
+    fn row_of_procfs(&mut self, process: TaskId, fields: FieldSet) -> Task {
         let pid = Pid(process.tid.0);
         let bare = Task {
             known: FieldSet::of(&[Field::Tid, Field::Pid]),
@@ -279,12 +286,10 @@ impl Keeper {
         if self.procfs.is_none() {
             self.procfs = Procfs::open().ok();
         }
-        let Some(procfs) = &mut self.procfs else { return bare };
-        let mut found = Snapshot::default();
-        let request = Request { scope: Scope::Process(pid), fields };
-        match procfs.snapshot(&request, &mut found) {
-            Ok(()) => found.processes.first().copied().unwrap_or(bare),
-            Err(_) => bare,
+        let found = self.procfs.as_mut().map(|procfs| procfs.process(pid, fields));
+        match found {
+            Some(Ok(Some(row))) => row,
+            _ => bare,
         }
     }
 
@@ -370,6 +375,7 @@ fn seen(time: &TaskTime) -> Seen {
         task: task_of(slot),
         process: process_of(slot),
         first_runtime_ns: slot.first_runtime_ns,
+        first: (!time.is_last).then(|| counters_of(&slot.last)),
         wall_ns: time.wall_ns,
         is_running: time.is_running,
     }

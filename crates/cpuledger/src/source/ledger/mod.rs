@@ -12,12 +12,12 @@ use cpuledger_bpf::ledger as kernel;
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::interval::{Counters, Interval};
+use crate::interval::Interval;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::walk::{self, Walk};
 use crate::source::{Source, SourceKind};
-use crate::task::{Pid, Task, TaskId, Tid};
+use crate::task::Pid;
 
 use detail::Detail;
 use keeper::Keeper;
@@ -53,16 +53,14 @@ impl Ledger {
     /// is not possible.
     pub fn open(options: Options) -> Result<Ledger, Error> {
         walk::check_namespace(SourceKind::Ledger)?;
-        let kernel = kernel::Ledger::attach(options)?;
-        let attached_ns = machine::boottime_ns();
-        let (inspector, before) = std::thread::scope(|scope| {
+        let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs.
             let inspector = scope.spawn(detail::load_inspector);
-            let before = figures_of_all();
-            (inspector.join().expect("loading does not panic"), before)
+            let kernel = kernel::Ledger::attach(options);
+            (kernel, inspector.join().expect("loading does not panic"))
         });
-        let (tasks, processes) = before?;
-        let keeper = Keeper::new(Detail::open(inspector)?, attached_ns, tasks, processes);
+        let kernel = kernel?;
+        let keeper = Keeper::new(Detail::open(inspector)?, machine::boottime_ns())?;
         let lost = kernel.lost();
         Ok(Ledger { kernel, keeper, lost, walk: None, others: Snapshot::default() })
     }
@@ -87,8 +85,8 @@ impl Ledger {
         self.lost
     }
 
-    /// Whether the detail of active tasks costs a walk over all tasks, because the kernel does not find one by its number
-    /// for a program (before Linux 6.2).
+    /// Whether the detail of active tasks costs a walk over all tasks, because the kernel does not let a program
+    /// look tasks up (before Linux 6.7).
     pub fn walks_for_detail(&self) -> bool {
         self.keeper.detail.is_walk()
     }
@@ -151,40 +149,4 @@ impl Ledger {
         };
         walk.snapshot(&Request { scope, fields }, &mut self.others)
     }
-}
-
-/// A task or process as a baseline: who it is, its parent, its figures.
-type Figures = Vec<(TaskId, Counters)>;
-
-/// A process as a baseline, with its parent.
-struct Before {
-    process: TaskId,
-    parent: TaskId,
-    counters: Counters,
-}
-
-/// The figures of all tasks and processes; no row is kept.
-fn figures_of_all() -> Result<(Figures, Vec<Before>), Error> {
-    let mut walk = Walk::open()?;
-    let mut room = Snapshot::default();
-    let mut tasks = Vec::new();
-    let mut rows: Vec<(TaskId, Pid, Counters)> = Vec::new();
-    let mut each = |scope, visit: &mut dyn FnMut(&Task)| {
-        walk.visit(&Request { scope, fields: FieldSet::ALL }, &mut room, &mut |row| {
-            visit(row);
-            std::ops::ControlFlow::Continue(())
-        })
-    };
-    each(Scope::Tasks, &mut |row| tasks.push((row.id(), Counters::of(row))))?;
-    each(Scope::Processes, &mut |row| rows.push((row.id(), row.ppid, Counters::of(row))))?;
-    rows.sort_unstable_by_key(|(id, _, _)| *id);
-    let id_of = |pid: Pid| {
-        let index = rows.binary_search_by_key(&pid.0, |(id, _, _)| id.tid.0);
-        index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: 0 }, |index| rows[index].0)
-    };
-    let processes = rows
-        .iter()
-        .map(|&(process, ppid, counters)| Before { process, parent: id_of(ppid), counters })
-        .collect();
-    Ok((tasks, processes))
 }

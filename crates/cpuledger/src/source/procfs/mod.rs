@@ -31,6 +31,7 @@ use crate::field::FieldSet;
 use crate::machine::monotonic_ns;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
+use crate::task::{Pid, Task};
 
 use needs::Needs;
 use reader::Reader;
@@ -71,6 +72,19 @@ impl Procfs {
         }
         let (reader, available) = Reader::probe(root.as_fd())?;
         Ok(Procfs { root, reader, available, pids: Vec::new() })
+    }
+
+    /// One process with its totals, and none of its threads; `None` where it is gone or hidden.
+    ///
+    /// # Errors
+    /// Only those that are not about the process.
+    pub fn process(&mut self, pid: Pid, fields: FieldSet) -> Result<Option<Task>, Error> {
+        let needs = Needs::of(&Request { scope: Scope::Processes, fields }, self.available);
+        let mut found = Snapshot::default();
+        self.reader.begin();
+        self.reader.read_process(self.root.as_fd(), pid.0, &needs, &mut found)?;
+        // /proc/TID answers for every thread; a thread sends no signal when it exits.
+        Ok(found.processes.pop().filter(|row| row.exit_signal >= 0))
     }
 }
 

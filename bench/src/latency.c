@@ -1,0 +1,93 @@
+/*
+ * The least a process and a thread cost, in the manner of lmbench's lat_proc and lat_ctx: prints the nanoseconds of each
+ * time.
+ *
+ * usage: latency fork|thread|pipe TIMES
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void fork_exit_wait(void)
+{
+	pid_t pid = fork();
+
+	if (pid < 0 || (pid == 0 && (_exit(0), 1)) || waitpid(pid, NULL, 0) != pid)
+		exit(1);
+}
+
+static void create_join(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, nothing, NULL) || pthread_join(thread, NULL))
+		exit(1);
+}
+
+static int to_other[2], to_us[2];
+
+static void start_other(void)
+{
+	cpu_set_t first;
+	char byte;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (sched_setaffinity(0, sizeof(first), &first) || pipe(to_other) || pipe(to_us))
+		exit(1);
+	if (fork())
+		return;
+	close(to_other[1]);
+	while (read(to_other[0], &byte, 1) == 1 && write(to_us[1], &byte, 1) == 1)
+		;
+	_exit(0);
+}
+
+static void round_trip(void)
+{
+	char byte = 0;
+
+	if (write(to_other[1], &byte, 1) != 1 || read(to_us[0], &byte, 1) != 1)
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	void (*work)(void) = fork_exit_wait;
+	double begin;
+	long times;
+
+	if (argc != 3)
+		return 2;
+	times = atol(argv[2]);
+	if (!strcmp(argv[1], "thread"))
+		work = create_join;
+	if (!strcmp(argv[1], "pipe")) {
+		work = round_trip;
+		start_other();
+	}
+	begin = now_ns();
+	for (long i = 0; i < times; i++)
+		work();
+	printf("%.0f\n", (now_ns() - begin) / times);
+	return 0;
+}

@@ -1,0 +1,308 @@
+//! `ledger.bpf.c`: what a CPU does at a switch.
+
+use crate::Mutation;
+use crate::fold::fold_slot;
+use crate::slots::{find_slot, make_slot};
+use crate::words::{CONFIRMED, IDLE, NO_CUT, NOBODY, OUT, RUN_ATTEMPTS, VOID_CUT};
+use crate::words::{cut_ns, parity_of, run_word, start_ns};
+use crate::world::{Cpu, World};
+use loom::sync::atomic::AtomicU64;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// What becomes of the task that is switched out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It will run again.
+    Lives,
+    /// This was its last switch.
+    Dies,
+    /// Likewise, and no thread of its process is left alive.
+    DiesLast,
+}
+
+/// `struct tile`.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    /// When it begins.
+    pub start_ns: u64,
+    /// When it ends.
+    pub end_ns: u64,
+    /// The interval it lies in.
+    pub interval: u64,
+    /// What is not before this is of the next interval.
+    pub cut_ns: u64,
+}
+
+impl Tile {
+    /// Whether all of it is of the next interval.
+    #[must_use]
+    pub fn starts_after_cut(&self) -> bool {
+        self.start_ns >= self.cut_ns
+    }
+
+    /// Whether some of it is of the next interval.
+    #[must_use]
+    pub fn ends_after_cut(&self) -> bool {
+        self.end_ns > self.cut_ns || self.starts_after_cut()
+    }
+
+    fn before_cut(&self) -> u64 {
+        if self.starts_after_cut() { 0 } else { self.end_ns.min(self.cut_ns) - self.start_ns }
+    }
+
+    fn after_cut(&self) -> u64 {
+        if self.ends_after_cut() { self.end_ns - self.start_ns.max(self.cut_ns) } else { 0 }
+    }
+}
+
+/// Puts a slot on the list of an interval, once.
+pub fn list_slot(world: &World, number: u64, interval: u64) {
+    let parity = parity_of(interval);
+    let mark = &world.slot(number).mark[parity];
+    let found = if world.has(Mutation::MarkNotExchanged) {
+        let found = mark.load(Relaxed);
+        mark.store(interval, Relaxed);
+        found
+    } else {
+        world.exchange(mark, interval)
+    };
+    if found == interval {
+        return;
+    }
+    let place = world.add(&world.listed_count[parity], 1);
+    match world.listed[parity].get(place as usize) {
+        Some(entry) => entry.store(number, Relaxed),
+        None => world.books.fault(format!("the list of interval {interval} overflows")),
+    }
+}
+
+/// One CPU as its switches see it.
+pub struct Processor<'a> {
+    world: &'a World,
+    number: usize,
+    /// Slot, task and begin of the present stay. The slot is what the hook reads in `current[parity]`, which only it writes.
+    stay: (u64, u64, u64),
+    /// That of `run`. Only this CPU changes it, so the hook's reading it from there would be no event.
+    parity: u64,
+}
+
+/// What the change of `run` has left for the rest of the switch.
+struct Exchanged {
+    run: u64,
+    fresh: u64,
+    end_ns: u64,
+    /// Interval and cut, by mutation.
+    seen_early: Option<(u64, u64)>,
+}
+
+impl<'a> Processor<'a> {
+    /// CPU `number` of a world that has just begun.
+    #[must_use]
+    pub fn new(world: &'a World, number: usize) -> Self {
+        let task = world.setup.running[number].unwrap_or(0);
+        Self { world, number, stay: (find_slot(world, task), task, 0), parity: 0 }
+    }
+
+    fn cpu(&self) -> &'a Cpu {
+        &self.world.cpus[self.number]
+    }
+
+    fn now(&self) -> u64 {
+        self.world.clock.now().saturating_add_signed((self.world.setup.ahead_ns)(self.number))
+    }
+
+    /// The slot that runs, its task, and since when.
+    #[must_use]
+    pub fn stay(&self) -> (u64, u64, u64) {
+        self.stay
+    }
+
+    /// `on_switch`: to task `next`, or 0 for the idle task.
+    pub fn switch(&mut self, next: u64, fate: Fate) {
+        let (world, cpu) = (self.world, self.cpu());
+        let mut number = IDLE;
+        if next != 0 {
+            number = find_slot(world, next);
+            if number == 0 {
+                number = make_slot(world, next);
+            }
+        }
+        let other = self.parity ^ 1;
+        if !world.has(Mutation::CurrentWrittenLate) {
+            cpu.current[other as usize].store(number, Relaxed);
+        }
+        let Some(exchanged) = self.exchange_run() else {
+            world.books.fault("a switch has lost all attempts".into());
+            return;
+        };
+        if world.has(Mutation::CurrentWrittenLate) {
+            cpu.current[other as usize].store(number, Relaxed);
+        }
+        self.book_exchanged(&exchanged, number, fate);
+        (self.stay, self.parity) = ((number, next, exchanged.end_ns), other);
+    }
+
+    /// Ends the tile: changes `run` by compare-and-swap.
+    fn exchange_run(&self) -> Option<Exchanged> {
+        let (world, cpu) = (self.world, self.cpu());
+        let mut first = None;
+        for _ in 0..RUN_ATTEMPTS {
+            let early = world.has(Mutation::CutReadBeforeClock).then(|| self.read_interval(u64::MAX));
+            // A load in the code, which may give an older value: the swap fails then. A change here, as loom would not let
+            // the reader's loads meet the swap behind a load.
+            let run = cpu.run.fetch_add(0, Relaxed);
+            let mut start = start_ns(run);
+            let mut end_ns = self.now();
+            if let Some((first_start, first_end)) = first {
+                start = if world.has(Mutation::StartNotReread) { first_start } else { start };
+                end_ns = if world.has(Mutation::ClockNotReread) { first_end } else { end_ns };
+            }
+            if end_ns <= start {
+                end_ns = start + u64::from(!world.has(Mutation::WordComesTwice));
+            }
+            first = Some((start, end_ns));
+            let early =
+                early.or_else(|| world.has(Mutation::CutReadBeforeSwap).then(|| self.read_interval(end_ns)));
+            let fresh = run_word(end_ns, self.parity ^ 1);
+            let found = if world.has(Mutation::RunExchanged) {
+                world.exchange(&cpu.run, fresh);
+                run
+            } else if world.has(Mutation::HookSwapRelaxed) {
+                cpu.run.compare_exchange(run, fresh, Relaxed, Relaxed).unwrap_or_else(|found| found)
+            } else {
+                world.compare_and_swap(&cpu.run, run, fresh)
+            };
+            if found == run {
+                let run = run_word(start, run & OUT);
+                return Some(Exchanged { run, fresh, end_ns, seen_early: early });
+            }
+        }
+        None
+    }
+
+    /// All that follows the change of `run`.
+    fn book_exchanged(&self, exchanged: &Exchanged, next: u64, fate: Fate) {
+        let (world, cpu) = (self.world, self.cpu());
+        let (run, end_ns) = (exchanged.run, exchanged.end_ns);
+        let is_out = run & OUT != 0;
+        let (slot, task, begin) = self.stay;
+        world.books.stay(world.owner(slot, self.number, task), self.number, begin, end_ns);
+        if fate != Fate::Lives {
+            world.books.die(task, end_ns);
+        }
+
+        if world.has(Mutation::BookedEarly) || is_out && world.has(Mutation::EnteredLate) {
+            cpu.booked.swap(exchanged.fresh, AcqRel);
+        }
+        let mut retired = None;
+        if is_out && !world.has(Mutation::OutIsBooked) {
+            cpu.entered_ns.store(end_ns, Relaxed);
+        } else {
+            let (interval, cut_ns) = exchanged.seen_early.unwrap_or_else(|| self.read_interval(end_ns));
+            let tile = Tile { start_ns: start_ns(run), end_ns, interval, cut_ns };
+            let slot = if world.has(Mutation::CurrentOfWrongParity) { next } else { slot };
+            self.book(slot, &tile);
+            retired = (fate != Fate::Lives && slot > NOBODY).then_some((slot, tile));
+        }
+        let retire = || retired.iter().for_each(|(slot, tile)| self.retire(*slot, task, fate, tile));
+        if !world.has(Mutation::RetiredLate) {
+            retire();
+        }
+        if world.has(Mutation::BookedRelaxed) {
+            cpu.booked.swap(exchanged.fresh, Relaxed);
+        } else {
+            world.exchange(&cpu.booked, exchanged.fresh);
+        }
+        if world.has(Mutation::RetiredLate) {
+            retire();
+        }
+    }
+
+    /// The running interval and its end.
+    fn read_interval(&self, now: u64) -> (u64, u64) {
+        // Plain loads in the code: the address of each that follows depends on the one before, and that orders them.
+        let interval = self.world.interval.load(self.world.ordering(Acquire, Mutation::CutReadRelaxed));
+        (interval, self.read_cut(interval, now))
+    }
+
+    fn read_cut(&self, interval: u64, now: u64) -> u64 {
+        let world = self.world;
+        let place = world.cut_of(interval);
+        let mut word = place.load(world.ordering(Acquire, Mutation::CutReadRelaxed));
+        if world.has(Mutation::ProposalCounts) {
+            return if word == 0 { NO_CUT } else { cut_ns(word) };
+        }
+        let is_late = word != 0 && word & CONFIRMED == 0 && now >= cut_ns(word);
+        if is_late && !world.has(Mutation::ProposalNotVoided) {
+            let seen = world.compare_and_swap(place, word, VOID_CUT);
+            word = if seen == word { VOID_CUT } else { seen };
+        }
+        if word & CONFIRMED != 0 { cut_ns(word) } else { NO_CUT }
+    }
+
+    fn book(&self, number: u64, tile: &Tile) {
+        let mut tile = *tile;
+        if self.world.has(Mutation::TileNotSplit) && !tile.starts_after_cut() {
+            tile.cut_ns = NO_CUT;
+        }
+        match number {
+            IDLE => self.book_cpu(&self.cpu().idle_ns, &tile),
+            NOBODY => self.book_cpu(&self.cpu().unattributed_ns, &tile),
+            number => self.book_slot(number, &tile),
+        }
+    }
+
+    fn book_cpu(&self, by_parity: &[AtomicU64; 2], tile: &Tile) {
+        if !tile.starts_after_cut() || self.world.has(Mutation::ZeroAddedAfterCut) {
+            add_plain(&by_parity[parity_of(tile.interval)], tile.before_cut());
+        }
+        if tile.ends_after_cut() {
+            add_plain(&by_parity[parity_of(tile.interval + 1)], tile.after_cut());
+        }
+    }
+
+    fn book_slot(&self, number: u64, tile: &Tile) {
+        if !tile.starts_after_cut() {
+            self.book_part(number, tile.interval, tile.before_cut());
+        }
+        if tile.ends_after_cut() {
+            self.book_part(number, tile.interval + 1, tile.after_cut());
+            if !tile.starts_after_cut() || self.world.has(Mutation::AnyoneAtCut) {
+                self.cpu().at_cut[parity_of(tile.interval)].store(number, Relaxed);
+            }
+        }
+    }
+
+    fn book_part(&self, number: u64, interval: u64, ns: u64) {
+        let (slot, parity) = (self.world.slot(number), parity_of(interval));
+        add_plain(&slot.wall_ns[parity], ns);
+        if slot.mark[parity].load(Relaxed) != interval {
+            list_slot(self.world, number, interval);
+        }
+    }
+
+    /// The last switch of a task.
+    fn retire(&self, number: u64, task: u64, fate: Fate, tile: &Tile) {
+        let world = self.world;
+        world.entry(task).store(0, Relaxed);
+        let ends_after = tile.ends_after_cut() && !world.has(Mutation::ExitInFirstInterval);
+        world.slot(number).exit_interval.store(tile.interval + u64::from(ends_after), Relaxed);
+        if world.setup.low_slots == 0 {
+            return;
+        }
+        let is_low = world.free_count.load(Relaxed) < world.setup.low_slots;
+        let is_before = match world.mutation {
+            Mutation::FoldedAfterCut => true,
+            Mutation::FoldedAcrossCut => !tile.starts_after_cut(),
+            _ => !tile.ends_after_cut(),
+        };
+        if is_low && is_before {
+            fold_slot(world, number, task, fate == Fate::DiesLast, tile);
+        }
+    }
+}
+
+/// `+=` of the code: a load and a store, between which others may change it.
+fn add_plain(place: &AtomicU64, ns: u64) {
+    place.store(place.load(Relaxed) + ns, Relaxed);
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+pub mod books;
+pub mod explore;
+pub mod fold;
+pub mod hook;
+mod mutation;
+pub mod play;
+pub mod reader;
+pub mod scenario;
+pub mod slots;
+pub mod words;
+pub mod world;
+
+pub use mutation::Mutation;

@@ -1,0 +1,313 @@
+//! `src/ledger/{mod,cut}.rs`: what the one reader does at a cut.
+
+use crate::Mutation;
+use crate::books::{Interval, Owner};
+use crate::slots::{next_head, number_in};
+use crate::words::{CONFIRMED, FIRST_SLOT, IDLE, NOBODY, OUT, PARITY};
+use crate::words::{parity_of, proposed, run_word, start_ns};
+use crate::world::World;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use loom::sync::atomic::{AtomicU64, fence};
+use std::collections::BTreeMap;
+
+/// How often the reader looks at a CPU again, or proposes a cut, before the model counts that as not ending.
+const MAX_ATTEMPTS: usize = 12;
+
+/// What the reader remembers of a CPU from one cut to the next: `cut::Book`.
+#[derive(Clone, Copy)]
+struct Book {
+    begin_ns: Option<u64>,
+    written: u64,
+}
+
+/// A cut, from the reader's side.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// So far ahead it is proposed; twice as far at each further attempt.
+    pub lead_ns: u64,
+    /// Whether the CPUs are found online.
+    pub is_online: bool,
+}
+
+impl Plan {
+    /// A cut so far ahead.
+    #[must_use]
+    pub const fn ahead(lead_ns: u64) -> Self {
+        Self { lead_ns, is_online: true }
+    }
+}
+
+/// The reader.
+pub struct Reader<'a> {
+    world: &'a World,
+    interval: u64,
+    books: Vec<Book>,
+    /// A cut may be confirmed only so long before it.
+    margin_ns: u64,
+    /// Slots that ran at the cut, with the time that the reader has closed.
+    running: BTreeMap<u64, u64>,
+    freed: Vec<u64>,
+    /// A cut published too early, by mutation.
+    early_cut: Option<u64>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a world in which nothing was cut yet.
+    #[must_use]
+    pub fn new(world: &'a World) -> Self {
+        let book = |running: &Option<u64>| {
+            let prepared = if running.is_some() { 0 } else { OUT };
+            let written = if world.has(Mutation::PreparedWordAwaited) { 0 } else { prepared };
+            Book { begin_ns: running.map(|_| 0), written }
+        };
+        let ahead = (0..world.cpus.len()).map(|cpu| (world.setup.ahead_ns)(cpu).max(0).unsigned_abs()).max();
+        Self {
+            world,
+            interval: world.first_interval,
+            books: world.setup.running.iter().map(book).collect(),
+            margin_ns: if world.has(Mutation::NoMargin) { 0 } else { ahead.unwrap_or(0) },
+            running: BTreeMap::new(),
+            freed: Vec::new(),
+            early_cut: None,
+        }
+    }
+
+    /// `close_interval`: ends the running interval and enters it in the books.
+    pub fn cut(&mut self, plan: Plan) {
+        let world = self.world;
+        let cut_ns = self.early_cut.take().unwrap_or_else(|| self.publish(self.interval, plan.lead_ns));
+        world.clock.sleep_until(cut_ns);
+        let mut closed = Interval { end: cut_ns, ..Interval::default() };
+        for cpu in 0..world.cpus.len() {
+            self.close(cpu, cut_ns, plan.is_online, &mut closed);
+            if world.has(Mutation::GatheredBeforeAllClosed) {
+                self.gather(&mut closed);
+            }
+        }
+        let is_early = [Mutation::CutBeforeGathered, Mutation::IntervalBeforeGathered];
+        if is_early.contains(&world.mutation) {
+            self.publish_next(plan);
+            self.gather(&mut closed);
+            self.empty_list();
+        } else if world.has(Mutation::CutBeforeListEmptied) {
+            self.gather(&mut closed);
+            self.publish_next(plan);
+            self.empty_list();
+        } else {
+            self.gather(&mut closed);
+            self.empty_list();
+            self.publish_next(plan);
+        }
+        self.interval += 1;
+        world.books.close(closed);
+    }
+
+    /// Publishes the end of an interval. The proposal is a store in the code; loom lets a store slip in between the two
+    /// halves of another thread's compare-and-swap, so it is an exchange here.
+    fn publish(&self, interval: u64, mut lead_ns: u64) -> u64 {
+        let world = self.world;
+        let word = world.cut_of(interval);
+        for _ in 0..MAX_ATTEMPTS {
+            let cut = world.clock.now() + lead_ns;
+            let (proposed, confirmed) = (proposed(cut), proposed(cut) | CONFIRMED);
+            word.swap(proposed, AcqRel);
+            if !world.has(Mutation::ProposedWithoutBarrier) {
+                fence(loom::sync::atomic::Ordering::SeqCst);
+            }
+            let is_early = world.has(Mutation::ClockNotRead) || world.clock.now() + self.margin_ns < cut;
+            if is_early && world.has(Mutation::ConfirmedByStore) {
+                word.swap(confirmed, AcqRel);
+                return cut;
+            }
+            if is_early && word.compare_exchange(proposed, confirmed, AcqRel, Acquire).is_ok() {
+                return cut;
+            }
+            lead_ns *= 2;
+        }
+        panic!("books: no end of proposing a cut");
+    }
+
+    /// `Book::close`, and what `close_cpus` does with what it has found.
+    fn close(&mut self, cpu: usize, cut_ns: u64, is_online: bool, closed: &mut Interval) {
+        let world = self.world;
+        let (begin_ns, running) = self.close_run(cpu, cut_ns, is_online);
+        let at_cut = &world.cpus[cpu].at_cut[parity_of(self.interval)];
+        let is_kept = world.has(Mutation::AtCutNotCleared);
+        let ran = if is_kept { at_cut.load(Relaxed) } else { at_cut.swap(0, Relaxed) };
+        let Some(begin_ns) = begin_ns else { return };
+        if ran != IDLE {
+            self.running.entry(ran).or_insert(0);
+        }
+        closed.capacity += world.books.difference("capacity", cut_ns, begin_ns);
+        let parity = parity_of(self.interval);
+        let record = &world.cpus[cpu];
+        closed.add(Owner::Idle(cpu), self.take(&record.idle_ns[parity]));
+        closed.add(Owner::Nobody(cpu), self.take(&record.unattributed_ns[parity]));
+        if let Some((slot, start_ns)) = running {
+            let wall_ns = world.books.difference("running", cut_ns, start_ns);
+            match slot {
+                IDLE | NOBODY => closed.add(world.owner(slot, cpu, 0), wall_ns),
+                slot => *self.running.entry(slot).or_default() += wall_ns,
+            }
+        }
+    }
+
+    /// Since when the CPU was in the books, and the slot that ran at the cut with the start of its tile.
+    fn close_run(&mut self, cpu: usize, cut_ns: u64, is_online: bool) -> (Option<u64>, Option<(u64, u64)>) {
+        let world = self.world;
+        let record = &world.cpus[cpu];
+        for _ in 0..MAX_ATTEMPTS {
+            let word = record.run.load(world.ordering(Acquire, Mutation::RunReadRelaxed));
+            if start_ns(word) >= cut_ns {
+                if !world.has(Mutation::SplitNotAwaited) {
+                    self.wait_until_booked(cpu, |booked| start_ns(booked) >= cut_ns);
+                }
+                let begin = self.begin(cpu);
+                self.books[cpu].begin_ns = Some(begin.max(cut_ns));
+                return (Some(begin).filter(|begin| *begin < cut_ns), None);
+            }
+            let current = &record.current[(word & PARITY) as usize];
+            let mut slot = current.load(Acquire);
+            let out = if is_online { word & OUT } else { OUT };
+            let closed = run_word(cut_ns, out | word & PARITY);
+            if world.has(Mutation::RunStored) {
+                record.run.store(closed, Release);
+            } else {
+                let order = world.ordering(AcqRel, Mutation::ReaderSwapRelaxed);
+                let failed = world.ordering(Acquire, Mutation::ReaderSwapRelaxed);
+                if record.run.compare_exchange(word, closed, order, failed).is_err() {
+                    continue;
+                }
+            }
+            if word & OUT != out {
+                world.books.leave(cpu, cut_ns);
+            }
+            if world.has(Mutation::CurrentReadLate) {
+                slot = current.load(Acquire);
+            }
+            let is_own = word == self.books[cpu].written && !world.has(Mutation::OwnWordAwaited);
+            if !is_own && !world.has(Mutation::BookedNotAwaited) {
+                self.wait_until_booked(cpu, |booked| booked == word || start_ns(booked) >= cut_ns);
+            }
+            let begin_ns = (word & OUT == 0).then(|| self.begin(cpu));
+            self.books[cpu] = Book { begin_ns: (out == 0).then_some(cut_ns), written: closed };
+            return (begin_ns, begin_ns.map(|_| (slot, start_ns(word))));
+        }
+        panic!("books: no end of looking at CPU {cpu}");
+    }
+
+    /// Since when a CPU that has switched is in the books.
+    fn begin(&self, cpu: usize) -> u64 {
+        let entered = || {
+            let is_forgotten = self.world.has(Mutation::EntryForgotten);
+            if is_forgotten { 0 } else { self.world.cpus[cpu].entered_ns.load(Relaxed) }
+        };
+        self.books[cpu].begin_ns.unwrap_or_else(entered)
+    }
+
+    fn wait_until_booked(&self, cpu: usize, is_booked: impl Fn(u64) -> bool) {
+        let acquire = self.world.ordering(Acquire, Mutation::AwaitRelaxed);
+        while !is_booked(self.world.cpus[cpu].booked.load(acquire)) {
+            loom::thread::yield_now();
+        }
+    }
+
+    fn take(&self, word: &AtomicU64) -> u64 {
+        if self.world.has(Mutation::NotZeroed) { word.load(Relaxed) } else { word.swap(0, Relaxed) }
+    }
+
+    /// `gather_tasks`.
+    fn gather(&mut self, closed: &mut Interval) {
+        let world = self.world;
+        let parity = parity_of(self.interval);
+        let count = world.listed_count[parity].load(Acquire);
+        let mut seen = Vec::new();
+        for entry in world.listed[parity].iter().take(count as usize) {
+            let number = entry.load(Relaxed);
+            if number < FIRST_SLOT || seen.contains(&number) {
+                world.books.fault(format!("interval {} lists {number} after {seen:?}", self.interval));
+                continue;
+            }
+            seen.push(number);
+            let running_ns = self.running.remove(&number);
+            self.gather_task(number, running_ns, closed);
+        }
+        for (number, running_ns) in std::mem::take(&mut self.running) {
+            if !world.has(Mutation::WholeIntervalForgotten) {
+                self.gather_task(number, Some(running_ns), closed);
+            }
+        }
+        self.free();
+    }
+
+    fn gather_task(&mut self, number: u64, running_ns: Option<u64>, closed: &mut Interval) {
+        let world = self.world;
+        let (slot, parity) = (world.slot(number), parity_of(self.interval));
+        let mut total_ns = running_ns.unwrap_or(0);
+        let folded = (world.setup.low_slots > 0)
+            .then_some([&slot.folded_threads_ns[parity], &slot.folded_children_ns[parity]]);
+        for word in std::iter::once(&slot.wall_ns[parity]).chain(folded.into_iter().flatten()) {
+            total_ns += if word.load(Relaxed) == 0 { 0 } else { self.take(word) };
+        }
+        let (tid, exit_interval) = (slot.tid.load(Relaxed), slot.exit_interval.load(Relaxed));
+        let is_early = exit_interval != 0 && world.has(Mutation::FreedEarly);
+        if exit_interval == self.interval || is_early {
+            self.freed.push(number);
+            if tid != 0 {
+                closed.dead.push(tid);
+            }
+        }
+        let owner = world.owner(number, 0, tid);
+        if running_ns.is_some() {
+            closed.running.insert(owner);
+        }
+        closed.add(owner, total_ns);
+    }
+
+    /// Gives the slots of the dead back, all with one exchange.
+    fn free(&mut self) {
+        let world = self.world;
+        let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
+        self.freed.iter().for_each(|number| world.books.give(*number));
+        let next = |number: u64| &world.slot(number).next_free;
+        for pair in self.freed.windows(2) {
+            next(pair[0]).store(pair[1], Relaxed);
+        }
+        // As in the hook: a change, so that loom lets other loads meet the swap.
+        let mut seen = world.free_head.fetch_add(0, Relaxed);
+        loop {
+            next(*last).store(number_in(seen), Relaxed);
+            let order = world.ordering(Release, Mutation::FreeRelaxed);
+            let fresh = next_head(world, seen, *first);
+            match world.free_head.compare_exchange(seen, fresh, order, Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        world.free_count.fetch_add(self.freed.len() as u64, Relaxed);
+        self.freed.clear();
+    }
+
+    /// The first half of `open_next`.
+    fn empty_list(&self) {
+        self.world.listed_count[parity_of(self.interval)].store(0, Relaxed);
+    }
+
+    /// The second half of `open_next`.
+    fn publish_next(&mut self, plan: Plan) {
+        let world = self.world;
+        let next = self.interval + 1;
+        let is_late = world.has(Mutation::PlaceClearedLate);
+        let clear = || world.cut_of(next).store(0, Relaxed);
+        if !is_late && !world.has(Mutation::PlaceNotCleared) {
+            clear();
+        }
+        world.interval.store(next, world.ordering(Release, Mutation::IntervalRelaxed));
+        if is_late {
+            clear();
+        }
+        if [Mutation::CutBeforeGathered, Mutation::CutBeforeListEmptied].contains(&world.mutation) {
+            self.early_cut = Some(self.publish(next, plan.lead_ns));
+        }
+    }
+}

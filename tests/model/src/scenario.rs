@@ -1,0 +1,284 @@
+//! Small worlds in which everything that matters can happen.
+
+use crate::Mutation;
+use crate::hook::{Fate, Processor};
+use crate::play::{LONG, Scenario, Script, check_slots, finish};
+use crate::reader::{Plan, Reader};
+use crate::slots::{give_slot, make_slot, take_slot};
+use crate::words::{CUTS, NOBODY};
+use crate::world::{Setup, World};
+use loom::sync::atomic::Ordering::{AcqRel, Relaxed};
+use loom::thread;
+use std::sync::Arc;
+
+/// The task number of all idle tasks.
+const IDLE: u64 = 0;
+
+/// A lead that one look at the clock uses up.
+const SHORT: Plan = Plan::ahead(1);
+
+/// A lead that two looks at the clock use up.
+const BRIEF: Plan = Plan::ahead(2);
+
+/// A cut that finds the CPUs offline, and another.
+const OFFLINE_FIRST: &[Plan] = &[Plan { is_online: false, ..LONG }, LONG];
+
+fn scenario(setup: Setup, scripts: &'static [Script], plans: &'static [Plan]) -> Scenario {
+    Scenario { setup, scripts, plans, quiet_cuts: 0 }
+}
+
+fn leaves(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(IDLE, Fate::Lives);
+}
+
+fn dies(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(IDLE, Fate::Dies);
+}
+
+fn dies_last(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(IDLE, Fate::DiesLast);
+}
+
+fn one_switch(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(2, Fate::Lives);
+}
+
+fn two_switches(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(2, Fate::Lives);
+    cpu.switch(3, Fate::Lives);
+}
+
+fn three_switches(_: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(IDLE, Fate::Lives);
+    cpu.switch(2, Fate::Lives);
+    cpu.switch(1, Fate::Lives);
+}
+
+/// One CPU, two switches, one cut: small enough for more preemptions.
+pub fn one_cut(mutation: Mutation) {
+    scenario(Setup::default(), &[two_switches], &[LONG]).play(mutation);
+}
+
+/// One CPU, three switches, two cuts: task 1, idle, task 2, task 1.
+pub fn one_cpu(mutation: Mutation) {
+    scenario(Setup::default(), &[three_switches], &[LONG, LONG]).play(mutation);
+}
+
+/// One CPU that is idle after the cut and before it.
+pub fn idle_after_cut(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Lives);
+        cpu.switch(IDLE, Fate::Lives);
+        cpu.switch(2, Fate::Lives);
+    }];
+    scenario(Setup { running: &[Some(0)], ..Setup::default() }, script, &[LONG]).play(mutation);
+}
+
+/// One CPU, one switch, two cuts: a switch that takes longer than an interval.
+pub fn long_switch(mutation: Mutation) {
+    scenario(Setup::default(), &[one_switch], &[LONG, LONG]).play(mutation);
+}
+
+/// As [`one_cpu`], but the second interval is so short that it may end before the reader is done with the first.
+pub fn short_interval(mutation: Mutation) {
+    scenario(Setup::default(), &[three_switches], &[LONG, BRIEF]).play(mutation);
+}
+
+/// As [`one_cut`], where the next interval's cut has the place of one long past.
+pub fn reused_place(mutation: Mutation) {
+    let quiet_cuts = CUTS - 1;
+    Scenario { quiet_cuts, ..scenario(Setup::default(), &[two_switches], &[LONG]) }.play(mutation);
+}
+
+/// Two switches, and a cut that may be published when its time has already come: the reader is held up.
+pub fn late_cut(mutation: Mutation) {
+    scenario(Setup::default(), &[two_switches], &[BRIEF]).play(mutation);
+}
+
+/// Likewise, and another cut after that.
+pub fn late_cut_and_another(mutation: Mutation) {
+    scenario(Setup::default(), &[two_switches], &[SHORT, LONG]).play(mutation);
+}
+
+/// Two CPUs, one switch each, and a cut that may be published when its time has already come: all must agree on it.
+pub fn late_cut_on_two_cpus(mutation: Mutation) {
+    let setup = Setup { running: &[Some(1), Some(2)], ..Setup::default() };
+    scenario(setup, &[leaves, leaves], &[BRIEF]).play(mutation);
+}
+
+/// A CPU whose clock is ahead of the reader's: for it a proposal is late that is early for him.
+pub fn clock_ahead(mutation: Mutation) {
+    let setup = Setup { ahead_ns: |_| 3, ..Setup::default() };
+    scenario(setup, &[two_switches], const { &[Plan::ahead(4)] }).play(mutation);
+}
+
+/// A CPU whose clock is so far behind that it sees a cut as the future when the next one is over; a task dies.
+pub fn clock_behind(mutation: Mutation) {
+    let setup = Setup { ahead_ns: |_| -200, ..Setup::default() };
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Lives);
+        cpu.switch(3, Fate::Dies);
+    }];
+    Scenario { quiet_cuts: 1, ..scenario(setup, script, &[LONG]) }.play(mutation);
+}
+
+/// Task 1 leaves CPU 0; if CPU 1 finds it there, it runs it and puts it aside again. One cut while that goes on.
+pub fn migration(mutation: Mutation) {
+    migrate(&[LONG], mutation);
+}
+
+/// The same with two cuts.
+pub fn migration_with_two_cuts(mutation: Mutation) {
+    migrate(&[LONG, LONG], mutation);
+}
+
+fn migrate(plans: &'static [Plan], mutation: Mutation) {
+    // The kernel lets nobody run a task before its last CPU has finished the switch: that order is an exchange here.
+    let scripts: &'static [Script] = &[
+        |world, cpu| {
+            cpu.switch(IDLE, Fate::Lives);
+            world.kernel.swap(1, AcqRel);
+        },
+        |world, cpu| {
+            let next = world.kernel.swap(0, AcqRel);
+            cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
+            cpu.switch(IDLE, Fate::Lives);
+        },
+    ];
+    let setup = Setup { running: &[Some(1), Some(0)], ..Setup::default() };
+    scenario(setup, scripts, plans).play(mutation);
+}
+
+/// Task 1 dies; the new task has its slot, if that is free by then, and another slot if not.
+pub fn death(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(IDLE, Fate::Dies);
+        cpu.switch(4, Fate::Lives);
+        cpu.switch(IDLE, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 1, slots: 2, ..Setup::default() };
+    scenario(setup, script, &[LONG]).play(mutation);
+}
+
+/// Two tasks die, one after the other, and two cuts are made; each new task may find no slot.
+pub fn two_deaths(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Dies);
+        cpu.switch(3, Fate::Dies);
+        cpu.switch(IDLE, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 2, slots: 2, ..Setup::default() };
+    scenario(setup, script, &[LONG, LONG]).play(mutation);
+}
+
+/// Two tasks die in an interval, so their slots are given back together, and another takes one of them.
+pub fn two_deaths_and_a_birth(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Dies);
+        cpu.switch(IDLE, Fate::Dies);
+        cpu.switch(3, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 2, slots: 2, ..Setup::default() };
+    scenario(setup, script, &[LONG]).play(mutation);
+}
+
+/// A CPU comes into the books while the first cut is made, and runs tasks.
+pub fn entering(mutation: Mutation) {
+    scenario(Setup { running: &[None], ..Setup::default() }, &[two_switches], &[LONG]).play(mutation);
+}
+
+/// A CPU beside another that never switches: it may not be waited for.
+pub fn never_switched(mutation: Mutation) {
+    let setup = Setup { running: &[Some(1), None], ..Setup::default() };
+    scenario(setup, &[one_switch, |_, _| ()], &[LONG]).play(mutation);
+}
+
+/// A CPU that is found offline at the first cut and comes back.
+pub fn leaving(mutation: Mutation) {
+    scenario(Setup::default(), &[two_switches], OFFLINE_FIRST).play(mutation);
+}
+
+/// Task 1 leads thread 2, and task 3 is the parent of both. Slots are always low.
+fn family() -> Setup {
+    Setup {
+        running: &[Some(1), Some(2)],
+        low_slots: u64::MAX,
+        leader_of: |task| if task == 3 { 3 } else { 1 },
+        parent_of: |_| 3,
+        is_one_family: true,
+        ..Setup::default()
+    }
+}
+
+/// Slots run low: thread 2 dies on one CPU and is folded into its leader, who runs on the other, while a cut is made.
+pub fn fold_into_running(mutation: Mutation) {
+    scenario(family(), &[leaves, dies], &[LONG]).play(mutation);
+}
+
+/// The same, where the thread has run before the cut and dies after it.
+pub fn fold_around_cut(mutation: Mutation) {
+    let scripts: &'static [Script] = &[
+        |_, _| (),
+        |_, cpu| {
+            cpu.switch(IDLE, Fate::Lives);
+            cpu.switch(2, Fate::Lives);
+            cpu.switch(IDLE, Fate::Dies);
+        },
+    ];
+    scenario(family(), scripts, &[LONG]).play(mutation);
+}
+
+/// Two threads die on two CPUs and are folded into the same sleeping leader.
+pub fn two_folds(mutation: Mutation) {
+    let setup = Setup { running: &[Some(2), Some(3)], leader_of: |_| 1, ..family() };
+    scenario(setup, &[dies, dies], &[LONG]).play(mutation);
+}
+
+/// A leader dies on one CPU and is folded into its parent, while its last thread dies on the other and is folded into it.
+pub fn fold_into_dying(mutation: Mutation) {
+    scenario(family(), &[dies_last, dies_last], &[LONG]).play(mutation);
+}
+
+/// The same, where the leader's clock is so far behind that it dies before the cut, whatever it does after it.
+pub fn fold_into_dying_behind(mutation: Mutation) {
+    let setup = Setup { ahead_ns: |cpu| if cpu == 0 { -200 } else { 0 }, ..family() };
+    scenario(setup, &[dies_last, dies_last], &[LONG]).play(mutation);
+}
+
+/// Two CPUs take free slots, and one gives back one of them.
+///
+/// # Panics
+/// If a slot goes to two tasks.
+pub fn free_slots(mutation: Mutation) {
+    let setup = Setup { running: &[Some(0), Some(0)], slots: 6, tasks: 3, ..Setup::default() };
+    let world = Arc::new(World::new(setup, mutation));
+    for task in 1..=3 {
+        let number = world.entry(task).swap(0, Relaxed);
+        give_slot(&world, number);
+    }
+    let other = Arc::clone(&world);
+    let thread = thread::spawn(move || {
+        make_slot(&other, 1);
+    });
+    let first = take_slot(&world);
+    make_slot(&world, 2);
+    assert_ne!(first, NOBODY, "there are enough for all");
+    give_slot(&world, first);
+    thread.join().expect("taking a slot does not panic");
+    check_slots(&world);
+    world.books.check(0);
+}
+
+/// More cuts than there are places for them, one after the other, with switches before each.
+pub fn many_cuts(mutation: Mutation) {
+    let world = World::new(Setup::default(), mutation);
+    let mut cpu = Processor::new(&world, 0);
+    let mut reader = Reader::new(&world);
+    for task in [2, IDLE, 1, 2, 1, IDLE, 2] {
+        cpu.switch(task, Fate::Lives);
+        cpu.switch(3, Fate::Lives);
+        reader.cut(LONG);
+    }
+    reader.cut(LONG);
+    finish(&world, &[cpu.stay()]);
+}

@@ -1,0 +1,270 @@
+//! The memory that hook and reader share, and the clock. The names are those of `bpf/abi.h`.
+
+use crate::Mutation;
+use crate::books::{Books, Owner};
+use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OUT, run_word};
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// Time. It passes only when somebody looks at it, or when the reader has slept past a cut.
+///
+/// Reading it orders nothing else: what must be seen after a certain time needs barriers on both sides.
+pub struct Clock(AtomicU64);
+
+impl Clock {
+    /// A time that nobody else reads, later than all read before.
+    pub fn now(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Sleeps until it is `time` or later.
+    pub fn sleep_until(&self, time: u64) {
+        self.0.fetch_max(time, Ordering::Relaxed);
+    }
+}
+
+/// `struct cpuledger_cpu`.
+pub struct Cpu {
+    /// Since when the running task has run.
+    pub run: AtomicU64,
+    /// The `run` that the last switch wrote, as soon as all before it is booked.
+    pub booked: AtomicU64,
+    /// Time of the idle task, by parity of the interval.
+    pub idle_ns: [AtomicU64; 2],
+    /// Time of tasks without a slot, likewise.
+    pub unattributed_ns: [AtomicU64; 2],
+    /// The slot of the running task, by parity of the run.
+    pub current: [AtomicU64; 2],
+    /// When it came into the books.
+    pub entered_ns: AtomicU64,
+    /// The slot that ran when the interval of that parity ended, where a switch has closed it; 0: none.
+    pub at_cut: [AtomicU64; 2],
+}
+
+/// `struct cpuledger_slot`.
+pub struct Slot {
+    /// Its time, by parity of the interval.
+    pub wall_ns: [AtomicU64; 2],
+    /// The last interval that lists it, by parity.
+    pub mark: [AtomicU64; 2],
+    /// The interval of its last switch; 0: not yet.
+    pub exit_interval: AtomicU64,
+    /// Whose it is; 0: nobody's, as it was folded.
+    pub tid: AtomicU64,
+    /// Slot number; 0: the last.
+    pub next_free: AtomicU64,
+    /// Of threads that were folded, by parity of the interval.
+    pub folded_threads_ns: [AtomicU64; 2],
+    /// Of processes that were folded, likewise.
+    pub folded_children_ns: [AtomicU64; 2],
+}
+
+/// How a world begins, and who is whose parent in it. Task n has the n-th slot, if it has one from the beginning.
+#[derive(Clone, Copy)]
+pub struct Setup {
+    /// The task that runs on each CPU at time 0; `None`: the CPU has not switched yet and is not in the books.
+    pub running: &'static [Option<u64>],
+    /// Tasks that have a slot from the beginning.
+    pub tasks: u64,
+    /// Slots for tasks.
+    pub slots: u64,
+    /// With fewer free slots the dead are folded.
+    pub low_slots: u64,
+    /// The leader of this thread; itself, if it is one.
+    pub leader_of: fn(u64) -> u64,
+    /// The accounting parent of this process; 0: unknown.
+    pub parent_of: fn(u64) -> u64,
+    /// Time of all tasks is taken together: it cannot be said in whose slot folding leaves it.
+    pub is_one_family: bool,
+    /// By so much a CPU's clock is ahead of the reader's.
+    pub ahead_ns: fn(usize) -> i64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            running: &[Some(1)],
+            tasks: 3,
+            slots: 3,
+            low_slots: 0,
+            leader_of: |task| task,
+            parent_of: |_| 0,
+            is_one_family: false,
+            ahead_ns: |_| 0,
+        }
+    }
+}
+
+/// Everything.
+pub struct World {
+    /// What is done otherwise.
+    pub mutation: Mutation,
+    /// How it began.
+    pub setup: Setup,
+    /// The number of the first interval.
+    pub first_interval: u64,
+    /// Places for cuts.
+    pub cuts: usize,
+    /// The clock.
+    pub clock: Clock,
+    /// The CPUs.
+    pub cpus: Vec<Cpu>,
+    /// The slots from [`FIRST_SLOT`] on.
+    pub slots: Vec<Slot>,
+    /// The slot of each task, from task 1 on; 0: it has none. It stands for the index of tids.
+    pub index: Vec<AtomicU64>,
+    /// The slots listed, by parity of the interval.
+    pub listed: [Vec<AtomicU64>; 2],
+    /// How many they are.
+    pub listed_count: [AtomicU64; 2],
+    /// The number of the running interval.
+    pub interval: AtomicU64,
+    /// When it ends.
+    pub cut: [AtomicU64; CUTS],
+    /// Changes so far and the first free slot.
+    pub free_head: AtomicU64,
+    /// The first slot that was never used.
+    pub fresh: AtomicU64,
+    /// How many are free.
+    pub free_count: AtomicU64,
+    /// Something for two CPUs to agree on which stands for what the kernel orders.
+    pub kernel: AtomicU64,
+    /// What really happened. No part of the protocol.
+    pub books: Books,
+}
+
+/// More tasks than any scenario has.
+const TASKS: u64 = 5;
+
+fn zero() -> AtomicU64 {
+    AtomicU64::new(0)
+}
+
+fn pair() -> [AtomicU64; 2] {
+    [zero(), zero()]
+}
+
+impl World {
+    /// The world at time 0.
+    #[must_use]
+    pub fn new(setup: Setup, mutation: Mutation) -> Self {
+        let slot_of = |task: u64| if task == 0 { IDLE } else { FIRST_SLOT + task - 1 };
+        let cpu = |running: &Option<u64>| Cpu {
+            run: AtomicU64::new(run_word(0, running.map_or(OUT, |_| 0))),
+            booked: zero(),
+            idle_ns: pair(),
+            unattributed_ns: pair(),
+            current: [AtomicU64::new(slot_of(running.unwrap_or(0))), zero()],
+            entered_ns: zero(),
+            at_cut: pair(),
+        };
+        let slot = |number: u64| Slot {
+            wall_ns: pair(),
+            mark: pair(),
+            exit_interval: zero(),
+            tid: AtomicU64::new(if number < setup.tasks { number + 1 } else { 0 }),
+            next_free: zero(),
+            folded_threads_ns: pair(),
+            folded_children_ns: pair(),
+        };
+        let books = Books::default();
+        let is_out = |(_, running): &(usize, &Option<u64>)| running.is_none();
+        setup.running.iter().enumerate().filter(is_out).for_each(|(cpu, _)| books.leave(cpu, 0));
+        (1..=setup.tasks).for_each(|task| books.take(slot_of(task)));
+        let first_interval = if mutation == Mutation::NumberedFromZero { 0 } else { FIRST_INTERVAL };
+        let list = || (0..setup.slots).map(|_| zero()).collect();
+        Self {
+            mutation,
+            setup,
+            first_interval,
+            cuts: if mutation == Mutation::TwoCuts { 2 } else { CUTS },
+            clock: Clock(zero()),
+            cpus: setup.running.iter().map(cpu).collect(),
+            slots: (0..setup.slots).map(slot).collect(),
+            index: (1..=TASKS)
+                .map(|task| AtomicU64::new(if task <= setup.tasks { slot_of(task) } else { 0 }))
+                .collect(),
+            listed: [list(), list()],
+            listed_count: pair(),
+            interval: AtomicU64::new(first_interval),
+            cut: std::array::from_fn(|_| zero()),
+            free_head: zero(),
+            fresh: AtomicU64::new(slot_of(setup.tasks + 1)),
+            free_count: AtomicU64::new(setup.slots - setup.tasks),
+            kernel: zero(),
+            books,
+        }
+    }
+
+    /// Whether this is what is done otherwise.
+    #[must_use]
+    pub fn has(&self, mutation: Mutation) -> bool {
+        self.mutation == mutation
+    }
+
+    /// The ordering, unless not having it is what is wrong.
+    #[must_use]
+    pub fn ordering(&self, ordering: Ordering, relaxed: Mutation) -> Ordering {
+        if self.has(relaxed) { Ordering::Relaxed } else { ordering }
+    }
+
+    /// `control.listed` and the rest of an interval go by its parity, `control.cut` by its place.
+    #[must_use]
+    pub fn cut_of(&self, interval: u64) -> &AtomicU64 {
+        &self.cut[interval as usize % self.cuts]
+    }
+
+    /// The slot of a task.
+    ///
+    /// # Panics
+    /// For [`IDLE`] and [`NOBODY`], which have none.
+    #[must_use]
+    pub fn slot(&self, number: u64) -> &Slot {
+        &self.slots[(number - FIRST_SLOT) as usize]
+    }
+
+    /// The entry of a task in the index.
+    #[must_use]
+    pub fn entry(&self, task: u64) -> &AtomicU64 {
+        &self.index[task as usize - 1]
+    }
+
+    /// Who owns the time in this slot on this CPU, if the slot is this task's.
+    #[must_use]
+    pub fn owner(&self, slot: u64, cpu: usize, task: u64) -> Owner {
+        match (slot, task) {
+            (IDLE, _) => Owner::Idle(cpu),
+            (NOBODY, _) => Owner::Nobody(cpu),
+            _ if self.setup.is_one_family => Owner::Task(1),
+            (_, 0) => Owner::Stray,
+            (_, task) => Owner::Task(task),
+        }
+    }
+}
+
+/// The built-ins of the hook: on all kernels full barriers, whatever becomes of the value.
+impl World {
+    /// `__sync_val_compare_and_swap`; what it has found.
+    #[must_use]
+    pub fn compare_and_swap(&self, place: &AtomicU64, old: u64, new: u64) -> u64 {
+        fence(Ordering::SeqCst);
+        let found = place.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
+        fence(Ordering::SeqCst);
+        found.unwrap_or_else(|found| found)
+    }
+
+    /// `__sync_lock_test_and_set`.
+    pub fn exchange(&self, place: &AtomicU64, new: u64) -> u64 {
+        fence(Ordering::SeqCst);
+        let found = place.swap(new, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        found
+    }
+
+    /// `__sync_fetch_and_add`.
+    pub fn add(&self, place: &AtomicU64, more: u64) -> u64 {
+        fence(Ordering::SeqCst);
+        let found = place.fetch_add(more, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        found
+    }
+}
