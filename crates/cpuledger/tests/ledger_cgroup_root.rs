@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use books::{Books, alone};
+use books::{Books, scene};
 use cpuledger::TaskId;
 
 const SECONDS: &str = "10";
@@ -145,26 +145,27 @@ impl Members {
 
 #[test]
 fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
-    let _alone = alone();
-    let cgroup = Cgroup::new();
-    let mut books = Books::open();
-    let mut storm = Storm::start(&cgroup.path);
-    let first = storm.0.id() as i32;
-    let mut members = Members { id: cgroup.id(), is_v1: cgroup.is_v1, ..Members::default() };
-    let mut is_over = false;
-    while !is_over {
-        is_over = storm.is_over() && cgroup.is_empty();
-        books.close(250_000_000);
-        members.take(&books, first);
-        books.forget();
-    }
-    let (told, truth) = (members.runtime_ns, cgroup.usage_ns());
-    println!(
-        "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
-        books.intervals,
-        members.deaths,
-        (told as f64 - truth as f64) * 100.0 / truth as f64
-    );
-    assert!(members.deaths > 100, "a storm makes tasks that die");
-    assert!(told.abs_diff(truth) * 200 <= truth, "{told} ns told, {truth} ns charged");
+    scene(|| {
+        let cgroup = Cgroup::new();
+        let mut books = Books::open();
+        let mut storm = Storm::start(&cgroup.path);
+        let first = storm.0.id() as i32;
+        let mut members = Members { id: cgroup.id(), is_v1: cgroup.is_v1, ..Members::default() };
+        let mut is_over = false;
+        while !is_over {
+            is_over = storm.is_over() && cgroup.is_empty();
+            books.close(250_000_000);
+            members.take(&books, first);
+            books.forget();
+        }
+        let (told, truth) = (members.runtime_ns, cgroup.usage_ns());
+        println!(
+            "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
+            books.intervals,
+            members.deaths,
+            (told as f64 - truth as f64) * 100.0 / truth as f64
+        );
+        assert!(members.deaths > 100, "a storm makes tasks that die");
+        assert!(told.abs_diff(truth) * 200 <= truth, "{told} ns told, {truth} ns charged");
+    });
 }
