@@ -10,7 +10,7 @@ mod books;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use books::{Books, alone};
+use books::{Books, scene};
 use cpuledger::TaskId;
 use cpuledger_load::{Kin, Kinsman};
 
@@ -42,87 +42,89 @@ fn stolen_from_children(books: &Books, parent: TaskId) -> i128 {
 /// Self, x and c of each process over all intervals, and what its children had in their own name while they lived.
 #[test]
 fn each_process_has_what_its_members_say_root() {
-    let _alone = alone();
-    let mut kin = Kin::start("sums", if is_full() { 5_000 } else { 1_000 }).expect("a family");
-    let mut books = Books::open();
-    kin.begin().expect("it begins");
-    let hear = std::thread::spawn(move || (kin.burned(MEMBERS), kin));
-    books.close_until(150_000_000, |_| hear.is_finished());
-    let (members, _kin) = hear.join().expect("no panic");
-    let members = members.expect("all have burned");
-    // Until all are at rest: what is stolen from who runs at a cut is told later.
-    books.close(200_000_000);
-    for role in ROLES {
-        let of_role: Vec<&Kinsman> = members.iter().filter(|member| member.role == role).collect();
-        let leader = of_role.last().expect("each role has burned");
-        let process = books.process(leader.pid);
-        let held = books.held[&process];
-        let children: BTreeMap<i32, TaskId> = of_role
-            .iter()
-            .filter(|member| member.pid != leader.pid)
-            .map(|member| (member.pid, books.process(member.pid)))
-            .collect();
-        let of_children: u64 = children.values().map(|child| books.held[child].cpu_ns()).sum();
-        let stolen = i128::from(held.stolen_ns) + stolen_from_children(&books, process);
-        let told = i128::from(held.cpu_ns() + of_children) - stolen;
-        let truth = of_role.iter().map(|member| i128::from(member.ns)).sum();
-        println!(
-            "{role}: self {} x {} c {} of living children {of_children} stolen {stolen}: {told} ns, true {truth} ns, {:+.4} %",
-            held.self_ns,
-            held.exited_threads_ns,
-            held.exited_children_ns,
-            percent(told, truth)
-        );
-        assert!(is_close(told, truth, 1_000), "{role}: {told} ns told, {truth} ns true");
-        assert!(stolen >= 0 && held.self_ns > 0);
-        assert_eq!(held.exited_threads_ns > 0, role == "dead-threads");
-        assert_eq!(held.exited_children_ns > 0, role == "dead-children");
-    }
+    scene(|| {
+        let mut kin = Kin::start("sums", if is_full() { 5_000 } else { 1_000 }).expect("a family");
+        let mut books = Books::open();
+        kin.begin().expect("it begins");
+        let hear = std::thread::spawn(move || (kin.burned(MEMBERS), kin));
+        books.close_until(150_000_000, |_| hear.is_finished());
+        let (members, _kin) = hear.join().expect("no panic");
+        let members = members.expect("all have burned");
+        // Until all are at rest: what is stolen from who runs at a cut is told later.
+        books.close(200_000_000);
+        for role in ROLES {
+            let of_role: Vec<&Kinsman> = members.iter().filter(|member| member.role == role).collect();
+            let leader = of_role.last().expect("each role has burned");
+            let process = books.process(leader.pid);
+            let held = books.held[&process];
+            let children: BTreeMap<i32, TaskId> = of_role
+                .iter()
+                .filter(|member| member.pid != leader.pid)
+                .map(|member| (member.pid, books.process(member.pid)))
+                .collect();
+            let of_children: u64 = children.values().map(|child| books.held[child].cpu_ns()).sum();
+            let stolen = i128::from(held.stolen_ns) + stolen_from_children(&books, process);
+            let told = i128::from(held.cpu_ns() + of_children) - stolen;
+            let truth = of_role.iter().map(|member| i128::from(member.ns)).sum();
+            println!(
+                "{role}: self {} x {} c {} of living children {of_children} stolen {stolen}: {told} ns, true {truth} ns, {:+.4} %",
+                held.self_ns,
+                held.exited_threads_ns,
+                held.exited_children_ns,
+                percent(told, truth)
+            );
+            assert!(is_close(told, truth, 1_000), "{role}: {told} ns told, {truth} ns true");
+            assert!(stolen >= 0 && held.self_ns > 0);
+            assert_eq!(held.exited_threads_ns > 0, role == "dead-threads");
+            assert_eq!(held.exited_children_ns > 0, role == "dead-children");
+        }
+    });
 }
 
 /// 2,000 (20,000) children of 1 to 3 ms for whom nobody waits: the kernel adds their time to nobody's.
 #[test]
 fn the_time_of_thousands_of_unwaited_children_is_their_parents_root() {
-    let _alone = alone();
-    let children = if is_full() { 20_000 } else { 2_000 };
-    let mut kin = Kin::start_with("brood", 0, children).expect("a family");
-    let pid = kin.pid();
-    let mut books = Books::open();
-    kin.begin().expect("it begins");
-    let hear = std::thread::spawn(move || (kin.brood(Duration::from_secs(1200)), kin));
-    books.close_until(400_000_000, |_| hear.is_finished());
-    let (brood, _kin) = hear.join().expect("no panic");
-    let brood = brood.expect("they burned");
-    let parent = books.process(pid);
+    scene(|| {
+        let children = if is_full() { 20_000 } else { 2_000 };
+        let mut kin = Kin::start_with("brood", 0, children).expect("a family");
+        let pid = kin.pid();
+        let mut books = Books::open();
+        kin.begin().expect("it begins");
+        let hear = std::thread::spawn(move || (kin.brood(Duration::from_secs(1200)), kin));
+        books.close_until(400_000_000, |_| hear.is_finished());
+        let (brood, _kin) = hear.join().expect("no panic");
+        let brood = brood.expect("they burned");
+        let parent = books.process(pid);
 
-    // Who was alive at a cut has a row of its own, and is in c with its last interval only.
-    let records: Vec<_> = books.exited.iter().filter(|exited| exited.exit.ppid.0 == pid).collect();
-    assert_eq!(records.len() as u64, children + brood.measured, "a record for each death");
-    assert!(records.iter().all(|record| record.accounting_parent.is_some_and(|heir| heir.0 == pid)));
-    let in_c: u64 = records.iter().map(|record| record.cpu_ns).sum();
-    assert_eq!(
-        books.held[&parent].exited_children_ns, in_c,
-        "c is the sum of the records, to the nanosecond"
-    );
-    let booked: u64 = records.iter().map(|record| books.tasks[&record.exit.task]).sum();
-    let stolen = stolen_from_children(&books, parent);
-    assert!(stolen >= 0, "on a CPU for at least as long as it executed");
+        // Who was alive at a cut has a row of its own, and is in c with its last interval only.
+        let records: Vec<_> = books.exited.iter().filter(|exited| exited.exit.ppid.0 == pid).collect();
+        assert_eq!(records.len() as u64, children + brood.measured, "a record for each death");
+        assert!(records.iter().all(|record| record.accounting_parent.is_some_and(|heir| heir.0 == pid)));
+        let in_c: u64 = records.iter().map(|record| record.cpu_ns).sum();
+        assert_eq!(
+            books.held[&parent].exited_children_ns, in_c,
+            "c is the sum of the records, to the nanosecond"
+        );
+        let booked: u64 = records.iter().map(|record| books.tasks[&record.exit.task]).sum();
+        let stolen = stolen_from_children(&books, parent);
+        assert!(stolen >= 0, "on a CPU for at least as long as it executed");
 
-    // Those waited for are in c too; theirs is what wait4(2) says. Of the others, what each used after its last word is
-    // what it was of those.
-    let told = i128::from(booked) - stolen;
-    let rest = i128::from(brood.rest_ns) * i128::from(brood.children);
-    let truth = i128::from(brood.ns + brood.measured_ns) + rest;
-    println!(
-        "{} children, c {in_c} ns, {booked} ns booked, {stolen} ns stolen; they say {} ns, their ends are {} ns each, those \
+        // Those waited for are in c too; theirs is what wait4(2) says. Of the others, what each used after its last word is
+        // what it was of those.
+        let told = i128::from(booked) - stolen;
+        let rest = i128::from(brood.rest_ns) * i128::from(brood.children);
+        let truth = i128::from(brood.ns + brood.measured_ns) + rest;
+        println!(
+            "{} children, c {in_c} ns, {booked} ns booked, {stolen} ns stolen; they say {} ns, their ends are {} ns each, those \
          waited for {} ns: {:+.4} % (without the ends {:+.3} %)",
-        brood.children,
-        brood.ns,
-        brood.rest_ns,
-        brood.measured_ns,
-        percent(told, truth),
-        percent(told, truth - rest),
-    );
-    assert!(in_c * 10 > booked * 9, "nearly all live and die within an interval");
-    assert!(is_close(told, truth, 5_000), "{told} ns told, {truth} ns true");
+            brood.children,
+            brood.ns,
+            brood.rest_ns,
+            brood.measured_ns,
+            percent(told, truth),
+            percent(told, truth - rest),
+        );
+        assert!(in_c * 10 > booked * 9, "nearly all live and die within an interval");
+        assert!(is_close(told, truth, 5_000), "{told} ns told, {truth} ns true");
+    });
 }

@@ -8,6 +8,7 @@
 //! - [`Storm`]: processes or threads that are made and end without pause,
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
 //! - [`Kin`]: families in which it is not plain who accounts for whom,
+//! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
@@ -27,6 +28,7 @@ mod burn;
 mod error;
 mod kin;
 mod limits;
+mod mixture;
 mod program;
 mod running;
 mod sleepers;
@@ -37,6 +39,7 @@ pub use burn::{Burn, BurnPlan, Burned};
 pub use error::Error;
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
+pub use mixture::{ForkingShells, Mixture};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};

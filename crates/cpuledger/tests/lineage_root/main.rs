@@ -11,9 +11,7 @@ mod orphans;
 mod pids;
 mod reaping;
 
-use std::sync::MutexGuard;
-
-use books::{Books, alone};
+use books::Books;
 use cpuledger::TaskId;
 use cpuledger::interval::Exited;
 use cpuledger_load::{Kin, Kinsman};
@@ -24,19 +22,17 @@ const CPU_MS: u64 = 60;
 /// What a task uses after its last word: a write and an exit; much when the host is busy.
 const REST_NS: u64 = 10_000_000;
 /// So long a death is waited for after the last word.
-const INTERVALS_LIMIT: u64 = 3000;
+const INTERVALS_LIMIT: u64 = 500;
 
 /// A family that has burned, and the books of that time.
 struct Scene {
     books: Books,
     kin: Kin,
     members: Vec<Kinsman>,
-    _alone: MutexGuard<'static, ()>,
 }
 
 /// What is done with a family before the books are opened, and after.
 fn play(kind: &str, members: usize) -> Scene {
-    let alone = alone();
     let mut kin = Kin::start(kind, CPU_MS).expect("a family");
     let mut books = Books::open();
     kin.begin().expect("it begins");
@@ -47,7 +43,7 @@ fn play(kind: &str, members: usize) -> Scene {
     books.close_until(INTERVAL_NS, |_| hear.is_finished());
     let (kin, members) = hear.join().expect("no panic");
     let members = members.expect("all have burned");
-    Scene { books, kin, members, _alone: alone }
+    Scene { books, kin, members }
 }
 
 impl Scene {

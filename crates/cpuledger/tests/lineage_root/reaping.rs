@@ -1,5 +1,6 @@
 //! Children whose parent does not ask for them, or has made them otherwise than by fork(2).
 
+use super::books::scene;
 use super::{Scene, assert_living};
 
 /// The child is inherited by the first process.
@@ -14,31 +15,41 @@ fn child_is_inherited(kind: &str) {
 /// The kernel adds the time of such a child to nobody's.
 #[test]
 fn a_child_of_who_ignores_sigchld_root() {
-    child_is_inherited("sigchld-ignored");
+    scene(|| {
+        child_is_inherited("sigchld-ignored");
+    });
 }
 
 #[test]
 fn a_child_of_who_keeps_no_zombies_root() {
-    child_is_inherited("no-cld-wait");
+    scene(|| {
+        child_is_inherited("no-cld-wait");
+    });
 }
 
 #[test]
 fn a_child_that_borrowed_the_memory_root() {
-    child_is_inherited("vfork");
+    scene(|| {
+        child_is_inherited("vfork");
+    });
 }
 
 #[test]
 fn a_child_that_existed_before_root() {
-    child_is_inherited("before");
+    scene(|| {
+        child_is_inherited("before");
+    });
 }
 
 /// The maker is no parent: its own parent is.
 #[test]
 fn a_child_made_for_the_parent_root() {
-    let scene = Scene::of("clone-parent", 2, &["sibling"]);
-    let first = scene.kin.pid();
-    scene.assert_inherited("sibling", first);
-    scene.assert_holds_exactly(first, &["sibling"]);
-    let maker = assert_living(&scene, "maker", first);
-    assert_eq!(scene.books.held[&maker].exited_children_ns, 0);
+    scene(|| {
+        let scene = Scene::of("clone-parent", 2, &["sibling"]);
+        let first = scene.kin.pid();
+        scene.assert_inherited("sibling", first);
+        scene.assert_holds_exactly(first, &["sibling"]);
+        let maker = assert_living(&scene, "maker", first);
+        assert_eq!(scene.books.held[&maker].exited_children_ns, 0);
+    });
 }

@@ -17,6 +17,9 @@ use super::Wanted;
 use super::detail::Detail;
 use super::growth::{Growth, Lives, Seen};
 
+/// Files of /proc tell a start in ticks, rounded down.
+const FILE_TICK_NS: u64 = 10_000_000;
+
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
 struct Account {
@@ -293,7 +296,10 @@ impl Keeper {
         }
         let found = self.procfs.as_mut().map(|procfs| procfs.process(pid, fields));
         match found {
-            Some(Ok(Some(row))) => row,
+            // Files tell the start in ticks, and whose pid it was may be gone.
+            Some(Ok(Some(row))) if process.start_time_ns.wrapping_sub(row.start_time_ns) < FILE_TICK_NS => {
+                Task { start_time_ns: process.start_time_ns, ..row }
+            }
             _ => bare,
         }
     }

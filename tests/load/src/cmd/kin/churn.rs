@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Write};
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use rustix::process::{Pid, WaitOptions, getpid, waitpid};
 use super::make::fork_with_pid;
 use super::{burn_until, status_of, sys};
 
+const PAIRS: usize = 100;
 const LIFE_NS: u64 = 300_000;
 /// Somebody else has the pid for a while.
 const TAKEN: Duration = Duration::from_millis(5);
@@ -32,6 +33,29 @@ pub(super) fn start() -> Result<()> {
         .context("make a child")?;
     }
     Ok(())
+}
+
+/// Pairs of processes, each of which waits for the other.
+pub(super) fn ping_pong() -> Result<()> {
+    for _ in 0..PAIRS {
+        let (hear_ping, ping) = std::io::pipe().context("make a pipe")?;
+        let (hear_pong, pong) = std::io::pipe().context("make a pipe")?;
+        sys::fork(|| status_of(answer(&hear_ping, &pong))).context("make a process")?;
+        sys::fork(|| {
+            let begun = (&ping).write_all(b"+").context("begin");
+            status_of(begun.and_then(|()| answer(&hear_pong, &ping)))
+        })
+        .context("make a process")?;
+    }
+    Ok(())
+}
+
+fn answer(mut hear: &PipeReader, mut tell: &PipeWriter) -> Result<()> {
+    let mut byte = [0];
+    loop {
+        hear.read_exact(&mut byte).context("hear")?;
+        tell.write_all(&byte).context("answer")?;
+    }
 }
 
 /// Becomes [`image`].

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, WaitOptions, wait, waitpid};
+use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use super::make::{heed_sigchld, shared_number, wait_for_usage};
 use super::{burn_and_tell, say, status_of, sys, tell};
@@ -62,11 +62,19 @@ fn dead_threads(ns: u64) -> Result<()> {
 
 fn dead_children(ns: u64) -> Result<()> {
     let children: Vec<Pid> = (0..PARTS)
-        .map(|_| sys::fork(|| status_of(burn_and_tell("dead-children", ns / PARTS as u64))))
+        .map(|_| {
+            sys::fork(|| {
+                burn_until(ns / PARTS as u64);
+                0
+            })
+        })
         .collect::<Result<_, _>>()
         .context("make a child")?;
+    // What the kernel says of them, their ends included.
     for child in children {
-        waitpid(Some(child), WaitOptions::empty())?;
+        let (pid, ppid) = (child.as_raw_pid(), getpid().as_raw_pid());
+        let ns = wait_for_usage(child).context("wait for a child")?;
+        say(&format!("burned role=dead-children tid={pid} pid={pid} ppid={ppid} ns={ns}\n"))?;
     }
     tell("dead-children")
 }

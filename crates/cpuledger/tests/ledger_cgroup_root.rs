@@ -1,0 +1,171 @@
+//! The sum over the members of a cgroup is what the kernel charges to it. Needs root, and a mounted cgroup v2 or the v1
+//! controller cpuacct.
+//!
+//! A cgroup is charged with what its tasks executed, so it is runtime that is compared, not time on a CPU. A record of a
+//! death has no cgroup: the dead are told by their accounting parents, as all members descend from one.
+
+mod books;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use books::{Books, scene};
+use cpuledger::TaskId;
+
+const SECONDS: &str = "10";
+
+/// A cgroup of this test's own, removed at the end.
+struct Cgroup {
+    path: PathBuf,
+    is_v1: bool,
+}
+
+impl Cgroup {
+    fn new() -> Cgroup {
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("procfs");
+        let find = |is_wanted: &dyn Fn(&str, &str) -> bool| {
+            mounts.lines().find_map(|line| {
+                let mut words = line.split(' ').skip(1);
+                let (point, kind, options) = (words.next()?, words.next()?, words.next()?);
+                is_wanted(kind, options).then(|| PathBuf::from(point))
+            })
+        };
+        let v2 = find(&|kind, _| kind == "cgroup2");
+        let is_v1 = v2.is_none();
+        let has_cpuacct = |options: &str| options.split(',').any(|option| option == "cpuacct");
+        let root = v2.or_else(|| find(&|kind, options| kind == "cgroup" && has_cpuacct(options)));
+        let root = root.expect("neither cgroup v2 nor cpuacct of v1 is mounted");
+        let path = root.join(format!("cpuledger-test-{}", std::process::id()));
+        fs::create_dir(&path).expect("a cgroup is made; it needs root");
+        Cgroup { path, is_v1 }
+    }
+
+    fn id(&self) -> u64 {
+        fs::metadata(&self.path).expect("it is there").ino()
+    }
+
+    /// What the kernel has charged to it.
+    fn usage_ns(&self) -> u64 {
+        if self.is_v1 {
+            let text = fs::read_to_string(self.path.join("cpuacct.usage")).expect("cpuacct.usage");
+            return text.trim().parse().expect("nanoseconds");
+        }
+        let text = fs::read_to_string(self.path.join("cpu.stat")).expect("cpu.stat");
+        let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
+        usage.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
+    }
+
+    fn is_empty(&self) -> bool {
+        fs::read_to_string(self.path.join("cgroup.procs")).expect("cgroup.procs").is_empty()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Its last task may still be on its way out.
+        while !self.is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        if let Err(error) = fs::remove_dir(&self.path) {
+            eprintln!("{} is left behind: {error}", self.path.display());
+        }
+    }
+}
+
+/// A storm of processes that enters the cgroup before it begins.
+struct Storm(Child);
+
+impl Storm {
+    fn start(cgroup: &Path) -> Storm {
+        let script = "echo $$ > \"$1\"/cgroup.procs && exec \"$2\" storm --workers 2 --seconds \"$3\"";
+        let storm = Command::new("/bin/sh")
+            .args(["-c", script, "sh"])
+            .arg(cgroup)
+            .arg(cpuledger_load::program().expect("the load program"))
+            .arg(SECONDS)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn();
+        Storm(storm.expect("a shell"))
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.0.try_wait().expect("it is our child").is_some()
+    }
+}
+
+impl Drop for Storm {
+    fn drop(&mut self) {
+        // The kernel kills its workers with it.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What members of the cgroup executed.
+#[derive(Default)]
+struct Members {
+    id: u64,
+    is_v1: bool,
+    /// Pids of those seen alive: their dead children are members.
+    pids: HashSet<i32>,
+    /// Of each task that lives, as its rows told.
+    runtimes: HashMap<TaskId, u64>,
+    runtime_ns: u64,
+    deaths: u64,
+}
+
+impl Members {
+    fn take(&mut self, books: &Books, first: i32) {
+        self.pids.insert(first);
+        for (row, usage) in books.snapshot.tasks.iter().zip(&books.interval.tasks) {
+            if (if self.is_v1 { row.cgroup_v1_cpu_id } else { row.cgroup_id }) == self.id {
+                self.pids.insert(row.pid.0);
+                *self.runtimes.entry(row.id()).or_default() += usage.growth.runtime_ns;
+                self.runtime_ns += usage.growth.runtime_ns;
+            }
+        }
+        for exited in books.interval.exited.iter().flatten() {
+            let pids = [
+                exited.exit.process.tid.0,
+                exited.accounting_parent.map_or(0, |pid| pid.0),
+                exited.exit.ppid.0,
+            ];
+            if pids.iter().any(|pid| self.pids.contains(pid)) {
+                let before = self.runtimes.remove(&exited.exit.task).unwrap_or(0);
+                self.runtime_ns += exited.exit.runtime_ns - before;
+                self.deaths += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
+    scene(|| {
+        let cgroup = Cgroup::new();
+        let mut books = Books::open();
+        let mut storm = Storm::start(&cgroup.path);
+        let first = storm.0.id() as i32;
+        let mut members = Members { id: cgroup.id(), is_v1: cgroup.is_v1, ..Members::default() };
+        let mut is_over = false;
+        while !is_over {
+            is_over = storm.is_over() && cgroup.is_empty();
+            books.close(250_000_000);
+            members.take(&books, first);
+            books.forget();
+        }
+        let (told, truth) = (members.runtime_ns, cgroup.usage_ns());
+        println!(
+            "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
+            books.intervals,
+            members.deaths,
+            (told as f64 - truth as f64) * 100.0 / truth as f64
+        );
+        assert!(members.deaths > 100, "a storm makes tasks that die");
+        assert!(told.abs_diff(truth) * 200 <= truth, "{told} ns told, {truth} ns charged");
+    });
+}

@@ -1,0 +1,119 @@
+//! Everything at once: forks, threads, compilers, tasks that wake each other.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::{Error, Kin, Storm, StormPlan};
+
+/// A process that ends without having been waited for, and one that has dead parents below it.
+const FORKING: &str = "while :; do /bin/true; sh -c '(/bin/true; /bin/true) & /bin/true; wait'; done";
+const COMPILERS: usize = 2;
+
+/// A mixed load at work: shells that fork, threads made without pause, compilers, 200 tasks that wake each other through
+/// pipes. Dropping it ends it.
+#[derive(Debug)]
+pub struct Mixture {
+    forking: Vec<i32>,
+    _shells: Vec<Shell>,
+    _threads: Storm,
+    _ping_pong: Kin,
+    _folder: Folder,
+}
+
+/// Shells that fork, and others whose parents die. Dropping them ends them.
+#[derive(Debug)]
+pub struct ForkingShells {
+    _shells: Vec<Shell>,
+}
+
+/// A shell with all that it starts: a process group.
+#[derive(Debug)]
+struct Shell(Child);
+
+/// Removed at the end.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Mixture {
+    /// Starts all of it.
+    ///
+    /// # Errors
+    /// If a part of it cannot be started.
+    pub fn start() -> Result<Mixture, Error> {
+        let folder = Folder::new().map_err(|error| Error::GaveUp(format!("no temporary folder: {error}")))?;
+        let compiling = |number: usize| {
+            let object = folder.0.join(format!("{number}.o"));
+            format!("while :; do cc -O1 -c -o {} {}; done", object.display(), folder.source().display())
+        };
+        let mut shells = vec![Shell::start(FORKING)?, Shell::start(FORKING)?];
+        let forking = shells.iter().map(|shell| shell.0.id().cast_signed()).collect();
+        for number in 0..COMPILERS {
+            shells.push(Shell::start(&compiling(number))?);
+        }
+        let mut ping_pong = Kin::start("ping-pong", 0)?;
+        ping_pong.begin()?;
+        let plan = StormPlan { workers: 2, threads: true, ..StormPlan::default() };
+        let threads = Storm::start(&plan)?;
+        Ok(Mixture { forking, _shells: shells, _threads: threads, _ping_pong: ping_pong, _folder: folder })
+    }
+
+    /// The pids of the shells that fork.
+    pub fn forking_shells(&self) -> &[i32] {
+        &self.forking
+    }
+}
+
+impl ForkingShells {
+    /// Starts so many.
+    ///
+    /// # Errors
+    /// If there is no shell.
+    pub fn start(shells: usize) -> Result<ForkingShells, Error> {
+        Ok(ForkingShells { _shells: (0..shells).map(|_| Shell::start(FORKING)).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Shell {
+    fn start(script: &str) -> Result<Shell, Error> {
+        let shell =
+            Command::new("/bin/sh").args(["-c", script]).stdin(Stdio::null()).process_group(0).spawn();
+        shell.map(Shell).map_err(|source| Error::Start { program: "/bin/sh".into(), source })
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        // Its group lives as long as it does, and it has not been waited for.
+        let group = Pid::from_child(&self.0);
+        if let Err(error) = kill_process_group(group, Signal::KILL) {
+            eprintln!("a shell is left behind: {error}");
+        }
+        let _ = self.0.wait();
+    }
+}
+
+impl Folder {
+    fn new() -> std::io::Result<Folder> {
+        let folder = std::env::temp_dir().join(format!("cpuledger-mixture-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let folder = Folder(folder);
+        let function =
+            |i| format!("int f{i}(int a) {{ for (int i = 0; i < a; i++) a ^= a * {i} + i; return a; }}\n");
+        fs::write(folder.source(), (0..200).map(function).collect::<String>())?;
+        Ok(folder)
+    }
+
+    fn source(&self) -> PathBuf {
+        Path::new(&self.0).join("source.c")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
