@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The least a process and a thread cost, in the manner of lmbench's lat_proc and lat_ctx: prints the nanoseconds of each
  * time.
