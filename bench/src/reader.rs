@@ -49,6 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for (threads, rounds) in populations.into_iter().zip(&rounds) {
         for (name, durations) in [
             ("CPU time of the reader, an interval", &rounds.reading),
+            ("of it, a sleep of this length by itself", &rounds.sleeping),
             ("attach, with all that a first interval needs", &rounds.attaching),
             ("detach", &rounds.detaching),
         ] {
@@ -67,6 +68,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 #[derive(Debug, Default)]
 struct Rounds {
     reading: Vec<Duration>,
+    sleeping: Vec<Duration>,
     attaching: Vec<Duration>,
     detaching: Vec<Duration>,
     active: usize,
@@ -85,9 +87,13 @@ impl Rounds {
             ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval)?;
             let used = thread_cpu() - begin;
             ensure!(interval.imbalance_ns() == Some(0), "out of balance: {:?}", interval.imbalance_ns());
+            let begin = thread_cpu();
+            std::thread::sleep(Duration::from_nanos(INTERVAL_NS));
+            let slept = thread_cpu() - begin;
             // In the first ones the machine is still busy with the threads that were made.
             if index >= intervals / 4 {
                 self.reading.push(used);
+                self.sleeping.push(slept);
                 self.active = self.active.max(snapshot.tasks.len());
             }
         }

@@ -62,8 +62,14 @@ enum cpuledger_read_group {
 	CPULEDGER_READ_MEMORY = 1 << 0,
 	CPULEDGER_READ_CGROUP = 1 << 1,
 	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
+	/* process group, session and terminal: a walk always reads them */
+	CPULEDGER_READ_SESSION = 1 << 4,
+	/* the number in the PID namespace of the task: a whole walk always reads it */
+	CPULEDGER_READ_NAMESPACE = 1 << 5,
 	/* What the brief walk can read of these. */
-	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME,
+	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME | CPULEDGER_READ_SESSION,
+	/* What the brief inspection cannot read of these. */
+	CPULEDGER_INSPECT_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_SESSION | CPULEDGER_READ_NAMESPACE,
 };
 
 /* What the running kernel was built without: user space shows the fields as not known. */

@@ -85,6 +85,8 @@ static __always_inline u64 as_number(const void *pointer)
  * travel as numbers.
  */
 
+#ifndef CPULEDGER_BRIEFLY
+
 /* The number of a task in the PID namespace of that level. */
 __noinline int namespace_number(u64 pid_address, u32 level)
 {
@@ -143,6 +145,27 @@ static __always_inline void read_cgroup(struct task_struct *task, struct cpuledg
 	record->cgroup_id = cgroups.id;
 	record->cgroup_v1_cpu_id = cgroups.v1_cpu_id;
 }
+
+static __always_inline void forget_cgroups(void)
+{
+	cgroups.set = 0;
+}
+
+#else
+
+static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
+{
+}
+
+static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
+{
+}
+
+static __always_inline void forget_cgroups(void)
+{
+}
+
+#endif
 
 /*
  * `untrusted` is the same task through a pointer that the verifier does not trust, where there is one. Pointers are loaded
@@ -203,6 +226,8 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 	}
 }
 
+#ifndef CPULEDGER_BRIEFLY
+
 static __always_inline void read_tty(struct signal_struct *signal, struct cpuledger_process *record)
 {
 	struct tty_struct *tty = signal->tty;
@@ -214,6 +239,21 @@ static __always_inline void read_tty(struct signal_struct *signal, struct cpuled
 	record->tty_device = encode_device(tty->driver->major, tty->driver->minor_start + tty->index);
 	record->tty_pgid = pid_number(tty_foreground_group(tty));
 }
+
+static __always_inline void read_session(struct signal_struct *signal, struct cpuledger_process *record)
+{
+	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
+	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
+	read_tty(signal, record);
+}
+
+#else
+
+static __always_inline void read_session(struct signal_struct *signal, struct cpuledger_process *record)
+{
+}
+
+#endif
 
 /* The RSS counters of one process while the part of each CPU is added. */
 struct rss_sum {
@@ -327,8 +367,6 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 
 	record->pid = leader->tgid;
 	record->ppid = leader->real_parent->tgid;
-	record->pgid = pid_number(signal->pids[CPULEDGER_PIDTYPE_PGID]);
-	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
 	record->threads = signal->nr_threads;
 	record->flags = leader->flags;
 	record->children_user_ns = signal->cutime;
@@ -336,7 +374,7 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->children_minor_faults = signal->cmin_flt;
 	record->children_major_faults = signal->cmaj_flt;
 	read_dead_threads(signal, &record->group);
-	read_tty(signal, record);
+	read_session(signal, record);
 	if (groups & CPULEDGER_READ_MEMORY)
 		read_memory(leader, walk, sums_rss, record);
 	if (groups & CPULEDGER_READ_KTHREAD_NAME)

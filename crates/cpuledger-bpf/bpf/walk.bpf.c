@@ -58,7 +58,7 @@ static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief
 		return 0;
 	if (!brief) {
 		walk.lacks = kernel_lacks();
-		cgroups.set = 0;
+		forget_cgroups();
 	}
 	if (walk.only_pid) {
 		iterates = CPULEDGER_PROCESS_THREADS;
@@ -138,7 +138,7 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 	if (!walk->begin_ns) {
 		walk->begin_ns = walk->end_ns;
 		walk->lacks = kernel_lacks();
-		cgroups.set = 0;
+		forget_cgroups();
 	}
 	if (!task)
 		return 0;

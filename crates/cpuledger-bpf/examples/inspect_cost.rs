@@ -24,7 +24,7 @@ fn main() -> Result<(), Error> {
         .collect();
 
     let begin = Instant::now();
-    let mut inspector = Inspector::load(count as u32, 1)?;
+    let mut inspector = Inspector::load(count as u32, 1, u32::MAX)?;
     let load_ms = begin.elapsed().as_secs_f64() * 1e3;
     let mut call_ns = Vec::with_capacity(repetitions);
     let mut kernel_ns = Vec::with_capacity(repetitions);

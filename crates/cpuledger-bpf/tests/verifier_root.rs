@@ -33,7 +33,8 @@ fn verifier_cost_stays_near_its_baseline_root() {
     let mut plain = Walker::load_plain_iterator().expect("the iterator for older kernels loads");
     let request = Request { scope: abi::CPULEDGER_WALK_TASKS, groups: 0, only_pid: None };
     assert!(!plain.walk(&request).expect("a walk").tasks.is_empty());
-    let _inspector = Inspector::load(1, 1).expect("the inspection loads");
+    let _inspector = Inspector::load(1, 1, u32::MAX).expect("the inspection loads");
+    let _briefly = Inspector::load(1, 1, 0).expect("the brief inspection loads");
     let _exits = ExitHook::attach().expect("the exit hook attaches");
     let _ledger = Ledger::attach(Options::default()).expect("the ledger attaches");
     let mut seen = BTreeSet::new();

@@ -38,8 +38,12 @@ pub enum Unit {
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
     Basic,
-    /// Start, state, scheduling, users, namespace, faults, switches, waiting and I/O of a task.
+    /// Start, state, scheduling, users, faults, switches, waiting and I/O of a task.
     Detail,
+    /// Process group, session and terminal.
+    Session,
+    /// The number in the PID namespace of the task.
+    Namespace,
     /// RSS and its per-CPU parts.
     Memory,
     /// Cgroup identifiers.
@@ -106,10 +110,10 @@ fields! {
     Tid "tid" None Basic "Number of the task." |t| signed(t.tid.0);
     Pid "pid" None Basic "Number of its process: the tid of the leader." |t| signed(t.pid.0);
     Ppid "ppid" None Basic "Process of the parent." |t| signed(t.ppid.0);
-    Pgid "pgid" None Basic "Process group." |t| signed(t.pgid);
-    Sid "sid" None Basic "POSIX session." |t| signed(t.sid);
-    TtyDevice "tty_device" None Basic "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
-    TtyPgid "tty_pgid" None Basic "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
+    Pgid "pgid" None Session "Process group." |t| signed(t.pgid);
+    Sid "sid" None Session "POSIX session." |t| signed(t.sid);
+    TtyDevice "tty_device" None Session "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
+    TtyPgid "tty_pgid" None Session "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
     StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
     Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
     Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
@@ -129,7 +133,7 @@ fields! {
     Policy "policy" None Detail "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
     Processor "processor" None Detail "CPU it ran on last." |t| unsigned(t.processor);
     Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
-    NamespaceTid "namespace_tid" None Detail "Its number in its own PID namespace." |t| signed(t.namespace_tid);
+    NamespaceTid "namespace_tid" None Namespace "Its number in its own PID namespace." |t| signed(t.namespace_tid);
     #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);
     #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." |t| unsigned(t.user_ns);
     #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, likewise." |t| unsigned(t.system_ns);

@@ -81,6 +81,7 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ),
         ("comm", Value::Bytes(exit.comm.as_bytes())),
         ("cpu_ns", Value::Unsigned(exited.cpu_ns)),
+        ("runtime_ns", Value::Unsigned(exit.runtime_ns)),
         ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
         ("exit_code", Value::Signed(exit.exit_code.into())),
         ("uid", Value::Unsigned(exit.uid.into())),

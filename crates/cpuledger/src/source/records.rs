@@ -30,16 +30,24 @@ const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
 /// Groups of fields that the kernel half reads on demand.
-pub(super) const GROUPS: [(Group, u32); 4] = [
+const GROUPS: [(Group, u32); 6] = [
     (Group::Detail, abi::CPULEDGER_READ_DETAIL),
     (Group::Memory, abi::CPULEDGER_READ_MEMORY),
     (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
     (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
+    (Group::Session, abi::CPULEDGER_READ_SESSION),
+    (Group::Namespace, abi::CPULEDGER_READ_NAMESPACE),
 ];
 
 /// The groups of the kernel half that these fields belong to.
 pub(super) fn groups(fields: FieldSet) -> u32 {
     GROUPS.into_iter().filter(|(group, _)| fields.needs(*group)).map(|(_, bit)| bit).sum()
+}
+
+/// The fields that programs with only these groups do not read.
+pub(super) fn not_loaded(loaded: u32) -> FieldSet {
+    let lacking = GROUPS.into_iter().filter(|(_, bit)| loaded & bit == 0);
+    lacking.fold(FieldSet::EMPTY, |fields, (group, _)| fields.union(FieldSet::of_group(group)))
 }
 
 /// What this kernel was built without.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::records::{Decoder, GROUPS, decode_exit, groups, lacking};
+use crate::source::records::{Decoder, decode_exit, groups, lacking, not_loaded};
 use crate::source::{self, Exits, Fold, Source, SourceKind, Visitor};
 use crate::task::Pid;
 
@@ -55,12 +55,8 @@ impl Walk {
 
     fn with(mut walker: Walker) -> Result<Walk, Error> {
         let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
-        let mut fields = FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks));
-        for (group, bit) in GROUPS {
-            if walker.groups() & bit == 0 {
-                fields = fields.without(FieldSet::of_group(group));
-            }
-        }
+        let fields =
+            FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks)).without(not_loaded(walker.groups()));
         Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
+use cpuledger::render::key::Key;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
@@ -238,7 +239,7 @@ impl Snapshots {
 
 /// The wanted source, or the best that works: the ledger, then those of snapshots.
 fn open_means(options: &Options) -> anyhow::Result<Means> {
-    let size = options.size;
+    let size = ledger::Options { fields: fields(options), ..options.size };
     let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
     Ok(match options.source {
         Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(size)?)),
@@ -250,14 +251,31 @@ fn open_means(options: &Options) -> anyhow::Result<Means> {
     })
 }
 
+/// What the text shows, and what it is made of.
+const TEXT: FieldSet = FieldSet::of(&[
+    Field::Tid,
+    Field::Pid,
+    Field::StartTime,
+    Field::Uid,
+    Field::Euid,
+    Field::Comm,
+    Field::State,
+    Field::Flags,
+    Field::Nice,
+    Field::Priority,
+    Field::Runtime,
+    Field::User,
+    Field::System,
+    Field::Vsize,
+    Field::Rss,
+    Field::Shared,
+]);
+
 /// What the output and its order need.
 fn fields(options: &Options) -> FieldSet {
-    const CGROUPS: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
     match (options.format, options.order.by) {
-        (Format::Text, Order::Key(cpuledger::render::key::Key::Field(field))) => {
-            FieldSet::ALL.without(CGROUPS).union(FieldSet::of(&[field]))
-        }
-        (Format::Text, _) => FieldSet::ALL.without(CGROUPS),
+        (Format::Text, Order::Key(Key::Field(field))) => TEXT.union(FieldSet::of(&[field])),
+        (Format::Text, _) => TEXT,
         (Format::Json | Format::Csv, _) => FieldSet::ALL,
     }
 }

@@ -32,6 +32,8 @@ pub struct Options {
     pub slots: u32,
     /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
     pub may_grow: bool,
+    /// Fields that will be wanted: attaching for few of them is cheaper than for all.
+    pub fields: FieldSet,
 }
 
 /// A ledger that grows by itself stays below 64 MiB of locked memory.
@@ -39,7 +41,7 @@ pub const MOST_GROWN_SLOTS: u32 = 196_608;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: kernel::Options::default().slots, may_grow: true }
+        Options { slots: kernel::Options::default().slots, may_grow: true, fields: FieldSet::ALL }
     }
 }
 
@@ -92,7 +94,7 @@ impl Ledger {
         walk::check_namespace(SourceKind::Ledger)?;
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs.
-            let inspector = scope.spawn(detail::load_inspector);
+            let inspector = scope.spawn(|| detail::load_inspector(options.fields));
             let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
             (kernel, inspector.join().expect("loading does not panic"))
         });
