@@ -304,7 +304,7 @@ struct cpuledger_control {
 	u64 no_entry;		/* likewise, when its buckets of the index were full */
 	u64 folded_threads;
 	u64 folded_processes;
-	u64 contended;		/* switches that lost all their attempts: the time went to the task before */
+	u64 contended;		/* switches that lost all their attempts: the time is with a task before or after */
 	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
 	/* Steps of CPUs on their way online or offline: while it stays the same, so does the set of online CPUs. */
 	u64 hotplug;

@@ -153,9 +153,11 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
 	slot->parent_pid = BPF_CORE_READ(parent, tgid);
 	slot->uid = BPF_CORE_READ(task, real_cred, uid.val);
-	/* Of a task that has run before: what the reader counts from. */
-	read_cpu_time(task, &slot->last);
-	read_activity(task, &slot->last);
+	if (slot->first_runtime_ns) {
+		/* It has run before: what the reader counts from. */
+		read_cpu_time(task, &slot->last);
+		read_activity(task, &slot->last);
+	}
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
 	if (index_insert(task->pid, number))
 		return number;

@@ -35,6 +35,12 @@ pub enum Error {
         /// The verifier's last lines, or what else libbpf had to say; may be empty.
         log: Vec<String>,
     },
+    /// The ledger cannot be attached as it was asked for, or from here.
+    #[error("the ledger cannot be attached: {what}")]
+    Unattachable {
+        /// What is in the way.
+        what: String,
+    },
     /// The ledger could not take a cut.
     #[error("the ledger could not close an interval: {what}; attach it anew")]
     Stuck {

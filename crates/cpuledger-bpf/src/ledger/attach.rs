@@ -36,7 +36,7 @@ impl Ledger {
     /// namespace whose monotonic clock is not the kernel's.
     pub fn attach(options: Options) -> Result<Ledger, Error> {
         if !Options::possible_slots().contains(&options.slots) {
-            return Err(Error::Stuck {
+            return Err(Error::Unattachable {
                 what: format!(
                     "{} slots are asked for, {} to {} are possible",
                     options.slots,
@@ -121,7 +121,7 @@ impl Ledger {
             let entered = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, entered_ns));
             let entered = entered.load(Ordering::Acquire);
             if entered != 0 && !possible.contains(&entered) {
-                return Err(Error::Stuck {
+                return Err(Error::Unattachable {
                     what: "the monotonic clock of this time namespace is not the kernel's".to_owned(),
                 });
             }

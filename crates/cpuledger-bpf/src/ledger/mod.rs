@@ -114,7 +114,8 @@ pub struct Lost {
     pub folded_threads: u64,
     /// Dead processes whose time went to the slot of their accounting parent.
     pub folded_processes: u64,
-    /// Switches that could not be booked when they happened: their time went to the task before. Not known to happen.
+    /// Switches that could not be booked when they happened: their time is with a task before or after. Not known to
+    /// happen.
     pub contended: u64,
     /// Switches for which the kernel did not run the hook: the time of the task that left went to the one that came. Some
     /// kernels run no hooks in the context of tasks they protect.

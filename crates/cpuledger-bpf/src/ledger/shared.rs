@@ -60,7 +60,7 @@ impl<R: Record> Shared<R> {
         unsafe { &*self.address.as_ptr().add(index as usize * size_of::<R>() + offset).cast::<AtomicU64>() }
     }
 
-    /// The half word at `offset` of record `index`; it is never accessed as part of a word while the programs run.
+    /// The half word at `offset` of record `index`; only [`Shared::copy`] reads it as part of a word.
     ///
     /// # Panics
     /// As [`Shared::word`].

@@ -191,24 +191,28 @@ impl Writer {
     }
 
     fn append_lost(&mut self, interval: &Interval) {
-        let Interval { unidentified_exits, missed_switches, .. } = *interval;
-        let is_short = unidentified_exits > 0 || interval.unattributed_ns.is_some_and(|time_ns| time_ns > 0);
-        if !is_short && missed_switches == 0 {
+        let losses = [
+            (
+                interval.unattributed_ns.unwrap_or(0),
+                " ns of tasks without a slot: more --slots tell them apart",
+            ),
+            (
+                interval.unidentified_exits,
+                " exits have no name, their time is with their processes and parents",
+            ),
+            (
+                interval.missed_switches,
+                " switches are not shown by this kernel, the time is with the task after",
+            ),
+        ];
+        if losses.iter().all(|(count, _)| *count == 0) {
             return self.say("Balanced: every nanosecond is with the task that had the CPU");
         }
-        self.say("Lost: ");
-        if is_short {
-            self.number(
-                unidentified_exits,
-                " exits have no name, their time is with their processes and parents: more --slots keep them",
-            );
-        }
-        if missed_switches > 0 {
-            self.say(if is_short { "; " } else { "" });
-            self.number(
-                missed_switches,
-                " switches are not shown by this kernel, the time is with the task after",
-            );
+        let mut words = "Lost: ";
+        for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
+            self.say(words);
+            self.number(count, what);
+            words = "; ";
         }
     }
 

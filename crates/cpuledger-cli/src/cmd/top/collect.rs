@@ -246,6 +246,8 @@ fn open_means(options: &Options) -> anyhow::Result<Means> {
         Some(kind) => snapshots(source::open(kind)?),
         None => match Ledger::open(size) {
             Ok(ledger) => Means::Ledger(Box::new(ledger)),
+            // Who asks for a size asks for the ledger.
+            Err(error) if !size.may_grow => return Err(error.into()),
             Err(_) => snapshots(source::open_best()?.0),
         },
     })

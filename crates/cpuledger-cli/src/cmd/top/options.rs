@@ -103,6 +103,12 @@ impl Options {
         if arguments.command_line && format != Format::Text {
             return Err(usage("-c is for text: json and csv have no arguments; leave one away".to_owned()));
         }
+        let source = arguments.source.as_deref().map_or(Ok(None), parse_source)?;
+        if arguments.slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
+            return Err(usage(
+                "--slots is the size of the ledger; give --source ledger, or leave one away".to_owned(),
+            ));
+        }
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
             // There is no full screen yet.
@@ -114,7 +120,7 @@ impl Options {
             order: arguments.sort.as_deref().map_or(Ok(SortBy::default()), parse_sort)?,
             has_arguments: arguments.command_line,
             format,
-            source: arguments.source.as_deref().map_or(Ok(None), parse_source)?,
+            source,
             size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
             shows_idle: arguments.all,
         })
@@ -149,7 +155,11 @@ fn parse_pids(lists: &[String]) -> Result<Vec<i32>, Failure> {
         number
             .ok_or_else(|| usage(format!("-p needs numbers of processes separated by commas, not `{text}`")))
     };
-    lists.iter().flat_map(|list| list.split(',')).map(parse).collect()
+    let mut pids: Vec<i32> =
+        lists.iter().flat_map(|list| list.split(',')).map(parse).collect::<Result<_, Failure>>()?;
+    pids.sort_unstable();
+    pids.dedup();
+    Ok(pids)
 }
 
 fn parse_user(text: &str) -> Result<u32, Failure> {
@@ -243,6 +253,7 @@ mod tests {
             ("--slots 0", "`0`"),
             ("--slots many", "`many`"),
             ("--slots -1", "`-1`"),
+            ("--slots 1000 --source walk", "--source ledger"),
             ("-i --all", "--all"),
             ("-c --format json", "-c"),
             ("-c --format csv", "-c"),

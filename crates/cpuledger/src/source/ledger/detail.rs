@@ -70,7 +70,11 @@ impl Detail {
         into.clear();
         let request = Request { scope: Scope::Tasks, fields };
         match self {
-            Detail::Walk(walk) => walk.snapshot(&request, into),
+            Detail::Walk(walk) => {
+                walk.snapshot(&request, into)?;
+                into.tasks.sort_unstable_by_key(|row| (row.pid, !row.is_leader(), row.tid));
+                Ok(())
+            }
             Detail::Inspector(_) if wanted.is_empty() => Ok(()),
             Detail::Inspector(inspector) => {
                 let fields = fields.without(not_loaded(inspector.groups()));

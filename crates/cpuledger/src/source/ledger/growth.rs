@@ -40,6 +40,7 @@ pub(super) struct Growth {
 #[derive(Debug, Clone, Copy)]
 struct Life {
     task: TaskId,
+    process: TaskId,
     /// When they were looked at last.
     counters: Counters,
     wall_ns: u64,
@@ -61,8 +62,8 @@ enum Shown {
 }
 
 impl Life {
-    fn new(task: TaskId, counters: Counters) -> Life {
-        Life { task, counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
+    fn new(task: TaskId, process: TaskId, counters: Counters) -> Life {
+        Life { task, process, counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -112,12 +113,36 @@ impl Lives {
 
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
     pub(super) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
-        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
+        let mut life = self.take(seen);
         life.wall_ns += seen.wall_ns;
         let now = now.filter(|_| self.knows_totals(seen, &mut life));
         let growth = now.map(|now| life.advance(now, seen.is_running));
         self.tasks.insert(seen.number, life);
         growth
+    }
+
+    /// The task as it was last seen. Its slot may have been another's: one that was folded gave it back untold.
+    fn take(&mut self, seen: &Seen) -> Life {
+        let known = self.tasks.remove(&seen.number).filter(|life| life.task == seen.task);
+        known.unwrap_or_else(|| self.first(seen))
+    }
+
+    /// Forgets the processes that do not live, whose deaths may not have been told.
+    pub(super) fn keep_living(&mut self, mut lives: impl FnMut(TaskId) -> bool) {
+        self.processes.retain(|process, _| lives(*process));
+        self.leaders.retain(|process, _| lives(*process));
+        self.renumbered.retain(|process, _| lives(*process));
+        self.former.retain(|_, life| lives(life.process));
+    }
+
+    /// How much is remembered that only a death ends.
+    pub(super) fn len(&self) -> usize {
+        self.processes.len() + self.leaders.len() + self.renumbered.len() + self.former.len()
+    }
+
+    /// The totals of a process, if it was ever active.
+    pub(super) fn totals(&self, process: TaskId) -> Option<&Counters> {
+        self.processes.get(&process)
     }
 
     /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
@@ -141,7 +166,7 @@ impl Lives {
 
     /// A task that has died, with its final figures.
     pub(super) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
-        let mut life = self.tasks.remove(&seen.number).unwrap_or_else(|| self.first(seen));
+        let mut life = self.take(seen);
         life.wall_ns += seen.wall_ns;
         self.knows_totals(seen, &mut life);
         let growth = life.advance(last, false);
@@ -208,7 +233,7 @@ impl Lives {
         if let Some(life) = self.former.remove(&seen.task) {
             return life;
         }
-        let life = Life::new(seen.task, figures_before(seen));
+        let life = Life::new(seen.task, seen.process, figures_before(seen));
         if seen.task != seen.process {
             return life;
         }
@@ -355,6 +380,30 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_that_was_given_back_untold_is_another_task() {
+        let mut lives = Lives::new(100);
+        let (dead, young) = (id(7, 200), id(8, 300));
+        lives.go_on(&seen(3, dead, dead, 10_000), Some(&counters(10_000, 9_000)));
+        let growth = lives.go_on(&seen(3, young, young, 40), Some(&counters(40, 30))).expect("seen");
+        assert_eq!((growth.counters.runtime_ns, growth.totals.runtime_ns), (40, 40));
+        assert_eq!(growth.stolen_ns, Some(0));
+    }
+
+    #[test]
+    fn who_does_not_live_is_forgotten() {
+        let mut lives = Lives::new(100);
+        for number in 0..10 {
+            let task = id(number, 200);
+            lives.go_on(&seen(number as u32, task, task, 1), Some(&counters(1, 1)));
+            lives.add_to_process(task, &counters(1, 1), &Counters::ZERO);
+        }
+        lives.hand_over();
+        assert_eq!(lives.len(), 20);
+        lives.keep_living(|process| process.tid.0 < 2);
+        assert_eq!(lives.len(), 4);
+    }
+
+    #[test]
     fn figures_go_on_when_slots_get_other_numbers() {
         let mut lives = Lives::new(100);
         let task = id(7, 200);
@@ -381,7 +430,7 @@ mod tests {
         fn user_and_system_never_go_back_and_are_the_runtime(
             steps in prop::collection::vec((0u64..1_000, 0u64..=100), 1..40),
         ) {
-            let mut life = Life::new(id(7, 200), Counters::ZERO);
+            let mut life = Life::new(id(7, 200), id(7, 200), Counters::ZERO);
             let (mut runtime_ns, mut user_ns, mut system_ns) = (0, 0, 0);
             for (more_ns, user_percent) in steps {
                 runtime_ns += more_ns;

@@ -51,10 +51,13 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(mut detail: Detail, attached_ns: u64) -> Result<Keeper, crate::Error> {
+    pub(super) fn new(mut detail: Detail, before_ns: u64, attached_ns: u64) -> Result<Keeper, crate::Error> {
         let mut inheritance = Inheritance::default();
+        // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now.
         for (process, parent) in detail.parents()? {
-            inheritance.add(process, parent);
+            if process.start_time_ns < before_ns {
+                inheritance.add(process, parent);
+            }
         }
         Ok(Keeper {
             detail,
@@ -272,7 +275,7 @@ impl Keeper {
             .filter(|pid| self.find(pid.0).is_none())
             .filter_map(|pid| find_process(&self.rows.processes, pid.0).copied())
             .collect();
-        self.add_idle(&extra, &mut snapshot.processes, &mut into.processes);
+        self.add_idle_processes(&extra, snapshot, into);
     }
 
     fn row_of(&self, process: TaskId) -> Option<Task> {
@@ -304,8 +307,32 @@ impl Keeper {
         }
     }
 
+    /// Adds processes that are not there yet, without use. What the ledger has shown of one does not fall.
+    pub(super) fn add_idle_processes(
+        &mut self,
+        others: &[Task],
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) {
+        let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
+        self.add_idle(&others, &mut snapshot.processes, &mut into.processes);
+    }
+
+    fn with_totals(&self, row: &Task) -> Task {
+        let mut row = *row;
+        if let Some(totals) = self.lives.totals(row.id()) {
+            let told = Counters::of(&row);
+            let known = told.known.union(totals.known);
+            Counters { known, ..told.max(totals) }.store_into(&mut row);
+        }
+        row
+    }
+
     /// Adds rows that are not there yet, without use.
     pub(super) fn add_idle(&mut self, others: &[Task], rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
+        if others.is_empty() {
+            return;
+        }
         let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
         let known: rustc_hash::FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
         let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
@@ -330,9 +357,19 @@ impl Keeper {
 
     /// Takes those for dead that a walk of all leaders does not list.
     pub(super) fn keep_living(&mut self, leaders: &Snapshot) {
-        let lives: rustc_hash::FxHashSet<TaskId> = leaders.processes.iter().map(Task::id).collect();
-        // Hidden ones are no members with a parent, unless they were seen running.
-        self.inheritance.keep_living(leaders.end_ns, |process| lives.contains(&process));
+        let rows = &leaders.processes;
+        let lives = |process: TaskId| match find_process(rows, process.tid.0) {
+            Some(row) => row.start_time_ns == process.start_time_ns,
+            // Some hosts keep their own processes from programs.
+            None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
+        };
+        self.inheritance.keep_living(leaders.end_ns, lives);
+        self.lives.keep_living(lives);
+    }
+
+    /// How much is remembered that only a death ends.
+    pub(super) fn remembered(&self) -> usize {
+        self.inheritance.len() + self.lives.len()
     }
 }
 

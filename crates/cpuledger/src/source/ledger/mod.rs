@@ -11,7 +11,7 @@ mod keeper;
 use cpuledger_bpf::ledger as kernel;
 
 use crate::error::Error;
-use crate::field::FieldSet;
+use crate::field::{Field, FieldSet};
 use crate::interval::Interval;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
@@ -36,7 +36,7 @@ pub struct Options {
     pub fields: FieldSet,
 }
 
-/// A ledger that grows by itself stays below 64 MiB of locked memory.
+/// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
 pub const MOST_GROWN_SLOTS: u32 = 196_608;
 
 impl Default for Options {
@@ -70,19 +70,19 @@ pub struct Ledger {
     successor: Option<kernel::Ledger>,
     may_grow: bool,
     keeper: Keeper,
+    /// When more is remembered, a walk says who lives: deaths that were not told leave something behind.
+    remembered_limit: usize,
     lost: Lost,
     /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
     walk: Option<Walk>,
     others: Snapshot,
 }
 
+/// So much may be remembered beyond twice what lives.
+const REMEMBERED_SLACK: usize = 1 << 16;
+
 /// Below one free slot in so many, a successor is attached.
 const LOW_SHARE: u32 = 4;
-
-/// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is.
-fn attach_successor(slots: u32) -> Option<kernel::Ledger> {
-    kernel::Ledger::attach(kernel::Options { slots }).ok()
-}
 
 impl Ledger {
     /// Attaches the hooks and makes the first cut: from then on every nanosecond is in the books.
@@ -92,6 +92,7 @@ impl Ledger {
     /// is not possible.
     pub fn open(options: Options) -> Result<Ledger, Error> {
         walk::check_namespace(SourceKind::Ledger)?;
+        let before_ns = machine::boottime_ns();
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs.
             let inspector = scope.spawn(|| detail::load_inspector(options.fields));
@@ -99,13 +100,14 @@ impl Ledger {
             (kernel, inspector.join().expect("loading does not panic"))
         });
         let kernel = kernel?;
-        let keeper = Keeper::new(Detail::open(inspector)?, machine::boottime_ns())?;
+        let keeper = Keeper::new(Detail::open(inspector)?, before_ns, machine::boottime_ns())?;
         let lost = kernel.lost();
         Ok(Ledger {
             kernel,
             successor: None,
             may_grow: options.may_grow,
             keeper,
+            remembered_limit: REMEMBERED_SLACK,
             lost,
             walk: None,
             others: Snapshot::default(),
@@ -127,7 +129,7 @@ impl Ledger {
         self.kernel.locked_bytes()
     }
 
-    /// What was lost since it was attached, or took over from a smaller one.
+    /// What was lost since it was attached or, where another took over, since that one was.
     pub fn lost(&self) -> Lost {
         self.lost
     }
@@ -156,14 +158,16 @@ impl Ledger {
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.keeper.take(&closed, wanted, snapshot, into)?;
         self.tell_lost(into)?;
-        if let Some(successor) = &mut self.successor {
-            // Until now it has booked the same time as its predecessor.
-            successor.close_interval(cut_ns)?;
+        // Until now it has booked the same time as its predecessor. If it cannot be cut, the books go on without it.
+        if self.successor.as_mut().is_some_and(|successor| successor.close_interval(cut_ns).is_err()) {
+            self.successor = None;
         }
         if is_handed_over {
             self.hand_over();
-        } else if self.successor.is_none() {
-            self.successor = self.successor_size(free_slots, active).and_then(attach_successor);
+        } else if self.successor.is_none()
+            && let Some(slots) = self.successor_size(free_slots, active)
+        {
+            self.attach_successor(slots);
         }
         if wanted.all {
             self.add_others(wanted.fields, snapshot, into)?;
@@ -174,7 +178,10 @@ impl Ledger {
     /// Chooses the cut. Returns it, and whether the successor is cut at the same instant.
     fn publish(&mut self, cut_ns: u64) -> Result<(u64, bool), Error> {
         let Some(successor) = &mut self.successor else { return Ok((cut_ns, false)) };
-        let common_ns = successor.publish(cut_ns)?;
+        let Ok(common_ns) = successor.publish(cut_ns) else {
+            self.successor = None;
+            return Ok((cut_ns, false));
+        };
         let own_ns = self.kernel.publish(common_ns)?;
         Ok((own_ns, own_ns == common_ns))
     }
@@ -182,13 +189,22 @@ impl Ledger {
     /// How many slots a successor shall have; `None`: there is no need for one, or no use.
     fn successor_size(&self, free_slots: u64, active: usize) -> Option<u32> {
         let slots = self.slots();
-        if !self.may_grow || free_slots >= u64::from(slots / LOW_SHARE) {
+        // The slots of those that died in the interval are free again, but they were needed.
+        let is_short = |taken: u64| taken > u64::from(slots - slots / LOW_SHARE);
+        let active = active as u64;
+        if !self.may_grow || !is_short((u64::from(slots) - free_slots).max(active)) {
             return None;
         }
         // Where most slots belong to tasks that have only run once, a new ledger of the same size has room.
-        let is_busy = active as u64 * u64::from(LOW_SHARE) > u64::from(slots);
+        let is_busy = active > u64::from(slots / LOW_SHARE);
         let size = if is_busy { slots.saturating_mul(2).min(MOST_GROWN_SLOTS.max(slots)) } else { slots };
         (size > slots || !is_busy).then_some(size)
+    }
+
+    /// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is.
+    fn attach_successor(&mut self, slots: u32) {
+        self.successor = kernel::Ledger::attach(kernel::Options { slots }).ok();
+        self.may_grow = self.successor.is_some();
     }
 
     /// From this cut on the successor keeps the books.
@@ -207,9 +223,11 @@ impl Ledger {
         into.unidentified_exits = folded(&lost) - folded(&before);
         into.missed_switches = lost.missed - before.missed;
         let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
-        if hides_deaths(&lost) > hides_deaths(&before) {
-            self.walk(Scope::Leaders, FieldSet::ALL)?;
+        if hides_deaths(&lost) > hides_deaths(&before) || self.keeper.remembered() > self.remembered_limit {
+            const IDENTITY: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime]);
+            self.walk(Scope::Leaders, IDENTITY)?;
             self.keeper.keep_living(&self.others);
+            self.remembered_limit = 2 * self.keeper.remembered() + REMEMBERED_SLACK;
         }
         Ok(())
     }
@@ -222,9 +240,8 @@ impl Ledger {
         into: &mut Interval,
     ) -> Result<(), Error> {
         self.walk(Scope::Tasks, fields)?;
-        let Snapshot { processes, tasks, .. } = &self.others;
-        self.keeper.add_idle(processes, &mut snapshot.processes, &mut into.processes);
-        self.keeper.add_idle(tasks, &mut snapshot.tasks, &mut into.tasks);
+        self.keeper.add_idle_processes(&self.others.processes, snapshot, into);
+        self.keeper.add_idle(&self.others.tasks, &mut snapshot.tasks, &mut into.tasks);
         Ok(())
     }
 
