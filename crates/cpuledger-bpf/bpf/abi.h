@@ -239,7 +239,8 @@ struct cpuledger_cpu {
 	u64 switches;
 	u64 entered_ns;		/* when it came into the books: its first switch since it was out of them */
 	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
-	u64 reserved[6];
+	u64 task;		/* of use within one switch */
+	u64 reserved[5];
 };
 
 enum cpuledger_slot_flag {

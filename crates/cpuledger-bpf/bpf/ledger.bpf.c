@@ -233,8 +233,14 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->lifetime_ns = tile->end_ns - prev->start_time;
 	read_cpu_time(prev, &slot->last);
 	read_activity(prev, &slot->last);
+	__builtin_memcpy(slot->comm, prev->comm, sizeof(slot->comm));
 	slot->task = 0;
 	index_remove(slot->tid, number);
+	/* A thread that has exec'd and not left the CPU since dies as what it is now: the leader. */
+	if (flags & CPULEDGER_SLOT_EXITED && prev->pid == prev->tgid) {
+		slot->tid = prev->pid;
+		slot->start_time_ns = prev->start_boottime;
+	}
 	slot->exit_interval = tile->interval + ends_after_cut(tile);
 	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
 	if (*(volatile s64 *)&control.free_count < control.low_slots && !ends_after_cut(tile))
@@ -243,10 +249,25 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 }
 
 /*
+ * The slot of a task that has none under its tid. A leader that an exec by another thread has replaced while it was off the CPU,
+ * on its way out, comes back with the tid of that thread: its slot is still that of the leader.
+ */
+static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct task_struct *task)
+{
+	u32 number = 0;
+
+	if (task->pid != task->tgid) {
+		cpu->task = (u64)task; /* read back, it is a number */
+		number = find_slot_of(task->tgid, *(volatile u64 *)&cpu->task);
+	}
+	return number ? number : make_slot(task);
+}
+
+/*
  * The slot of the task that leaves the CPU. It is the one that the last switch has seen coming, unless the kernel has not run
  * this hook for a switch in between: then the time of both goes to the one that is seen now.
  */
-static __always_inline u32 slot_of_prev(struct task_struct *prev, u32 seen)
+static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen)
 {
 	struct cpuledger_slot *slot = slot_at(seen);
 	u32 number;
@@ -259,12 +280,12 @@ static __always_inline u32 slot_of_prev(struct task_struct *prev, u32 seen)
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	number = find_slot(prev);
-	return number ? number : make_slot(prev);
+	return number ? number : find_former_or_make(cpu, prev);
 }
 
 static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct tile *tile)
 {
-	u32 number = slot_of_prev(prev, seen);
+	u32 number = slot_of_prev(cpu, prev, seen);
 	struct cpuledger_slot *slot;
 
 	if (number == CPULEDGER_SLOT_IDLE) {
@@ -295,7 +316,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (next->pid) {
 		number = find_slot(next);
 		if (!number)
-			number = make_slot(next);
+			number = find_former_or_make(cpu, next);
 	}
 	/* Only this hook changes the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;

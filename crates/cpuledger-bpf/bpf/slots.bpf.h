@@ -164,6 +164,29 @@ __noinline u32 find_leader(u32 pid, u64 start_time_ns)
 	return 0;
 }
 
+/* The slot with this tid and task_struct; 0: there is none. */
+__noinline u32 find_slot_of(u32 tid, u64 task)
+{
+	struct cpuledger_bucket *bucket;
+	struct cpuledger_slot *slot;
+
+	for (int choice = 0; choice < 2; choice++) {
+		bucket = bucket_of(tid, choice);
+		if (!bucket)
+			break;
+		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
+			u64 entry = bucket->entries[i];
+
+			if (entry >> 32 != tid)
+				continue;
+			slot = slot_at(entry);
+			if (slot && slot->task == task)
+				return entry;
+		}
+	}
+	return 0;
+}
+
 /*
  * The slot of a task; 0: it has none. The tid alone is not enough: it may belong to the next task before this one's
  * last switch, and an exec by a thread that is not the leader hands the leader's tid on while the leader still dies.

@@ -17,8 +17,8 @@ const BASELINE: [(&str, u32); 11] = [
     ("walk_seq", 1230),
     ("walk_seq_plain", 1140),
     ("last_switch", 140),
-    ("on_switch", 4390),
-    ("on_fork", 1820),
+    ("on_switch", 4950),
+    ("on_fork", 1830),
     ("on_rename", 760),
     ("on_hotplug", 10),
 ];

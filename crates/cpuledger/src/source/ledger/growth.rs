@@ -121,9 +121,13 @@ impl Lives {
         growth
     }
 
-    /// The task as it was last seen. Its slot may have been another's: one that was folded gave it back untold.
+    /// The task as it was last seen. Its slot may have been another's: one that was folded gave it back untold. It may also have
+    /// become the leader of its process since, by an exec.
     fn take(&mut self, seen: &Seen) -> Life {
-        let known = self.tasks.remove(&seen.number).filter(|life| life.task == seen.task);
+        let is_same = |life: &Life| {
+            life.task == seen.task || (life.process == seen.process && seen.task == seen.process)
+        };
+        let known = self.tasks.remove(&seen.number).filter(is_same);
         known.unwrap_or_else(|| self.first(seen))
     }
 
