@@ -17,7 +17,7 @@ const BASELINE: [(&str, u32); 11] = [
     ("walk_seq", 1230),
     ("walk_seq_plain", 1140),
     ("last_switch", 140),
-    ("on_switch", 4950),
+    ("on_switch", 4970),
     ("on_fork", 1830),
     ("on_rename", 760),
     ("on_hotplug", 10),
