@@ -141,31 +141,11 @@ __noinline int index_remove(u32 tid, u32 number)
 	return false;
 }
 
-/* The slot of the leader of that process, if it lives and has run; else 0. */
-__noinline u32 find_leader(u32 pid, u64 start_time_ns)
-{
-	struct cpuledger_bucket *bucket;
-	struct cpuledger_slot *slot;
-
-	for (int choice = 0; choice < 2; choice++) {
-		bucket = bucket_of(pid, choice);
-		if (!bucket)
-			break;
-		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
-			u64 entry = bucket->entries[i];
-
-			if (entry >> 32 != pid)
-				continue;
-			slot = slot_at(entry);
-			if (slot && slot->pid == (s32)pid && slot->start_time_ns == start_time_ns)
-				return entry;
-		}
-	}
-	return 0;
-}
-
-/* The slot with this tid and task_struct; 0: there is none. */
-__noinline u32 find_slot_of(u32 tid, u64 task)
+/*
+ * The slot under this tid that is wanted: of a leader by the start time of its process, else by its task_struct; 0: there is
+ * none. `of_leader` is a constant.
+ */
+static __always_inline u32 search_index(u32 tid, bool of_leader, u64 wanted)
 {
 	struct cpuledger_bucket *bucket;
 	struct cpuledger_slot *slot;
@@ -180,11 +160,25 @@ __noinline u32 find_slot_of(u32 tid, u64 task)
 			if (entry >> 32 != tid)
 				continue;
 			slot = slot_at(entry);
-			if (slot && slot->task == task)
+			if (!slot)
+				continue;
+			if (of_leader ? slot->pid == (s32)tid && slot->start_time_ns == wanted : slot->task == wanted)
 				return entry;
 		}
 	}
 	return 0;
+}
+
+/* The slot of the leader of that process, if it lives and has run; else 0. */
+__noinline u32 find_leader(u32 pid, u64 start_time_ns)
+{
+	return search_index(pid, true, start_time_ns);
+}
+
+/* The slot with this tid and task_struct; 0: there is none. */
+__noinline u32 find_slot_of(u32 tid, u64 task)
+{
+	return search_index(tid, false, task);
 }
 
 /*
@@ -193,25 +187,7 @@ __noinline u32 find_slot_of(u32 tid, u64 task)
  */
 static __always_inline u32 find_slot(struct task_struct *task)
 {
-	struct cpuledger_bucket *bucket;
-	struct cpuledger_slot *slot;
-	u32 tid = task->pid;
-
-	for (int choice = 0; choice < 2; choice++) {
-		bucket = bucket_of(tid, choice);
-		if (!bucket)
-			break;
-		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
-			u64 entry = bucket->entries[i];
-
-			if (entry >> 32 != tid)
-				continue;
-			slot = slot_at(entry);
-			if (slot && slot->task == (u64)task)
-				return entry;
-		}
-	}
-	return 0;
+	return search_index(task->pid, false, (u64)task);
 }
 
 #endif

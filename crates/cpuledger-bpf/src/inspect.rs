@@ -92,14 +92,7 @@ impl Inspector {
         }
         let mut walk = abi::cpuledger_walk { groups, cpus: self.cpus, wanted: count, ..Default::default() };
         records::run(&mut self.object, "inspect", &mut walk)?;
-        Ok(Walked {
-            tasks: self.buffers.tasks.records(walk.tasks),
-            processes: self.buffers.processes.records(walk.processes),
-            begin_ns: walk.begin_ns,
-            end_ns: walk.end_ns,
-            lacks: walk.lacks,
-            mechanism: Mechanism::OneCall,
-        })
+        Ok(self.buffers.walked(&walk, Mechanism::OneCall))
     }
 
     /// All processes with their parents of now. Those that do not fit are left out: more were made since it was loaded than

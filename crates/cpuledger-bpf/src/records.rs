@@ -7,6 +7,7 @@ use libbpf_rs::{MapHandle, Object, OpenObject, ProgramInput, ProgramMut};
 use crate::abi;
 use crate::map::MappedArray;
 use crate::object::Error;
+use crate::walk::{Mechanism, Walked};
 
 /// Where the programs write, each in the array of maps that the programs know.
 pub(crate) struct Buffers {
@@ -42,6 +43,18 @@ impl Buffers {
     pub(crate) fn adopt(&self, open: &mut OpenObject) -> Result<(), Error> {
         adopt(open, "task_buffer", &self.task_buffer)?;
         adopt(open, "process_buffer", &self.process_buffer)
+    }
+
+    /// What the programs have written, by their answer.
+    pub(crate) fn walked(&mut self, walk: &abi::cpuledger_walk, mechanism: Mechanism) -> Walked<'_> {
+        Walked {
+            tasks: self.tasks.records(walk.tasks),
+            processes: self.processes.records(walk.processes),
+            begin_ns: walk.begin_ns,
+            end_ns: walk.end_ns,
+            lacks: walk.lacks,
+            mechanism,
+        }
     }
 
     /// Makes room for `tasks` and `processes` with headroom.

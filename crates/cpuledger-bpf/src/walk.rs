@@ -229,14 +229,7 @@ impl Walker {
             }
             self.reserve(walk.tasks, walk.processes)?;
         }
-        Ok(Walked {
-            tasks: self.buffers.tasks.records(walk.tasks),
-            processes: self.buffers.processes.records(walk.processes),
-            begin_ns: walk.begin_ns,
-            end_ns: walk.end_ns,
-            lacks: walk.lacks,
-            mechanism: self.form.mechanism(),
-        })
+        Ok(self.buffers.walked(&walk, self.form.mechanism()))
     }
 
     /// Reads a bpf iterator to its end.

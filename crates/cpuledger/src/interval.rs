@@ -25,6 +25,7 @@ pub use deaths::{EXITS_LIMIT, bound_exits};
 use crate::field::Field;
 use crate::lineage::{Household, Lineage};
 use crate::snapshot::Snapshot;
+use crate::source::procfs::START_TICK_NS;
 use crate::source::{Exit, Exits, SourceKind};
 use crate::task::{Pid, Task, TaskId};
 
@@ -438,9 +439,9 @@ fn cpu_ns(row: &Task, is_exact: bool) -> u64 {
     if is_exact { row.runtime_ns } else { row.user_ns + row.system_ns }
 }
 
-/// Files of /proc tell a start in ticks of 10 ms, rounded down.
+/// By how much a start may be told too early.
 fn start_slack_ns(is_exact: bool) -> u64 {
-    if is_exact { 0 } else { 10_000_000 }
+    if is_exact { 0 } else { START_TICK_NS }
 }
 
 /// A zombie, or what is on its way out.

@@ -8,7 +8,7 @@ use crate::field::{Field, FieldSet};
 use crate::inheritance::{Booked, Inheritance, Parts};
 use crate::interval::{Counters, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
-use crate::source::procfs::Procfs;
+use crate::source::procfs::{Procfs, START_TICK_NS};
 use crate::source::records::counters_of;
 use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
@@ -16,9 +16,6 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use super::Wanted;
 use super::detail::Detail;
 use super::growth::{Growth, Lives, Seen};
-
-/// Files of /proc tell a start in ticks, rounded down.
-const FILE_TICK_NS: u64 = 10_000_000;
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -300,7 +297,7 @@ impl Keeper {
         let found = self.procfs.as_mut().map(|procfs| procfs.process(pid, fields));
         match found {
             // Files tell the start in ticks, and whose pid it was may be gone.
-            Some(Ok(Some(row))) if process.start_time_ns.wrapping_sub(row.start_time_ns) < FILE_TICK_NS => {
+            Some(Ok(Some(row))) if process.start_time_ns.wrapping_sub(row.start_time_ns) < START_TICK_NS => {
                 Task { start_time_ns: process.start_time_ns, ..row }
             }
             _ => bare,

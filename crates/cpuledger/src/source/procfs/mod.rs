@@ -39,6 +39,9 @@ use reader::Reader;
 /// Where procfs belongs.
 const PROC: &str = "/proc";
 
+/// Files of /proc tell a start in ticks of 10 ms, rounded down.
+pub(crate) const START_TICK_NS: u64 = 10_000_000;
+
 /// The files of /proc.
 pub struct Procfs {
     root: OwnedFd,
