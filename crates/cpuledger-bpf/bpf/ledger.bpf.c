@@ -152,6 +152,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->parent_start_time_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
 	slot->parent_pid = BPF_CORE_READ(parent, tgid);
+	slot->grandparent_pid = 0;
 	slot->uid = BPF_CORE_READ(task, real_cred, uid.val);
 	if (slot->first_runtime_ns) {
 		/* It has run before: what the reader counts from. */
@@ -173,45 +174,118 @@ static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
 }
 
 /*
- * When slots run low the time of a dead task goes to the slot of its process or, of a dead process, of its accounting
- * parent: the identity is lost, the time is not. Without such a slot nothing is changed, and the reader frees it. All is of
- * one interval, so nothing is added to another slot in an interval that does not list it.
+ * Moves the time of a dead task to another slot, as that of a thread of its process or of a process it inherits from, and gives
+ * the slot back. All is of one interval, so nothing is added to another slot in an interval that does not list it.
  */
-__noinline int fold_slot(u32 number, u64 interval)
+__noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 {
-	struct cpuledger_slot *slot = slot_at(number), *target;
-	bool into_process;
-	u32 into;
+	struct cpuledger_slot *slot = slot_at(number), *target = slot_at(into);
 
-	if (!slot)
-		return 0;
-	into_process = slot->tid != slot->pid;
-	into = into_process ? find_leader(slot->pid, slot->process_start_time_ns) : 0;
-	if (!into) {
-		if (!(slot->flags & CPULEDGER_SLOT_PROCESS_DEAD))
-			return 0;
-		into_process = false;
-		into = find_leader(slot->parent_pid, slot->parent_start_time_ns);
-	}
-	target = slot_at(into);
-	if (!into || !target)
+	if (!slot || !target)
 		return 0;
 	/* Listed first: what is added must not wait for the next interval of that parity. */
 	list_slot(into, interval);
-	if (into_process) {
+	if (is_thread) {
 		move_time(slot->wall_ns, target->folded_threads_ns, interval);
+		move_time(slot->folded_threads_ns, target->folded_threads_ns, interval);
 		__sync_fetch_and_add(&control.folded_threads, 1);
 	} else {
 		move_time(slot->wall_ns, target->folded_children_ns, interval);
+		move_time(slot->folded_threads_ns, target->folded_children_ns, interval);
 		__sync_fetch_and_add(&control.folded_processes, 1);
 	}
-	move_time(slot->folded_threads_ns, target->folded_children_ns, interval);
 	move_time(slot->folded_children_ns, target->folded_children_ns, interval);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
 		slot->exit_interval = interval;
 	return 0;
+}
+
+/* The slot of the leader of a process or, if he has none, of the one that collects its time in this interval; else 0. */
+__noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
+{
+	u32 number = find_leader(pid, start_time_ns);
+
+	return number ? number : find_process(pid, start_time_ns, interval);
+}
+
+/* The slot of who inherits from a dead process: its accounting parent, or else the one above that; 0: neither has one. */
+__noinline u32 find_heir(u32 number, u64 interval)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u32 heir;
+
+	if (!slot)
+		return 0;
+	heir = find_standing(slot->parent_pid, slot->parent_start_time_ns, interval);
+	if (!heir && slot->grandparent_pid)
+		heir = find_standing(slot->grandparent_pid, slot->grandparent_start_time_ns, interval);
+	return heir;
+}
+
+/*
+ * A task has died whose process lives on without a slot of its leader: he has died before, an exec has replaced him, or he has
+ * not run. Until the cut this slot stands for the process, so that all its dead together hold one. A leader keeps his name.
+ */
+__noinline int collect(u32 number, u64 interval)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+
+	if (!slot)
+		return 0;
+	if (slot->tid == slot->pid) {
+		slot->flags |= CPULEDGER_SLOT_COLLECTS;
+	} else {
+		move_time(slot->wall_ns, slot->folded_threads_ns, interval);
+		__sync_fetch_and_add(&control.folded_threads, 1);
+		slot->flags = (slot->flags & CPULEDGER_SLOT_PARENT_KNOWN) | CPULEDGER_SLOT_COLLECTS;
+		slot->tid = slot->pid;
+		slot->start_time_ns = slot->process_start_time_ns;
+	}
+	/* Last: who finds it there may give it back. */
+	index_insert(slot->pid, number);
+	return 0;
+}
+
+/*
+ * When slots run low the time of a dead task goes to the slot of its process or, of a dead process, of its heir or else of the one
+ * that the kernel gives its orphans to, which is an ancestor too: the identity is lost, the time is not. If none of them has a
+ * slot, the dead task's own stays until the reader frees it.
+ */
+__noinline int fold_slot(u32 number, u64 interval, u32 reaper)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+	u32 into = 0, heir;
+
+	if (!slot)
+		return 0;
+	/* A leader's end has to be told, once: what is shown of him goes on with the one who takes his place by an exec. */
+	if (slot->tid != slot->pid)
+		into = find_leader(slot->pid, slot->process_start_time_ns);
+	/* If the process is dead, so is he, but he is still on his way out and takes it along. */
+	if (into)
+		return move_slot(number, into, interval, true);
+	into = find_process(slot->pid, slot->process_start_time_ns, interval);
+	if (!(slot->flags & CPULEDGER_SLOT_PROCESS_DEAD))
+		return into ? move_slot(number, into, interval, true) : collect(number, interval);
+	heir = find_heir(number, interval);
+	if (!heir)
+		heir = reaper;
+	if (!heir)
+		return 0;
+	/* Several tasks may be the last: one of them takes it out of the index. */
+	if (into && index_remove(slot->pid, into))
+		move_slot(into, heir, interval, false);
+	return move_slot(number, heir, interval, false);
+}
+
+/* The slot of the process that the kernel gives the orphans of a dead one to; 0: it has none. */
+static __always_inline u32 find_reaper(struct task_struct *dead)
+{
+	struct task_struct *leader = BPF_CORE_READ(dead, real_parent, group_leader);
+
+	return find_slot_of(BPF_CORE_READ(leader, pid), (u64)leader);
 }
 
 /* The last switch of a task, or of its old tid: its final values, for the reader to fetch. */
@@ -244,8 +318,23 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->exit_interval = tile->interval + ends_after_cut(tile);
 	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
 	if (*(volatile s64 *)&control.free_count < control.low_slots && !ends_after_cut(tile))
-		fold_slot(number, tile->interval);
+		fold_slot(number, tile->interval, find_reaper(prev));
 	return 0;
+}
+
+/* Other CPUs may do the same for a thread of it: of two slots the one that is found first stays. */
+static __noinline u32 make_slot_of_leader(struct task_struct *leader)
+{
+	u32 number = make_slot(leader), first;
+
+	if (number < CPULEDGER_SLOT_FIRST)
+		return number;
+	first = find_leader(leader->tgid, leader->start_boottime);
+	if (!first || first == number)
+		return number;
+	index_remove(leader->tgid, number);
+	give_slot(number);
+	return first;
 }
 
 /*
@@ -259,8 +348,57 @@ static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct
 	if (task->pid != task->tgid) {
 		cpu->task = (u64)task; /* read back, it is a number */
 		number = find_slot_of(task->tgid, *(volatile u64 *)&cpu->task);
+		if (number)
+			return number;
+		/* The last ones are for leaders: with one a process has its time, whatever its threads have. */
+		if (*(volatile s64 *)&control.free_count <= control.slots_of_leaders) {
+			__sync_fetch_and_add(&control.no_slot, 1);
+			return CPULEDGER_SLOT_NOBODY;
+		}
+		return make_slot(task);
 	}
-	return number ? number : make_slot(task);
+	return make_slot_of_leader(task);
+}
+
+/*
+ * What `current` holds for a thread that found no slot: that of its leader, whose process has its time then. Without it
+ * there is nobody to book to.
+ */
+static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_struct *task, u32 parity)
+{
+	u32 number;
+
+	if (task->pid == task->tgid)
+		return CPULEDGER_SLOT_NOBODY;
+	number = find_leader(task->tgid, BPF_CORE_READ(task, group_leader, start_boottime));
+	if (!number)
+		number = make_slot_of_leader(task->group_leader);
+	if (number < CPULEDGER_SLOT_FIRST)
+		return CPULEDGER_SLOT_NOBODY;
+	cpu->current_pid[parity & 1] = task->tgid;
+	return number | CPULEDGER_CURRENT_OF_LEADER;
+}
+
+/* A living thread that has no slot, with several CPUs at the one of its leader at once. */
+static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 number,
+				      const struct tile *tile)
+{
+	struct cpuledger_slot *slot = slot_at(number);
+
+	/* The leader may have died since this thread came. */
+	if (!slot || slot->tid != prev->tgid || slot->pid != prev->tgid || slot->exit_interval) {
+		book_cpu(cpu->unattributed_ns, tile);
+		return 0;
+	}
+	if (!starts_after_cut(tile)) {
+		list_slot(number, tile->interval);
+		__sync_fetch_and_add(&slot->folded_threads_ns[tile->interval & 1], before_cut(tile));
+	}
+	if (ends_after_cut(tile)) {
+		list_slot(number, tile->interval + 1);
+		__sync_fetch_and_add(&slot->folded_threads_ns[(tile->interval + 1) & 1], after_cut(tile));
+	}
+	return 0;
 }
 
 /*
@@ -272,6 +410,8 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	struct cpuledger_slot *slot = slot_at(seen);
 	u32 number;
 
+	if (seen & CPULEDGER_CURRENT_OF_LEADER)
+		return seen;
 	if (seen == CPULEDGER_SLOT_NOBODY || !slot)
 		return CPULEDGER_SLOT_NOBODY;
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
@@ -290,6 +430,10 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 
 	if (number == CPULEDGER_SLOT_IDLE) {
 		book_cpu(cpu->idle_ns, tile);
+		return;
+	}
+	if (number & CPULEDGER_CURRENT_OF_LEADER) {
+		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, tile);
 		return;
 	}
 	slot = number == CPULEDGER_SLOT_NOBODY ? NULL : slot_at(number);
@@ -320,6 +464,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	}
 	/* Only this hook changes the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
+	if (number == CPULEDGER_SLOT_NOBODY)
+		number = slot_of_leader(cpu, next, parity ^ 1);
 	cpu->current[parity ^ 1] = number;
 	for (int i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
 		run = *(volatile u64 *)&cpu->run;
@@ -347,29 +493,56 @@ exchanged:
 	return 0;
 }
 
+/* The child of a task that has that slot: who inherits if its parent is gone. */
+__noinline int know_grandparent(u32 number, u32 parents)
+{
+	struct cpuledger_slot *slot = slot_at(number), *parent = slot_at(parents);
+
+	if (!slot || !parent || !parent->tid)
+		return 0;
+	if (!parent->grandparent_pid || find_leader(parent->parent_pid, parent->parent_start_time_ns)) {
+		slot->grandparent_pid = parent->parent_pid;
+		slot->grandparent_start_time_ns = parent->parent_start_time_ns;
+	} else {
+		/* Of a chain in which each is gone before the last comes, the living one is passed on. */
+		slot->grandparent_pid = parent->grandparent_pid;
+		slot->grandparent_start_time_ns = parent->grandparent_start_time_ns;
+	}
+	return 0;
+}
+
 /* The one moment at which the accounting parent is certain. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	u32 number = make_slot(child);
 	struct cpuledger_slot *slot, *of_parent;
+	u32 number, parents;
 
+	/* It gets one when it runs, if there is one then. */
+	if (child->pid != child->tgid && *(volatile s64 *)&control.free_count <= control.slots_of_leaders)
+		return 0;
+	number = make_slot(child);
 	if (number < CPULEDGER_SLOT_FIRST)
 		return 0;
 	slot = slot_at(number);
 	if (!slot)
 		return 0;
+	/* It is the running one, whose address is to be had as a number. */
+	parents = find_slot_of(parent->pid, bpf_get_current_task());
+	of_parent = slot_at(parents);
 	if (child->real_parent == parent) {
 		slot->flags = CPULEDGER_SLOT_PARENT_KNOWN;
+		know_grandparent(number, parents);
 		return 0;
 	}
 	/* A thread, or CLONE_PARENT: the parent's parent, who may have been replaced since. */
-	of_parent = slot_at(find_slot(parent));
 	if (!of_parent || !of_parent->tid)
 		return 0;
 	slot->flags = of_parent->flags & CPULEDGER_SLOT_PARENT_KNOWN;
 	slot->parent_pid = of_parent->parent_pid;
 	slot->parent_start_time_ns = of_parent->parent_start_time_ns;
+	slot->grandparent_pid = of_parent->grandparent_pid;
+	slot->grandparent_start_time_ns = of_parent->grandparent_start_time_ns;
 	return 0;
 }
 

@@ -21,6 +21,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct cpuledger_bucket);
@@ -37,7 +38,7 @@ static __always_inline struct cpuledger_slot *slot_at(u32 number)
  */
 static __always_inline struct cpuledger_bucket *bucket_of(u32 tid, int choice)
 {
-	u32 key = (choice ? (tid * 0x9e3779b1U) >> 8 : tid) & control.bucket_mask;
+	u32 key = (choice ? tid * CPULEDGER_BUCKET_HASH >> CPULEDGER_BUCKET_HASH_SHIFT : tid) & control.bucket_mask;
 
 	return bpf_map_lookup_elem(&tid_index, &key);
 }
@@ -123,6 +124,7 @@ __noinline int index_insert(u32 tid, u32 number)
 	return false;
 }
 
+/* Whether the entry was there; of several that remove it, one is told so. */
 __noinline int index_remove(u32 tid, u32 number)
 {
 	struct cpuledger_bucket *bucket;
@@ -133,19 +135,18 @@ __noinline int index_remove(u32 tid, u32 number)
 		if (!bucket)
 			break;
 		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
-			if (bucket->entries[i] == entry) {
-				bucket->entries[i] = 0;
+			if (bucket->entries[i] == entry &&
+			    __sync_val_compare_and_swap(&bucket->entries[i], entry, 0) == entry)
 				return true;
-			}
 	}
 	return false;
 }
 
 /*
- * The slot under this tid that is wanted: of a leader by the start time of its process, else by its task_struct; 0: there is
- * none. `of_leader` is a constant.
+ * The slot under this tid that is wanted: of a process by its start time and exit_interval, else by its task_struct; 0: there is
+ * none. `of_process` is a constant.
  */
-static __always_inline u32 search_index(u32 tid, bool of_leader, u64 wanted)
+static __always_inline u32 search_index(u32 tid, bool of_process, u64 wanted, u64 exit_interval)
 {
 	struct cpuledger_bucket *bucket;
 	struct cpuledger_slot *slot;
@@ -155,30 +156,44 @@ static __always_inline u32 search_index(u32 tid, bool of_leader, u64 wanted)
 		if (!bucket)
 			break;
 		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
-			u64 entry = bucket->entries[i];
+			u64 entry = bucket->entries[i], difference;
 
 			if (entry >> 32 != tid)
 				continue;
 			slot = slot_at(entry);
 			if (!slot)
 				continue;
-			if (of_leader ? slot->pid == (s32)tid && slot->start_time_ns == wanted : slot->task == wanted)
+			/* One branch: each costs the verifier another path. */
+			difference = slot->task ^ wanted;
+			if (of_process)
+				difference = ((u32)slot->pid ^ tid) | (slot->start_time_ns ^ wanted) |
+					     (slot->exit_interval ^ exit_interval);
+			if (!difference)
 				return entry;
 		}
 	}
 	return 0;
 }
 
-/* The slot of the leader of that process, if it lives and has run; else 0. */
-__noinline u32 find_leader(u32 pid, u64 start_time_ns)
+/*
+ * A slot that stands for a process; 0: there is none. With 0 for an interval, its leader's, if he lives and has run; else one that
+ * collects the time of that process in this interval.
+ */
+__noinline u32 find_process(u32 pid, u64 start_time_ns, u64 exit_interval)
 {
-	return search_index(pid, true, start_time_ns);
+	return search_index(pid, true, start_time_ns, exit_interval);
+}
+
+/* The slot of the leader of that process, if it lives and has run; else 0. */
+static __always_inline u32 find_leader(u32 pid, u64 start_time_ns)
+{
+	return find_process(pid, start_time_ns, 0);
 }
 
 /* The slot with this tid and task_struct; 0: there is none. */
 __noinline u32 find_slot_of(u32 tid, u64 task)
 {
-	return search_index(tid, false, task);
+	return search_index(tid, false, task, 0);
 }
 
 /*
@@ -187,7 +202,7 @@ __noinline u32 find_slot_of(u32 tid, u64 task)
  */
 static __always_inline u32 find_slot(struct task_struct *task)
 {
-	return search_index(task->pid, false, (u64)task);
+	return search_index(task->pid, false, (u64)task, 0);
 }
 
 #endif

@@ -3,9 +3,13 @@
 mod books;
 
 use std::any::Any;
-use std::time::Duration;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use books::{Books, alone};
+use books::{Books, alone, forks, is_full};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::{ForkingShells, Kin, Mixture, Storm, StormPlan};
@@ -44,8 +48,7 @@ fn mixed_lengths_under_a_mixed_storm_balance_root() {
 
 /// 60 intervals under each load with CPULEDGER_TEST_FULL=1, which takes four minutes; else as many as take some seconds.
 fn lengths() -> impl Iterator<Item = u64> {
-    let is_full = std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1");
-    let (lengths, count) = if is_full { (&LENGTHS_NS[..], 60) } else { (&LENGTHS_NS[..1], 10) };
+    let (lengths, count) = if is_full() { (&LENGTHS_NS[..], 60) } else { (&LENGTHS_NS[..1], 10) };
     lengths.iter().copied().cycle().take(count)
 }
 
@@ -89,4 +92,119 @@ fn every_interval_balances_under_each_load_root() {
         kin.begin().expect("they begin");
         kin
     });
+}
+
+/// Taken offline and back again and again while it lives; online at its end.
+struct Unplugged {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u32>>,
+}
+
+const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
+
+impl Unplugged {
+    fn start() -> Unplugged {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut times = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                for (online, pause_ms) in [("0", 170), ("1", 230)] {
+                    fs::write(CPU_1, online).expect("CPU 1 can be taken offline and online");
+                    std::thread::sleep(Duration::from_millis(pause_ms));
+                }
+                times += 1;
+            }
+            times
+        });
+        Unplugged { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Unplugged {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let times = self.thread.take().map(JoinHandle::join);
+        let _ = fs::write(CPU_1, "1");
+        let times = times.and_then(Result::ok).expect("CPU 1 can be taken offline and online");
+        println!("CPU 1 was taken offline and online {times} times");
+        assert!(times > 0);
+    }
+}
+
+/// A machine that others use keeps its CPUs, so this is done only where CPULEDGER_TEST_MAY_UNPLUG=1 allows it.
+#[test]
+fn every_interval_balances_while_a_cpu_comes_and_goes_root() {
+    let _alone = alone();
+    if std::env::var_os("CPULEDGER_TEST_MAY_UNPLUG").is_none() {
+        println!(
+            "not tested: a CPU that is taken offline; set CPULEDGER_TEST_MAY_UNPLUG=1 on a machine of your own"
+        );
+        return;
+    }
+    assert_balance_under("a CPU comes and goes", Unplugged::start);
+    assert_balance_under("a CPU comes and goes, and two shells fork", || {
+        (Unplugged::start(), ForkingShells::start(2).expect("shells"))
+    });
+}
+
+/// CPU time of all children that a process has waited for, by the kernel's own account, to a hundredth of a second.
+fn waited_for_ns(pid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    let (_, fields) = text.rsplit_once(')').expect("a comm");
+    let ticks = |index: usize| fields.split(' ').nth(index).expect("a field").parse::<u64>().expect("ticks");
+    (ticks(14) + ticks(15)) * 10_000_000
+}
+
+/// A storm of exits in which nobody closes an interval: 150 s of it with CPULEDGER_TEST_FULL=1, else some seconds with few
+/// slots. Many times more die than there are slots.
+#[test]
+fn a_reader_that_stalls_loses_identities_but_no_time_root() {
+    let _alone = alone();
+    let (slots, stall) = if is_full() {
+        (Options::default().slots, Duration::from_secs(150))
+    } else {
+        (4_096, Duration::from_secs(3))
+    };
+    let mut ledger =
+        Ledger::open(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");
+    let shells = ForkingShells::start(2).expect("shells");
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let mut close = |ledger: &mut Ledger, length_ns: u64| {
+        ledger
+            .close(ledger.start_ns() + length_ns, &wanted, &mut snapshot, &mut interval)
+            .expect("an interval closes");
+        assert_eq!(
+            (interval.imbalance_ns(), interval.unattributed_ns),
+            (Some(0), Some(0)),
+            "{:?}",
+            ledger.lost()
+        );
+        let rows = snapshot.processes.iter().zip(&interval.processes);
+        let of_shells = rows.filter(|(row, _)| shells.pids().any(|pid| row.pid.0 == pid));
+        let inherited_ns: u64 =
+            of_shells.map(|(_, usage)| usage.exited_children_ns.expect("the ledger knows")).sum();
+        (inherited_ns, interval.exited.as_ref().map_or(0, Vec::len))
+    };
+    close(&mut ledger, 100_000_000);
+    let before_ns: u64 = shells.pids().map(waited_for_ns).sum();
+    let begin = Instant::now();
+    // Twice as many are born as there are slots, however slow the machine is.
+    let many = forks() + u64::from(slots) * 2;
+    while begin.elapsed() < stall || forks() < many {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let waited_ns = shells.pids().map(waited_for_ns).sum::<u64>() - before_ns;
+    let (inherited_ns, records) = close(&mut ledger, 0);
+    println!(
+        "{:?}; {records} records; {inherited_ns} ns inherited, {waited_ns} ns waited for",
+        ledger.lost()
+    );
+    assert!(ledger.lost().is_short_of_slots(), "the loss is told");
+    // What a task uses after its last own account is in ours alone; the shells' last children were not waited for yet.
+    assert!(inherited_ns > waited_ns - waited_ns / 100, "{inherited_ns} of {waited_ns} ns");
+    for _ in 0..5 {
+        close(&mut ledger, 100_000_000);
+    }
 }

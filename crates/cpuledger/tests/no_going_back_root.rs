@@ -1,20 +1,23 @@
 //! No cumulative figure of a (pid, start time) ever decreases: while threads that are not leaders exec, pids are used again
-//! and threads come and go. Needs root. 10 s, or 10 minutes with CPULEDGER_TEST_FULL=1.
+//! and threads come and go, be it that nobody reads for long. Needs root. 10 s, or 10 minutes with CPULEDGER_TEST_FULL=1.
 
 mod books;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use books::{Books, alone};
+use books::{Books, alone, assert_balance, forks, is_full};
 use cpuledger::interval::Counters;
-use cpuledger::{Field, Task, TaskId, Value};
-use cpuledger_load::{Kin, Storm, StormPlan};
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, TaskId, Value};
+use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan};
 
 /// Lengths of intervals, in turn: a process of the churn lives for about 1 ms.
 const LENGTHS_NS: [u64; 5] = [1_000_000, 7_000_000, 300_000, 40_000_000, 15_000_000];
 /// A task that has not run for so many intervals is not remembered, so that 10 minutes fit into memory.
 const REMEMBERED: u64 = 2_000;
+/// With more it takes long until three times as many have died.
+const MOST_SLOTS: u32 = 8_192;
 
 /// The highest figures so far.
 #[derive(Default)]
@@ -41,8 +44,12 @@ impl Marks {
     }
 }
 
-fn is_full() -> bool {
-    std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1")
+/// Execs by threads that are not leaders, reused pids, and threads.
+fn churn() -> (Kin, Storm) {
+    let mut churn = Kin::start("churn", 1).expect("a family");
+    churn.begin().expect("it begins");
+    let plan = StormPlan { workers: 1, threads: true, ..StormPlan::default() };
+    (churn, Storm::start(&plan).expect("threads are made"))
 }
 
 #[test]
@@ -50,10 +57,7 @@ fn no_figure_of_a_task_or_process_goes_back_root() {
     let _alone = alone();
     let length = Duration::from_secs(if is_full() { 600 } else { 10 });
     let mut books = Books::open();
-    let mut churn = Kin::start("churn", 1).expect("a family");
-    churn.begin().expect("it begins");
-    let plan = StormPlan { workers: 1, threads: true, ..StormPlan::default() };
-    let storm = Storm::start(&plan).expect("threads are made");
+    let (_churn, storm) = churn();
     let (mut processes, mut tasks) = (Marks::default(), Marks::default());
     let (mut deaths, mut twice) = (0_u64, 0_u64);
     let begin = Instant::now();
@@ -92,4 +96,57 @@ fn no_figure_of_a_task_or_process_goes_back_root() {
         books.ledger.lost()
     );
     assert!(processes.compared > 1_000 && tasks.compared > 1_000 && deaths > 1_000);
+}
+
+/// All tasks of the machine: the second number of the fourth field of /proc/loadavg.
+fn living_tasks() -> u32 {
+    let text = std::fs::read_to_string("/proc/loadavg").expect("/proc is there");
+    let tasks = text.split_whitespace().nth(3).and_then(|field| field.split_once('/'));
+    tasks.and_then(|(_, all)| all.parse().ok()).expect("the kernel's form of loadavg")
+}
+
+/// In each stall more die than there are slots: their names are lost, no time is, and nothing goes back. One stall of 150 s with
+/// CPULEDGER_TEST_FULL=1, else some short ones with few slots.
+#[test]
+fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
+    let _alone = alone();
+    let (slots, stalls, length) = if is_full() {
+        (Options::default().slots, 1, Duration::from_secs(150))
+    } else {
+        // Those that died before slots ran low keep theirs: the living have an eighth.
+        ((2_048 + 8 * living_tasks()).min(MOST_SLOTS), 2, Duration::from_secs(2))
+    };
+    let options = Options { slots, may_grow: false, ..Options::default() };
+    let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
+    let (_shells, (_churn, storm)) = (ForkingShells::start(2).expect("shells"), churn());
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let (mut processes, mut tasks) = (Marks::default(), Marks::default());
+    let mut intervals = 0;
+    let mut close = |ledger: &mut Ledger| {
+        let cut_ns = ledger.start_ns() + LENGTHS_NS[3];
+        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+        intervals += 1;
+        assert_balance(&interval);
+        snapshot.processes.iter().for_each(|row| processes.look_at(row, intervals, "process"));
+        snapshot.tasks.iter().for_each(|row| tasks.look_at(row, intervals, "task"));
+        interval.unidentified_exits
+    };
+    for _ in 0..stalls {
+        for _ in 0..5 {
+            close(&mut ledger);
+        }
+        let (begin, many) = (Instant::now(), forks() + u64::from(slots) * 3);
+        while begin.elapsed() < length || forks() < many {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let unidentified = close(&mut ledger);
+        println!("{unidentified} deaths without a name in {:?}, {:?}", begin.elapsed(), ledger.lost());
+        assert!(unidentified > u64::from(slots), "many more died than there are slots");
+    }
+    for _ in 0..5 {
+        close(&mut ledger);
+    }
+    storm.stop().expect("the storm ends");
+    assert!(processes.compared > 100 && tasks.compared > 100);
 }

@@ -25,6 +25,8 @@ pub type Account = BTreeMap<Owner, u64>;
 #[derive(Clone, Copy, Debug)]
 struct Stay {
     owner: Owner,
+    /// Whether the reader has to know of it at a cut.
+    is_told: bool,
     cpu: usize,
     begin: u64,
     /// Or until the CPU left the books.
@@ -77,10 +79,10 @@ impl Books {
     }
 
     /// It is true that this owner had this CPU from `begin` to `end`. The CPU is in the books from then on.
-    pub fn stay(&self, owner: Owner, cpu: usize, begin: u64, end: u64) {
+    pub fn stay(&self, (owner, is_told): (Owner, bool), cpu: usize, begin: u64, end: u64) {
         let mut inner = self.inner();
         let in_books = inner.left.remove(&cpu).map_or(end, |left| left.max(begin));
-        inner.stays.push(Stay { owner, cpu, begin, end: in_books, left_cpu: end });
+        inner.stays.push(Stay { owner, is_told, cpu, begin, end: in_books, left_cpu: end });
     }
 
     /// It is true that this CPU is out of the books since then.
@@ -173,11 +175,8 @@ impl Inner {
             return Err(format!("tasks: {:?}, true is {truth:?}", interval.found));
         }
         let cut = interval.end;
-        let ran = |stay: &&Stay| {
-            (stay.begin + 1..stay.left_cpu).contains(&cut)
-                && stay.end >= cut
-                && matches!(stay.owner, Owner::Task(_))
-        };
+        let ran =
+            |stay: &&Stay| (stay.begin + 1..stay.left_cpu).contains(&cut) && stay.end >= cut && stay.is_told;
         let running: BTreeSet<Owner> = self.stays.iter().filter(ran).map(|stay| stay.owner).collect();
         if interval.running != running {
             return Err(format!("at the cut: {:?}, true is {running:?}", interval.running));

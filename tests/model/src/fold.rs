@@ -1,49 +1,62 @@
 //! `fold_slot` of `ledger.bpf.c`: when slots run low, the time of a dead task goes to another slot.
 
 use crate::Mutation;
-use crate::hook::{Tile, list_slot};
-use crate::slots::{find_slot, give_slot};
-use crate::words::parity_of;
+use crate::hook::{Fate, Tile, list_slot};
+use crate::slots::{find_process, give_slot};
+use crate::words::{COLLECTS, EXITED, parity_of};
 use crate::world::{Slot, World};
 use loom::sync::atomic::AtomicU64;
-use loom::sync::atomic::Ordering::Relaxed;
+use loom::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Moves the time of the dead task to the slot of its process or, of a dead process, of its accounting parent.
-pub fn fold_slot(world: &World, number: u64, task: u64, is_process_dead: bool, tile: &Tile) {
-    let slot = world.slot(number);
+pub fn fold_slot(world: &World, number: u64, task: u64, fate: Fate, tile: &Tile) {
     let leader = (world.setup.leader_of)(task);
-    let mut into_process = task != leader;
-    let mut into = if into_process { find_slot(world, leader) } else { 0 };
-    if into == 0 {
-        if !is_process_dead {
-            return;
+    let exit = if task == leader { tile.interval } else { 0 };
+    let into = find_process(world, leader, [exit, tile.interval]);
+    if fate != Fate::DiesLast {
+        if into == 0 {
+            collect(world, number, task, tile);
+        } else {
+            Fold { world, into, tile }.take(number, task, true);
         }
-        into_process = false;
-        into = find_slot(world, (world.setup.parent_of)(leader));
-    }
-    if into == 0 {
         return;
     }
-    world.books.fold(task);
-    let target = world.slot(into);
-    let of_wall = if into_process { &target.folded_threads_ns } else { &target.folded_children_ns };
-    let fold = Fold { world, into, tile };
-    if !world.has(Mutation::FoldListedLate) {
-        fold.list();
+    if into != 0 && world.slot(into).exit_interval.load(Acquire) == 0 {
+        return Fold { world, into, tile }.take(number, task, true);
     }
-    fold.move_time(&slot.wall_ns, of_wall);
-    fold.move_time(&slot.folded_threads_ns, &target.folded_children_ns);
-    fold.move_time(&slot.folded_children_ns, &target.folded_children_ns);
-    if world.has(Mutation::FoldListedLate) {
-        fold.list();
+    let heir = find_process(world, (world.setup.parent_of)(leader), [0, tile.interval]);
+    if heir == 0 {
+        return;
     }
-    slot.tid.store(0, Relaxed);
-    if !world.has(Mutation::FoldedSlotExits) {
-        slot.exit_interval.store(0, Relaxed);
+    let fold = Fold { world, into: heir, tile };
+    if into != 0 && index_remove(world, leader, into) {
+        fold.take(into, leader, false);
     }
-    if !give_slot(world, number) {
-        slot.exit_interval.store(tile.interval, Relaxed);
+    fold.take(number, task, false);
+}
+
+/// Whether it was there: of several that remove it, one is told so.
+fn index_remove(world: &World, task: u64, number: u64) -> bool {
+    if world.has(Mutation::CollectorTakenTwice) {
+        world.entry(task).store(0, Relaxed);
+        return true;
     }
+    world.compare_and_swap(world.entry(task), number, 0) == number
+}
+
+/// Lets the slot of a dead task stand for its process until the cut.
+fn collect(world: &World, number: u64, task: u64, tile: &Tile) {
+    let slot = world.slot(number);
+    let leader = (world.setup.leader_of)(task);
+    if task == leader {
+        slot.flags.store(EXITED | COLLECTS, Relaxed);
+    } else {
+        world.books.fold(task);
+        Fold { world, into: number, tile }.move_time(&slot.wall_ns, &slot.folded_threads_ns);
+        slot.flags.store(COLLECTS, Relaxed);
+        slot.tid.store(leader, Relaxed);
+    }
+    let _ = world.compare_and_swap(world.entry(leader), 0, number);
 }
 
 /// Where time is moved to, and the tile at whose end.
@@ -54,6 +67,29 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
+    /// `move_slot`.
+    fn take(&self, number: u64, task: u64, is_thread: bool) {
+        let (world, slot, target) = (self.world, self.world.slot(number), self.world.slot(self.into));
+        world.books.fold(task);
+        let of_threads = if is_thread { &target.folded_threads_ns } else { &target.folded_children_ns };
+        if !world.has(Mutation::FoldListedLate) {
+            self.list();
+        }
+        self.move_time(&slot.wall_ns, of_threads);
+        self.move_time(&slot.folded_threads_ns, of_threads);
+        self.move_time(&slot.folded_children_ns, &target.folded_children_ns);
+        if world.has(Mutation::FoldListedLate) {
+            self.list();
+        }
+        slot.tid.store(0, Relaxed);
+        if !world.has(Mutation::FoldedSlotExits) {
+            slot.exit_interval.store(0, Relaxed);
+        }
+        if !give_slot(world, number) {
+            slot.exit_interval.store(self.tile.interval, Relaxed);
+        }
+    }
+
     fn list(&self) {
         if self.world.has(Mutation::FoldNotListed) {
             return;

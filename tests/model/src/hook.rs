@@ -3,7 +3,7 @@
 use crate::Mutation;
 use crate::fold::fold_slot;
 use crate::slots::{find_slot, make_slot};
-use crate::words::{CONFIRMED, IDLE, NO_CUT, NOBODY, OUT, RUN_ATTEMPTS, VOID_CUT};
+use crate::words::{CONFIRMED, EXITED, IDLE, NO_CUT, NOBODY, OF_LEADER, OUT, RUN_ATTEMPTS, VOID_CUT};
 use crate::words::{cut_ns, parity_of, run_word, start_ns};
 use crate::world::{Cpu, World};
 use loom::sync::atomic::AtomicU64;
@@ -128,6 +128,9 @@ impl<'a> Processor<'a> {
             }
         }
         let other = self.parity ^ 1;
+        if number == NOBODY {
+            number = self.slot_of_leader(next, other);
+        }
         if !world.has(Mutation::CurrentWrittenLate) {
             cpu.current[other as usize].store(number, Relaxed);
         }
@@ -140,6 +143,17 @@ impl<'a> Processor<'a> {
         }
         self.book_exchanged(&exchanged, number, fate);
         (self.stay, self.parity) = ((number, next, exchanged.end_ns), other);
+    }
+
+    /// What `current` holds for a thread that found no slot.
+    fn slot_of_leader(&self, task: u64, parity: u64) -> u64 {
+        let leader = (self.world.setup.leader_of)(task);
+        let number = if task == leader { 0 } else { find_slot(self.world, leader) };
+        if number == 0 {
+            return NOBODY;
+        }
+        self.cpu().current_pid[parity as usize].store(leader, Relaxed);
+        number | OF_LEADER
     }
 
     /// Ends the tile: changes `run` by compare-and-swap.
@@ -186,7 +200,7 @@ impl<'a> Processor<'a> {
         let (run, end_ns) = (exchanged.run, exchanged.end_ns);
         let is_out = run & OUT != 0;
         let (slot, task, begin) = self.stay;
-        world.books.stay(world.owner(slot, self.number, task), self.number, begin, end_ns);
+        world.books.stay(world.stay(slot, self.number, task), self.number, begin, end_ns);
         if fate != Fate::Lives {
             world.books.die(task, end_ns);
         }
@@ -201,8 +215,9 @@ impl<'a> Processor<'a> {
             let (interval, cut_ns) = exchanged.seen_early.unwrap_or_else(|| self.read_interval(end_ns));
             let tile = Tile { start_ns: start_ns(run), end_ns, interval, cut_ns };
             let slot = if world.has(Mutation::CurrentOfWrongParity) { next } else { slot };
-            self.book(slot, &tile);
-            retired = (fate != Fate::Lives && slot > NOBODY).then_some((slot, tile));
+            self.book(slot, task, &tile);
+            let is_own = slot > NOBODY && slot & OF_LEADER == 0;
+            retired = (fate != Fate::Lives && is_own).then_some((slot, tile));
         }
         let retire = || retired.iter().for_each(|(slot, tile)| self.retire(*slot, task, fate, tile));
         if !world.has(Mutation::RetiredLate) {
@@ -240,7 +255,7 @@ impl<'a> Processor<'a> {
         if word & CONFIRMED != 0 { cut_ns(word) } else { NO_CUT }
     }
 
-    fn book(&self, number: u64, tile: &Tile) {
+    fn book(&self, number: u64, task: u64, tile: &Tile) {
         let mut tile = *tile;
         if self.world.has(Mutation::TileNotSplit) && !tile.starts_after_cut() {
             tile.cut_ns = NO_CUT;
@@ -248,6 +263,7 @@ impl<'a> Processor<'a> {
         match number {
             IDLE => self.book_cpu(&self.cpu().idle_ns, &tile),
             NOBODY => self.book_cpu(&self.cpu().unattributed_ns, &tile),
+            number if number & OF_LEADER != 0 => self.book_to_process(number & !OF_LEADER, task, &tile),
             number => self.book_slot(number, &tile),
         }
     }
@@ -273,6 +289,33 @@ impl<'a> Processor<'a> {
         }
     }
 
+    /// The time of a thread without a slot.
+    fn book_to_process(&self, number: u64, task: u64, tile: &Tile) {
+        let slot = self.world.slot(number);
+        let leader = (self.world.setup.leader_of)(task);
+        if slot.tid.load(Relaxed) != leader || slot.exit_interval.load(Relaxed) != 0 {
+            return self.book_cpu(&self.cpu().unattributed_ns, tile);
+        }
+        if !tile.starts_after_cut() {
+            self.add_to_process(number, tile.interval, tile.before_cut());
+        }
+        if tile.ends_after_cut() {
+            self.add_to_process(number, tile.interval + 1, tile.after_cut());
+        }
+    }
+
+    fn add_to_process(&self, number: u64, interval: u64, ns: u64) {
+        let place = &self.world.slot(number).folded_threads_ns[parity_of(interval)];
+        if !self.world.has(Mutation::ProcessNotListed) {
+            list_slot(self.world, number, interval);
+        }
+        if self.world.has(Mutation::ProcessNotAtomic) {
+            add_plain(place, ns);
+        } else {
+            self.world.add(place, ns);
+        }
+    }
+
     fn book_part(&self, number: u64, interval: u64, ns: u64) {
         let (slot, parity) = (self.world.slot(number), parity_of(interval));
         add_plain(&slot.wall_ns[parity], ns);
@@ -286,7 +329,11 @@ impl<'a> Processor<'a> {
         let world = self.world;
         world.entry(task).store(0, Relaxed);
         let ends_after = tile.ends_after_cut() && !world.has(Mutation::ExitInFirstInterval);
-        world.slot(number).exit_interval.store(tile.interval + u64::from(ends_after), Relaxed);
+        let slot = world.slot(number);
+        if world.setup.low_slots > 0 {
+            slot.flags.store(EXITED, Relaxed);
+        }
+        slot.exit_interval.store(tile.interval + u64::from(ends_after), Relaxed);
         if world.setup.low_slots == 0 {
             return;
         }
@@ -297,7 +344,7 @@ impl<'a> Processor<'a> {
             _ => !tile.ends_after_cut(),
         };
         if is_low && is_before {
-            fold_slot(world, number, task, fate == Fate::DiesLast, tile);
+            fold_slot(world, number, task, fate, tile);
         }
     }
 }

@@ -76,6 +76,12 @@ mutations! {
         FoldNotAtomic,
         /// Hook: a folded slot keeps its `exit_interval`.
         FoldedSlotExits,
+        /// Hook: each of several tasks that are the last of a process takes the slot that collects its time.
+        CollectorTakenTwice,
+        /// Hook: the slot of a leader to which the time of a thread is added is not listed.
+        ProcessNotListed,
+        /// Hook: that time is added by reading and writing.
+        ProcessNotAtomic,
         /// Hook: the head of the free slots has no tag.
         UntaggedHead,
 
@@ -95,6 +101,8 @@ mutations! {
         BookedNotAwaited,
         /// Reader: does not wait for `booked` when a CPU has switched since the cut.
         SplitNotAwaited,
+        /// Reader: a thread without a slot that runs at the cut is passed over.
+        ThreadWithoutSlotForgotten,
         /// Reader: waits for `booked` to repeat a word that it has written itself.
         OwnWordAwaited,
         /// Reader: waits for `booked` to repeat the word that it has prepared before the first switch.
@@ -123,6 +131,8 @@ mutations! {
         AtCutNotCleared,
         /// Reader: frees the slot of a dead task at the first list that it finds it on.
         FreedEarly,
+        /// Reader: leaves a slot that has collected the time of a process in the index.
+        CollectorLeftInIndex,
         /// Reader: leaves the accumulators as they are.
         NotZeroed,
         /// Reader: a CPU that came into the books late was there since the cut before.
@@ -141,6 +151,8 @@ mutations! {
         FoldListedLate,
         /// Both: there are two places for cuts.
         TwoCuts,
+        /// Hook: a slot that has collected the time of a process in an interval before is taken for one that does.
+        CollectorOfAnyInterval,
         /// Reader: its compare-and-swap of `run` orders nothing.
         ReaderSwapRelaxed,
         /// Reader: publishes the next interval before it has gathered the closed one; its cut comes after that.

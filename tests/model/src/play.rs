@@ -68,7 +68,7 @@ impl Scenario {
 pub fn finish(world: &World, stays: &[Stay]) {
     let end = world.clock.now() + 1;
     for (cpu, (slot, task, begin)) in stays.iter().enumerate() {
-        world.books.stay(world.owner(*slot, cpu, *task), cpu, *begin, end);
+        world.books.stay(world.stay(*slot, cpu, *task), cpu, *begin, end);
     }
     for (cpu, record) in world.cpus.iter().enumerate() {
         if [&record.idle_ns, &record.unattributed_ns].into_iter().flatten().any(|ns| ns.load(Relaxed) != 0) {

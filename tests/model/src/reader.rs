@@ -3,7 +3,7 @@
 use crate::Mutation;
 use crate::books::{Interval, Owner};
 use crate::slots::{next_head, number_in};
-use crate::words::{CONFIRMED, FIRST_SLOT, IDLE, NOBODY, OUT, PARITY};
+use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OUT, PARITY};
 use crate::words::{parity_of, proposed, run_word, start_ns};
 use crate::world::World;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -37,6 +37,9 @@ impl Plan {
     }
 }
 
+/// `current` and `current_pid` of a CPU at the cut, and the start of its tile.
+type Running = (u64, u64, u64);
+
 /// The reader.
 pub struct Reader<'a> {
     world: &'a World,
@@ -46,6 +49,8 @@ pub struct Reader<'a> {
     margin_ns: u64,
     /// Slots that ran at the cut, with the time that the reader has closed.
     running: BTreeMap<u64, u64>,
+    /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise.
+    of_leaders: BTreeMap<u64, u64>,
     freed: Vec<u64>,
     /// A cut published too early, by mutation.
     early_cut: Option<u64>,
@@ -67,6 +72,7 @@ impl<'a> Reader<'a> {
             books: world.setup.running.iter().map(book).collect(),
             margin_ns: if world.has(Mutation::NoMargin) { 0 } else { ahead.unwrap_or(0) },
             running: BTreeMap::new(),
+            of_leaders: BTreeMap::new(),
             freed: Vec::new(),
             early_cut: None,
         }
@@ -142,18 +148,31 @@ impl<'a> Reader<'a> {
         let parity = parity_of(self.interval);
         let record = &world.cpus[cpu];
         closed.add(Owner::Idle(cpu), self.take(&record.idle_ns[parity]));
-        closed.add(Owner::Nobody(cpu), self.take(&record.unattributed_ns[parity]));
-        if let Some((slot, start_ns)) = running {
+        closed.add(world.owner(NOBODY, cpu, 0), self.take(&record.unattributed_ns[parity]));
+        if let Some((slot, pid, start_ns)) = running {
             let wall_ns = world.books.difference("running", cut_ns, start_ns);
             match slot {
                 IDLE | NOBODY => closed.add(world.owner(slot, cpu, 0), wall_ns),
+                slot if slot & OF_LEADER != 0 => {
+                    let number = slot & !OF_LEADER;
+                    if !self.is_leader_of(number, pid) {
+                        closed.add(world.owner(NOBODY, cpu, 0), wall_ns);
+                    } else if !world.has(Mutation::ThreadWithoutSlotForgotten) {
+                        *self.of_leaders.entry(number).or_default() += wall_ns;
+                    }
+                }
                 slot => *self.running.entry(slot).or_default() += wall_ns,
             }
         }
     }
 
-    /// Since when the CPU was in the books, and the slot that ran at the cut with the start of its tile.
-    fn close_run(&mut self, cpu: usize, cut_ns: u64, is_online: bool) -> (Option<u64>, Option<(u64, u64)>) {
+    fn is_leader_of(&self, number: u64, pid: u64) -> bool {
+        let slot = self.world.slot(number);
+        slot.tid.load(Relaxed) == pid && [0, self.interval].contains(&slot.exit_interval.load(Relaxed))
+    }
+
+    /// Since when the CPU was in the books, and what ran at the cut.
+    fn close_run(&mut self, cpu: usize, cut_ns: u64, is_online: bool) -> (Option<u64>, Option<Running>) {
         let world = self.world;
         let record = &world.cpus[cpu];
         for _ in 0..MAX_ATTEMPTS {
@@ -168,6 +187,9 @@ impl<'a> Reader<'a> {
             }
             let current = &record.current[(word & PARITY) as usize];
             let mut slot = current.load(Acquire);
+            // Only there is it looked at in the model, so that all else has as many interleavings as before.
+            let current_pid = &record.current_pid[(word & PARITY) as usize];
+            let pid = if slot & OF_LEADER != 0 { current_pid.load(Acquire) } else { 0 };
             let out = if is_online { word & OUT } else { OUT };
             let closed = run_word(cut_ns, out | word & PARITY);
             if world.has(Mutation::RunStored) {
@@ -191,7 +213,7 @@ impl<'a> Reader<'a> {
             }
             let begin_ns = (word & OUT == 0).then(|| self.begin(cpu));
             self.books[cpu] = Book { begin_ns: (out == 0).then_some(cut_ns), written: closed };
-            return (begin_ns, begin_ns.map(|_| (slot, start_ns(word))));
+            return (begin_ns, begin_ns.map(|_| (slot, pid, start_ns(word))));
         }
         panic!("books: no end of looking at CPU {cpu}");
     }
@@ -237,13 +259,16 @@ impl<'a> Reader<'a> {
                 self.gather_task(number, Some(running_ns), closed);
             }
         }
+        while let Some(&number) = self.of_leaders.keys().next() {
+            self.gather_task(number, None, closed);
+        }
         self.free();
     }
 
     fn gather_task(&mut self, number: u64, running_ns: Option<u64>, closed: &mut Interval) {
         let world = self.world;
         let (slot, parity) = (world.slot(number), parity_of(self.interval));
-        let mut total_ns = running_ns.unwrap_or(0);
+        let mut total_ns = running_ns.unwrap_or(0) + self.of_leaders.remove(&number).unwrap_or(0);
         let folded = (world.setup.low_slots > 0)
             .then_some([&slot.folded_threads_ns[parity], &slot.folded_children_ns[parity]]);
         for word in std::iter::once(&slot.wall_ns[parity]).chain(folded.into_iter().flatten()) {
@@ -252,8 +277,12 @@ impl<'a> Reader<'a> {
         let (tid, exit_interval) = (slot.tid.load(Relaxed), slot.exit_interval.load(Relaxed));
         let is_early = exit_interval != 0 && world.has(Mutation::FreedEarly);
         if exit_interval == self.interval || is_early {
+            let flags = if folded.is_some() { slot.flags.load(Relaxed) } else { EXITED };
+            if flags & COLLECTS != 0 && !world.has(Mutation::CollectorLeftInIndex) {
+                let _ = world.entry(tid).compare_exchange(number, 0, Relaxed, Relaxed);
+            }
             self.freed.push(number);
-            if tid != 0 {
+            if tid != 0 && flags & EXITED != 0 {
                 closed.dead.push(tid);
             }
         }

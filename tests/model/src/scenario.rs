@@ -245,6 +245,75 @@ pub fn fold_into_dying_behind(mutation: Mutation) {
     scenario(setup, &[dies_last, dies_last], &[LONG]).play(mutation);
 }
 
+/// A leader dies on one CPU and its slot collects the time of its process, whose last thread dies on the other.
+pub fn leader_dies_first(mutation: Mutation) {
+    scenario(family(), &[dies, dies_last], &[LONG]).play(mutation);
+}
+
+/// Two threads of a leader without a slot die on two CPUs: the slot of one collects the time of both, if they die in one interval.
+pub fn threads_die_without_their_leader(mutation: Mutation) {
+    let setup = Setup { running: &[Some(2), Some(3)], leader_of: |_| 4, ..family() };
+    scenario(setup, &[dies, dies], &[LONG]).play(mutation);
+}
+
+/// A leader has died, and its last two threads die on two CPUs: one of them takes along what was collected.
+pub fn last_threads(mutation: Mutation) {
+    let scripts: &'static [Script] = &[
+        |_, cpu| {
+            cpu.switch(2, Fate::Dies);
+            cpu.switch(IDLE, Fate::DiesLast);
+        },
+        dies_last,
+    ];
+    let setup = Setup {
+        running: &[Some(1), Some(3)],
+        tasks: 4,
+        slots: 4,
+        leader_of: |task| if task == 4 { 4 } else { 1 },
+        parent_of: |_| 4,
+        ..family()
+    };
+    scenario(setup, scripts, &[]).play(mutation);
+}
+
+/// Two threads run on two CPUs and find no slot, as their sleeping leader has the only one: their time goes there.
+pub fn threads_without_a_slot(mutation: Mutation) {
+    let scripts: &'static [Script] = &[
+        |_, cpu| {
+            cpu.switch(2, Fate::Lives);
+            cpu.switch(IDLE, Fate::Lives);
+        },
+        |_, cpu| {
+            cpu.switch(3, Fate::Lives);
+            cpu.switch(IDLE, Fate::Lives);
+        },
+    ];
+    let setup = Setup { running: &[Some(0), Some(0)], tasks: 1, slots: 1, leader_of: |_| 1, ..family() };
+    scenario(setup, scripts, &[LONG]).play(mutation);
+}
+
+/// A thread finds no slot while its leader, who has the only one, dies on the other CPU and his slot becomes another's.
+pub fn leader_dies_before_thread(mutation: Mutation) {
+    let scripts: &'static [Script] = &[
+        |_, cpu| {
+            cpu.switch(IDLE, Fate::Dies);
+            cpu.switch(4, Fate::Lives);
+        },
+        |_, cpu| {
+            cpu.switch(2, Fate::Lives);
+            cpu.switch(IDLE, Fate::Lives);
+        },
+    ];
+    let setup = Setup {
+        running: &[Some(1), Some(0)],
+        tasks: 1,
+        slots: 1,
+        leader_of: |task| if task == 2 { 1 } else { task },
+        ..family()
+    };
+    scenario(setup, scripts, &[LONG]).play(mutation);
+}
+
 /// Two CPUs take free slots, and one gives back one of them.
 ///
 /// # Panics

@@ -73,6 +73,9 @@ pub fn make_slot(world: &World, task: u64) -> u64 {
     if !world.has(Mutation::ExitNotCleared) {
         slot.exit_interval.store(0, Relaxed);
     }
+    if world.setup.low_slots > 0 {
+        slot.flags.store(0, Relaxed);
+    }
     slot.tid.store(task, Relaxed);
     world.entry(task).store(number, Relaxed);
     number
@@ -82,4 +85,16 @@ pub fn make_slot(world: &World, task: u64) -> u64 {
 #[must_use]
 pub fn find_slot(world: &World, task: u64) -> u64 {
     if task == 0 { 0 } else { world.entry(task).load(Acquire) }
+}
+
+/// The slot that stands for the process of this leader, with one of two numbers in `exit_interval`; 0: there is none.
+#[must_use]
+pub fn find_process(world: &World, leader: u64, exits: [u64; 2]) -> u64 {
+    let number = find_slot(world, leader);
+    if number == 0 {
+        return 0;
+    }
+    let exit_interval = world.slot(number).exit_interval.load(Acquire);
+    let is_wanted = exits.contains(&exit_interval) || world.has(Mutation::CollectorOfAnyInterval);
+    if is_wanted { number } else { 0 }
 }

@@ -8,6 +8,9 @@ pub const IDLE: u64 = abi::CPULEDGER_SLOT_IDLE as u64;
 /// The slot number of whoever found no slot.
 pub const NOBODY: u64 = abi::CPULEDGER_SLOT_NOBODY as u64;
 
+/// In `current`: the slot is the leader's, for a thread that found none.
+pub const OF_LEADER: u64 = abi::CPULEDGER_CURRENT_OF_LEADER as u64;
+
 /// The first slot number that is a task's.
 pub const FIRST_SLOT: u64 = abi::CPULEDGER_SLOT_FIRST as u64;
 
@@ -31,6 +34,12 @@ pub const NO_CUT: u64 = u64::MAX >> abi::CPULEDGER_CUT_SHIFT;
 
 /// A cut that a hook has voided: it is [`NO_CUT`] and confirmed.
 pub const VOID_CUT: u64 = u64::MAX;
+
+/// In the flags of a slot: its task has died.
+pub const EXITED: u64 = abi::CPULEDGER_SLOT_EXITED as u64;
+
+/// In the flags of a slot: it stands for its process until the cut.
+pub const COLLECTS: u64 = abi::CPULEDGER_SLOT_COLLECTS as u64;
 
 /// Attempts of the hook to change `run`.
 pub const RUN_ATTEMPTS: u32 = abi::CPULEDGER_RUN_ATTEMPTS;

@@ -2,7 +2,7 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
-use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OUT, run_word};
+use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OUT, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Time. It passes only when somebody looks at it, or when the reader has slept past a cut.
@@ -34,6 +34,8 @@ pub struct Cpu {
     pub unattributed_ns: [AtomicU64; 2],
     /// The slot of the running task, by parity of the run.
     pub current: [AtomicU64; 2],
+    /// The process of the running task, where `current` is the slot of its leader.
+    pub current_pid: [AtomicU64; 2],
     /// When it came into the books.
     pub entered_ns: AtomicU64,
     /// The slot that ran when the interval of that parity ended, where a switch has closed it; 0: none.
@@ -50,6 +52,8 @@ pub struct Slot {
     pub exit_interval: AtomicU64,
     /// Whose it is; 0: nobody's, as it was folded.
     pub tid: AtomicU64,
+    /// Looked at only where slots may run low.
+    pub flags: AtomicU64,
     /// Slot number; 0: the last.
     pub next_free: AtomicU64,
     /// Of threads that were folded, by parity of the interval.
@@ -73,7 +77,8 @@ pub struct Setup {
     pub leader_of: fn(u64) -> u64,
     /// The accounting parent of this process; 0: unknown.
     pub parent_of: fn(u64) -> u64,
-    /// Time of all tasks is taken together: it cannot be said in whose slot folding leaves it.
+    /// Time of all tasks is taken together: it cannot be said in whose slot folding leaves it, nor whether the leader of a thread
+    /// that has none still has his.
     pub is_one_family: bool,
     /// By so much a CPU's clock is ahead of the reader's.
     pub ahead_ns: fn(usize) -> i64,
@@ -154,6 +159,7 @@ impl World {
             idle_ns: pair(),
             unattributed_ns: pair(),
             current: [AtomicU64::new(slot_of(running.unwrap_or(0))), zero()],
+            current_pid: pair(),
             entered_ns: zero(),
             at_cut: pair(),
         };
@@ -162,6 +168,7 @@ impl World {
             mark: pair(),
             exit_interval: zero(),
             tid: AtomicU64::new(if number < setup.tasks { number + 1 } else { 0 }),
+            flags: zero(),
             next_free: zero(),
             folded_threads_ns: pair(),
             folded_children_ns: pair(),
@@ -228,13 +235,19 @@ impl World {
         &self.index[task as usize - 1]
     }
 
+    /// Who stays on this CPU, and whether the reader has to know of it at a cut: not of the idle task, nor of one without a slot.
+    #[must_use]
+    pub fn stay(&self, slot: u64, cpu: usize, task: u64) -> (Owner, bool) {
+        (self.owner(slot, cpu, task), slot >= FIRST_SLOT && slot & OF_LEADER == 0)
+    }
+
     /// Who owns the time in this slot on this CPU, if the slot is this task's.
     #[must_use]
     pub fn owner(&self, slot: u64, cpu: usize, task: u64) -> Owner {
         match (slot, task) {
             (IDLE, _) => Owner::Idle(cpu),
-            (NOBODY, _) => Owner::Nobody(cpu),
             _ if self.setup.is_one_family => Owner::Task(1),
+            (NOBODY, _) => Owner::Nobody(cpu),
             (_, 0) => Owner::Stray,
             (_, task) => Owner::Task(task),
         }

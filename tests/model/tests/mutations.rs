@@ -38,6 +38,11 @@ fn case(mutation: Mutation) -> Case {
         FoldedAcrossCut => ("books: ", 2, scenario::fold_into_dying_behind),
         FoldNotAtomic => ("balance: ", 2, scenario::two_folds),
         FoldedSlotExits => ("freed twice", 2, scenario::fold_into_running),
+        CollectorTakenTwice => ("freed twice", 2, scenario::last_threads),
+        CollectorLeftInIndex => ("free and in use", 2, scenario::leader_dies_first),
+        ProcessNotListed => ("balance: ", 2, scenario::threads_without_a_slot),
+        ProcessNotAtomic => ("balance: ", 2, scenario::threads_without_a_slot),
+        ThreadWithoutSlotForgotten => ("balance: ", 2, scenario::threads_without_a_slot),
         UntaggedHead => ("in use", 3, scenario::free_slots),
         ClockNotRead => ("balance: ", 2, scenario::late_cut_and_another),
         NoMargin => ("balance: ", 2, scenario::clock_ahead),
@@ -68,6 +73,7 @@ fn case(mutation: Mutation) -> Case {
         | ClockNotReread
         | ExitNotCleared
         | FoldListedLate
+        | CollectorOfAnyInterval
         | ReaderSwapRelaxed
         | TwoCuts
         | IntervalBeforeGathered => {

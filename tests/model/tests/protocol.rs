@@ -46,6 +46,11 @@ scenarios! {
     two_folds: 2;
     fold_into_dying: 2;
     fold_into_dying_behind: 2;
+    leader_dies_first: 2;
+    threads_die_without_their_leader: 2;
+    last_threads: 2;
+    threads_without_a_slot: 2;
+    leader_dies_before_thread: 2;
     free_slots: 3;
     many_cuts: 0;
 }
@@ -58,6 +63,9 @@ fn what_the_code_does_more_than_it_must() {
             Mutation::ClockNotReread => &[scenario::one_cut],
             Mutation::ExitNotCleared => &[scenario::two_deaths, scenario::death],
             Mutation::FoldListedLate => &[scenario::fold_into_running, scenario::fold_into_dying],
+            Mutation::CollectorOfAnyInterval => {
+                &[scenario::leader_dies_first, scenario::threads_die_without_their_leader]
+            }
             Mutation::ReaderSwapRelaxed => &[scenario::one_cut, scenario::death],
             Mutation::TwoCuts => &[scenario::short_interval, scenario::many_cuts],
             Mutation::IntervalBeforeGathered => &[scenario::short_interval, scenario::fold_around_cut],

@@ -8,6 +8,8 @@ use libbpf_rs::{Link, Object, OpenObject};
 
 use crate::abi;
 use crate::object::{self, Error};
+use crate::probe;
+use crate::records;
 
 use super::clock;
 use super::cut::Book;
@@ -45,10 +47,12 @@ impl Ledger {
                 ),
             });
         }
-        let cpus = libbpf_rs::num_possible_cpus()
-            .map_err(|error| Error::from_libbpf("to count the CPUs", &error))? as u32;
+        let cpus = records::possible_cpus()?;
         let mut object = match load(options, cpus, true) {
             // The kernel may have all but that tracepoint.
+            Err(Error::Refused { .. }) if probe::has_atomics() == Some(false) => {
+                return Err(Error::NoAtomics);
+            }
             Err(Error::Refused { .. }) => load(options, cpus, false)?,
             loaded => loaded?,
         };
@@ -57,6 +61,7 @@ impl Ledger {
             cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
             slots: Shared::new(&object::map_mut(&mut object, "slots"), options.slots)?,
             listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.slots)?,
+            index: Shared::new(&object::map_mut(&mut object, "tid_index"), options.buckets())?,
             _links: Vec::new(),
             _object: object,
             options,
@@ -71,6 +76,7 @@ impl Ledger {
             tasks: Vec::new(),
             cpu_times: Vec::new(),
             running: HashMap::new(),
+            of_leaders: HashMap::new(),
             freed: Vec::new(),
         };
         ledger.prepare();
@@ -93,6 +99,10 @@ impl Ledger {
         set(
             offset_of!(abi::cpuledger_control, low_slots),
             u64::from(self.options.slots / abi::CPULEDGER_LOW_SLOTS_SHARE),
+        );
+        set(
+            offset_of!(abi::cpuledger_control, slots_of_leaders),
+            u64::from(self.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE),
         );
         let half = |offset| self.control.half(0, offset);
         half(offset_of!(abi::cpuledger_control, slots)).store(self.options.slots, Ordering::Relaxed);

@@ -21,7 +21,9 @@ const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
 const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
+const CURRENT_PID: usize = offset_of!(abi::cpuledger_cpu, current_pid);
 const ENTERED: usize = offset_of!(abi::cpuledger_cpu, entered_ns);
+const OF_LEADER: u32 = abi::CPULEDGER_CURRENT_OF_LEADER;
 const OUT: u64 = abi::CPULEDGER_RUN_OUT as u64;
 const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
 
@@ -69,6 +71,8 @@ pub(super) fn publish(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Running {
     pub(super) slot: u32,
+    /// Some: it has no slot, and this is the one of the leader of this process.
+    pub(super) instead_of_thread_of: Option<i32>,
     /// From its last switch, or the last cut, to this one.
     pub(super) wall_ns: u64,
 }
@@ -122,7 +126,8 @@ impl Book {
                 return Ok(Closed { begin_ns: begin_ns.filter(|begin| *begin < cut_ns), running: None });
             }
             // Stable while `run` stays what it is: a switch writes the other one first.
-            let slot = cpus.half(cpu, CURRENT + 4 * (word & PARITY) as usize).load(Ordering::Acquire);
+            let half = |offset| cpus.half(cpu, offset + 4 * (word & PARITY) as usize).load(Ordering::Acquire);
+            let (current, current_pid) = (half(CURRENT), half(CURRENT_PID));
             let out = if is_online { word & OUT } else { OUT };
             let closed = cut_ns << abi::CPULEDGER_RUN_SHIFT | out | word & PARITY;
             if run.compare_exchange(word, closed, Ordering::SeqCst, Ordering::Acquire).is_err() {
@@ -134,7 +139,11 @@ impl Book {
             self.written = closed;
             let begin_ns = if word & OUT == 0 { self.begin(cpus, cpu) } else { None };
             self.begin_ns = (out == 0).then_some(cut_ns);
-            let running = begin_ns.map(|_| Running { slot, wall_ns: cut_ns - start_ns(word) });
+            let running = begin_ns.map(|_| Running {
+                slot: current & !OF_LEADER,
+                instead_of_thread_of: (current & OF_LEADER != 0).then_some(current_pid.cast_signed()),
+                wall_ns: cut_ns - start_ns(word),
+            });
             return Ok(Closed { begin_ns, running });
         }
     }
@@ -205,11 +214,12 @@ mod tests {
             cpus.word(0, place).store(value, Ordering::Relaxed);
         }
         cpus.half(0, CURRENT + 4).store(7, Ordering::Relaxed);
+        let running = |wall_ns| Running { slot: 7, instead_of_thread_of: None, wall_ns };
         let closed = book.close(&cpus, 0, CUT_NS, true).expect("all is booked");
         assert_eq!(closed.begin_ns, Some(300));
-        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS - 400 }));
+        assert_eq!(closed.running, Some(running(CUT_NS - 400)));
         let closed = book.close(&cpus, 0, 2 * CUT_NS, true).expect("the word is the reader's own");
         assert_eq!(closed.begin_ns, Some(CUT_NS));
-        assert_eq!(closed.running, Some(Running { slot: 7, wall_ns: CUT_NS }));
+        assert_eq!(closed.running, Some(running(CUT_NS)));
     }
 }

@@ -106,7 +106,8 @@ pub struct CpuTime {
 /// What a ledger could not keep since it was attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// How often a task found no free slot, so that its time was not attributed until its next switch.
+    /// How often a task found no free slot. Until its next switch its time was that of its process or, where that has no slot
+    /// either, not attributed.
     pub no_slot: u64,
     /// How often a task found its part of the index full, likewise.
     pub no_entry: u64,
@@ -185,6 +186,7 @@ pub struct Ledger {
     cpus: Shared<abi::cpuledger_cpu>,
     slots: Shared<abi::cpuledger_slot>,
     listed: Shared<u64>,
+    index: Shared<abi::cpuledger_bucket>,
     online: Online,
     /// Whether a hook counts the changes of the set of online CPUs.
     is_watching_cpus: bool,
@@ -201,7 +203,14 @@ pub struct Ledger {
     cpu_times: Vec<CpuTime>,
     /// Slots on a CPU at the cut, with the time that the reader has closed.
     running: HashMap<u32, u64>,
+    /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise.
+    of_leaders: HashMap<u32, u64>,
     freed: Vec<u32>,
+}
+
+/// Whether a slot is that of the leader of this process, and was so to the end of the interval or his.
+fn is_leader_of(slot: &abi::cpuledger_slot, pid: i32, interval: u64) -> bool {
+    (slot.tid, slot.pid) == (pid, pid) && [0, interval].contains(&slot.exit_interval)
 }
 
 /// Offset of the entry for an interval in a pair of accumulators at `offset`.
@@ -308,11 +317,17 @@ impl Ledger {
                     .load(Ordering::Relaxed),
             };
             match closed.running {
-                Some(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns }) => time.idle_ns += wall_ns,
-                Some(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns }) => {
+                Some(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns, .. }) => time.idle_ns += wall_ns,
+                Some(Running { slot, instead_of_thread_of: Some(pid), wall_ns })
+                    if is_leader_of(&self.slots.copy(slot), pid, interval) =>
+                {
+                    *self.of_leaders.entry(slot).or_insert(0) += wall_ns;
+                }
+                Some(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns, .. })
+                | Some(Running { instead_of_thread_of: Some(_), wall_ns, .. }) => {
                     time.unattributed_ns += wall_ns;
                 }
-                Some(Running { slot, wall_ns }) => *self.running.entry(slot).or_insert(0) += wall_ns,
+                Some(Running { slot, wall_ns, .. }) => *self.running.entry(slot).or_insert(0) += wall_ns,
                 None => {}
             }
             self.cpu_times.push(time);
@@ -341,6 +356,10 @@ impl Ledger {
             stray_ns += self.gather_task(number, Some(running_ns));
         }
         self.running = running;
+        // Leaders that did not run, and are not on the list.
+        while let Some(&number) = self.of_leaders.keys().next() {
+            stray_ns += self.gather_task(number, None);
+        }
         self.free();
         stray_ns
     }
@@ -353,11 +372,16 @@ impl Ledger {
             if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::Relaxed) }
         };
         let wall_ns = running_ns.unwrap_or(0) + take(offset_of!(abi::cpuledger_slot, wall_ns));
-        let folded_threads_ns = take(offset_of!(abi::cpuledger_slot, folded_threads_ns));
+        let folded_threads_ns = self.of_leaders.remove(&number).unwrap_or(0)
+            + take(offset_of!(abi::cpuledger_slot, folded_threads_ns));
         let folded_children_ns = take(offset_of!(abi::cpuledger_slot, folded_children_ns));
         let slot = self.slots.copy(number);
         let is_last = slot.exit_interval == self.interval;
         if is_last {
+            // Before the slot is free: who finds it in the index would take it for what it was.
+            if slot.flags & abi::CPULEDGER_SLOT_COLLECTS != 0 {
+                self.index_remove(slot.pid, number);
+            }
             self.freed.push(number);
         }
         let is_running = running_ns.is_some();
@@ -370,6 +394,20 @@ impl Ledger {
             self.tasks.push(time);
         }
         0
+    }
+
+    /// Takes a slot out of the index. Slots that still collect for a dead task's process are the only ones that the hook leaves in
+    /// it; the entry is in one of two buckets (`bucket_of`).
+    fn index_remove(&self, pid: i32, number: u32) {
+        let tid = pid.cast_unsigned();
+        let entry = u64::from(tid) << 32 | u64::from(number);
+        for key in [tid, tid.wrapping_mul(abi::CPULEDGER_BUCKET_HASH) >> abi::CPULEDGER_BUCKET_HASH_SHIFT] {
+            let bucket = key & (self.options.buckets() - 1);
+            for place in 0..abi::CPULEDGER_BUCKET_ENTRIES as usize {
+                let word = self.index.word(bucket, 8 * place);
+                let _ = word.compare_exchange(entry, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Gives the slots of the dead back, all with one exchange.

@@ -51,7 +51,8 @@ fn ranges(list: &str) -> impl Iterator<Item = (usize, usize)> {
 pub(super) fn visit(online: &[bool]) {
     let cpus = online.iter().enumerate().filter(|(_, online)| **online).map(|(cpu, _)| cpu);
     thread::scope(|scope| {
-        scope.spawn(|| {
+        // Where no thread can be had, each CPU comes into the books at its own next switch.
+        let _ = thread::Builder::new().spawn_scoped(scope, || {
             for cpu in cpus.take_while(|cpu| *cpu < CpuSet::MAX_CPU) {
                 let mut only = CpuSet::new();
                 only.set(cpu);

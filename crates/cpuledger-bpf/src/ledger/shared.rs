@@ -19,6 +19,8 @@ unsafe impl Record for abi::cpuledger_cpu {}
 unsafe impl Record for abi::cpuledger_slot {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_control {}
+// SAFETY: an array of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_bucket {}
 // SAFETY: an integer.
 unsafe impl Record for u64 {}
 

@@ -31,6 +31,18 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether what takes minutes is wanted.
+pub fn is_full() -> bool {
+    std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1")
+}
+
+/// Tasks that were ever made on this machine.
+pub fn forks() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").expect("/proc is there");
+    let line = text.lines().find_map(|line| line.strip_prefix("processes ")).expect("a count of forks");
+    line.parse().expect("a number")
+}
+
 /// Switches that the kernel has not shown since the scene began.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
@@ -134,7 +146,9 @@ impl Books {
             let heir = dead
                 .filter(|exited| exited.exit.process.tid.0 == row.pid.0)
                 .find_map(|of_it| of_it.accounting_parent);
-            let heir = heir.unwrap_or_else(|| panic!("{row:?} has no process, and none of it has died"));
+            let lost = self.ledger.lost();
+            let heir =
+                heir.unwrap_or_else(|| panic!("{row:?} has no process, and none of it has died; {lost:?}"));
             parts[by_pid[&heir.0]].1 += usage.cpu_ns;
         }
         for ((row, usage), part) in rows.iter().zip(&self.interval.processes).zip(parts) {

@@ -83,7 +83,7 @@ impl Detail {
                 into.source = SourceKind::Ledger;
                 into.begin_ns = read.begin_ns;
                 into.end_ns = read.end_ns;
-                Decoder::new(&read, &request).decode(&mut Vec::new(), into);
+                Decoder::new(read, &request).decode(&mut Vec::new(), into);
                 Ok(())
             }
         }

@@ -9,7 +9,7 @@ use crate::inheritance::{Booked, Inheritance, Parts};
 use crate::interval::{Counters, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::procfs::{Procfs, START_TICK_NS};
-use crate::source::records::counters_of;
+use crate::source::records::{counters_of, nothing_used};
 use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -118,7 +118,7 @@ impl Keeper {
             |(&process, &parts)| Account {
                 process,
                 parts,
-                growth: Counters::ZERO,
+                growth: nothing_used(),
                 stolen_ns: Some(0),
                 index: None,
             },
@@ -165,7 +165,7 @@ impl Keeper {
         exited.clear();
         // An exec by a thread ends two tids, and there may be several in an interval.
         self.ended.clear();
-        self.ended.extend((0..closed.tasks.len()).filter(|&index| closed.tasks[index].is_last));
+        self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
         self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns);
         for place in 0..self.ended.len() {
             let time = &closed.tasks[self.ended[place]];
@@ -386,6 +386,12 @@ fn find_row<'a>(rows: &'a [Task], seen: &Seen) -> Option<&'a Task> {
     let (tid, pid) = (seen.task.tid.0, seen.process.tid.0);
     let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
     Some(&rows[index]).filter(|row| row.start_time_ns == seen.task.start_time_ns)
+}
+
+/// Whether a task has died, or goes on under another tid. A slot that has only collected the time of a process ends too.
+fn has_ended(time: &TaskTime) -> bool {
+    const ENDS: u32 = abi::CPULEDGER_SLOT_EXITED | abi::CPULEDGER_SLOT_RENUMBERED;
+    time.is_last && time.slot.flags & ENDS != 0
 }
 
 fn has_died(time: &TaskTime) -> bool {

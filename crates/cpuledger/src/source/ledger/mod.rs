@@ -94,10 +94,13 @@ impl Ledger {
         walk::check_namespace(SourceKind::Ledger)?;
         let before_ns = machine::boottime_ns();
         let (kernel, inspector) = std::thread::scope(|scope| {
-            // Both wait for the kernel to verify their programs.
-            let inspector = scope.spawn(|| detail::load_inspector(options.fields));
+            // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
+            let load = || detail::load_inspector(options.fields);
+            let beside = std::thread::Builder::new().spawn_scoped(scope, load);
             let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
-            (kernel, inspector.join().expect("loading does not panic"))
+            let inspector =
+                beside.map_or_else(|_| load(), |beside| beside.join().expect("loading does not panic"));
+            (kernel, inspector)
         });
         let kernel = kernel?;
         let keeper = Keeper::new(Detail::open(inspector)?, before_ns, machine::boottime_ns())?;
