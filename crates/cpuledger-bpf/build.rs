@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use libbpf_cargo::SkeletonBuilder;
 
 /// The BPF objects, each a `.bpf.c` of its own.
-const OBJECTS: [&str; 5] = ["walk", "lifecycle", "ledger", "inspect", "inspect_briefly"];
+const OBJECTS: [&str; 8] =
+    ["walk", "walk_memory", "walk_identity", "lifecycle", "ledger", "inspect", "inspect_briefly", "status"];
 
 /// `v3` is understood by every kernel since 5.1; warnings are errors.
 const CLANG_ARGUMENTS: [&str; 6] =

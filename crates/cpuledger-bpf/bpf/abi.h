@@ -33,8 +33,13 @@ enum cpuledger_limits {
 	CPULEDGER_MAX_SLOTS = 8 * 1024 * 1024,
 	/* Below one free slot in so many, tasks that die are folded in the kernel. */
 	CPULEDGER_LOW_SLOTS_SHARE = 8,
+	/* Below one free slot in so many, only leaders get one. */
+	CPULEDGER_LEADER_SLOTS_SHARE = 32,
 	/* Entries of one bucket of the index: a cache line. Two buckets can hold a tid. */
 	CPULEDGER_BUCKET_ENTRIES = 8,
+	/* The second of them is the one at tid * HASH >> HASH_SHIFT. */
+	CPULEDGER_BUCKET_HASH = 0x9e3779b1,
+	CPULEDGER_BUCKET_HASH_SHIFT = 8,
 	/* The number of the first interval. 0 is the mark of a slot that was never listed. */
 	CPULEDGER_FIRST_INTERVAL = 1,
 	/* Places for ends of intervals: the number of an interval modulo this is its place. A power of two. */
@@ -57,17 +62,23 @@ enum cpuledger_walk_scope {
 
 /* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
 enum cpuledger_read_group {
-	/* of a task all but its numbers, name and CPU time: start, state, scheduling, users, faults, switches, I/O */
+	/* of a task all but its numbers, name and CPU time: start, state, scheduling, users */
 	CPULEDGER_READ_DETAIL = 1 << 3,
-	CPULEDGER_READ_MEMORY = 1 << 0,
+	CPULEDGER_READ_MEMORY = 1 << 0, /* virtual and locked memory */
 	CPULEDGER_READ_CGROUP = 1 << 1,
 	CPULEDGER_READ_KTHREAD_NAME = 1 << 2,
 	/* process group, session and terminal: a walk always reads them */
 	CPULEDGER_READ_SESSION = 1 << 4,
-	/* the number in the PID namespace of the task: a whole walk always reads it */
+	/* the number in the PID namespace of the task: read with every detail by programs that can */
 	CPULEDGER_READ_NAMESPACE = 1 << 5,
+	/* faults, switches, waiting and I/O: likewise */
+	CPULEDGER_READ_ACTIVITY = 1 << 6,
+	/* resident and swapped memory */
+	CPULEDGER_READ_RSS = 1 << 7,
 	/* What the brief walk can read of these. */
 	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME | CPULEDGER_READ_SESSION,
+	/* What only the whole walk can read of these. */
+	CPULEDGER_WALK_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_NAMESPACE | CPULEDGER_READ_ACTIVITY | CPULEDGER_READ_RSS,
 	/* What the brief inspection cannot read of these. */
 	CPULEDGER_INSPECT_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_SESSION | CPULEDGER_READ_NAMESPACE,
 };
@@ -183,6 +194,161 @@ struct cpuledger_parent {
 	u64 parent_start_time_ns; /* likewise, of the process of the parent */
 };
 
+/* Limits of the text of /proc/PID/status, stat and statm; a task beyond one of them is marked and left to the kernel's own file. */
+enum cpuledger_status_limits {
+	/* PID namespaces one inside the other. */
+	CPULEDGER_STATUS_LEVELS = 4,
+	/* Supplementary groups. */
+	CPULEDGER_STATUS_GROUPS = 32,
+	/* 64 CPUs or memory nodes each. */
+	CPULEDGER_STATUS_MASK_WORDS = 16,
+	/* The index of a record that there is not. */
+	CPULEDGER_STATUS_NONE = 0xffffffffU,
+};
+
+/* What a task of that text is, beside its figures. */
+enum cpuledger_status_mark {
+	CPULEDGER_STATUS_BEYOND = 1 << 0,      /* beyond a limit, or it changed while it was read: ask the kernel */
+	CPULEDGER_STATUS_HAS_UMASK = 1 << 1,   /* it has not let go of its file system information */
+	CPULEDGER_STATUS_HAS_UNTAG = 1 << 2,   /* of memory: the kernel keeps untag_mask by process */
+};
+
+/*
+ * One task as /proc/PID/task/TID/{status,stat} show it. What many tasks share is in records of its own. What status shows
+ * comes first, so that few cache lines are written for it.
+ */
+struct cpuledger_status_task {
+	s32 tid;
+	s32 pid;
+	u32 process_index;
+	u32 memory_index;	/* CPULEDGER_STATUS_NONE: it has no memory of its own */
+	u32 credentials_index;
+	u32 placement_index;
+	u32 marks;		/* enum cpuledger_status_mark */
+	u32 flags;		/* PF_* */
+	u8 comm[CPULEDGER_COMM_BYTES];
+	u32 state;		/* __state */
+	u32 exit_state;
+	u32 umask;
+	u32 max_fds;
+
+	u32 namespace_level;	/* 0: the initial PID namespace */
+	s32 namespace_tids[CPULEDGER_STATUS_LEVELS]; /* from the initial PID namespace inwards */
+	s32 numa_group;
+	s32 tracer_pid;
+	u32 seccomp_mode;
+	u64 atomic_flags;	/* PFA_* */
+	u64 pending_signals;
+	u64 blocked_signals;
+	u64 voluntary_switches;
+
+	u64 involuntary_switches;
+	u64 thread_features;	/* of x86: ARCH_SHSTK_* */
+	u64 locked_thread_features;
+	u32 seccomp_filters;
+	/* From here on read for stat only. */
+	u32 processor;
+	s32 exit_signal;
+	s32 exit_code;
+	s32 priority;		/* prio - 100, as /proc shows it */
+	s32 nice;
+	u32 rt_priority;
+	u32 policy;
+	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
+	u64 guest_ns;		/* gtime */
+	u64 block_delay_ns;	/* delays->blkio_delay */
+	u64 runtime_ns;		/* as in struct cpuledger_counters */
+	u64 tick_user_ns;
+	u64 tick_system_ns;
+	u64 shown_user_ns;
+	u64 shown_system_ns;
+	u64 minor_faults;
+	u64 major_faults;
+};
+
+/* One process, likewise. */
+struct cpuledger_status_process {
+	struct cpuledger_process process;
+	u32 marks;		/* enum cpuledger_status_mark */
+	u32 dumps_core;
+	s32 namespace_pids[CPULEDGER_STATUS_LEVELS];
+	s32 namespace_pgids[CPULEDGER_STATUS_LEVELS];
+	s32 namespace_sids[CPULEDGER_STATUS_LEVELS];
+	u64 shared_pending_signals;
+	u64 ignored_signals;
+	u64 caught_signals;
+	u64 queued_signals_limit; /* RLIMIT_SIGPENDING */
+	u64 resident_limit;	/* RLIMIT_RSS */
+	u64 guest_ns;		/* of all threads, dead ones too, where they were visited */
+	u64 children_guest_ns;
+	u32 signal_flags;	/* SIGNAL_* */
+	s32 group_exit_code;
+};
+
+/* Memory that the tasks of a process share; in pages, but for what is named otherwise. */
+struct cpuledger_status_memory {
+	u64 virtual_peak;
+	u64 virtual_now;
+	u64 locked;
+	u64 pinned;
+	u64 resident_peak;
+	u64 anonymous;
+	u64 file;
+	u64 shmem;
+	u64 swap;
+	u64 resident_coarse;	/* without the parts of each CPU, as /proc/PID/stat has it */
+	u64 data;
+	u64 stack;
+	u64 executable;
+	u64 page_table_bytes;
+	u64 hugetlb;
+	u64 flags;		/* MMF_* */
+	u64 untag_mask;
+	u64 code_start, code_end; /* addresses from here on */
+	u64 stack_start;
+	u64 data_start, data_end;
+	u64 heap_start;
+	u64 arguments_start, arguments_end;
+	u64 environment_start, environment_end;
+	u32 marks;		/* enum cpuledger_status_mark */
+	u32 reserved;
+};
+
+/* Credentials that tasks share. */
+struct cpuledger_status_credentials {
+	u32 uid, euid, suid, fsuid;
+	u32 gid, egid, sgid, fsgid;
+	u64 inheritable, permitted, effective, bounding, ambient;
+	u64 queued_signals;	/* of the user */
+	u32 groups[CPULEDGER_STATUS_GROUPS];
+	u32 group_count;
+	u32 marks;		/* enum cpuledger_status_mark */
+};
+
+/* Where tasks may run and have their memory. */
+struct cpuledger_status_placement {
+	u64 cpus[CPULEDGER_STATUS_MASK_WORDS];
+	u64 nodes[CPULEDGER_STATUS_MASK_WORDS];
+};
+
+/* The arguments and the result of one walk for that text. Counts above what the buffers hold: repeat with larger ones. */
+struct cpuledger_status_walk {
+	/* in */
+	u32 scope;		/* enum cpuledger_walk_scope */
+	u32 cpus;		/* possible CPUs, for the sum of RSS */
+	u32 reads_status;	/* whether what only status shows is wanted, */
+	u32 reads_stat;		/* and what only stat shows */
+	/* out */
+	u32 tasks;
+	u32 processes;
+	u32 memories;
+	u32 credentials;
+	u32 placements;
+	u32 lacks;		/* enum cpuledger_lack, or-ed */
+	u64 begin_ns;		/* CLOCK_MONOTONIC */
+	u64 end_ns;
+};
+
 /* One task that has died: written at its last switch, when its figures are final. */
 struct cpuledger_exit {
 	s32 tid;
@@ -209,8 +375,13 @@ struct cpuledger_fold {
 /* Slots that are no task's. */
 enum cpuledger_slot_number {
 	CPULEDGER_SLOT_IDLE = 0,   /* the idle task of each CPU */
-	CPULEDGER_SLOT_NOBODY = 1, /* whoever found no slot: its time is not attributed */
+	CPULEDGER_SLOT_NOBODY = 1, /* whoever found no slot, nor has a leader with one: its time is not attributed */
 	CPULEDGER_SLOT_FIRST = 2,
+};
+
+/* In `current`: the slot is the leader's, for a thread that found none. Slot numbers are below it. */
+enum cpuledger_current {
+	CPULEDGER_CURRENT_OF_LEADER = 1 << 30,
 };
 
 /* How `run` of a CPU is packed: start_ns << SHIFT | OUT | PARITY. */
@@ -235,12 +406,13 @@ struct cpuledger_cpu {
 	u64 booked;		/* the `run` that the last switch wrote, as soon as all before it is booked */
 	u64 idle_ns[2];
 	u64 unattributed_ns[2];
-	u32 current[2];		/* slot of the running task */
+	u32 current[2];		/* slot of the running task: enum cpuledger_slot_number, enum cpuledger_current */
 	u64 switches;
 	u64 entered_ns;		/* when it came into the books: its first switch since it was out of them */
 	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
 	u64 task;		/* of use within one switch */
-	u64 reserved[5];
+	s32 current_pid[2];	/* the process of the running task, where `current` is the slot of its leader */
+	u64 reserved[4];
 };
 
 enum cpuledger_slot_flag {
@@ -248,6 +420,7 @@ enum cpuledger_slot_flag {
 	CPULEDGER_SLOT_EXITED = 1 << 1,	      /* the task has died */
 	CPULEDGER_SLOT_RENUMBERED = 1 << 2,   /* the task lives on under the tid of its leader: an exec by another thread */
 	CPULEDGER_SLOT_PROCESS_DEAD = 1 << 3, /* no thread of its process is left alive */
+	CPULEDGER_SLOT_COLLECTS = 1 << 4,     /* of a dead task, and still in the index: collects the time of its process until the cut */
 };
 
 /* One task that has run since the ledger was attached. The first line is what a switch touches. */
@@ -269,9 +442,12 @@ struct cpuledger_slot {
 	u32 uid;
 	u8 comm[CPULEDGER_COMM_BYTES];
 	u32 next_free;		/* slot number; 0: the last */
-	s32 ppid;		/* from here on, but for what was folded: at the last switch; the parent when it died */
+	s32 grandparent_pid;	/* accounting parent of the accounting parent, or a living one further up; 0: not known */
+	u64 grandparent_start_time_ns;
 
-	u64 folded_threads_ns[2]; /* of threads of this process that were folded, by parity of the interval */
+	s32 ppid;		/* from here on, but for what was folded: at the last switch; the parent when it died */
+	u32 reserved;
+	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
 	u64 folded_children_ns[2];
 	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
@@ -291,7 +467,7 @@ struct cpuledger_control {
 	u32 slots;
 	u32 bucket_mask;
 	s64 low_slots;		/* fewer free slots: fold */
-	u64 reserved0;
+	s64 slots_of_leaders;	/* no more free slots than that: none for threads */
 	/* Free slots: a stack of given-back ones, then those never used. */
 	u64 free_head;		/* changes so far << 32 | slot; slot 0: empty */
 	u64 fresh;		/* first slot that was never used */
@@ -319,10 +495,16 @@ CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_parent, 24);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_task, 264);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_process, 456);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_memory, 224);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_credentials, 216);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_placement, 256);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_walk, 56);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot, 280);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot, 296);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");

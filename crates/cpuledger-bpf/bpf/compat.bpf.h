@@ -33,6 +33,13 @@ struct mm_rss_stat___old {
 struct mm_struct___atomic {
 	struct mm_rss_stat___old rss_stat;
 };
+/* 6.18: mm_struct.flags became a bitmap. */
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+struct mm_struct___bitmap {
+	mm_flags_t flags;
+};
 
 #pragma clang attribute pop
 

@@ -13,21 +13,8 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-struct wanted_records {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	__uint(max_entries, 1);
-	__uint(key_size, sizeof(u32));
-	__uint(value_size, sizeof(struct cpuledger_wanted));
-};
-
 /* The list, which user space fills. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__array(values, struct wanted_records);
-} wanted_buffer SEC(".maps");
+RECORDS(wanted_records, cpuledger_wanted);
 
 /* How far an inspection has come. */
 struct inspection {
@@ -40,15 +27,14 @@ struct inspection {
 __noinline int inspect_task(u64 address, s32 tid, s32 pid, struct cpuledger_walk *walk)
 {
 	struct task_struct *task = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
-	struct walk_buffers buffers;
 	u32 groups;
 
-	if (!walk || !find_buffers(&buffers))
+	if (!walk)
 		return 0;
 	groups = walk->groups | CPULEDGER_READ_DETAIL;
 	if (tid == pid)
-		visit_leader(task, walk, groups, true, buffers.processes);
-	record_task(task, task, tid, pid, walk, groups, buffers.tasks);
+		visit_leader(task, walk, groups, true);
+	record_task(task, task, tid, pid, walk, groups);
 	return 0;
 }
 
@@ -60,9 +46,8 @@ static __always_inline bool is_wanted(s32 tid, s32 pid, bool opens_process, s32 
 
 static long inspect_wanted(u64 place, struct inspection *inspection)
 {
-	u32 zero = 0, index = place;
-	void *list = bpf_map_lookup_elem(&wanted_buffer, &zero);
-	struct cpuledger_wanted *wanted = list ? bpf_map_lookup_elem(list, &index) : NULL;
+	u32 index = place;
+	struct cpuledger_wanted *wanted = bpf_map_lookup_elem(&wanted_records, &index);
 	struct task_struct *task;
 	bool opens_process;
 	s32 tid, pid;
@@ -103,14 +88,7 @@ int inspect(struct cpuledger_walk *context)
 	return 0;
 }
 
-/* User space sets the number of entries before it loads this. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cpuledger_parent);
-} parents SEC(".maps");
+RECORDS(parent_records, cpuledger_parent);
 
 SEC("syscall")
 int list_parents(struct cpuledger_walk *context)
@@ -125,7 +103,7 @@ int list_parents(struct cpuledger_walk *context)
 	while ((leader = bpf_iter_task_next(&iterator))) {
 		u32 index = count++;
 
-		record = bpf_map_lookup_elem(&parents, &index);
+		record = bpf_map_lookup_elem(&parent_records, &index);
 		if (!record)
 			continue;
 		parent = BPF_CORE_READ(leader, real_parent);

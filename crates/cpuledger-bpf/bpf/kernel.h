@@ -46,7 +46,13 @@ enum {
 };
 
 /* include/linux/pid.h */
-enum cpuledger_pid_type { CPULEDGER_PIDTYPE_PGID = 2, CPULEDGER_PIDTYPE_SID = 3 };
+enum cpuledger_pid_type { CPULEDGER_PIDTYPE_TGID = 1, CPULEDGER_PIDTYPE_PGID = 2, CPULEDGER_PIDTYPE_SID = 3 };
+
+/* include/uapi/asm-generic/resource.h */
+enum cpuledger_resource { CPULEDGER_RLIMIT_RSS = 5, CPULEDGER_RLIMIT_SIGPENDING = 11, CPULEDGER_RLIMITS = 16 };
+
+/* include/linux/user_namespace.h: the value differs by configuration, CO-RE knows it. */
+enum rlimit_type { UCOUNT_RLIMIT_SIGPENDING = 2 };
 
 /* include/linux/mm_types_task.h */
 enum cpuledger_mm_counter { CPULEDGER_MM_FILE, CPULEDGER_MM_ANONYMOUS, CPULEDGER_MM_SWAP, CPULEDGER_MM_SHMEM, CPULEDGER_MM_COUNTERS };
@@ -76,9 +82,95 @@ struct kgid {
 };
 typedef struct kgid kgid_t;
 
+typedef struct {
+	u64 val; /* 6.3: before, two words */
+} kernel_cap_t;
+
+typedef struct {
+	s64 counter;
+} atomic64_t;
+typedef atomic64_t atomic_long_t;
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct ucounts {
+	atomic_long_t rlimit[4]; /* 6.0: before, in ucount[] */
+};
+
+struct group_info {
+	int ngroups;
+	kgid_t gid[1]; /* as many as ngroups says */
+};
+
 struct cred {
 	kuid_t uid, euid, suid, fsuid;
 	kgid_t gid, egid, sgid, fsgid;
+	kernel_cap_t cap_inheritable, cap_permitted, cap_effective, cap_bset, cap_ambient;
+	struct ucounts *ucounts;
+	struct group_info *group_info;
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
+struct sigpending {
+	sigset_t signal;
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
+struct rlimit {
+	unsigned long rlim_cur;
+};
+
+struct fs_struct {
+	int umask;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct numa_group {
+	int gid;
+};
+
+struct seccomp {
+	int mode;
+	atomic_t filter_count;
+};
+
+struct task_delay_info {
+	u64 blkio_delay;
+};
+
+typedef struct cpumask {
+	unsigned long bits[CPULEDGER_STATUS_MASK_WORDS]; /* fewer or more, by configuration */
+} cpumask_t;
+
+typedef struct {
+	unsigned long bits[CPULEDGER_STATUS_MASK_WORDS];
+} nodemask_t;
+
+struct thread_struct {
+	unsigned long features, features_locked; /* of x86 with shadow stacks */
 };
 
 struct prev_cputime {
@@ -114,6 +206,12 @@ struct signal_struct {
 	struct pid *pids[4];
 	struct tty_struct *tty;
 	u64 utime, stime, cutime, cstime;
+	u64 gtime, cgtime;
+	struct sigpending shared_pending;
+	void *core_state;
+	unsigned int flags;
+	int group_exit_code;
+	struct rlimit rlim[CPULEDGER_RLIMITS];
 	struct prev_cputime prev_cputime;
 	unsigned long nvcsw, nivcsw;
 	unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;
@@ -138,9 +236,23 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+typedef struct {
+	unsigned long untag_mask; /* 6.4: of x86 with CONFIG_ADDRESS_MASKING */
+} mm_context_t;
+
 struct mm_struct {
 	unsigned long total_vm;
 	unsigned long locked_vm;
+	atomic64_t pinned_vm;
+	unsigned long hiwater_rss, hiwater_vm;
+	unsigned long data_vm, exec_vm, stack_vm;
+	unsigned long start_code, end_code, start_data, end_data;
+	unsigned long start_brk, start_stack;
+	unsigned long arg_start, arg_end, env_start, env_end;
+	unsigned long flags; /* before 6.18 */
+	atomic_long_t pgtables_bytes;
+	atomic_long_t hugetlb_usage;
+	mm_context_t context;
 };
 
 struct sched_entity {
@@ -188,7 +300,21 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
-	u64 utime, stime;
+	u64 utime, stime, gtime;
+	unsigned int ptrace;
+	struct task_struct *parent;
+	unsigned long atomic_flags;
+	struct fs_struct *fs;
+	struct files_struct *files;
+	struct sighand_struct *sighand;
+	sigset_t blocked;
+	struct sigpending pending;
+	struct seccomp seccomp;
+	cpumask_t cpus_mask;
+	nodemask_t mems_allowed;
+	struct numa_group *numa_group;
+	struct task_delay_info *delays;
+	struct thread_struct thread;
 	struct prev_cputime prev_cputime;
 	unsigned long nvcsw, nivcsw;
 	u64 start_time, start_boottime;

@@ -37,8 +37,10 @@ static __always_inline u32 kernel_lacks(void)
 		lacks |= CPULEDGER_LACKS_IO;
 	if (!bpf_core_field_exists(task->cgroups))
 		lacks |= CPULEDGER_LACKS_CGROUP;
+#ifndef CPULEDGER_WITHOUT_RSS
 	if (!cpu_offsets_known && bpf_core_field_exists(((struct mm_struct___percpu *)NULL)->rss_stat[0].counters))
 		lacks |= CPULEDGER_LACKS_RSS_SUM;
+#endif
 	return lacks;
 }
 
@@ -85,7 +87,7 @@ static __always_inline u64 as_number(const void *pointer)
  * travel as numbers.
  */
 
-#ifndef CPULEDGER_BRIEFLY
+#ifndef CPULEDGER_WITHOUT_NAMESPACES
 
 /* The number of a task in the PID namespace of that level. */
 __noinline int namespace_number(u64 pid_address, u32 level)
@@ -108,6 +110,16 @@ static __always_inline void read_namespace(struct task_struct *task, struct cpul
 	record->namespace_level = level;
 	record->namespace_tid = level ? namespace_number(as_number(pid), level) : record->tid;
 }
+
+#else
+
+static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
+{
+}
+
+#endif
+
+#ifndef CPULEDGER_WITHOUT_CGROUPS
 
 /* The cgroups of the last css_set: neighbours in the task list mostly share it. */
 struct {
@@ -153,10 +165,6 @@ static __always_inline void forget_cgroups(void)
 
 #else
 
-static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
-{
-}
-
 static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
 {
 }
@@ -178,7 +186,9 @@ static __always_inline void read_task(struct task_struct *task, struct task_stru
 	read_cpu_time(task, &record->own);
 	if (groups & CPULEDGER_READ_DETAIL) {
 		read_schedule(task, record);
+#ifndef CPULEDGER_WITHOUT_ACTIVITY
 		read_activity(task, &record->own);
+#endif
 		read_credentials(untrusted, record);
 		read_namespace(untrusted, record);
 	}
@@ -211,6 +221,7 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 	group->runtime_ns += task->se.sum_exec_runtime;
 	group->tick_user_ns += task->utime;
 	group->tick_system_ns += task->stime;
+#ifndef CPULEDGER_WITHOUT_ACTIVITY
 	if (!(groups & CPULEDGER_READ_DETAIL))
 		return;
 	group->minor_faults += task->min_flt;
@@ -224,9 +235,10 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 		group->write_bytes += task->ioac.write_bytes;
 		group->cancelled_write_bytes += task->ioac.cancelled_write_bytes;
 	}
+#endif
 }
 
-#ifndef CPULEDGER_BRIEFLY
+#ifndef CPULEDGER_WITHOUT_SESSIONS
 
 static __always_inline void read_tty(struct signal_struct *signal, struct cpuledger_process *record)
 {
@@ -254,6 +266,8 @@ static __always_inline void read_session(struct signal_struct *signal, struct cp
 }
 
 #endif
+
+#ifndef CPULEDGER_WITHOUT_RSS
 
 /* The RSS counters of one process while the part of each CPU is added. */
 struct rss_sum {
@@ -304,20 +318,11 @@ static __always_inline u64 not_negative(s64 pages)
 	return pages < 0 ? 0 : pages;
 }
 
-static __always_inline void read_memory(struct task_struct *leader, const struct cpuledger_walk *walk, bool sums_rss,
-					struct cpuledger_process *record)
+static __always_inline void read_resident_memory(struct mm_struct *mm, const struct cpuledger_walk *walk, bool sums_rss,
+						 struct cpuledger_process *record)
 {
-	struct mm_struct *mm = leader->mm;
 	struct rss_sum sum = {};
 
-	record->has_mm = mm && !(leader->flags & PF_KTHREAD);
-	if (!record->has_mm) {
-		record->vsize_pages = record->locked_pages = record->swap_pages = 0;
-		record->rss_file_pages = record->rss_anonymous_pages = record->rss_shmem_pages = 0;
-		return;
-	}
-	record->vsize_pages = mm->total_vm;
-	record->locked_pages = mm->locked_vm;
 	read_rss(mm, &sum);
 	if (sums_rss && sum.counters[0] && cpu_offsets_known)
 		bpf_loop(walk->cpus, add_rss_of_cpu, &sum, 0);
@@ -325,6 +330,35 @@ static __always_inline void read_memory(struct task_struct *leader, const struct
 	record->rss_anonymous_pages = not_negative(sum.pages[CPULEDGER_MM_ANONYMOUS]);
 	record->rss_shmem_pages = not_negative(sum.pages[CPULEDGER_MM_SHMEM]);
 	record->swap_pages = not_negative(sum.pages[CPULEDGER_MM_SWAP]);
+}
+
+#else
+
+static __always_inline void read_resident_memory(struct mm_struct *mm, const struct cpuledger_walk *walk, bool sums_rss,
+						 struct cpuledger_process *record)
+{
+}
+
+#endif
+
+static __always_inline void read_memory(struct task_struct *leader, const struct cpuledger_walk *walk, u32 groups,
+					bool sums_rss, struct cpuledger_process *record)
+{
+	struct mm_struct *mm = leader->mm;
+
+	record->has_mm = mm && !(leader->flags & PF_KTHREAD);
+#ifndef CPULEDGER_WITHOUT_MEMORY
+	record->vsize_pages = record->locked_pages = record->swap_pages = 0;
+	record->rss_file_pages = record->rss_anonymous_pages = record->rss_shmem_pages = 0;
+	if (!record->has_mm)
+		return;
+	if (groups & CPULEDGER_READ_MEMORY) {
+		record->vsize_pages = mm->total_vm;
+		record->locked_pages = mm->locked_vm;
+	}
+	if (groups & CPULEDGER_READ_RSS)
+		read_resident_memory(mm, walk, sums_rss, record);
+#endif
 }
 
 /*
@@ -375,8 +409,8 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->children_major_faults = signal->cmaj_flt;
 	read_dead_threads(signal, &record->group);
 	read_session(signal, record);
-	if (groups & CPULEDGER_READ_MEMORY)
-		read_memory(leader, walk, sums_rss, record);
+	if (groups & (CPULEDGER_READ_MEMORY | CPULEDGER_READ_RSS))
+		read_memory(leader, walk, groups, sums_rss, record);
 	if (groups & CPULEDGER_READ_KTHREAD_NAME)
 		read_kthread_name(leader, record);
 }

@@ -14,29 +14,26 @@ char LICENSE[] SEC("license") = "GPL";
 __noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 {
 	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
-	struct walk_buffers buffers;
 
-	if (walk && find_buffers(&buffers))
-		visit_leader(leader, walk, walk->groups, true, buffers.processes);
+	if (walk)
+		visit_leader(leader, walk, walk->groups | CPULEDGER_READ_DETAIL, true);
 	return 0;
 }
 
 __noinline int visit_leader_briefly_at(u64 address, struct cpuledger_walk *walk)
 {
 	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
-	struct walk_buffers buffers;
 
-	if (walk && find_buffers(&buffers))
-		visit_leader(leader, walk, walk->groups & CPULEDGER_READ_BRIEFLY, false, buffers.processes);
+	if (walk)
+		visit_leader(leader, walk, walk->groups & CPULEDGER_READ_BRIEFLY, false);
 	return 0;
 }
 
 /* A thread is added to the open process: in the order of the task list that is its own. */
-static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, u32 groups,
-					 void *buffer)
+static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, u32 groups)
 {
 	u32 index = walk->processes - 1;
-	struct cpuledger_process *process = bpf_map_lookup_elem(buffer, &index);
+	struct cpuledger_process *process = bpf_map_lookup_elem(&process_records, &index);
 
 	if (process && process->pid == thread->tgid)
 		add_thread(&process->group, thread, groups);
@@ -51,11 +48,8 @@ static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief
 	struct task_struct *task, *leader = NULL;
 	struct bpf_iter_task iterator;
 	u32 iterates = CPULEDGER_ALL_THREADS;
-	struct walk_buffers buffers;
 	s32 tid, pid, open_pid = 0;
 
-	if (!find_buffers(&buffers))
-		return 0;
 	if (!brief) {
 		walk.lacks = kernel_lacks();
 		forget_cgroups();
@@ -84,11 +78,11 @@ static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief
 			else
 				visit_leader_at(as_number(task), &walk);
 		} else {
-			visit_thread(task, &walk, groups, buffers.processes);
+			visit_thread(task, &walk, groups);
 		}
 		if (tid == pid || walk.scope == CPULEDGER_WALK_TASKS)
 			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), tid, pid,
-				    &walk, groups, buffers.tasks);
+				    &walk, groups);
 	}
 	bpf_iter_task_destroy(&iterator);
 	walk.end_ns = bpf_ktime_get_ns();
@@ -126,13 +120,12 @@ struct {
 static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bool sums_rss)
 {
 	struct task_struct *task = context->task;
-	struct walk_buffers buffers;
 	struct cpuledger_walk *walk;
 	s32 tid, pid;
 	u32 zero = 0;
 
 	walk = bpf_map_lookup_elem(&seq_state, &zero);
-	if (!walk || !find_buffers(&buffers))
+	if (!walk)
 		return 0;
 	walk->end_ns = bpf_ktime_get_ns();
 	if (!walk->begin_ns) {
@@ -147,10 +140,10 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 	if (walk->only_pid && pid != walk->only_pid)
 		return 0;
 	if (tid == pid)
-		visit_leader(task, walk, walk->groups, sums_rss, buffers.processes);
+		visit_leader(task, walk, walk->groups, sums_rss);
 	else if (walk->scope == CPULEDGER_WALK_LEADERS)
 		return 0;
-	record_task(task, task, tid, pid, walk, walk->groups, buffers.tasks);
+	record_task(task, task, tid, pid, walk, walk->groups);
 	return 0;
 }
 

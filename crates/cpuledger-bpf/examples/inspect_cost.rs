@@ -6,7 +6,10 @@ use std::time::Instant;
 
 use cpuledger_bpf::{Error, Inspector, Request, Walker, abi};
 
-const GROUPS: u32 = abi::CPULEDGER_READ_DETAIL | abi::CPULEDGER_READ_MEMORY | abi::CPULEDGER_READ_CGROUP;
+const GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
+    | abi::CPULEDGER_READ_MEMORY
+    | abi::CPULEDGER_READ_RSS
+    | abi::CPULEDGER_READ_CGROUP;
 
 fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1).map_while(|text| text.parse().ok());

@@ -1,11 +1,11 @@
 //! Detail of a list of tasks, in one system call into mapped records: a walk that visits nobody else.
 
-use libbpf_rs::{MapHandle, Object};
+use libbpf_rs::Object;
 
 use crate::abi;
 use crate::map::MappedArray;
 use crate::object::{self, Error};
-use crate::records::{self, Buffers, adopt, with_headroom};
+use crate::records::{self, Buffers, with_headroom};
 use crate::walk::{Mechanism, Walked};
 
 /// The compiled `bpf/inspect.bpf.c`.
@@ -29,15 +29,14 @@ pub struct Inspector {
     object: Object,
     buffers: Buffers,
     wanted: MappedArray<abi::cpuledger_wanted>,
-    wanted_buffer: MapHandle,
     parents: MappedArray<abi::cpuledger_parent>,
     cpus: u32,
     groups: u32,
 }
 
 impl Inspector {
-    /// Loads the programs, with room for `room` tasks and headroom; more room is made when it is needed, which takes some
-    /// 10 ms each time. `processes` is how many there are about now, for [`Inspector::parents`]. Without
+    /// Loads the programs, with room for `room` tasks and headroom; for more the programs are loaded anew when it
+    /// is needed. `processes` is how many there are about now, for [`Inspector::parents`]. Without
     /// the groups of fields `CPULEDGER_INSPECT_WHOLLY` loading takes 7 ms less.
     ///
     /// # Errors
@@ -49,24 +48,15 @@ impl Inspector {
         };
         let buffers = Buffers::new(room, room)?;
         let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
-        let wanted_buffer = wanted.outer("wanted_buffer")?;
         let parents = MappedArray::new("parents", with_headroom(processes))?;
-        // The kernel verifies the program while it waits out the exchanges.
-        let mut object = std::thread::scope(|scope| {
-            let records = scope.spawn(|| buffers.publish());
-            let list = scope.spawn(|| wanted.publish(&wanted_buffer));
-            let object = object::load("cpuledger_inspect", bytes, |open| {
-                adopt(open, "wanted_buffer", &wanted_buffer)?;
-                adopt(open, "parents", parents.handle())?;
-                buffers.adopt(open)
-            });
-            records.join().expect("an exchange of maps does not panic")?;
-            list.join().expect("an exchange of maps does not panic")?;
-            object
+        let mut object = object::load("cpuledger_inspect", bytes, |open| {
+            wanted.adopt(open, "wanted_records")?;
+            parents.adopt(open, "parent_records")?;
+            buffers.adopt(open)
         })?;
         let cpus = records::possible_cpus()?;
         records::prepare(&mut object, cpus)?;
-        Ok(Inspector { object, buffers, wanted, wanted_buffer, parents, cpus, groups: !lacking })
+        Ok(Inspector { object, buffers, wanted, parents, cpus, groups: !lacking })
     }
 
     /// The groups of fields that were loaded (`CPULEDGER_READ_*`); others are left out.
@@ -109,14 +99,10 @@ impl Inspector {
     /// Makes room for so many tasks, each perhaps a process; twice as much as there is, so that it is seldom done.
     fn reserve(&mut self, count: u32) -> Result<(), Error> {
         let capacity = self.wanted.capacity();
-        if count <= capacity {
-            return Ok(());
+        if count > capacity {
+            let room = count.max(capacity.saturating_mul(2));
+            *self = Inspector::load(room, self.parents.capacity(), self.groups)?;
         }
-        let room = count.max(capacity.saturating_mul(2));
-        self.buffers.reserve(room, room)?;
-        let larger = MappedArray::new_writable("wanted", with_headroom(room))?;
-        larger.publish(&self.wanted_buffer)?;
-        self.wanted = larger;
         Ok(())
     }
 }

@@ -7,17 +7,23 @@
 //! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
 mod exits;
+#[doc(hidden)]
+pub mod fuzzing;
 mod inspect;
 pub mod ledger;
 mod log;
 mod map;
 mod object;
+mod probe;
 mod records;
+mod status;
 mod walk;
 
 pub use exits::{Drained, ExitHook};
 pub use inspect::{Inspector, Wanted};
 pub use object::{Error, Fact, facts};
+pub use probe::has_atomics;
+pub use status::{Reads, StatusRecords, StatusWalker};
 pub use walk::{Mechanism, Request, Walked, Walker};
 
 /// The records and limits that user space shares with the BPF programs, as bindgen reads them in `bpf/abi.h`.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
+use libbpf_rs::{MapHandle, MapType, OpenObject, libbpf_sys};
 use rustix::mm::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 
@@ -29,6 +29,16 @@ unsafe impl Record for abi::cpuledger_exit {}
 unsafe impl Record for abi::cpuledger_fold {}
 // SAFETY: four integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_parent {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_task {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_process {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_memory {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_credentials {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_placement {}
 // SAFETY: an integer.
 unsafe impl Record for i32 {}
 
@@ -52,7 +62,7 @@ pub(crate) struct MappedArray<R: Record> {
 }
 
 impl<R: Record> MappedArray<R> {
-    /// Creates and maps an array of `capacity` zeroed records that fits into an array of maps.
+    /// Creates and maps an array of `capacity` zeroed records.
     ///
     /// # Errors
     /// When the kernel refuses the memory or the call.
@@ -73,7 +83,7 @@ impl<R: Record> MappedArray<R> {
         let what = format!("a BPF array of {capacity} records of {} bytes", size_of::<R>());
         let options = libbpf_sys::bpf_map_create_opts {
             sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
-            map_flags: libbpf_sys::BPF_F_MMAPABLE | libbpf_sys::BPF_F_INNER_MAP,
+            map_flags: libbpf_sys::BPF_F_MMAPABLE,
             ..Default::default()
         };
         let handle =
@@ -87,11 +97,6 @@ impl<R: Record> MappedArray<R> {
         let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
         let is_writable = protection.contains(ProtFlags::WRITE);
         Ok(MappedArray { handle, address, capacity, bytes, is_writable, record: PhantomData })
-    }
-
-    /// The array itself, for programs that know it by its name.
-    pub(crate) fn handle(&self) -> &MapHandle {
-        &self.handle
     }
 
     /// How many records fit.
@@ -118,30 +123,14 @@ impl<R: Record> MappedArray<R> {
         unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.capacity as usize) }
     }
 
-    /// Creates an array of maps with room for one such array.
+    /// Makes the programs of an object use this array as theirs of that name, which is a constant of this crate.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    pub(crate) fn outer(&self, name: &str) -> Result<MapHandle, Error> {
-        use std::os::fd::AsRawFd;
-        let options = libbpf_sys::bpf_map_create_opts {
-            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
-            inner_map_fd: self.handle.as_fd().as_raw_fd() as u32,
-            ..Default::default()
-        };
-        MapHandle::create(MapType::ArrayOfMaps, Some(name), 4, 4, 1, &options)
-            .map_err(|error| Error::from_libbpf("an array of maps", &error))
-    }
-
-    /// Makes this array entry 0 of an array of maps.
-    ///
-    /// # Errors
-    /// When the kernel refuses, as it does for a record of another size.
-    pub(crate) fn publish(&self, outer: &impl MapCore) -> Result<(), Error> {
-        use std::os::fd::AsRawFd;
-        outer
-            .update(&0u32.to_ne_bytes(), &self.handle.as_fd().as_raw_fd().to_ne_bytes(), MapFlags::ANY)
-            .map_err(|error| Error::from_libbpf("to exchange a buffer of records", &error))
+    /// When libbpf refuses, as it does for a record of another size.
+    pub(crate) fn adopt(&self, open: &mut OpenObject, name: &str) -> Result<(), Error> {
+        let mut map = open.maps_mut().find(|map| map.name() == name).expect("the embedded object defines it");
+        map.reuse_fd(self.handle.as_fd())
+            .map_err(|error| Error::from_libbpf("to hand a buffer to the programs", &error))
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Error {
     #[error("this kernel has no bpf(2) system call, or a seccomp filter hides it")]
     NoBpf,
     /// The kernel refused a program, a map or a call.
-    #[error("the kernel refused {what}: {source}")]
+    #[error("the kernel refused {what}: {source}{}", mend_of(source))]
     Refused {
         /// What was asked for.
         what: String,
@@ -35,6 +35,11 @@ pub enum Error {
         /// The verifier's last lines, or what else libbpf had to say; may be empty.
         log: Vec<String>,
     },
+    /// The kernel does not know the instructions that the ledger is kept with.
+    #[error(
+        "this kernel has no BPF atomics, which came with Linux 5.12 and which the ledger is kept with: use another source"
+    )]
+    NoAtomics,
     /// The ledger cannot be attached as it was asked for, or from here.
     #[error("the ledger cannot be attached: {what}")]
     Unattachable {
@@ -90,6 +95,17 @@ fn errno_of(error: &libbpf_rs::Error) -> Option<Errno> {
     let text = cause.to_string();
     let (_, code) = text.rsplit_once("(os error ")?;
     Some(Errno::from_raw_os_error(code.strip_suffix(')')?.parse().ok()?))
+}
+
+/// What helps against this answer, as the end of a sentence.
+fn mend_of(answer: &io::Error) -> &'static str {
+    match Errno::from_io_error(answer) {
+        Some(Errno::MFILE) => "; raise the limit of open files: ulimit -n 1024",
+        Some(Errno::NFILE) => "; raise the machine's limit of open files: sysctl fs.file-max",
+        Some(Errno::NOMEM) => "; free some memory, or raise the limit",
+        Some(Errno::PERM) => "; a seccomp filter or the kernel's lockdown is in the way",
+        _ => "",
+    }
 }
 
 /// Whether this thread has what loading and attaching take.

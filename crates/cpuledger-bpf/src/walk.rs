@@ -10,6 +10,19 @@ use crate::records::{self, Buffers, bytes_mut};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
+/// Without cgroups, namespaces, activity and RSS.
+static MEMORY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_memory.bpf.o"));
+/// The same without memory.
+static IDENTITY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_identity.bpf.o"));
+
+/// The object that takes the shortest to load of those that can read these groups, and what it cannot read.
+fn object_for(groups: u32) -> (&'static [u8], u32) {
+    match groups {
+        _ if groups & abi::CPULEDGER_WALK_WHOLLY != 0 => (OBJECT, 0),
+        _ if groups & abi::CPULEDGER_READ_MEMORY != 0 => (MEMORY, abi::CPULEDGER_WALK_WHOLLY),
+        _ => (IDENTITY, abi::CPULEDGER_WALK_WHOLLY | abi::CPULEDGER_READ_MEMORY),
+    }
+}
 
 /// Records of the first buffer, before the first walk has told how many there are.
 const FIRST_CAPACITY: u32 = 1024;
@@ -65,7 +78,7 @@ pub struct Request {
 }
 
 /// The records of one walk, valid until the next.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Walked<'a> {
     /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
     pub tasks: &'a [abi::cpuledger_task],
@@ -85,6 +98,8 @@ pub struct Walked<'a> {
 pub struct Walker {
     object: Object,
     form: Form,
+    /// What it can read: `CPULEDGER_READ_*`.
+    groups: u32,
     iterator: Option<Link>,
     buffers: Buffers,
     cpus: u32,
@@ -99,7 +114,7 @@ impl Walker {
         Walker::load_for(FIRST_CAPACITY, FIRST_CAPACITY, u32::MAX)
     }
 
-    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom, which is cheaper than to make room later,
+    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom, since loading anew is the only way to more,
     /// and able to read these groups of fields (`CPULEDGER_READ_*`), which for few of them is cheaper than for all.
     ///
     /// # Errors
@@ -107,7 +122,7 @@ impl Walker {
     pub fn load_for(tasks: u32, processes: u32, groups: u32) -> Result<Walker, Error> {
         let room = (tasks, processes);
         let form = if groups & !abi::CPULEDGER_READ_BRIEFLY == 0 { Form::Brief } else { Form::Whole };
-        match Walker::load_programs(form, room) {
+        match Walker::load_programs(form, room, groups) {
             Err(Error::Refused { .. }) => Walker::load_iterator(room),
             loaded => loaded,
         }
@@ -120,14 +135,14 @@ impl Walker {
     pub fn load_mechanism(mechanism: Mechanism) -> Result<Walker, Error> {
         let room = (FIRST_CAPACITY, FIRST_CAPACITY);
         match mechanism {
-            Mechanism::OneCall => Walker::load_programs(Form::Whole, room),
+            Mechanism::OneCall => Walker::load_programs(Form::Whole, room, u32::MAX),
             Mechanism::Iterator => Walker::load_iterator(room),
         }
     }
 
     fn load_iterator(room: (u32, u32)) -> Result<Walker, Error> {
-        match Walker::load_programs(Form::ByTid, room) {
-            Err(Error::Refused { .. }) => Walker::load_programs(Form::ByTidPlain, room),
+        match Walker::load_programs(Form::ByTid, room, u32::MAX) {
+            Err(Error::Refused { .. }) => Walker::load_programs(Form::ByTidPlain, room, u32::MAX),
             loaded => loaded,
         }
     }
@@ -138,27 +153,23 @@ impl Walker {
     /// # Errors
     /// As [`Walker::load`].
     pub fn load_plain_iterator() -> Result<Walker, Error> {
-        Walker::load_programs(Form::ByTidPlain, (FIRST_CAPACITY, FIRST_CAPACITY))
+        Walker::load_programs(Form::ByTidPlain, (FIRST_CAPACITY, FIRST_CAPACITY), u32::MAX)
     }
 
-    fn load_programs(form: Form, room: (u32, u32)) -> Result<Walker, Error> {
+    fn load_programs(form: Form, room: (u32, u32), groups: u32) -> Result<Walker, Error> {
         let chosen = form.program();
+        let (object, unreadable) = object_for(groups);
+        let readable = if form == Form::Brief { abi::CPULEDGER_READ_BRIEFLY } else { !unreadable };
         let mechanism = form.mechanism();
         // It needs 5.19, and the sum of RSS, which it prepares, is for the forms that read memory.
-        let prepares = matches!(form, Form::Whole | Form::ByTid);
+        let prepares = matches!(form, Form::Whole | Form::ByTid) && readable & abi::CPULEDGER_READ_RSS != 0;
         let buffers = Buffers::new(room.0, room.1)?;
-        // The kernel verifies the programs while it waits out the exchange.
-        let mut object = std::thread::scope(|scope| {
-            let exchange = scope.spawn(|| buffers.publish());
-            let object = object::load("cpuledger_walk", OBJECT, |open| {
-                for mut program in open.progs_mut() {
-                    let name = program.name().to_owned();
-                    program.set_autoload(name == chosen || (name == "prepare" && prepares));
-                }
-                buffers.adopt(open)
-            });
-            exchange.join().expect("an exchange of maps does not panic")?;
-            object
+        let mut object = object::load("cpuledger_walk", object, |open| {
+            for mut program in open.progs_mut() {
+                let name = program.name().to_owned();
+                program.set_autoload(name == chosen || (name == "prepare" && prepares));
+            }
+            buffers.adopt(open)
         })?;
         let cpus = records::possible_cpus()?;
         let iterator = match mechanism {
@@ -172,7 +183,7 @@ impl Walker {
         if prepares {
             records::prepare(&mut object, cpus)?;
         }
-        Ok(Walker { object, form, iterator, buffers, cpus })
+        Ok(Walker { object, form, groups: readable, iterator, buffers, cpus })
     }
 
     /// Which form was loaded.
@@ -182,18 +193,11 @@ impl Walker {
 
     /// The groups of fields that the loaded form can read (`CPULEDGER_READ_*`); others are left out.
     pub fn groups(&self) -> u32 {
-        if self.form == Form::Brief { abi::CPULEDGER_READ_BRIEFLY } else { u32::MAX }
+        self.groups
     }
 
-    /// Makes room for `tasks` and `processes` with headroom, so that the next walk of about so many fits at once.
-    ///
-    /// # Errors
-    /// When the kernel refuses the memory.
-    pub fn reserve(&mut self, tasks: u32, processes: u32) -> Result<(), Error> {
-        self.buffers.reserve(tasks, processes)
-    }
-
-    /// Walks; a walk that does not fit is repeated with larger buffers, so the answer is whole.
+    /// Walks; a walk that does not fit is repeated with larger buffers, for which the programs are
+    /// loaded anew, so the answer is whole.
     ///
     /// # Errors
     /// When the kernel refuses the call or the memory, or tasks appear faster than buffers can grow.
@@ -216,8 +220,7 @@ impl Walker {
                 Mechanism::OneCall => records::run(&mut self.object, self.form.program(), &mut walk)?,
                 Mechanism::Iterator => self.iterate(&mut walk)?,
             }
-            let (task_room, process_room) = (&self.buffers.tasks, &self.buffers.processes);
-            if walk.tasks <= task_room.capacity() && walk.processes <= process_room.capacity() {
+            if self.buffers.hold(&walk) {
                 break;
             }
             if attempt == ATTEMPTS {
@@ -227,7 +230,7 @@ impl Walker {
                     log: Vec::new(),
                 });
             }
-            self.reserve(walk.tasks, walk.processes)?;
+            *self = Walker::load_programs(self.form, (walk.tasks, walk.processes), self.groups)?;
         }
         Ok(self.buffers.walked(&walk, self.form.mechanism()))
     }

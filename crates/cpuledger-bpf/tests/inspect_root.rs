@@ -9,6 +9,7 @@ use cpuledger_load::Sleepers;
 
 const GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
     | abi::CPULEDGER_READ_MEMORY
+    | abi::CPULEDGER_READ_RSS
     | abi::CPULEDGER_READ_CGROUP
     | abi::CPULEDGER_READ_KTHREAD_NAME;
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Learning where each CPU keeps its part of a per-CPU counter, for all programs that sum RSS.
+ */
+#ifndef CPULEDGER_CPU_OFFSETS_BPF_H
+#define CPULEDGER_CPU_OFFSETS_BPF_H
+
+#include "read_task.bpf.h"
+
+/* A per-CPU allocation whose address on each CPU can be asked for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} probe SEC(".maps");
+
+static long learn_offset(u64 cpu, u64 *base)
+{
+	u32 zero = 0;
+	void *address = bpf_map_lookup_percpu_elem(&probe, &zero, cpu);
+
+	if (!address || cpu >= CPULEDGER_MAX_CPUS)
+		return 1;
+	cpu_offset[cpu] = as_number(address) - *base;
+	return 0;
+}
+
+/*
+ * Learns the offset of each CPU's per-CPU area, which the sum of RSS needs; run once after loading. A per-CPU pointer
+ * plus the offset of a CPU is the address there: `probe` gives both, on any architecture and without kallsyms.
+ */
+SEC("syscall")
+int prepare(struct cpuledger_walk *walk)
+{
+	struct bpf_array *array = (void *)as_number(&probe);
+	u64 base = 0;
+
+	bpf_core_read(&base, sizeof(base), &array->pptrs[0]);
+	if (!base)
+		return 0;
+	cpu_offsets_known = bpf_loop(walk->cpus, learn_offset, &base, 0) == walk->cpus;
+	return 0;
+}
+
+#endif
