@@ -1,0 +1,235 @@
+//! `struct taskstats` as bytes: where its members are in each version. Pure, no kernel.
+//!
+//! Members were added at the end, but for version 15, which put the longest and the shortest of each delay behind its total
+//! (Linux 6.14, b016d0873777); version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where
+//! a member is, and each version has one size: whatever has another is not decoded.
+
+use crate::task::Comm;
+
+/// The oldest version that is decoded: that of Linux 2.6.32 to 4.19.
+pub const OLDEST_VERSION: u16 = 8;
+
+/// Bytes of each version from the oldest on.
+pub const SIZES: [usize; 10] = [328, 344, 352, 368, 400, 416, 432, 560, 560, 688];
+
+/// The one version with extremes between the members.
+const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
+
+/// What is not decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    /// Its version is older or newer than what is known here.
+    #[error(
+        "this kernel sends taskstats of version {0}, and versions {OLDEST_VERSION} to {newest} are known here; \
+         use another source, or a newer cpuledger",
+        newest = newest_version()
+    )]
+    Version(u16),
+    /// It does not have the size of its version.
+    #[error(
+        "this kernel sends taskstats of version {version} in {bytes} bytes, and that version has {expected}; \
+         use another source"
+    )]
+    Size {
+        /// What it says it is.
+        version: u16,
+        /// What came.
+        bytes: usize,
+        /// What that version has.
+        expected: usize,
+    },
+    /// There is not even a version.
+    #[error("the kernel sent a message that is no taskstats; use another source")]
+    Nothing,
+}
+
+/// The newest version that is decoded.
+pub const fn newest_version() -> u16 {
+    OLDEST_VERSION + SIZES.len() as u16 - 1
+}
+
+/// The flag of the last task of a process (`AGROUP`), since version 12.
+const LAST_OF_PROCESS: u8 = 0x20;
+
+/// Time lost to one thing, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delay {
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub total_ns: u64,
+}
+
+/// One `struct taskstats`. A member that came with a later version than the oldest is `None` before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Taskstats {
+    /// Which layout it had.
+    pub version: u16,
+    /// As wait(2) returns it; 0 while it lives.
+    pub exit_code: u32,
+    /// `ac_flag` of acct(5).
+    pub flags: u8,
+    /// Nice value.
+    pub nice: i8,
+    /// Runnable without a CPU.
+    pub run_queue: Delay,
+    /// Waiting for block I/O.
+    pub block_io: Delay,
+    /// Waiting for a page to be swapped in.
+    pub swap_in: Delay,
+    /// Reclaiming memory.
+    pub reclaim: Delay,
+    /// Waiting for pages that had just been evicted; since version 9.
+    pub thrashing: Option<Delay>,
+    /// Compacting memory; since version 11.
+    pub compaction: Option<Delay>,
+    /// Copying write-protected pages; since version 13.
+    pub write_protect: Option<Delay>,
+    /// Interrupted; since version 14.
+    pub interrupts: Option<Delay>,
+    /// `cpu_run_real_total`: user and system time in whole ticks, unless the kernel accounts precisely.
+    pub ticks_ns: u64,
+    /// `cpu_run_virtual_total`: the scheduler's runtime.
+    pub runtime_ns: u64,
+    /// Its name.
+    pub comm: Comm,
+    /// Scheduling policy.
+    pub policy: u8,
+    /// Real user.
+    pub uid: u32,
+    /// Real group.
+    pub gid: u32,
+    /// `ac_pid`: the tid.
+    pub tid: u32,
+    /// Process of the parent.
+    pub ppid: u32,
+    /// Time since its start by CLOCK_MONOTONIC, in microseconds; of a process the sum over its living threads.
+    pub elapsed_us: u64,
+    /// User time in whole ticks, in microseconds.
+    pub user_us: u64,
+    /// System time likewise.
+    pub system_us: u64,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+    /// Page faults with I/O.
+    pub major_faults: u64,
+    /// From block devices, in whole KiB.
+    pub read_bytes: u64,
+    /// To block devices, likewise.
+    pub write_bytes: u64,
+    /// Written and dropped in time, likewise.
+    pub cancelled_write_bytes: u64,
+    /// Context switches when it waited.
+    pub voluntary_switches: u64,
+    /// Context switches when it was preempted.
+    pub involuntary_switches: u64,
+    /// `ac_tgid`: its process; since version 12.
+    pub pid: Option<u32>,
+    /// As `elapsed_us`, of the leader of its process; since version 12.
+    pub leader_elapsed_us: Option<u64>,
+}
+
+impl Taskstats {
+    /// In a report of a death: whether its process has died with it; `None` where it is not told.
+    pub fn is_last_of_process(&self) -> Option<bool> {
+        self.pid.map(|_| self.flags & LAST_OF_PROCESS != 0)
+    }
+}
+
+/// Numbers at offsets of a struct whose size has been checked.
+struct Members<'a>(&'a [u8]);
+
+impl Members<'_> {
+    fn bytes<const N: usize>(&self, offset: usize) -> [u8; N] {
+        // All offsets lie within the smallest size that has them; a slip would show as zeros in the tests, not as a panic.
+        let found = self.0.get(offset..offset + N).and_then(|bytes| bytes.try_into().ok());
+        debug_assert!(found.is_some(), "{offset} is within the struct");
+        found.unwrap_or([0; N])
+    }
+
+    fn u32(&self, offset: usize) -> u32 {
+        u32::from_ne_bytes(self.bytes(offset))
+    }
+
+    fn u64(&self, offset: usize) -> u64 {
+        u64::from_ne_bytes(self.bytes(offset))
+    }
+
+    fn delay(&self, offset: usize) -> Delay {
+        Delay { count: self.u64(offset), total_ns: self.u64(offset + 8) }
+    }
+}
+
+/// Decodes what a kernel of this machine sent.
+///
+/// # Errors
+/// When version or size is not one that is known.
+pub fn decode(bytes: &[u8]) -> Result<Taskstats, Unknown> {
+    decode_as(bytes, version_of(bytes)?)
+}
+
+/// Decodes the report on a process that stands beside that on its last task, which is of this version. The kernel left the version of the
+/// former at 0 until 2026 ("taskstats: set version in TGID exit notifications", which stable kernels got, too).
+///
+/// # Errors
+/// When version or size is not one that is known.
+pub fn decode_beside(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
+    match version_of(bytes)? {
+        0 => decode_as(bytes, version),
+        own => decode_as(bytes, own),
+    }
+}
+
+fn version_of(bytes: &[u8]) -> Result<u16, Unknown> {
+    bytes.first_chunk().copied().map(u16::from_ne_bytes).ok_or(Unknown::Nothing)
+}
+
+fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
+    let index = version.checked_sub(OLDEST_VERSION).ok_or(Unknown::Version(version))?;
+    let expected = *SIZES.get(usize::from(index)).ok_or(Unknown::Version(version))?;
+    if bytes.len() != expected {
+        return Err(Unknown::Size { version, bytes: bytes.len(), expected });
+    }
+    Ok(decode_members(version, &Members(bytes)))
+}
+
+fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
+    // What lies before a member in version 15 and not in the others: 16 bytes for each delay.
+    let gap = |delays: usize| if version == VERSION_WITH_EXTREMES_BETWEEN { 16 * delays } else { 0 };
+    let since = |first: u16| version >= first;
+    let basic = gap(3);
+    Taskstats {
+        version,
+        exit_code: members.u32(4),
+        flags: members.bytes::<1>(8)[0],
+        nice: members.bytes::<1>(9)[0].cast_signed(),
+        run_queue: members.delay(16),
+        block_io: members.delay(32 + gap(1)),
+        swap_in: members.delay(48 + gap(2)),
+        ticks_ns: members.u64(64 + basic),
+        runtime_ns: members.u64(72 + basic),
+        comm: Comm::from_c_bytes(&members.bytes::<32>(80 + basic)),
+        policy: members.bytes::<1>(112 + basic)[0],
+        uid: members.u32(120 + basic),
+        gid: members.u32(124 + basic),
+        tid: members.u32(128 + basic),
+        ppid: members.u32(132 + basic),
+        elapsed_us: members.u64(144 + basic),
+        user_us: members.u64(152 + basic),
+        system_us: members.u64(160 + basic),
+        minor_faults: members.u64(168 + basic),
+        major_faults: members.u64(176 + basic),
+        read_bytes: members.u64(248 + basic),
+        write_bytes: members.u64(256 + basic),
+        cancelled_write_bytes: members.u64(264 + basic),
+        voluntary_switches: members.u64(272 + basic),
+        involuntary_switches: members.u64(280 + basic),
+        reclaim: members.delay(312 + basic),
+        thrashing: since(9).then(|| members.delay(328 + gap(4))),
+        compaction: since(11).then(|| members.delay(352 + gap(5))),
+        pid: since(12).then(|| members.u32(368 + gap(6))),
+        leader_elapsed_us: since(12).then(|| members.u64(376 + gap(6))),
+        write_protect: since(13).then(|| members.delay(400 + gap(6))),
+        interrupts: since(14).then(|| members.delay(416 + gap(7))),
+    }
+}

@@ -1,0 +1,415 @@
+//! Source `netlink`: generic netlink TASKSTATS, for root on machines without BPF.
+//!
+//! Two things come from it. A *query* of a number is answered with one `struct taskstats`: of a task, or the sums of a process,
+//! its dead threads included. It lists nobody: processes are the numbers of /proc, and threads those of /proc/PID/task,
+//! which is only listed where the directory has links for more than one. 64 queries go out in one send, and
+//! their answers come in with one receive. A *listener* gets the last figures of every task that dies, wherever it was
+//! born: one socket a CPU, so that the numbers by which a CPU counts its reports tell how many were lost when a socket was full.
+//!
+//! CPU time is `cpu_run_virtual_total`: the scheduler's runtime in nanoseconds, the same figure as a walk has, behind by at
+//! most a tick while the task runs. `cpu_run_real_total` and, in microseconds, `ac_utime` + `ac_stime` count whole ticks
+//! (4 ms) for whoever is running when one comes, unless the kernel accounts for each entry: too coarse for short
+//! lives. They only divide the runtime into user and system time, by the kernel's own rule. A kernel before 5.14 without
+//! delay accounting leaves the runtime out; then ticks are all there is. This is tried, on ourselves, at the opening.
+//!
+//! What it cannot do:
+//!
+//! - There is no cut: tasks are asked one after another, each figure is of another instant.
+//! - A task reports its death while it runs, before it gives its memory back: what it used since the last tick (4 ms) and what it
+//!   uses after the report are not in its row. Of a process they come to its parent with the figures of those it has waited
+//!   for, which /proc shows (`reaped`); of one that nobody waits for, and of a thread of a process that goes on, they are lost.
+//! - The parent is the one at the exit. Of a thread that dies, its process is known from version 12 on (Linux 5.19) or from
+//!   an earlier snapshot; else its time goes to the parent of its process.
+//! - State, terminal, memory and cgroup are in no message.
+//! - It works in the initial PID and user namespaces only. In another network namespace than the initial one queries are
+//!   answered, but reports of exits go elsewhere: whether they come is tried with a thread that dies.
+
+mod census;
+mod identity;
+pub mod layout;
+mod listener;
+pub mod message;
+mod open;
+mod reaped;
+mod rows;
+mod socket;
+
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::machine;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::{Exit, Exits, Fold, Source, SourceKind};
+use crate::task::{Pid, TaskId, Tid};
+
+use census::Census;
+use identity::{Tasks, Window};
+use layout::Taskstats;
+use listener::{Listener, Report};
+use message::Body;
+use reaped::Reaped;
+use rows::{Abilities, Query, Rows};
+use socket::{BATCH, Failure, Received, Socket};
+
+pub use listener::WAITING_BYTES;
+
+/// Deaths in a long interval after which parents are asked before its end.
+const MOST_UNSETTLED: usize = 1 << 14;
+
+/// A process at a snapshot.
+struct Living {
+    pid: i32,
+    ppid: i32,
+    start_ns: u64,
+    runtime_ns: u64,
+}
+
+/// By how much a start in ticks may be off one in microseconds, a busy machine included.
+const START_SLACK_NS: u64 = 200_000_000;
+
+/// The sockets, and what is remembered of the tasks.
+pub struct Netlink {
+    socket: Socket,
+    census: Census,
+    abilities: Abilities,
+    /// Which layout the kernel sends.
+    version: u16,
+    known: Tasks,
+    listener: Option<Listener>,
+    /// Exits that were read for a snapshot and not yet asked for.
+    pending: Vec<Exit>,
+    /// Likewise what parents know of the dead beyond their reports.
+    folds: Vec<Fold>,
+    reaped: Reaped,
+    /// Every process at the last snapshot.
+    living: Vec<Living>,
+    /// Reports that had been missed when parents were last asked.
+    missed: u64,
+    queries: Vec<Query>,
+}
+
+impl Netlink {
+    /// Opens it and asks for ourselves.
+    ///
+    /// # Errors
+    /// Without privilege, in another namespace than the initial ones, in a kernel without taskstats, or with such that are not
+    /// known here.
+    pub fn open() -> Result<Netlink, Error> {
+        open::check_namespaces()?;
+        let mut socket = Socket::open().map_err(open::refused)?;
+        let (version, abilities) = open::probe(&mut socket).map_err(open::refused)?;
+        Ok(Netlink {
+            socket,
+            census: Census::open()?,
+            abilities,
+            version,
+            known: Tasks::default(),
+            listener: None,
+            pending: Vec::new(),
+            folds: Vec::new(),
+            reaped: Reaped::default(),
+            living: Vec::new(),
+            missed: 0,
+            queries: Vec::new(),
+        })
+    }
+
+    /// The version of `struct taskstats` that this kernel sends.
+    pub fn version(&self) -> u16 {
+        self.version
+    }
+
+    /// Whether the kernel keeps account of delays (`kernel.task_delayacct`).
+    pub fn has_delays(&self) -> bool {
+        self.abilities.has_delays
+    }
+
+    /// Starts to listen for exits, with so much room for reports that wait to be read.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn listen(&mut self, waiting_bytes: usize) -> Result<(), Error> {
+        self.listener = Some(Listener::register(waiting_bytes).map_err(open::refused)?);
+        // Elsewhere the kernel registers us too, and sends the reports to whoever has our port there.
+        if !self.hears_a_death()? {
+            self.listener = None;
+            return Err(open::no_reports());
+        }
+        let pids = self.census.processes()?;
+        let now_ns = machine::boottime_ns();
+        let census = &mut self.census;
+        self.reaped = Reaped::begin(now_ns, pids.iter().filter_map(|&pid| Some((pid, census.said(pid)?))));
+        self.census.reuse(pids);
+        Ok(())
+    }
+
+    /// Whether the report of a thread that has just died is there: it is sent before the thread can be joined.
+    fn hears_a_death(&mut self) -> Result<bool, Error> {
+        let thread = std::thread::Builder::new().spawn(rustix::thread::gettid);
+        let tid = thread.map_err(|source| Error::Netlink { source })?.join();
+        let Ok(tid) = tid else { return Ok(false) };
+        self.read_reports()?;
+        let tid = tid.as_raw_nonzero().get();
+        Ok(self.pending.iter().any(|exit| exit.task.tid.0 == tid))
+    }
+
+    /// Reads the reports that wait.
+    fn read_reports(&mut self) -> Result<(), Error> {
+        let Netlink { listener: Some(listener), known, pending, reaped, abilities, .. } = self else {
+            return Ok(());
+        };
+        let ahead_ns = machine::suspended_ns();
+        let read = listener.read(|report| {
+            let exit = exit_of(&report, *abilities, known, ahead_ns);
+            if abilities.has_runtime && report.figures.is_last_of_process() == Some(true) {
+                let told_ns = report.process.map_or(exit.runtime_ns, |process| process.runtime_ns);
+                reaped.died(exit.process.tid.0, exit.ppid.0, told_ns);
+            }
+            pending.push(exit);
+        });
+        read.map_err(open::failed)
+    }
+
+    /// Asks the parents of those who have reported what they had not.
+    fn settle(&mut self) -> Result<(), Error> {
+        if self.listener.is_some() {
+            self.find_untold();
+            self.reaped.ask(|pid| self.census.said(pid));
+            self.read_reports()?;
+            self.reaped.settle(machine::boottime_ns(), &mut self.folds);
+        }
+        Ok(())
+    }
+
+    /// Where reports were missed: who was there at the last snapshot and has died untold. Its parent will know of its whole
+    /// life, of which rows of its own have shown what it had used until then. The others are asked for whom they have waited.
+    fn find_untold(&mut self) {
+        let missed = self.listener.as_ref().map_or(0, Listener::missed);
+        if std::mem::replace(&mut self.missed, missed) == missed {
+            return;
+        }
+        let Netlink { living, census, reaped, .. } = self;
+        living.retain(|process| {
+            let said = census.said(process.pid).filter(|said| {
+                said.zombie.is_none() && said.start_ns.abs_diff(process.start_ns) < START_SLACK_NS
+            });
+            match said {
+                Some(said) => reaped.heard(process.pid, said),
+                None if reaped.has_died(process.pid) => {}
+                None => reaped.died(process.pid, process.ppid, process.runtime_ns),
+            }
+            said.is_some()
+        });
+    }
+
+    /// Who is to be asked, in the order of rows.
+    fn plan(&mut self, scope: Scope) -> Result<(), Error> {
+        self.queries.clear();
+        let mut pids = match scope {
+            Scope::Process(pid) => vec![pid.0],
+            Scope::Leaders | Scope::Processes | Scope::Tasks => self.census.processes()?,
+        };
+        pids.sort_unstable();
+        pids.dedup();
+        for &pid in &pids {
+            let Some(process) = self.census.process(pid) else { continue };
+            if scope != Scope::Leaders {
+                self.queries.push(Query::Totals(pid));
+            }
+            self.queries.push(Query::Leader(process));
+            if scope.has_tasks() && process.threads > 1 {
+                let tids = self.census.threads(pid)?;
+                self.queries.extend(tids.iter().filter(|&&tid| tid != pid).map(|&tid| Query::Thread(tid)));
+            }
+        }
+        self.census.reuse(pids);
+        Ok(())
+    }
+}
+
+impl Source for Netlink {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Netlink
+    }
+
+    fn fields(&self) -> FieldSet {
+        self.abilities.fields().union(rows::EFFECTIVE)
+    }
+
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        into.clear();
+        into.source = SourceKind::Netlink;
+        self.known.begin_snapshot();
+        // Who has reported by now died before the snapshot, whoever reports later did not: no clock has to tell.
+        self.read_reports()?;
+        self.settle()?;
+        into.begin_ns = machine::monotonic_ns();
+        self.plan(request.scope)?;
+        let Netlink { socket, known, queries, abilities, .. } = self;
+        let mut rows = Rows {
+            abilities: *abilities,
+            known,
+            ahead_ns: machine::suspended_ns(),
+            has_tasks: request.scope.has_tasks(),
+            totals: None,
+            process: None,
+            into,
+        };
+        for batch in queries.chunks(BATCH) {
+            ask(socket, batch, &mut rows).map_err(open::failed)?;
+        }
+        into.end_ns = machine::monotonic_ns();
+        self.living.clear();
+        if self.listener.is_some() {
+            // A zombie has reported, or was found before.
+            let rows = into.processes.iter().filter(|row| row.state.0 != b'Z');
+            self.living.extend(rows.map(|row| Living {
+                pid: row.pid.0,
+                ppid: row.ppid.0,
+                start_ns: row.start_time_ns,
+                runtime_ns: row.runtime_ns,
+            }));
+        }
+        Ok(())
+    }
+
+    fn sees_exits(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    fn watch_exits(&mut self) -> Result<(), Error> {
+        if self.listener.is_some() { Ok(()) } else { self.listen(WAITING_BYTES) }
+    }
+
+    fn exits(&mut self, into: &mut Exits) -> Result<(), Error> {
+        self.read_reports()?;
+        if self.reaped.unsettled() > MOST_UNSETTLED {
+            self.settle()?;
+        }
+        into.exits.append(&mut self.pending);
+        into.folds.append(&mut self.folds);
+        into.missed += self.listener.as_mut().map_or(0, Listener::take_missed);
+        Ok(())
+    }
+}
+
+/// Asks a batch of queries and makes rows of the answers.
+fn ask(socket: &mut Socket, batch: &[Query], rows: &mut Rows<'_>) -> Result<(), Failure> {
+    let mut answers = [None; BATCH];
+    let (window, is_overrun) = ask_at_once(socket, batch, &mut answers)?;
+    let mut windows = [window; BATCH];
+    if is_overrun {
+        // The socket has room for one.
+        for (index, query) in batch.iter().enumerate() {
+            if answers[index].is_none() {
+                (windows[index], _) = ask_at_once(socket, &[*query], &mut answers[index..=index])?;
+            }
+        }
+    }
+    for ((query, answer), window) in batch.iter().zip(answers).zip(windows) {
+        rows.add(*query, answer, window);
+    }
+    Ok(())
+}
+
+/// Returns when the kernel answered, and whether some of the answers found no room.
+fn ask_at_once(
+    socket: &mut Socket,
+    batch: &[Query],
+    answers: &mut [Option<Taskstats>],
+) -> Result<(Window, bool), Failure> {
+    let first_ns = machine::monotonic_ns();
+    let first = socket.query(batch.iter().map(|query| match *query {
+        Query::Totals(pid) => (message::ATTR_TGID, pid),
+        Query::Leader(process) => (message::ATTR_PID, process.pid),
+        Query::Thread(tid) => (message::ATTR_PID, tid),
+    }))?;
+    let window = Window { first_ns, last_ns: machine::monotonic_ns() };
+    let mut outcome = Ok(());
+    let (mut answered, mut is_overrun) = (0, false);
+    // Each has its answer by now, unless there was no room for it: one receive more would find nothing.
+    while answered < batch.len() {
+        let received = socket.receive(|message| {
+            let index = message.sequence.wrapping_sub(first) as usize;
+            let Some(place) = answers.get_mut(index) else { return };
+            answered += 1;
+            let Body::Figures(figures) = message.body else { return }; // no such task
+            match figures.task.or(figures.process).map(layout::decode) {
+                Some(Ok(figures)) => *place = Some(figures),
+                Some(Err(unknown)) => outcome = Err(Failure::Unknown(unknown)),
+                None => {}
+            }
+        })?;
+        match received {
+            Received::Some(_) => {}
+            Received::Overrun => is_overrun = true,
+            Received::Nothing => break,
+        }
+    }
+    outcome.map(|()| (window, is_overrun))
+}
+
+/// What a report says, with the identities by which the rows of snapshots go.
+fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, ahead_ns: u64) -> Exit {
+    let figures = &report.figures;
+    let tid = figures.tid.cast_signed();
+    let window = Window { first_ns: report.after_ns, last_ns: report.read_ns }.of_report();
+    let process_of = |known: &mut Tasks| {
+        let pid = figures.pid.map(u32::cast_signed)?;
+        Some(known.id(pid, figures.leader_elapsed_us?, window, ahead_ns))
+    };
+    let process = process_of(known);
+    let task = known.find(tid, figures.elapsed_us, window, ahead_ns);
+    task.is_dead = true;
+    let start_time_ns = task.start_ns;
+    let id = TaskId { tid: Tid(tid), start_time_ns };
+    let died_ns = report.read_ns.saturating_add(ahead_ns);
+    let lifetime_ns = figures.elapsed_us.saturating_mul(1_000).min(died_ns.saturating_sub(start_time_ns));
+    Exit {
+        task: id,
+        process: process.unwrap_or(id),
+        ppid: Pid(figures.ppid.cast_signed()),
+        comm: figures.comm,
+        uid: figures.uid,
+        exit_code: figures.exit_code.cast_signed(),
+        runtime_ns: abilities.cpu_ns(figures),
+        lifetime_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_socket_costs_time_and_no_rows_root() {
+        let mut netlink = Netlink::open().expect("as root, in the initial namespaces");
+        netlink.socket.set_receive_bytes(1);
+        let mut answers = [None; BATCH];
+        let myself = Query::Totals(std::process::id().cast_signed());
+        let (_, is_overrun) =
+            ask_at_once(&mut netlink.socket, &[myself; BATCH], &mut answers).expect("answers");
+        assert!(is_overrun && answers.iter().any(Option::is_none), "there is no room for so many");
+        let mut snapshot = Snapshot::default();
+        let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+        netlink.snapshot(&request, &mut snapshot).expect("a snapshot");
+        let mut census = Census::open().expect("procfs");
+        // Those that lived before and live now have lived in between.
+        let is_old = |pid: i32| snapshot.processes.iter().any(|row| row.pid.0 == pid);
+        let missing: Vec<i32> = census
+            .processes()
+            .expect("procfs")
+            .into_iter()
+            .filter(|&pid| pid <= std::process::id().cast_signed() && !is_old(pid))
+            .filter(|&pid| started_before(pid, &snapshot))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?} of {}", snapshot.processes.len());
+    }
+
+    /// Whether a process is older than a snapshot, by its directory.
+    fn started_before(pid: i32, snapshot: &Snapshot) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(") ").next().unwrap_or_default();
+        let ticks: Option<u64> = fields.split(' ').nth(19).and_then(|ticks| ticks.parse().ok());
+        ticks.is_some_and(|ticks| (ticks + 1) * 10_000_000 < snapshot.begin_ns + machine::suspended_ns())
+    }
+}

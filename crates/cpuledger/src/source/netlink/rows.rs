@@ -1,0 +1,221 @@
+//! From taskstats to the members of a row, in the units of the field table.
+
+use cpuledger_bpf::abi;
+
+use crate::field::{Field, FieldSet, IO};
+use crate::snapshot::Snapshot;
+use crate::source::records::scaled_cpu_time;
+use crate::task::{Pid, State, Task, Tid};
+
+use super::census::Process;
+use super::identity::{Known, Tasks, Window};
+use super::layout::Taskstats;
+
+/// In every message of a task.
+pub const TASK: FieldSet = FieldSet::of(&[
+    Field::Tid,
+    Field::Pid,
+    Field::Ppid,
+    Field::Uid,
+    Field::Gid,
+    Field::Comm,
+    Field::Nice,
+    Field::Policy,
+    Field::Threads,
+    Field::Runtime,
+    Field::User,
+    Field::System,
+    Field::MinorFaults,
+    Field::MajorFaults,
+    Field::VoluntarySwitches,
+    Field::InvoluntarySwitches,
+]);
+/// Known while CLOCK_BOOTTIME and CLOCK_MONOTONIC are the same.
+pub const START: FieldSet = FieldSet::of(&[Field::StartTime]);
+/// By the directory of a process.
+pub const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid, Field::Egid]);
+/// Where the kernel tells the scheduler's figures.
+pub const RUNQUEUE_WAIT: FieldSet = FieldSet::of(&[Field::RunqueueWait]);
+/// Only where delay accounting is on.
+pub const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
+/// Known only of the dead: zombies.
+const STATE: FieldSet = FieldSet::of(&[Field::State]);
+/// What a message about a process has, its dead threads included.
+const TOTALS: FieldSet =
+    FieldSet::of(&[Field::Runtime, Field::RunqueueWait, Field::BlockIoDelay, Field::SwapInDelay]);
+/// What is told of single tasks only, and of a process while it has no other.
+const OF_ONE_TASK: FieldSet = FieldSet::of(&[
+    Field::User,
+    Field::System,
+    Field::MinorFaults,
+    Field::MajorFaults,
+    Field::VoluntarySwitches,
+    Field::InvoluntarySwitches,
+    Field::ReadBytes,
+    Field::WriteBytes,
+    Field::CancelledWriteBytes,
+]);
+
+/// What this kernel tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    /// The scheduler's runtime and waiting: not where delay accounting is off in a kernel before 5.14.
+    pub has_runtime: bool,
+    /// Delay accounting is on.
+    pub has_delays: bool,
+    /// Block I/O is counted.
+    pub has_io: bool,
+}
+
+impl Abilities {
+    /// The fields of a task.
+    pub fn fields(self) -> FieldSet {
+        [(self.has_runtime, RUNQUEUE_WAIT), (self.has_delays, DELAYS), (self.has_io, IO)]
+            .into_iter()
+            .filter(|(can, _)| *can)
+            .fold(TASK.union(START), |fields, (_, more)| fields.union(more))
+    }
+
+    /// CPU time: by the scheduler's clock, and in ticks where the kernel does not tell that.
+    pub fn cpu_ns(self, figures: &Taskstats) -> u64 {
+        if self.has_runtime {
+            figures.runtime_ns
+        } else {
+            figures.user_us.saturating_add(figures.system_us).saturating_mul(1_000)
+        }
+    }
+}
+
+/// Which number is asked for, and as what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Query {
+    /// The sums of a process, which comes next.
+    Totals(i32),
+    /// The leader of that process.
+    Leader(Process),
+    /// Another thread of it.
+    Thread(i32),
+}
+
+/// Makes rows of answers that come in the order of their queries: each process its totals, its leader, its threads.
+pub struct Rows<'a> {
+    pub(super) abilities: Abilities,
+    pub(super) known: &'a mut Tasks,
+    /// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC.
+    pub(super) ahead_ns: u64,
+    pub(super) has_tasks: bool,
+    pub(super) totals: Option<Taskstats>,
+    /// The process whose threads follow.
+    pub(super) process: Option<Process>,
+    pub(super) into: &'a mut Snapshot,
+}
+
+impl Rows<'_> {
+    /// Takes an answer; `None` where there is no such task any more.
+    pub fn add(&mut self, query: Query, answer: Option<Taskstats>, window: Window) {
+        match (query, answer) {
+            (Query::Totals(_), answer) => {
+                self.process = None;
+                self.totals = answer;
+            }
+            (Query::Leader(process), Some(figures)) => self.add_leader(process, &figures, window),
+            (Query::Thread(tid), Some(figures)) => {
+                if let Some(process) = self.process.filter(|process| is_of(&figures, process.pid)) {
+                    let mut row = self.row(tid, process, &figures, window);
+                    row.known = row.known.without(EFFECTIVE); // the leader's
+                    self.into.tasks.push(row);
+                }
+            }
+            (Query::Leader(_), None) => self.process = None,
+            (Query::Thread(_), None) => {}
+        }
+    }
+
+    fn add_leader(&mut self, process: Process, figures: &Taskstats, window: Window) {
+        let totals = self.totals.take();
+        if !is_of(figures, process.pid) {
+            self.process = None;
+            return;
+        }
+        self.process = Some(process);
+        let leader = self.row(process.pid, process, figures, window);
+        if self.has_tasks {
+            self.into.tasks.push(leader);
+        }
+        let mut row = leader;
+        if process.threads > 1 {
+            row.known = row.known.without(OF_ONE_TASK);
+        }
+        match totals {
+            // Sums leave out a zombie that never had another thread.
+            Some(sums) => {
+                row.runtime_ns = row.runtime_ns.max(self.abilities.cpu_ns(&sums));
+                row.runqueue_wait_ns = row.runqueue_wait_ns.max(sums.run_queue.total_ns);
+                row.block_io_delay_ns = row.block_io_delay_ns.max(sums.block_io.total_ns);
+                row.swap_in_delay_ns = row.swap_in_delay_ns.max(sums.swap_in.total_ns);
+            }
+            None => row.known = row.known.without(TOTALS).without(OF_ONE_TASK),
+        }
+        self.into.processes.push(row);
+    }
+
+    fn row(&mut self, tid: i32, process: Process, figures: &Taskstats, window: Window) -> Task {
+        let runtime_ns = self.abilities.cpu_ns(figures);
+        let known = self.known.find(tid, figures.elapsed_us, window, self.ahead_ns);
+        (known.user_ns, known.system_ns) = times(runtime_ns, figures, known);
+        let mut fields = self.abilities.fields().union(EFFECTIVE);
+        if self.ahead_ns > 0 {
+            fields = fields.without(START);
+        }
+        if known.is_dead {
+            fields = fields.union(STATE);
+        }
+        Task {
+            known: fields,
+            tid: Tid(tid),
+            pid: Pid(process.pid),
+            ppid: Pid(figures.ppid.cast_signed()),
+            start_time_ns: known.start_ns,
+            uid: figures.uid,
+            gid: figures.gid,
+            euid: process.euid,
+            egid: process.egid,
+            state: State(if known.is_dead { b'Z' } else { 0 }),
+            nice: figures.nice.into(),
+            policy: figures.policy.into(),
+            threads: process.threads,
+            runtime_ns,
+            user_ns: known.user_ns,
+            system_ns: known.system_ns,
+            runqueue_wait_ns: figures.run_queue.total_ns,
+            block_io_delay_ns: figures.block_io.total_ns,
+            swap_in_delay_ns: figures.swap_in.total_ns,
+            minor_faults: figures.minor_faults,
+            major_faults: figures.major_faults,
+            voluntary_switches: figures.voluntary_switches,
+            involuntary_switches: figures.involuntary_switches,
+            read_bytes: figures.read_bytes,
+            write_bytes: figures.write_bytes,
+            cancelled_write_bytes: figures.cancelled_write_bytes,
+            comm: figures.comm,
+            ..Task::default()
+        }
+    }
+}
+
+/// Whether a task is of that process; before version 12 nothing tells, and the directory of /proc has to do.
+fn is_of(figures: &Taskstats, pid: i32) -> bool {
+    figures.pid.is_none_or(|found| found.cast_signed() == pid)
+}
+
+/// User and system time by the kernel's rule: the runtime in the proportion of the ticks, never less than shown before.
+fn times(runtime_ns: u64, figures: &Taskstats, shown: &Known) -> (u64, u64) {
+    scaled_cpu_time(&abi::cpuledger_counters {
+        runtime_ns,
+        tick_user_ns: figures.user_us.saturating_mul(1_000),
+        tick_system_ns: figures.system_us.saturating_mul(1_000),
+        shown_user_ns: shown.user_ns,
+        shown_system_ns: shown.system_ns,
+        ..Default::default()
+    })
+}
