@@ -30,7 +30,7 @@ fn main() {
         out.clear();
         let begin = Instant::now();
         for task in &tasks {
-            layout.write_row(&Row { task, around: &around }, &mut out);
+            layout.write_line(&Row { task, around: &around }.into(), &mut out);
         }
         println!("{ROWS} rows of {names}: {:?}, {} bytes", begin.elapsed(), out.len());
     }

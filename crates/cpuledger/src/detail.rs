@@ -1,12 +1,21 @@
-//! What no source gives and only rows that are shown need: arguments, program, cgroups, where a task waits. It is
-//! read from /proc one row at a time.
+//! What no source gives and only rows that are shown need: arguments, program, cgroups, where a task waits, signals and
+//! more. It is read from /proc one row at a time.
 
-use std::collections::HashMap;
+pub(crate) mod cgroup;
+pub mod files;
+
+use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
+use rustix::fs::statfs;
+
+use crate::render::cell;
 use crate::render::column::Lookups;
 use crate::task::{Pid, Task, TaskId};
+
+use cgroup::Hierarchy;
+use files::Files;
 
 /// Arguments that are there and empty.
 pub const BLANK: &[u8] = b"\0";
@@ -14,11 +23,23 @@ pub const BLANK: &[u8] = b"\0";
 /// Details of the rows they were asked for.
 #[derive(Debug, Default)]
 pub struct Details {
-    leaders: HashMap<Pid, ProcessDetail>,
+    leaders: FxHashMap<Pid, ProcessDetail>,
     /// One for all threads but the leader: it may be dead, and then they still have what it has no more.
-    threads: HashMap<Pid, ProcessDetail>,
+    threads: FxHashMap<Pid, ProcessDetail>,
     /// Where tasks wait: read again for every listing.
-    wchan: HashMap<TaskId, Vec<u8>>,
+    wchan: FxHashMap<TaskId, Vec<u8>>,
+    /// Other files, by whether they are of the task alone.
+    files: FxHashMap<(TaskId, bool), Files>,
+    /// Where systemd keeps this machine; `None` until it was asked for.
+    systemd: Option<Option<Systemd>>,
+}
+
+/// How to find a process in the tree of systemd.
+#[derive(Debug)]
+struct Systemd {
+    hierarchy: Hierarchy,
+    /// The cgroup of the first process.
+    init: Vec<u8>,
 }
 
 /// The file could not be read: nothing is known.
@@ -31,13 +52,31 @@ struct ProcessDetail {
     /// Start of the leader, where it is known: the pid may be reused.
     start_time_ns: Option<u64>,
     cmdline: Option<Result<Vec<u8>, Unreadable>>,
+    /// The arguments as they are shown, made once for all threads; empty where there are none to show.
+    command_line: Vec<u8>,
     exe: Option<Vec<u8>>,
-    cgroup: Option<Vec<u8>>,
+    cgroup: Option<Cgroup>,
+    /// What systemd has written down of its session and its machine.
+    registered: Option<Registered>,
+}
+
+/// By whom a login or a container is known; a member is empty where there is none.
+#[derive(Debug, Default)]
+struct Registered {
+    seat: Vec<u8>,
+    machine: Vec<u8>,
+}
+
+/// The file, and the same in one line.
+#[derive(Debug)]
+struct Cgroup {
+    text: Vec<u8>,
+    one_line: Vec<u8>,
 }
 
 impl Details {
-    /// Reads what is wanted of the row and not there yet.
-    pub fn learn(&mut self, row: &Task, wanted: Lookups) {
+    /// Reads what is wanted of the row and not there yet. `is_task`: the row is of a task alone, not of its process.
+    pub fn learn(&mut self, row: &Task, is_task: bool, wanted: Lookups) {
         if wanted.wants(Lookups::CMDLINE.union(Lookups::EXE).union(Lookups::CGROUP)) {
             if row.is_leader() {
                 let leader = self.leaders.entry(row.pid).or_default();
@@ -54,11 +93,34 @@ impl Details {
             let path = format!("/proc/{}/task/{}/wchan", row.pid, row.tid);
             self.wchan.insert(row.id(), wait_channel(&fs::read(path).unwrap_or_default()).to_vec());
         }
+        if wanted.wants(files::FILES) {
+            self.files.entry((row.id(), is_task)).or_default().learn(row, is_task, wanted);
+        }
+        if wanted.wants(Lookups::SYSTEMD) {
+            self.systemd.get_or_insert_with(Systemd::find);
+        }
+        if wanted.wants(Lookups::REGISTERED) && self.registered(row).is_none() {
+            let registered = Registered::find(self.session(row), self.unit(row));
+            let processes = if row.is_leader() { &mut self.leaders } else { &mut self.threads };
+            if let Some(process) = processes.get_mut(&row.pid) {
+                process.registered = Some(registered);
+            }
+        }
+    }
+
+    /// What its files say; `None`: they were not asked for.
+    pub fn files(&self, row: &Task, is_task: bool) -> Option<&Files> {
+        self.files.get(&(row.id(), is_task))
     }
 
     /// The arguments, separated by NUL; [`BLANK`]: all are empty; empty: there are none; `None`: not known.
     pub fn cmdline(&self, row: &Task) -> Option<&[u8]> {
         self.process(row)?.cmdline.as_ref()?.as_deref().ok()
+    }
+
+    /// The arguments as they are shown; empty: there are none, they are not known, or [`BLANK`].
+    pub fn command_line(&self, row: &Task) -> &[u8] {
+        self.process(row).map_or(&[], |process| &process.command_line)
     }
 
     /// The path of the program; empty: none, or not to be read.
@@ -68,7 +130,71 @@ impl Details {
 
     /// Hierarchy, controllers and path of each cgroup, separated by commas, likewise.
     pub fn cgroup(&self, row: &Task) -> &[u8] {
-        self.process(row).and_then(|process| process.cgroup.as_deref()).unwrap_or_default()
+        self.cgroups(row).map_or(&[], |cgroup| &cgroup.one_line)
+    }
+
+    /// The same from the first name of a hierarchy on, likewise.
+    pub fn cgroup_names(&self, row: &Task) -> &[u8] {
+        cgroup::names(self.cgroup(row))
+    }
+
+    /// The LXC container; empty: none is known.
+    pub fn lxc(&self, row: &Task) -> &[u8] {
+        self.cgroups(row).and_then(|cgroup| cgroup::lxc(&cgroup.text)).unwrap_or_default()
+    }
+
+    /// The Docker container, likewise.
+    pub fn docker(&self, row: &Task) -> &[u8] {
+        self.cgroups(row).and_then(|cgroup| cgroup::docker(&cgroup.text)).unwrap_or_default()
+    }
+
+    /// The slice of systemd, likewise.
+    pub fn slice(&self, row: &Task) -> &[u8] {
+        self.systemd_path(row).map_or(&[], cgroup::slice)
+    }
+
+    /// The unit of the system's manager, likewise.
+    pub fn unit(&self, row: &Task) -> &[u8] {
+        self.systemd_path(row).and_then(cgroup::unit).unwrap_or_default()
+    }
+
+    /// The unit of the user's manager, likewise.
+    pub fn user_unit(&self, row: &Task) -> &[u8] {
+        self.systemd_path(row).and_then(cgroup::user_unit).unwrap_or_default()
+    }
+
+    /// The session of the login, likewise.
+    pub fn session(&self, row: &Task) -> &[u8] {
+        self.systemd_path(row).and_then(cgroup::session).unwrap_or_default()
+    }
+
+    /// The seat of the login, likewise.
+    pub fn seat(&self, row: &Task) -> &[u8] {
+        self.registered(row).map_or(&[], |registered| &registered.seat)
+    }
+
+    /// The virtual machine or container by the name systemd knows, likewise.
+    pub fn machine(&self, row: &Task) -> &[u8] {
+        self.registered(row).map_or(&[], |registered| &registered.machine)
+    }
+
+    fn registered(&self, row: &Task) -> Option<&Registered> {
+        self.process(row)?.registered.as_ref()
+    }
+
+    /// Whose slice it is in; `None`: nobody's.
+    pub fn owner(&self, row: &Task) -> Option<u32> {
+        self.systemd_path(row).and_then(cgroup::owner)
+    }
+
+    fn systemd_path(&self, row: &Task) -> Option<&[u8]> {
+        let systemd = self.systemd.as_ref()?.as_ref()?;
+        let path = cgroup::path(&self.cgroups(row)?.text, systemd.hierarchy)?;
+        Some(cgroup::below_root(path, &systemd.init))
+    }
+
+    fn cgroups(&self, row: &Task) -> Option<&Cgroup> {
+        self.process(row)?.cgroup.as_ref()
     }
 
     fn process(&self, row: &Task) -> Option<&ProcessDetail> {
@@ -83,22 +209,31 @@ impl Details {
 
 impl ProcessDetail {
     fn learn(&mut self, row: &Task, wanted: Lookups) {
-        let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
+        // Formatted only where something is read: a listing of threads comes here for each of them.
+        let directory = || format!("/proc/{}/task/{}", row.pid, row.tid);
         if wanted.wants(Lookups::CMDLINE) && self.cmdline.is_none() {
             // A kernel thread has none: 0 calls instead of 3.
             let read = if row.is_kernel_thread() {
                 Ok(Vec::new())
             } else {
-                fs::read(format!("{directory}/cmdline"))
+                files::read_bounded(&format!("{}/cmdline", directory()))
             };
-            self.cmdline = Some(read.map(without_trailing_nuls).map_err(|_| Unreadable));
+            let read = read.map(without_trailing_nuls).map_err(|_| Unreadable);
+            if let Ok(cmdline) = read.as_deref()
+                && !cmdline.is_empty()
+                && cmdline != BLANK
+            {
+                cell::separated(&mut self.command_line, cmdline);
+            }
+            self.cmdline = Some(read);
         }
         if wanted.wants(Lookups::EXE) && self.exe.is_none() {
-            let link = fs::read_link(format!("{directory}/exe")).unwrap_or_default();
+            let link = fs::read_link(format!("{}/exe", directory())).unwrap_or_default();
             self.exe = Some(link.into_os_string().into_vec());
         }
         if wanted.wants(Lookups::CGROUP) && self.cgroup.is_none() {
-            self.cgroup = Some(one_line(&fs::read(format!("{directory}/cgroup")).unwrap_or_default()));
+            let text = fs::read(format!("{}/cgroup", directory())).unwrap_or_default();
+            self.cgroup = Some(Cgroup { one_line: cgroup::one_line(&text), text });
         }
     }
 }
@@ -110,10 +245,46 @@ fn without_trailing_nuls(mut cmdline: Vec<u8>) -> Vec<u8> {
     cmdline
 }
 
-/// The lines of /proc/PID/cgroup with a comma between them; those of a root say nothing.
-fn one_line(text: &[u8]) -> Vec<u8> {
-    let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty() && !line.ends_with(b":/"));
-    lines.collect::<Vec<_>>().join(&b',')
+impl Systemd {
+    /// Which hierarchy it is can be told from what is mounted, in the order in which systemd looks.
+    fn find() -> Option<Systemd> {
+        const CGROUP: u64 = 0x0027_e0eb;
+        const CGROUP2: u64 = 0x6367_7270;
+        let is = |path: &str, magic| statfs(path).is_ok_and(|found| found.f_type as u64 == magic);
+        let hierarchy = match () {
+            () if ["", "/unified", "/systemd"]
+                .iter()
+                .any(|end| is(&format!("/sys/fs/cgroup{end}"), CGROUP2)) =>
+            {
+                Hierarchy::Unified
+            }
+            () if is("/sys/fs/cgroup/systemd", CGROUP) => Hierarchy::Named,
+            () => return None,
+        };
+        let text = fs::read("/proc/1/cgroup").unwrap_or_default();
+        Some(Systemd { hierarchy, init: cgroup::path(&text, hierarchy)?.to_vec() })
+    }
+}
+
+impl Registered {
+    /// The service of logins keeps a file for each session, that of machines a link for each unit.
+    fn find(session: &[u8], unit: &[u8]) -> Registered {
+        let mut registered = Registered::default();
+        if !session.is_empty() {
+            let path = format!("/run/systemd/sessions/{}", String::from_utf8_lossy(session));
+            registered.seat = seat_of(&fs::read(path).unwrap_or_default()).to_vec();
+        }
+        if !unit.is_empty() {
+            let path = format!("/run/systemd/machines/unit:{}", String::from_utf8_lossy(unit));
+            registered.machine = fs::read_link(path).unwrap_or_default().into_os_string().into_vec();
+        }
+        registered
+    }
+}
+
+fn seat_of(session: &[u8]) -> &[u8] {
+    let mut lines = session.split(|&byte| byte == b'\n');
+    lines.find_map(|line| line.strip_prefix(b"SEAT=")).unwrap_or_default()
 }
 
 /// `0` where a task does not wait; some architectures mark functions by dots and underscores in front.
@@ -135,7 +306,8 @@ mod tests {
         assert_eq!(without_trailing_nuls(b"a\0\0b\0\0\0".to_vec()), b"a\0\0b");
         assert_eq!(without_trailing_nuls(b"\0\0".to_vec()), BLANK);
         assert_eq!(without_trailing_nuls(Vec::new()), b"");
-        assert_eq!(one_line(b"2:cpu:/a\n1:pids:/\n0::/b\n"), b"2:cpu:/a,0::/b");
+        assert_eq!(seat_of(b"UID=0\nSEAT=seat0\nTTY=tty1\n"), b"seat0");
+        assert_eq!(seat_of(b"UID=0\nIS_SEAT=1\n"), b"");
         assert_eq!(wait_channel(b"0"), b"");
         assert_eq!(wait_channel(b"do_wait"), b"do_wait");
         assert_eq!(wait_channel(b"__x64_sys_poll"), b"x64_sys_poll");
@@ -151,12 +323,12 @@ mod tests {
             ..Task::default()
         };
         let mut details = Details::default();
-        details.learn(&row(1), Lookups::CMDLINE);
+        details.learn(&row(1), false, Lookups::CMDLINE);
         assert!(details.cmdline(&row(1)).is_some_and(|cmdline| !cmdline.is_empty()));
         details.leaders.get_mut(&myself).expect("it was learned").cmdline = Some(Ok(b"old".to_vec()));
-        details.learn(&row(1), Lookups::CMDLINE);
+        details.learn(&row(1), false, Lookups::CMDLINE);
         assert_eq!(details.cmdline(&row(1)), Some(&b"old"[..]));
-        details.learn(&row(2), Lookups::CMDLINE);
+        details.learn(&row(2), false, Lookups::CMDLINE);
         assert_ne!(details.cmdline(&row(2)), Some(&b"old"[..]));
     }
 }

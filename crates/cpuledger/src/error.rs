@@ -19,6 +19,12 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Taskstats cannot be asked for.
+    #[error("cannot read taskstats from netlink: {source}; {}", mend_of_netlink(source))]
+    Netlink {
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// The source cannot see what it was asked for from here.
     #[error("the source `{source_kind}` cannot be used here: {reason}")]
     Unusable {
@@ -39,6 +45,15 @@ impl Error {
             Error::Bpf(error) => error.log(),
             _ => &[],
         }
+    }
+}
+
+/// What helps against this answer of netlink.
+fn mend_of_netlink(error: &io::Error) -> &'static str {
+    match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
+        Some(rustix::io::Errno::NOMEM | rustix::io::Errno::NOBUFS) => "free some memory",
+        _ => "use another source",
     }
 }
 

@@ -38,14 +38,18 @@ pub enum Unit {
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
     Basic,
-    /// Start, state, scheduling, users, faults, switches, waiting and I/O of a task.
+    /// Start, state, scheduling and users of a task.
     Detail,
+    /// Its faults, switches, waiting and I/O.
+    Activity,
     /// Process group, session and terminal.
     Session,
     /// The number in the PID namespace of the task.
     Namespace,
-    /// RSS and its per-CPU parts.
+    /// Virtual and locked memory.
     Memory,
+    /// RSS and its per-CPU parts.
+    Resident,
     /// Cgroup identifiers.
     Cgroup,
     /// Names of kernel threads beyond comm.
@@ -139,21 +143,23 @@ fields! {
     #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, likewise." |t| unsigned(t.system_ns);
     #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of waited-for children." |t| unsigned(t.children_user_ns);
     #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of waited-for children." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Detail "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." |t| unsigned(t.block_io_delay_ns);
+    #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for pages to be swapped in, likewise." |t| unsigned(t.swap_in_delay_ns);
     Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
-    Rss "rss_bytes" Bytes Memory "Resident memory." |t| unsigned(t.rss_bytes);
-    Shared "shared_bytes" Bytes Memory "Resident file and shared memory." |t| unsigned(t.shared_bytes);
-    Swap "swap_bytes" Bytes Memory "Swapped-out anonymous memory." |t| unsigned(t.swap_bytes);
+    Rss "rss_bytes" Bytes Resident "Resident memory." |t| unsigned(t.rss_bytes);
+    Shared "shared_bytes" Bytes Resident "Resident file and shared memory." |t| unsigned(t.shared_bytes);
+    Swap "swap_bytes" Bytes Resident "Swapped-out anonymous memory." |t| unsigned(t.swap_bytes);
     Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." |t| unsigned(t.locked_bytes);
-    #[cumulative] MinorFaults "minor_faults" Count Detail "Page faults without I/O." |t| unsigned(t.minor_faults);
-    #[cumulative] MajorFaults "major_faults" Count Detail "Page faults with I/O." |t| unsigned(t.major_faults);
+    #[cumulative] MinorFaults "minor_faults" Count Activity "Page faults without I/O." |t| unsigned(t.minor_faults);
+    #[cumulative] MajorFaults "major_faults" Count Activity "Page faults with I/O." |t| unsigned(t.major_faults);
     #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of waited-for children." |t| unsigned(t.children_minor_faults);
     #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of waited-for children." |t| unsigned(t.children_major_faults);
-    #[cumulative] VoluntarySwitches "voluntary_switches" Count Detail "Context switches when it waited." |t| unsigned(t.voluntary_switches);
-    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Detail "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
-    #[cumulative] ReadBytes "read_bytes" Bytes Detail "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
-    #[cumulative] WriteBytes "write_bytes" Bytes Detail "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
-    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Detail "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
+    #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches when it waited." |t| unsigned(t.voluntary_switches);
+    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
+    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
+    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
+    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
     CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
     CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);
 }
@@ -232,6 +238,10 @@ impl FieldSet {
         FIELDS.iter().map(|info| info.field).filter(move |&field| self.contains(field))
     }
 }
+
+/// What is only known where the kernel counts block I/O by task.
+pub(crate) const IO: FieldSet =
+    FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
 /// `FIELDS.len()` where a constant is needed.
 const FIELDS_COUNT: u32 = Field::CgroupV1CpuId as u32 + 1;

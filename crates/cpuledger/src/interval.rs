@@ -98,6 +98,8 @@ pub struct Interval {
     pub exited: Option<Vec<Exited>>,
     /// Tasks that died, whose time is with the parent of their process, but whose identity was lost to a full list.
     pub unidentified_exits: u64,
+    /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
+    pub missed_exits: u64,
     /// Switches that the kernel has not shown: the time of the task that left is with the one that came.
     pub missed_switches: u64,
 }
@@ -123,6 +125,7 @@ impl Interval {
 
     pub(crate) fn clear(&mut self) {
         self.missed_switches = 0;
+        self.missed_exits = 0;
         self.processes.clear();
         self.tasks.clear();
         self.unidentified_exits = 0;
@@ -200,7 +203,7 @@ impl Books {
     /// Cuts: closes the interval that ends with this snapshot into `into` and opens the next; takes the exits.
     /// The first cut has no interval before it and returns `false`.
     ///
-    /// The snapshot needs its tasks where the source is a walk and where the books are kept by task; its rows are
+    /// The snapshot needs its tasks where the source tells runtimes and where the books are kept by task; its rows are
     /// sorted by pid.
     pub fn close(&mut self, cut: &Cut, snapshot: &Snapshot, exits: &mut Exits, into: &mut Interval) -> bool {
         self.cut += 1;
@@ -214,8 +217,11 @@ impl Books {
         self.accounts.resize(snapshot.processes.len(), Account::default());
         self.alive.clear();
         self.alive.resize(snapshot.processes.len(), false);
+        // Those before the first cut are of no interval.
+        into.missed_exits = if self.cut > 1 { exits.missed } else { 0 };
+        exits.missed = 0;
         self.deaths.take(cut_ns, exits, &mut self.lineage);
-        let is_exact = snapshot.source == SourceKind::Walk;
+        let is_exact = snapshot.source.tells_runtimes();
         if is_exact {
             self.close_exactly(cut_ns, snapshot, into);
         } else if self.by_task {
@@ -259,7 +265,7 @@ impl Books {
 
     /// Adds what each listed task used to its process.
     fn close_tasks(&mut self, snapshot: &Snapshot, into: &mut Interval) {
-        let is_exact = snapshot.source == SourceKind::Walk;
+        let is_exact = snapshot.source.tells_runtimes();
         let mut process = 0;
         for (index, row) in snapshot.tasks.iter().enumerate() {
             while snapshot.processes.get(process).is_some_and(|candidate| candidate.pid < row.pid) {

@@ -16,6 +16,8 @@
 pub mod detail;
 pub mod error;
 pub mod field;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod inheritance;
 pub mod interval;
 mod lineage;
@@ -28,6 +30,7 @@ pub mod support;
 pub mod task;
 pub mod terminal;
 pub mod view;
+pub mod vitals;
 
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};

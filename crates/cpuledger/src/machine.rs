@@ -1,5 +1,7 @@
 //! The machine around the tasks: clocks, CPUs, memory, page size.
 
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::fs;
 
 use jiff::civil::DateTime;
@@ -25,6 +27,10 @@ pub struct Machine {
     pub memory_total_bytes: Option<u64>,
     /// Size of a page.
     pub page_bytes: u64,
+    /// The node of memory of each CPU that was asked for.
+    nodes: FxHashMap<u32, Option<u32>>,
+    /// By the calendar, what was asked for last: now, and any other instant, which is the same for many threads.
+    last_local: [Cell<Option<(i64, DateTime)>>; 2],
 }
 
 impl Machine {
@@ -37,13 +43,21 @@ impl Machine {
             zone: TimeZone::UTC,
             memory_total_bytes: None,
             page_bytes: page_size() as u64,
+            nodes: FxHashMap::default(),
+            last_local: [const { Cell::new(None) }; 2],
         }
+    }
+
+    /// The same instant, and nothing looked up yet.
+    pub fn fork(&self) -> Machine {
+        Machine { uptime_ns: self.uptime_ns, now_seconds: self.now_seconds, ..Machine::now() }
     }
 
     /// Reads what is wanted and not there yet.
     pub fn look_up(&mut self, wanted: Lookups) {
         if wanted.wants(Lookups::CALENDAR) && self.boot_time_seconds == 0 {
             self.zone = TimeZone::system();
+            self.last_local.iter().for_each(|place| place.set(None));
             self.boot_time_seconds = fs::read_to_string("/proc/stat")
                 .ok()
                 .and_then(|text| number_after(&text, "btime "))
@@ -55,10 +69,32 @@ impl Machine {
         }
     }
 
+    /// Finds the node of memory of a CPU that is not known yet.
+    pub fn learn_node(&mut self, cpu: u32) {
+        self.nodes.entry(cpu).or_insert_with(|| {
+            // One of its entries is a link to the node.
+            let mut entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?.flatten();
+            entries.find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+        });
+    }
+
+    /// The node of memory of a CPU; `None`: not known.
+    pub fn node(&self, cpu: u32) -> Option<u32> {
+        self.nodes.get(&cpu).copied().flatten()
+    }
+
     /// That instant by the local calendar.
     pub fn local(&self, seconds: i64) -> DateTime {
+        let place = &self.last_local[usize::from(seconds == self.now_seconds)];
+        if let Some((last, date)) = place.get()
+            && last == seconds
+        {
+            return date;
+        }
         let timestamp = Timestamp::UNIX_EPOCH.saturating_add(SignedDuration::from_secs(seconds));
-        self.zone.to_datetime(timestamp.unwrap_or(Timestamp::UNIX_EPOCH))
+        let date = self.zone.to_datetime(timestamp.unwrap_or(Timestamp::UNIX_EPOCH));
+        place.set(Some((seconds, date)));
+        date
     }
 }
 
@@ -99,12 +135,40 @@ pub fn online_cpus() -> u32 {
         .unwrap_or(1)
 }
 
+/// The numbers of all CPUs that this machine can ever have, online or not.
+pub(crate) fn possible_cpus() -> Vec<u32> {
+    let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let cpus = list.and_then(|list| expand_list(list.trim())).filter(|cpus| !cpus.is_empty());
+    cpus.unwrap_or_else(|| (0..online_cpus()).collect())
+}
+
+/// More CPUs than any kernel can be built for: a list that names more is not taken for one.
+const MOST_CPUS: u32 = 65_536;
+
+/// The numbers of a list such as `0-3,5`.
+pub(crate) fn expand_list(list: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        numbers.extend((first <= last && last < MOST_CPUS).then_some(first..=last)?);
+        if numbers.len() > MOST_CPUS as usize {
+            return None;
+        }
+    }
+    Some(numbers)
+}
+
 /// How many numbers a list such as `0-3,5` holds.
-fn count_list(list: &str) -> Option<u32> {
+pub(crate) fn count_list(list: &str) -> Option<u32> {
     let mut count = 0;
     for range in list.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        count += last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)? + 1;
+        let last: u32 = last.parse().ok().filter(|last| *last < MOST_CPUS)?;
+        count += last.checked_sub(first.parse().ok()?)? + 1;
+        if count > MOST_CPUS {
+            return None;
+        }
     }
     Some(count)
 }
@@ -128,7 +192,7 @@ pub fn load() -> Option<Load> {
     parse_load(&fs::read_to_string("/proc/loadavg").ok()?)
 }
 
-fn parse_load(loadavg: &str) -> Option<Load> {
+pub(crate) fn parse_load(loadavg: &str) -> Option<Load> {
     let mut words = loadavg.split(' ').map(str::to_owned);
     Some(Load { averages: [words.next()?, words.next()?, words.next()?], tasks: parse_tasks(loadavg) })
 }
@@ -172,7 +236,7 @@ fn digits_below(limit: u32) -> usize {
 }
 
 /// The number at the beginning of a line that starts with `name`.
-fn number_after(text: &str, name: &str) -> Option<u64> {
+pub(crate) fn number_after(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -210,6 +274,9 @@ mod tests {
         assert_eq!(count_list("0-3,5,8-9"), Some(7));
         assert_eq!(count_list(""), None);
         assert_eq!(count_list("3-1"), None);
+        assert_eq!(expand_list("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(expand_list("7"), Some(vec![7]));
+        assert_eq!((expand_list(""), expand_list("3-1")), (None, None));
     }
 
     #[test]

@@ -1,26 +1,26 @@
 //! Names of users and groups through the name service, each asked for once.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use nix::unistd::{Gid, Group, Uid, User};
 
 /// Names by number.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Names {
     ask: fn(u32) -> Option<String>,
-    known: HashMap<u32, String>,
+    known: FxHashMap<u32, String>,
     last: Option<u32>,
 }
 
 impl Names {
     /// Those of users.
     pub fn of_users() -> Names {
-        Names { ask: user_name, known: HashMap::new(), last: None }
+        Names { ask: user_name, known: FxHashMap::default(), last: None }
     }
 
     /// Those of groups.
     pub fn of_groups() -> Names {
-        Names { ask: group_name, known: HashMap::new(), last: None }
+        Names { ask: group_name, known: FxHashMap::default(), last: None }
     }
 
     /// Asks for a name that is not known yet.

@@ -3,8 +3,11 @@
 //! The attempt decides; facts explain it. No kernel version is ever compared.
 
 pub mod facts;
+pub mod privilege;
+mod rules;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
@@ -13,20 +16,25 @@ use crate::field::FieldSet;
 use crate::interval::Interval;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::cost::{Activity, Costs};
 use crate::source::ledger::{self, Ledger};
+use crate::source::netlink::Netlink;
 use crate::source::procfs::Procfs;
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 pub use facts::{Fact, names};
+use rules::{explanations, sight};
 
 /// All sources of this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Where this is.
     pub machine: MachineFacts,
-    /// What `auto` takes; `None` where nothing is usable.
+    /// What `auto` takes for `top`; `None` where nothing is usable.
     pub auto: Option<SourceKind>,
+    /// What the two best would cost, where both are usable: `auto` chooses between them by that.
+    pub costs: Option<Costs>,
     /// Best first.
     pub sources: Vec<SourceReport>,
 }
@@ -63,6 +71,8 @@ pub struct SourceReport {
     pub sees: &'static str,
     /// What it cannot see, in one sentence.
     pub misses: &'static str,
+    /// Capabilities that it needs, or could use.
+    pub needs: &'static [privilege::Need],
     /// Processes that /proc lists and this source does not: some hosts keep their own from BPF programs.
     pub hidden_pids: Vec<i32>,
     /// What the attempt cost and gave; of the ledger, [`SourceReport::ledger`] tells it.
@@ -113,6 +123,8 @@ pub enum Mechanism {
     OneCall,
     /// All tasks in one read of a bpf iterator.
     Iterator,
+    /// A message a process.
+    Messages,
     /// A file a process.
     Files,
 }
@@ -164,14 +176,22 @@ impl Serialize for SourceKind {
     }
 }
 
+/// So long the machine is looked at for what the sources would cost: before anything is tried, which is work too.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Between two cuts, in that estimate.
+const LOOK_AHEAD: Duration = Duration::from_secs(2);
+
 /// Looks at the machine and tries each source once.
 pub fn examine() -> Report {
+    let activity = Activity::observe(LOOK);
     let sources: Vec<SourceReport> = SourceKind::ALL
         .into_iter()
         .map(|kind| {
             let (facts, attempt) = match kind {
                 SourceKind::Ledger => return report_ledger(),
                 SourceKind::Walk => (facts::of_walk(), try_walk()),
+                SourceKind::Netlink => return report_netlink(),
                 SourceKind::Procfs => {
                     let opened = Procfs::open();
                     (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
@@ -185,11 +205,22 @@ pub fn examine() -> Report {
             report
         })
         .collect();
-    Report {
-        machine: machine_facts(),
-        auto: sources.iter().find(|report| report.usable).map(|report| report.source),
-        sources,
-    }
+    let costs = activity.and_then(|activity| costs_of(&sources, activity));
+    Report { machine: machine_facts(), auto: auto_of(&sources, costs.as_ref()), costs, sources }
+}
+
+/// What both would cost, where both can be had.
+fn costs_of(sources: &[SourceReport], activity: Activity) -> Option<Costs> {
+    let usable = |kind| sources.iter().find(|report| report.source == kind && report.usable);
+    usable(SourceKind::Walk)?;
+    let walks_for_detail = usable(SourceKind::Ledger)?.ledger.is_some_and(|ledger| ledger.walks_for_detail);
+    Some(Costs::estimate(activity, LOOK_AHEAD, walks_for_detail))
+}
+
+/// The rule of `auto`: the best that is usable, between ledger and walk by what they cost.
+fn auto_of(sources: &[SourceReport], costs: Option<&Costs>) -> Option<SourceKind> {
+    let best = sources.iter().find(|report| report.usable)?.source;
+    Some(costs.filter(|_| best == SourceKind::Ledger).map_or(best, Costs::choice))
 }
 
 fn machine_facts() -> MachineFacts {
@@ -205,7 +236,7 @@ fn machine_facts() -> MachineFacts {
 }
 
 fn report_ledger() -> SourceReport {
-    judge(SourceKind::Ledger, facts::of_walk(), try_ledger().map(Success::from).map_err(Refusal::from))
+    judge(SourceKind::Ledger, facts::of_ledger(), try_ledger().map(Success::from).map_err(Refusal::from))
 }
 
 /// So long is the interval of the attempt.
@@ -250,19 +281,44 @@ fn try_walk() -> Result<Attempt, Error> {
     })
 }
 
+fn report_netlink() -> SourceReport {
+    let begin_ns = machine::monotonic_ns();
+    let mut opened = Netlink::open();
+    let open_ns = machine::monotonic_ns() - begin_ns;
+    let netlink = opened.as_mut().ok();
+    let reports = netlink.map(|netlink| netlink.watch_exits().is_ok());
+    let facts = facts::of_netlink(reports, opened.as_ref().ok().map(Netlink::has_delays));
+    let attempt = opened.and_then(|mut netlink| {
+        // Processes only, as from procfs.
+        let snapshot = try_snapshot(&mut netlink, Scope::Processes)?;
+        Ok((attempt_of_processes(open_ns, &snapshot, Mechanism::Messages), netlink.version()))
+    });
+    let version = attempt.as_ref().map_or(0, |(_, version)| *version);
+    let success = attempt.map(|(attempt, _)| Success::from(attempt)).map_err(Refusal::from);
+    let mut report = judge(SourceKind::Netlink, facts, success);
+    if report.usable {
+        report.reason.push_str(&format!("; taskstats version {version}"));
+    }
+    report
+}
+
+fn attempt_of_processes(open_ns: u64, snapshot: &Snapshot, mechanism: Mechanism) -> Attempt {
+    Attempt {
+        open_ns,
+        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
+        processes: snapshot.processes.len(),
+        tasks: snapshot.processes.iter().map(|row| row.threads as usize).sum(),
+        mechanism,
+    }
+}
+
 fn try_procfs() -> Result<Attempt, Error> {
     let begin_ns = machine::monotonic_ns();
     let mut procfs = Procfs::open()?;
     let opened_ns = machine::monotonic_ns();
     // Processes only: that is what it is good for, and on a machine with 100,000 threads the others take seconds.
     let snapshot = try_snapshot(&mut procfs, Scope::Processes)?;
-    Ok(Attempt {
-        open_ns: opened_ns - begin_ns,
-        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
-        processes: snapshot.processes.len(),
-        tasks: snapshot.processes.iter().map(|row| row.threads as usize).sum(),
-        mechanism: Mechanism::Files,
-    })
+    Ok(attempt_of_processes(opened_ns - begin_ns, &snapshot, Mechanism::Files))
 }
 
 /// Processes that /proc lists before and after a walk which does not.
@@ -303,7 +359,7 @@ fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error
 /// The rules: what facts and attempt mean.
 fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) -> SourceReport {
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
-    let explanation = explanations(kind).iter().find(|rule| fails(rule.fact));
+    let explanation = explanations(kind).find(|rule| fails(rule.fact));
     let (sees, misses) = sight(kind, fails);
     let (usable, reason, mend, log) = match &attempt {
         Ok(attempt) => {
@@ -323,6 +379,7 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
         facts,
         sees,
         misses,
+        needs: privilege::needs(kind),
         hidden_pids: Vec::new(),
         attempt: match attempt {
             Ok(Success::Snapshot(attempt)) => Some(attempt),
@@ -333,99 +390,6 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
             _ => None,
         },
         log,
-    }
-}
-
-/// What a fact that does not hold means for a source.
-struct Rule {
-    fact: &'static str,
-    /// Whether the source fails without it; else it only sees less.
-    is_needed: bool,
-    reason: &'static str,
-    mend: &'static str,
-}
-
-/// The rules of each source; of several that apply the first is told.
-fn explanations(kind: SourceKind) -> &'static [Rule] {
-    match kind {
-        SourceKind::Ledger | SourceKind::Walk => &[
-            Rule {
-                fact: names::INITIAL_PID_NAMESPACE,
-                is_needed: true,
-                reason: "it numbers tasks as the initial PID namespace does, and this is another one",
-                mend: "run it on the host, or in a container with the PID namespace of the host",
-            },
-            Rule {
-                fact: names::BTF,
-                is_needed: true,
-                reason: "this kernel offers no BTF at /sys/kernel/btf/vmlinux",
-                mend: "boot a kernel built with CONFIG_DEBUG_INFO_BTF, or mount /sys",
-            },
-            Rule {
-                fact: names::INITIAL_USER_NAMESPACE,
-                is_needed: true,
-                reason: "loading BPF programs is not permitted: capabilities of this user namespace do not count for it",
-                mend: "run it as root of the host, outside a user namespace",
-            },
-            Rule {
-                fact: names::CAP_BPF,
-                is_needed: true,
-                reason: "loading BPF programs is not permitted: CAP_BPF is missing",
-                mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
-            },
-            Rule {
-                fact: names::CAP_PERFMON,
-                is_needed: true,
-                reason: "loading BPF programs is not permitted: CAP_PERFMON is missing",
-                mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
-            },
-            Rule {
-                fact: names::LOCKDOWN_PERMITS_READING,
-                is_needed: true,
-                reason: "the kernel is locked down for confidentiality, so that no program may read its memory",
-                mend: "boot with lockdown=integrity, or without lockdown",
-            },
-        ],
-        SourceKind::Procfs => &[
-            Rule {
-                fact: names::PROCFS_MOUNTED,
-                is_needed: true,
-                reason: "no procfs is mounted on /proc",
-                mend: "mount it: mount -t proc proc /proc",
-            },
-            Rule {
-                fact: names::SHOWS_EVERY_PROCESS,
-                is_needed: false,
-                reason: "hidepid hides the processes of others",
-                mend: "to see all processes, run it as root, or remount: mount -o remount,hidepid=0 /proc",
-            },
-        ],
-    }
-}
-
-/// What a source sees and what it misses, by the facts that do not hold.
-fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
-    match kind {
-        SourceKind::Ledger => (
-            "every switch of every CPU: all CPU time between two cuts to the nanosecond, that of the dead included",
-            "tasks that did not run, unless --all asks a walk for them",
-        ),
-        SourceKind::Walk => (
-            "every task at one instant, times in nanoseconds, and the final figures of those that die between two walks",
-            "what running tasks have used since the last tick, and whose time it is when a parent dies before its child",
-        ),
-        SourceKind::Procfs => (
-            if fails(names::SHOWS_EVERY_PROCESS) {
-                "the processes of this user, one after another; runtimes in nanoseconds, user and system time in ticks"
-            } else {
-                "every process, one after another; runtimes in nanoseconds, user and system time in ticks"
-            },
-            if fails(names::CAP_SYS_PTRACE) {
-                "what is born and dies between two looks, how long processes with several threads waited, and block I/O of others"
-            } else {
-                "what is born and dies between two looks, and how long processes with several threads waited"
-            },
-        ),
     }
 }
 
@@ -445,6 +409,7 @@ fn success(attempt: &Attempt) -> String {
     let how = match attempt.mechanism {
         Mechanism::OneCall => "one bpf(2) call",
         Mechanism::Iterator => "one read of a bpf iterator",
+        Mechanism::Messages => "asking for each over netlink",
         Mechanism::Files => "reading a file of each",
     };
     let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;
@@ -490,7 +455,7 @@ mod tests {
     #[test]
     fn each_fact_that_fails_explains_a_refusal() {
         for kind in SourceKind::ALL {
-            for rule in explanations(kind).iter().filter(|rule| rule.is_needed) {
+            for rule in explanations(kind).filter(|rule| rule.is_needed) {
                 let report = judge(kind, vec![fact(rule.fact, Some(false))], Err(refusal()));
                 assert!(!report.usable);
                 assert_eq!((report.reason.as_str(), report.mend.as_deref()), (rule.reason, Some(rule.mend)));
@@ -517,11 +482,33 @@ mod tests {
     }
 
     #[test]
+    fn auto_is_the_best_that_is_usable_and_worth_its_cost() {
+        let usable = |kind| judge(kind, Vec::new(), Ok(ATTEMPT.into()));
+        let refused = |kind| judge(kind, Vec::new(), Err(refusal()));
+        let idle = Activity { switches_per_s: 1, forks_per_s: 1, tasks: 1, online_cpus: 1 };
+        let busy = Activity { switches_per_s: 10_000_000, ..idle };
+        let auto = |sources: &[SourceReport], activity| {
+            let costs = costs_of(sources, activity);
+            (auto_of(sources, costs.as_ref()), costs.is_some())
+        };
+        let both = SourceKind::ALL.map(usable);
+        assert_eq!(auto(&both, idle), (Some(SourceKind::Ledger), true));
+        assert_eq!(auto(&both, busy), (Some(SourceKind::Walk), true));
+        // What cannot be told or had does not decide.
+        assert_eq!(auto_of(&both, None), Some(SourceKind::Ledger));
+        let ledger_alone = [usable(SourceKind::Ledger), refused(SourceKind::Walk)];
+        assert_eq!(auto(&ledger_alone, busy), (Some(SourceKind::Ledger), false));
+        let neither = [refused(SourceKind::Ledger), refused(SourceKind::Walk), usable(SourceKind::Netlink)];
+        assert_eq!(auto(&neither, busy), (Some(SourceKind::Netlink), false));
+        assert_eq!(auto(&SourceKind::ALL.map(refused), idle), (None, false));
+    }
+
+    #[test]
     fn this_machine_has_an_answer() {
         let report = examine();
         let names: Vec<&str> = report.sources.iter().map(|source| source.source.name()).collect();
-        assert_eq!(names, ["ledger", "walk", "procfs"]);
-        let procfs = &report.sources[2];
+        assert_eq!(names, ["ledger", "walk", "netlink", "procfs"]);
+        let procfs = &report.sources[3];
         assert!(procfs.usable && procfs.attempt.is_some_and(|attempt| attempt.processes > 0), "{procfs:?}");
         assert!(report.auto.is_some());
         assert!(report.machine.tasks.is_some_and(|tasks| tasks > 0) && report.machine.online_cpus > 0);

@@ -128,6 +128,8 @@ pub struct Task {
     pub children_user_ns: u64,
     pub children_system_ns: u64,
     pub runqueue_wait_ns: u64,
+    pub block_io_delay_ns: u64,
+    pub swap_in_delay_ns: u64,
     pub vsize_bytes: u64,
     pub rss_bytes: u64,
     pub shared_bytes: u64,

@@ -15,7 +15,7 @@ pub struct Terminals {
 
 /// One line of /proc/tty/drivers.
 #[derive(Debug, PartialEq, Eq)]
-struct Driver {
+pub(crate) struct Driver {
     path: String,
     major: u32,
     first_minor: u32,
@@ -63,7 +63,7 @@ impl Driver {
     }
 }
 
-fn parse_drivers(text: &str) -> Vec<Driver> {
+pub(crate) fn parse_drivers(text: &str) -> Vec<Driver> {
     let parse_line = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(1);
         let (path, major, minors) = (words.next()?, words.next()?, words.next()?);
@@ -102,7 +102,7 @@ pub fn device_of_name(name: &str) -> Option<u32> {
     match name {
         "?" | "-" => Some(0),
         _ if name.starts_with('/') => device_of(name),
-        _ => ["/dev/", "/dev/tty", "/dev/pts/"]
+        _ => ["/dev/pts/", "/dev/", "/dev/tty"]
             .into_iter()
             .find_map(|directory| device_of(&format!("{directory}{name}"))),
     }

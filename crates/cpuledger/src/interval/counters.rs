@@ -62,6 +62,8 @@ counters! {
     ChildrenUser children_user_ns;
     ChildrenSystem children_system_ns;
     RunqueueWait runqueue_wait_ns;
+    BlockIoDelay block_io_delay_ns;
+    SwapInDelay swap_in_delay_ns;
     MinorFaults minor_faults;
     MajorFaults major_faults;
     ChildrenMinorFaults children_minor_faults;
@@ -98,6 +100,8 @@ impl Counters {
         children_user_ns: 0,
         children_system_ns: 0,
         runqueue_wait_ns: 0,
+        block_io_delay_ns: 0,
+        swap_in_delay_ns: 0,
         minor_faults: 0,
         major_faults: 0,
         children_minor_faults: 0,

@@ -205,7 +205,8 @@ impl Deaths {
 
     /// Whether a dead task without a record, of a process of that parent, may be among the exits without identity.
     pub(super) fn may_hide(&self, ppid: Pid) -> bool {
-        self.folds.iter().any(|fold| fold.ppid == ppid || fold.ppid == Pid(0))
+        let holds_deaths = |fold: &&Fold| fold.exits > 0;
+        self.folds.iter().filter(holds_deaths).any(|fold| fold.ppid == ppid || fold.ppid == Pid(0))
     }
 
     /// Notes a task that may be in a fold, with what it had used at the last cut.

@@ -3,6 +3,7 @@
 use jiff::civil::DateTime;
 
 use crate::render::escape::append_escaped;
+use crate::render::figures;
 use crate::render::row::Row;
 use crate::task::Task;
 
@@ -36,6 +37,104 @@ pub fn text_or_dash(cell: &mut Vec<u8>, text: &[u8]) {
     if text.is_empty() { cell.push(b'-') } else { append_escaped(cell, text) }
 }
 
+/// A number; `-` where it is not known.
+pub fn number_or_dash(cell: &mut Vec<u8>, number: Option<impl itoa::Integer>) {
+    match number {
+        Some(number) => unsigned(cell, number),
+        None => cell.push(b'-'),
+    }
+}
+
+/// All 16 digits of a number; `-` where it is not known.
+pub fn hexadecimal_or_dash(cell: &mut Vec<u8>, number: Option<u64>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    match number {
+        Some(number) => {
+            cell.extend((0..16).rev().map(|place| DIGITS[(number >> (4 * place) & 15) as usize]));
+        }
+        None => cell.push(b'-'),
+    }
+}
+
+/// In KiB; `xx` for none, as in procps.
+pub fn resident_limit(row: &Row<'_>, cell: &mut Vec<u8>) {
+    match figures::resident_limit_bytes(row) {
+        Some(u64::MAX) => cell.extend_from_slice(b"xx"),
+        Some(bytes) => padded(cell, bytes / 1024, 5, b' '),
+        None => cell.push(b'-'),
+    }
+}
+
+pub fn supplementary_gids(row: &Row<'_>, cell: &mut Vec<u8>) {
+    list(cell, figures::groups(row), unsigned);
+}
+
+pub fn supplementary_groups(row: &Row<'_>, cell: &mut Vec<u8>) {
+    list(cell, figures::groups(row), |cell, gid| group(row, cell, gid));
+}
+
+/// With commas between; `-` where there are none.
+fn list(cell: &mut Vec<u8>, numbers: &[u32], write: impl Fn(&mut Vec<u8>, u32)) {
+    if numbers.is_empty() {
+        return cell.push(b'-');
+    }
+    for (index, &number) in numbers.iter().enumerate() {
+        if index > 0 {
+            cell.push(b',');
+        }
+        write(cell, number);
+    }
+}
+
+/// Names of a set of signals that is written as hexadecimal digits, with commas between; `-` where it is empty.
+pub fn signal_names(cell: &mut Vec<u8>) {
+    const NAMES: [&str; 31] = [
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
+        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
+        "VTALRM", "PROF", "WINCH", "POLL", "PWR", "SYS",
+    ];
+    let digits = str::from_utf8(cell).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let Some(set) = digits else { return };
+    cell.clear();
+    for signal in (0..u64::BITS).filter(|signal| set >> signal & 1 != 0) {
+        if !cell.is_empty() {
+            cell.push(b',');
+        }
+        match NAMES.get(signal as usize) {
+            Some(name) => cell.extend_from_slice(name.as_bytes()),
+            None => unsigned(cell, signal + 1),
+        }
+    }
+    if cell.is_empty() {
+        cell.push(b'-');
+    }
+}
+
+pub fn environment(row: &Row<'_>, cell: &mut Vec<u8>) {
+    match figures::environment(row) {
+        b"" => cell.push(b'-'),
+        text => separated(cell, text.strip_suffix(b"\0").unwrap_or(text)),
+    }
+}
+
+/// What NULs separate, with blanks between.
+pub fn separated(cell: &mut Vec<u8>, text: &[u8]) {
+    for (index, part) in text.split(|&byte| byte == 0).enumerate() {
+        if index > 0 {
+            cell.push(b' ');
+        }
+        append_escaped(cell, part);
+    }
+}
+
+/// The name without what terminals have in common: `1` for `tty1`, `3` for `pts/3`.
+pub fn short_terminal(row: &Row<'_>, cell: &mut Vec<u8>) {
+    let name = row.around.terminals.name(row.task.tty_device);
+    let without =
+        |name, start| str::strip_prefix(name, start).filter(|rest| !rest.is_empty()).unwrap_or(name);
+    append_escaped(cell, without(without(name, "tty"), "pts/").as_bytes());
+}
+
 pub fn comm(row: &Row<'_>, cell: &mut Vec<u8>) {
     append_escaped(cell, row.comm());
 }
@@ -47,9 +146,14 @@ pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
 }
 
 pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {
-    let cmdline = row.around.details.cmdline(row.task);
-    command_line(cell, row.task, cmdline);
-    if row.task.state.0 == ZOMBIE && cmdline.is_none_or(<[u8]>::is_empty) {
+    let shown = row.around.details.command_line(row.task);
+    if !shown.is_empty() {
+        return cell.extend_from_slice(shown);
+    }
+    // Those that cannot be read are in brackets too, as in procps.
+    let cmdline = row.around.details.cmdline(row.task).unwrap_or_default();
+    command_line(cell, row.task, Some(cmdline));
+    if row.task.state.0 == ZOMBIE && cmdline.is_empty() {
         cell.extend_from_slice(b" <defunct>");
     }
 }
@@ -67,12 +171,7 @@ pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>) {
         Some(crate::detail::BLANK) => return cell.push(b'?'),
         Some(cmdline) => cmdline,
     };
-    for (index, argument) in cmdline.split(|&byte| byte == 0).enumerate() {
-        if index > 0 {
-            cell.push(b' ');
-        }
-        append_escaped(cell, argument);
-    }
+    separated(cell, cmdline);
 }
 
 pub fn user(row: &Row<'_>, cell: &mut Vec<u8>, uid: u32) {
@@ -178,16 +277,17 @@ pub fn cpu_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
 }
 
 pub fn cpu_whole_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
-    unsigned(cell, (row.cpu_per_mille() / 10).min(99));
+    padded(cell, (row.cpu_per_mille() / 10).min(99), 2, b' ');
 }
 
 pub fn cpu_per_mille(row: &Row<'_>, cell: &mut Vec<u8>) {
-    unsigned(cell, row.cpu_per_mille().min(999));
+    padded(cell, row.cpu_per_mille().min(999), 3, b' ');
 }
 
 /// CPU time in percent of the time since the start with three decimals, below 100.
 pub fn utilization(row: &Row<'_>, cell: &mut Vec<u8>, ticks: u64) {
-    let thousandths = (ticks * 100_000).checked_div(row.elapsed_ticks()).unwrap_or(0);
+    let elapsed = row.elapsed_ticks();
+    let thousandths = (ticks * 100_000 + elapsed / 2).checked_div(elapsed).unwrap_or(0);
     let shown = if thousandths > 99_000 { 99_999 } else { thousandths };
     unsigned(cell, shown / 1000);
     cell.push(b'.');
@@ -198,7 +298,7 @@ pub fn memory_percent(row: &Row<'_>, cell: &mut Vec<u8>) {
     let Some(total) = row.around.machine.memory_total_bytes else { return cell.push(b'-') };
     let per_mille = u128::from(row.task.rss_bytes) * 1000 / u128::from(total.max(1));
     let shown = per_mille.min(999) as u64;
-    unsigned(cell, shown / 10);
+    padded(cell, shown / 10, 2, b' ');
     cell.push(b'.');
     unsigned(cell, shown % 10);
 }
@@ -224,6 +324,10 @@ fn month_and_day(cell: &mut Vec<u8>, date: DateTime, separator: &[u8], filler: u
 pub fn long_start(row: &Row<'_>, cell: &mut Vec<u8>) {
     const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     let date = row.around.machine.local(row.started_at());
+    let format = row.around.date_format.as_deref();
+    if let Some(text) = format.and_then(|format| jiff::fmt::strtime::format(format, date).ok()) {
+        return append_escaped(cell, text.as_bytes());
+    }
     cell.extend_from_slice(DAYS[date.weekday().to_monday_zero_offset() as usize].as_bytes());
     cell.push(b' ');
     month_and_day(cell, date, b" ", b' ');
@@ -275,6 +379,17 @@ pub fn bsd_start(row: &Row<'_>, cell: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::task::{Comm, State, flags};
+
+    #[test]
+    fn signals_have_names() {
+        for (digits, names) in
+            [("0000000000000006", "INT,QUIT"), ("8000000000000100", "KILL,64"), ("0", "-"), ("-", "-")]
+        {
+            let mut cell = digits.as_bytes().to_vec();
+            signal_names(&mut cell);
+            assert_eq!(String::from_utf8_lossy(&cell), names);
+        }
+    }
 
     #[test]
     fn brackets_are_for_those_without_arguments() {

@@ -33,6 +33,14 @@ pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>) -> io::Result<()> 
     rows.writer.flush()
 }
 
+/// Appends one record.
+pub(crate) fn append_record(text: &mut Vec<u8>, fields: impl Iterator<Item = Vec<u8>>) {
+    let mut writer = csv::Writer::from_writer(text);
+    // Memory takes everything.
+    let _ = writer.write_record(fields);
+    let _ = writer.flush();
+}
+
 struct Rows<'a, 'b> {
     writer: csv::Writer<&'a mut Vec<u8>>,
     shown: &'a Shown<'b>,

@@ -1,15 +1,17 @@
 //! An interval as text in top's habits: a head, a table, and the dead by name.
 
-use crate::field::Field;
+pub mod column;
+
 use crate::interval::{Exited, Interval, Usage};
 use crate::machine::Load;
-use crate::render::cell::{command_line, signed, unsigned};
+use crate::render::cell::unsigned;
 use crate::render::escape::append_escaped;
 use crate::render::key::Shown;
 use crate::render::layout;
 use crate::render::row::Surroundings;
 use crate::source::SourceKind;
-use crate::task::Task;
+
+use column::{Line, append_decimals, append_per_mille, append_two_digits, of_batch, per_mille};
 
 /// Names of exited tasks that are listed one by one; the rest share a line.
 const EXITED_NAMES: usize = 40;
@@ -36,80 +38,6 @@ pub struct Writer {
     cell: Vec<u8>,
     by_name: Vec<usize>,
 }
-
-/// One column of the table.
-struct Column {
-    name: &'static str,
-    width: usize,
-    is_left: bool,
-    write: fn(&mut Vec<u8>, &Line<'_>),
-}
-
-/// What a line of the table is written from.
-struct Line<'a> {
-    /// With what its cumulative figures grew by.
-    row: &'a Task,
-    /// As it was at the end of the interval.
-    whole: &'a Task,
-    usage: &'a Usage,
-    length_ns: u64,
-    page: &'a Page<'a>,
-    is_task: bool,
-}
-
-impl Line<'_> {
-    fn knows(&self, field: Field) -> bool {
-        self.row.known.contains(field)
-    }
-}
-
-const fn right(name: &'static str, width: usize, write: fn(&mut Vec<u8>, &Line<'_>)) -> Column {
-    Column { name, width, is_left: false, write }
-}
-
-const fn left(name: &'static str, width: usize, write: fn(&mut Vec<u8>, &Line<'_>)) -> Column {
-    Column { name, width, is_left: true, write }
-}
-
-static COLUMNS: [Column; 12] = [
-    right("PID", 7, |cell, line| signed(cell, if line.is_task { line.row.tid.0 } else { line.row.pid.0 })),
-    left("USER", 8, |cell, line| {
-        if !line.knows(Field::Euid) {
-            return cell.push(b'-');
-        }
-        let start = cell.len();
-        match line.page.around.users.name(line.row.euid) {
-            b"" => unsigned(cell, line.row.euid),
-            name => append_escaped(cell, name),
-        }
-        if cell.len() > start + 8 {
-            layout::cut(cell, 7);
-            cell.push(b'+');
-        }
-    }),
-    right("PR", 3, |cell, line| match line.row.priority {
-        _ if !line.knows(Field::Priority) => cell.push(b'-'),
-        ..-99 => cell.extend_from_slice(b"rt"),
-        priority => signed(cell, priority),
-    }),
-    right("NI", 3, |cell, line| match line.row.nice {
-        _ if !line.knows(Field::Nice) => cell.push(b'-'),
-        nice => signed(cell, nice),
-    }),
-    right("VIRT", 7, |cell, line| append_size(cell, line, Field::Vsize, 7)),
-    right("RES", 6, |cell, line| append_size(cell, line, Field::Rss, 6)),
-    right("SHR", 6, |cell, line| append_size(cell, line, Field::Shared, 6)),
-    left("S", 1, |cell, line| cell.push(if line.knows(Field::State) { line.row.state.0 } else { b'-' })),
-    right("%CPU", 5, |cell, line| append_per_mille(cell, per_mille(line.usage.cpu_ns, line.length_ns))),
-    right("%MEM", 5, |cell, line| match line.page.around.machine.memory_total_bytes {
-        Some(total_bytes) if line.knows(Field::Rss) => {
-            append_per_mille(cell, per_mille(line.row.rss_bytes, total_bytes));
-        }
-        _ => cell.push(b'-'),
-    }),
-    right("TIME+", 9, |cell, line| append_time(cell, line.whole)),
-    left("COMMAND", 0, append_command),
-];
 
 impl Writer {
     /// Appends the interval.
@@ -153,6 +81,26 @@ impl Writer {
             }
         }
         self.end_line(text, page);
+        self.say_balance(interval);
+        self.end_line(text, page);
+        self.append_counts(text, shown, page);
+        self.append_unseen(interval);
+        self.end_line(text, page);
+    }
+
+    /// Appends what was attributed, and what was not, of the time of all CPUs; without the end of the line.
+    pub fn append_balance(&mut self, text: &mut Vec<u8>, interval: &Interval) {
+        self.say_balance(interval);
+        text.append(&mut self.line);
+    }
+
+    /// Appends what the source cannot see, and what it has lost; without the end of the line.
+    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) {
+        self.append_unseen(interval);
+        text.append(&mut self.line);
+    }
+
+    fn say_balance(&mut self, interval: &Interval) {
         self.number(interval.online_cpus.into(), " CPUs, interval ");
         append_decimals(&mut self.line, interval.length_ns() / 1_000_000, 3);
         self.say(" s, source ");
@@ -167,10 +115,6 @@ impl Writer {
         }
         self.say(" of ");
         self.number(u64::from(interval.online_cpus) * 100, "%");
-        self.end_line(text, page);
-        self.append_counts(text, shown, page);
-        self.append_unseen(interval);
-        self.end_line(text, page);
     }
 
     /// What this source cannot see, and what it has lost.
@@ -186,8 +130,16 @@ impl Writer {
                 "Not seen: tasks that died in the interval, idle and stolen time, time since the last tick of \
                  running tasks"
             }
+            (SourceKind::Netlink, Some(_)) => {
+                "Not seen: idle and stolen time, the parent at fork, the last tick of threads that died"
+            }
+            (SourceKind::Netlink, None) => "Not seen: tasks that died in the interval, idle and stolen time",
             _ => "Not seen: processes that died in the interval, idle and stolen time; time in ticks",
         });
+        if interval.missed_exits > 0 {
+            self.say("; lost: ");
+            self.number(interval.missed_exits, " reports of deaths");
+        }
     }
 
     fn append_lost(&mut self, interval: &Interval) {
@@ -238,9 +190,12 @@ impl Writer {
         let (running, stopped, zombie) = (count(b"R"), count(b"Tt"), count(b"ZX"));
         self.say(if snapshot.tasks.is_empty() { "Leaders: " } else { "Tasks: " });
         self.number(rows.len() as u64, " total, ");
-        self.number(running, " running, ");
-        self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
-        self.number(stopped, " stopped, ");
+        // Taskstats tell the dead from the living, and nothing else.
+        if interval.source != SourceKind::Netlink {
+            self.number(running, " running, ");
+            self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
+            self.number(stopped, " stopped, ");
+        }
         self.number(zombie, " zombie");
         self.append_exit_count(interval);
         self.end_line(text, page);
@@ -273,9 +228,9 @@ impl Writer {
     }
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        for column in &COLUMNS {
+        for column in of_batch() {
             self.cell.extend_from_slice(column.name.as_bytes());
-            self.append_cell(column);
+            self.append_cell(column.width, column.is_left);
         }
         self.end_line(text, page);
         let length_ns = shown.interval.length_ns();
@@ -286,23 +241,35 @@ impl Writer {
         for &index in indexes {
             let (whole, usage) = (&rows[index], &usages[index]);
             let row = &shown.interval.row(usage, whole);
-            let line = Line { row, whole, usage, length_ns, page, is_task: shown.tasks.is_some() };
-            for column in &COLUMNS {
-                (column.write)(&mut self.cell, &line);
-                self.append_cell(column);
+            let line = Line {
+                row,
+                whole,
+                usage,
+                length_ns,
+                users: &page.around.users,
+                memory_total_bytes: page.around.machine.memory_total_bytes,
+                has_arguments: page.has_arguments,
+                cmdline: page.around.details.cmdline(row),
+                is_task: shown.tasks.is_some(),
+                subtree_ns: None,
+                is_exact: false,
+            };
+            for column in of_batch() {
+                column.append(&mut self.cell, &line);
+                self.append_cell(column.width, column.is_left);
             }
             self.end_line(text, page);
         }
     }
 
     /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.
-    fn append_cell(&mut self, column: &Column) {
-        let blanks = column.width.saturating_sub(layout::width(&self.cell));
-        if !column.is_left {
+    fn append_cell(&mut self, width: usize, is_left: bool) {
+        let blanks = width.saturating_sub(layout::width(&self.cell));
+        if !is_left {
             self.line.extend(std::iter::repeat_n(b' ', blanks));
         }
         self.line.append(&mut self.cell);
-        if column.is_left {
+        if is_left {
             self.line.extend(std::iter::repeat_n(b' ', blanks));
         }
         self.line.push(b' ');
@@ -347,9 +314,9 @@ impl Writer {
 
     fn append_exited_line(&mut self, tasks: usize, per_mille: u64, first: Option<usize>, exited: &[Exited]) {
         unsigned(&mut self.cell, tasks);
-        self.append_cell(&right("", 7, |_, _| {}));
+        self.append_cell(7, false);
         append_per_mille(&mut self.cell, per_mille);
-        self.append_cell(&right("", 5, |_, _| {}));
+        self.append_cell(5, false);
         match first {
             Some(index) => append_escaped(&mut self.line, exited[index].exit.comm.as_bytes()),
             None => self.say("(other names)"),
@@ -357,81 +324,8 @@ impl Writer {
     }
 }
 
-fn append_command(cell: &mut Vec<u8>, line: &Line<'_>) {
-    if line.page.has_arguments {
-        command_line(cell, line.row, line.page.around.details.cmdline(line.row));
-    } else {
-        append_escaped(cell, line.row.comm.as_bytes());
-    }
-}
-
-fn per_mille(part: u64, whole: u64) -> u64 {
-    (u128::from(part) * 1000 / u128::from(whole.max(1))) as u64
-}
-
-/// `12.3`, and without the decimal from 1000 on.
-fn append_per_mille(cell: &mut Vec<u8>, per_mille: u64) {
-    if per_mille >= 10_000 { unsigned(cell, per_mille / 10) } else { append_decimals(cell, per_mille, 1) }
-}
-
-/// A number that is given in units of its last decimal.
-fn append_decimals(cell: &mut Vec<u8>, number: u64, decimals: u32) {
-    let unit = 10u64.pow(decimals);
-    unsigned(cell, number / unit);
-    cell.push(b'.');
-    let mut digit = unit / 10;
-    while digit > 0 {
-        cell.push(b'0' + (number / digit % 10) as u8);
-        digit /= 10;
-    }
-}
-
-/// A size as top writes it: KiB where they fit, else the first larger unit that does, with one decimal.
-fn append_size(cell: &mut Vec<u8>, line: &Line<'_>, field: Field, width: usize) {
-    let crate::Value::Unsigned(bytes) = field.value(line.row) else {
-        cell.push(b'-');
-        return;
-    };
-    let start = cell.len();
-    unsigned(cell, bytes >> 10);
-    for (unit, shift) in [(b'm', 20), (b'g', 30), (b't', 40), (b'p', 50)] {
-        if cell.len() - start <= width {
-            return;
-        }
-        cell.truncate(start);
-        let tenths = ((u128::from(bytes) * 10) + (1 << (shift - 1))) >> shift;
-        append_decimals(cell, tenths as u64, 1);
-        cell.push(unit);
-    }
-}
-
-/// Minutes, seconds and hundredths of its life; from 10,000 minutes on without hundredths.
-fn append_time(cell: &mut Vec<u8>, whole: &Task) {
-    let knows = |field| whole.known.contains(field);
-    let time_ns = if knows(Field::Runtime) {
-        whole.runtime_ns
-    } else if knows(Field::User) && knows(Field::System) {
-        whole.user_ns + whole.system_ns
-    } else {
-        return cell.push(b'-');
-    };
-    let hundredths = time_ns / 10_000_000;
-    let minutes = hundredths / 6000;
-    unsigned(cell, minutes);
-    cell.push(b':');
-    append_two_digits(cell, hundredths / 100 % 60);
-    if minutes < 10_000 {
-        cell.push(b'.');
-        append_two_digits(cell, hundredths % 100);
-    }
-}
-
-fn append_two_digits(cell: &mut Vec<u8>, number: u64) {
-    cell.extend_from_slice(&[b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8]);
-}
-
 /// `3 days, 4:05`, `4:05` or `5 min`, as uptime(1).
-fn append_uptime(cell: &mut Vec<u8>, seconds: u64) {
+pub fn append_uptime(cell: &mut Vec<u8>, seconds: u64) {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     if days > 0 {
         unsigned(cell, days);

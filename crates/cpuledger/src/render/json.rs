@@ -55,6 +55,10 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     // Likewise where the kernel keeps switches from its hooks.
     let missed = (interval.source == SourceKind::Ledger).then_some(interval.missed_switches);
     append_member(line, "missed_switches", known(missed));
+    // Likewise where nobody read in time what the dead had to say.
+    let missed = (interval.source == SourceKind::Netlink).then_some(interval.missed_exits);
+    let missed = missed.filter(|_| interval.exited.is_some());
+    append_member(line, "missed_exits", known(missed));
     close(line, b'}');
     line.pop();
     line.push(b'\n');
@@ -118,11 +122,37 @@ fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
     line.push(b',');
 }
 
+/// Appends an object as one line.
+pub(crate) fn append_object<'a>(
+    line: &mut Vec<u8>,
+    members: impl Iterator<Item = (&'a str, crate::render::table::JsonValue)>,
+) {
+    use crate::render::table::JsonValue;
+    line.push(b'{');
+    for (key, value) in members {
+        append_quoted(line, |line| line.extend_from_slice(key.as_bytes()));
+        line.push(b':');
+        match value {
+            JsonValue::Null => line.extend_from_slice(b"null"),
+            JsonValue::Number(digits) => line.extend_from_slice(&digits),
+            JsonValue::EscapedText(text) => append_quoted(line, |line| line.extend_from_slice(&text)),
+        }
+        line.push(b',');
+    }
+    close(line, b'}');
+    line.pop();
+    line.push(b'\n');
+}
+
 /// The same escaped text as everywhere, which holds no controls, as a JSON string.
 fn append_string(line: &mut Vec<u8>, bytes: &[u8]) {
+    append_quoted(line, |line| append_escaped(line, bytes));
+}
+
+fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'"');
     let start = line.len();
-    append_escaped(line, bytes);
+    append(line);
     let mut index = start;
     while index < line.len() {
         if matches!(line[index], b'"' | b'\\') {
@@ -171,6 +201,10 @@ mod tests {
 
     /// An interval with one row of each kind, as it is printed.
     fn printed() -> serde_json::Value {
+        printed_from(SourceKind::Procfs)
+    }
+
+    fn printed_from(source: SourceKind) -> serde_json::Value {
         let id = TaskId { tid: Tid(9), start_time_ns: 1 };
         let exit = Exit {
             task: id,
@@ -183,6 +217,9 @@ mod tests {
             lifetime_ns: 1,
         };
         let interval = Interval {
+            source,
+            missed_exits: 3,
+            missed_switches: 4,
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
             exited: Some(vec![Exited { exit, cpu_ns: 1, accounting_parent: Some(Pid(7)) }]),
@@ -201,6 +238,22 @@ mod tests {
         let mut line = Vec::new();
         append_interval(&mut line, &shown);
         serde_json::from_slice(&line).expect("valid JSON")
+    }
+
+    #[test]
+    fn what_was_lost_is_null_where_it_cannot_be() {
+        for (source, exits, switches) in [
+            (SourceKind::Ledger, None, Some(4)),
+            (SourceKind::Walk, None, None),
+            (SourceKind::Netlink, Some(3), None),
+            (SourceKind::Procfs, None, None),
+        ] {
+            let printed = printed_from(source);
+            assert_eq!(
+                (printed["missed_exits"].as_u64(), printed["missed_switches"].as_u64()),
+                (exits, switches)
+            );
+        }
     }
 
     #[test]

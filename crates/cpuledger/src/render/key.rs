@@ -32,7 +32,7 @@ pub static PARTS: [Part; 6] = [
     },
     Part {
         key: "exited_threads_ns",
-        help: "Of its threads that died in the interval.",
+        help: "Of its threads that died in the interval; with `ledger`, also of those for which no slot was free.",
         value: |usage| known(usage.exited_threads_ns),
     },
     Part {

@@ -6,35 +6,97 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::field::{FIELDS, Field, FieldInfo, FieldSet, Unit, Value};
 use crate::machine::tid_digits;
 use crate::render::cell;
-use crate::render::column::{Align, COLUMNS, Column, Lookups, Overflow};
+use crate::render::column::{Align, Column, Lines, Lookups, Overflow, columns};
 use crate::render::escape::append_escaped;
+use crate::render::figures;
 use crate::render::row::Row;
 use crate::view::sort::Key;
 
 /// The least that a cut last column is taken for when lines are laid out.
 const LAST_COLUMN_WIDTH: usize = 3;
 
+/// Places for a set of signals, and how many more there are where the screen has room for all digits.
+const SIGNALS_WIDTH: usize = 9;
+const MORE_FOR_SIGNALS: usize = 7;
+/// Places for the names of signals.
+const SIGNAL_NAMES_WIDTH: usize = 31;
+
 /// What a chosen column shows.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
-    /// A column of [`COLUMNS`].
+    /// A column of the tables.
     Column(&'static Column),
     /// A field as it is.
     Field(&'static FieldInfo),
+    /// The header in every line, without blanks around it.
+    Literal,
+}
+
+/// Which line of a process it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The only one, of a process or a task.
+    Whole,
+    /// That of the process, above those of its threads.
+    Process,
+    /// That of a thread, below its process.
+    Thread,
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// What it is about.
+    pub row: Row<'a>,
+    /// What stands in front of a command: branches of a tree.
+    pub prefix: &'a [u8],
+    /// Which line of a process it is.
+    pub part: Part,
+}
+
+impl<'a> From<Row<'a>> for Line<'a> {
+    fn from(row: Row<'a>) -> Line<'a> {
+        Line { row, prefix: b"", part: Part::Whole }
+    }
 }
 
 /// A column as somebody asked for it.
 #[derive(Debug, Clone)]
 pub struct Chosen {
+    /// What it was called.
+    pub name: String,
     /// What it shows.
     pub content: Content,
     /// The text above it; empty for none.
     pub header: String,
     /// Its width.
     pub width: usize,
+    /// Its place in the column, where that is not the usual one.
+    pub align: Option<Align>,
+    /// Whether the environment stands after the command.
+    pub environment: bool,
+    /// Whether signals are written by name.
+    pub signal_names: bool,
 }
 
 impl Chosen {
+    fn new(name: &str, content: Content, header: String, width: usize) -> Chosen {
+        Chosen {
+            name: name.to_owned(),
+            content,
+            header,
+            width,
+            align: None,
+            environment: false,
+            signal_names: false,
+        }
+    }
+
+    /// The text in every line.
+    pub fn literal(text: &str) -> Chosen {
+        Chosen::new("", Content::Literal, text.to_owned(), text.len())
+    }
+
     /// The column, or else the field, of that name.
     pub fn by_name(name: &str) -> Option<Chosen> {
         if let Some((column, header)) = Column::by_name(name) {
@@ -42,12 +104,57 @@ impl Chosen {
                 Align::Pid => tid_digits().max(header.len()),
                 _ => column.width,
             };
-            return Some(Chosen { content: Content::Column(column), header: header.to_owned(), width });
+            return Some(Chosen::new(name, Content::Column(column), header.to_owned(), width));
         }
         let info = Field::by_key(name)?.info();
         let header = info.key.to_ascii_uppercase();
         let width = header.len().max(usual_width(info));
-        Some(Chosen { content: Content::Field(info), header, width })
+        Some(Chosen::new(name, Content::Field(info), header, width))
+    }
+
+    /// Changes what is shown under the same header: numbers of users and groups instead of their names, names of tasks
+    /// instead of arguments, the environment after commands.
+    pub fn reword(&mut self, numbers: bool, true_names: bool, environment: bool) {
+        if numbers {
+            if let Some((_, number)) = NUMBERS.iter().find(|(name, _)| *name == self.main_name()) {
+                self.show(number);
+                self.align = Some(Align::Right);
+            } else if self.main_name() == "wchan" {
+                self.align = Some(Align::Right);
+            }
+        }
+        if true_names && self.main_name() == "args" {
+            self.show("comm");
+        }
+        self.environment = environment && matches!(self.main_name(), "args" | "comm");
+    }
+
+    /// Names of signals instead of digits, if it is a column of such.
+    pub fn name_signals(&mut self) {
+        if self.align() == Align::Signals {
+            self.signal_names = true;
+            self.align = Some(Align::Left);
+            self.width = SIGNAL_NAMES_WIDTH;
+        }
+    }
+
+    fn show(&mut self, name: &str) {
+        if let Some((column, _)) = Column::by_name(name) {
+            self.content = Content::Column(column);
+        }
+    }
+
+    /// The first name of its column; empty where it is none.
+    fn main_name(&self) -> &'static str {
+        match self.content {
+            Content::Column(column) => column.names.first().map_or("", |(name, _)| name),
+            Content::Field(_) | Content::Literal => "",
+        }
+    }
+
+    /// Whether branches of a tree stand in front of it.
+    fn is_command(&self) -> bool {
+        matches!(self.main_name(), "args" | "comm" | "fname")
     }
 
     /// The fields it asks of a source.
@@ -55,14 +162,16 @@ impl Chosen {
         match self.content {
             Content::Column(column) => column.fields(),
             Content::Field(info) => FieldSet::of(&[info.field]),
+            Content::Literal => FieldSet::EMPTY,
         }
     }
 
     /// What has to be looked up for it.
     pub fn lookups(&self) -> Lookups {
         match self.content {
+            Content::Column(column) if self.environment => column.lookups.union(Lookups::ENVIRONMENT),
             Content::Column(column) => column.lookups,
-            Content::Field(_) => Lookups::NONE,
+            Content::Field(_) | Content::Literal => Lookups::NONE,
         }
     }
 
@@ -72,37 +181,115 @@ impl Chosen {
             Content::Column(column) if knows(row, column) => (column.key)(row),
             Content::Column(_) => Key::Absent,
             Content::Field(info) => Key::from(info.field.value(row.task)),
+            Content::Literal => Key::Absent,
         }
     }
 
     /// Appends the cell, unaligned.
-    fn write(&self, row: &Row<'_>, into: &mut Vec<u8>) {
+    pub fn write(&self, line: &Line<'_>, into: &mut Vec<u8>) {
+        if line.part == Part::Whole && line.prefix.is_empty() && !self.environment && !self.signal_names {
+            return self.write_cell(&line.row, into); // nearly every cell
+        }
+        if !self.is_in(line.part) {
+            return into.push(b'-');
+        }
+        if !line.prefix.is_empty() && self.is_command() {
+            into.extend_from_slice(line.prefix);
+        }
+        self.write_cell(&line.row, into);
+        if self.signal_names {
+            cell::signal_names(into);
+        }
+        if self.environment && !figures::environment(&line.row).is_empty() {
+            into.push(b' ');
+            cell::environment(&line.row, into);
+        }
+    }
+
+    /// Appends the cell of a row, as it stands in any line.
+    fn write_cell(&self, row: &Row<'_>, into: &mut Vec<u8>) {
         match self.content {
             Content::Column(column) if knows(row, column) => (column.write)(row, into),
             Content::Column(_) => into.push(b'-'),
             Content::Field(info) => write_value(info.field.value(row.task), into),
+            Content::Literal => into.extend_from_slice(self.header.as_bytes()),
+        }
+    }
+
+    /// The field, if it shows one as it is.
+    pub(crate) fn value<'a>(&self, row: &Row<'a>) -> Option<Value<'a>> {
+        match self.content {
+            Content::Field(info) => Some(info.field.value(row.task)),
+            Content::Column(_) | Content::Literal => None,
+        }
+    }
+
+    /// Whether the source knew what it shows.
+    pub(crate) fn is_known(&self, row: &Row<'_>) -> bool {
+        match self.content {
+            Content::Column(column) => knows(row, column),
+            Content::Field(_) | Content::Literal => true,
+        }
+    }
+
+    /// Whether `-` stands for nothing: at the left edge it may be a name.
+    pub(crate) fn is_right(&self) -> bool {
+        self.align() != Align::Left || self.main_name() == "class"
+    }
+
+    /// Whether its digits are a number: those of signals, addresses and such like are hexadecimal.
+    pub(crate) fn is_number(&self) -> bool {
+        const HEXADECIMAL_WIDTH: usize = 16;
+        matches!(self.align(), Align::Right | Align::Pid) && self.width < HEXADECIMAL_WIDTH
+    }
+
+    /// Whether it is shown in that line of a process.
+    pub(crate) fn is_in(&self, part: Part) -> bool {
+        let Content::Column(column) = self.content else { return true };
+        match part {
+            Part::Whole => true,
+            Part::Process => column.lines != Lines::Task,
+            Part::Thread => column.lines != Lines::Process,
         }
     }
 
     fn align(&self) -> Align {
+        if let Some(align) = self.align {
+            return align;
+        }
         match self.content {
             Content::Column(column) => column.align,
             Content::Field(info) if matches!(info.field, Field::Comm | Field::State) => Align::Left,
+            Content::Literal => Align::Left,
             Content::Field(_) => Align::Right,
         }
     }
 
     fn overflow(&self) -> Overflow {
         match self.content {
+            _ if self.signal_names => Overflow::Plus,
             Content::Column(column) => column.overflow,
-            Content::Field(_) => Overflow::Push,
+            Content::Field(_) | Content::Literal => Overflow::Push,
         }
     }
 }
 
+/// Names of users and groups, with the column of their numbers.
+const NUMBERS: &[(&str, &str)] = &[
+    ("user", "euid"),
+    ("ruser", "ruid"),
+    ("suser", "suid"),
+    ("fuser", "fuid"),
+    ("group", "egid"),
+    ("rgroup", "rgid"),
+    ("sgroup", "sgid"),
+    ("fgroup", "fgid"),
+    ("supgrp", "supgid"),
+];
+
 /// Every name that [`Chosen::by_name`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let columns = COLUMNS.iter().flat_map(|column| column.names.iter().map(|(name, _)| *name));
+    let columns = columns().flat_map(|column| column.names.iter().map(|(name, _)| *name));
     columns.chain(field_columns().map(|info| info.key))
 }
 
@@ -135,25 +322,50 @@ fn write_value(value: Value<'_>, into: &mut Vec<u8>) {
 }
 
 /// The columns of a listing side by side.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Layout {
     columns: Vec<Chosen>,
+    /// Of each column, what is the same in every line.
+    places: Vec<Place>,
     /// Where lines end: a multiple of the screen's width that the columns fit in.
     line_width: usize,
     cell: Vec<u8>,
 }
 
+/// Where a column stands, worked out once.
+#[derive(Debug, Clone)]
+struct Place {
+    align: Align,
+    overflow: Overflow,
+    /// To which width its cells are padded.
+    pad_width: usize,
+    /// From its begin to that of the next column.
+    stride: usize,
+    /// The blanks between it and the next column in any case.
+    gap: usize,
+    /// Whether of signals the last digits only are shown.
+    shortens: bool,
+}
+
 impl Layout {
     /// The columns on a screen of that width; `None`: a line may be of any length.
     pub fn new(columns: Vec<Chosen>, screen_width: Option<usize>) -> Layout {
-        let least: usize = columns.iter().map(|column| column.width + 1).sum();
+        let gaps = columns.windows(2).map(|pair| gap_between(&pair[0], &pair[1]));
+        let least: usize = gaps.chain(columns.iter().map(|column| column.width)).sum();
         let spare = match columns.last() {
             Some(last) if last.overflow() == Overflow::Cut => last.width.saturating_sub(LAST_COLUMN_WIDTH),
             _ => 0,
         };
-        let least = least.saturating_sub(1 + spare).max(1);
+        let least = least.saturating_sub(spare).max(1);
         let line_width = screen_width.map_or(usize::MAX / 2, |screen| least.next_multiple_of(screen.max(1)));
-        Layout { columns, line_width, cell: Vec::new() }
+        let signals = columns.iter().filter(|column| column.align() == Align::Signals).count();
+        let has_wide_signals = least + signals * MORE_FOR_SIGNALS <= line_width;
+        let place = |(index, column): (usize, &Chosen)| {
+            let next = columns.get(index + 1);
+            Place::of(column, next, has_wide_signals)
+        };
+        let places = columns.iter().enumerate().map(place).collect();
+        Layout { columns, places, line_width, cell: Vec::new() }
     }
 
     /// Its columns.
@@ -164,13 +376,18 @@ impl Layout {
     /// Appends the line of headers, unless all are empty.
     pub fn write_header(&mut self, out: &mut Vec<u8>) {
         if self.columns.iter().any(|column| !column.header.is_empty()) {
-            self.write(out, false, |column, cell| cell.extend_from_slice(column.header.as_bytes()));
+            self.write_header_anyway(out);
         }
     }
 
-    /// Appends the line of a row.
-    pub fn write_row(&mut self, row: &Row<'_>, out: &mut Vec<u8>) {
-        self.write(out, true, |column, cell| column.write(row, cell));
+    /// Appends the line of headers, be it blank.
+    pub fn write_header_anyway(&mut self, out: &mut Vec<u8>) {
+        self.write(out, false, |column, cell| cell.extend_from_slice(column.header.as_bytes()));
+    }
+
+    /// Appends a line.
+    pub fn write_line(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
+        self.write(out, true, |column, cell| column.write(line, cell));
     }
 
     fn write(&mut self, out: &mut Vec<u8>, cuts: bool, write_cell: impl Fn(&Chosen, &mut Vec<u8>)) {
@@ -178,19 +395,21 @@ impl Layout {
         let last = self.columns.len().saturating_sub(1);
         // Where the line is, where it should be, and the blanks due in any case.
         let (mut at, mut due, mut gap) = (0usize, 0usize, 0usize);
-        for (index, column) in self.columns.iter().enumerate() {
+        for (index, (column, place)) in self.columns.iter().zip(&self.places).enumerate() {
             cell.clear();
             write_cell(column, cell);
-            let (align, overflow) = (column.align(), column.overflow());
+            if place.shortens && cuts {
+                shorten_signals(cell);
+            }
             let begin = due.max(at + gap);
             let room = if index == last || begin >= self.line_width {
                 self.line_width.saturating_sub(begin).max(1)
             } else {
                 column.width
             };
-            let mut cells = if align == Align::Left || !cuts { width(cell) } else { cell.len() };
-            if cuts && cells > room && overflow != Overflow::Push {
-                match overflow {
+            let mut cells = if place.align == Align::Left || !cuts { width(cell) } else { cell.len() };
+            if cuts && cells > room && place.overflow != Overflow::Push {
+                match place.overflow {
                     Overflow::Plus => {
                         cut(cell, room - 1);
                         cell.push(b'+');
@@ -199,20 +418,58 @@ impl Layout {
                 }
                 cells = width(cell);
             }
-            let pad = if align == Align::Left { 0 } else { column.width.saturating_sub(cells) };
+            let pad = place.pad_width.saturating_sub(cells);
             let blanks = if due + pad > at { due + pad - at } else { gap };
             out.resize(out.len() + blanks, b' ');
             out.extend_from_slice(cell);
             at += blanks + cells;
-            due += column.width + 1;
-            gap = 1;
+            due += place.stride;
+            gap = place.gap;
         }
         out.push(b'\n');
     }
 }
 
+impl Place {
+    fn of(column: &Chosen, next: Option<&Chosen>, has_wide_signals: bool) -> Place {
+        let align = column.align();
+        let is_signals = align == Align::Signals;
+        let more = if is_signals && has_wide_signals { MORE_FOR_SIGNALS } else { 0 };
+        let gap = next.map_or(0, |next| gap_between(column, next));
+        Place {
+            align,
+            overflow: column.overflow(),
+            pad_width: match align {
+                Align::Left => 0,
+                Align::Signals => SIGNALS_WIDTH + more,
+                Align::Right | Align::Pid => column.width,
+            },
+            stride: column.width + more + gap,
+            gap,
+            shortens: is_signals && !has_wide_signals,
+        }
+    }
+}
+
+/// Of 16 digits the last 8, with a `<` in front if the others are not all 0.
+fn shorten_signals(digits: &mut Vec<u8>) {
+    const SHOWN: usize = 8;
+    let Some(hidden) = digits.len().checked_sub(SHOWN) else { return };
+    let is_more = digits[..hidden].iter().any(|&digit| digit != b'0');
+    digits.drain(..hidden);
+    if is_more {
+        digits.insert(0, b'<');
+    }
+}
+
+/// The blanks between two columns that are as wide as they should be.
+fn gap_between(column: &Chosen, next: &Chosen) -> usize {
+    let is_literal = |column: &Chosen| matches!(column.content, Content::Literal);
+    usize::from(!is_literal(column) && !is_literal(next))
+}
+
 /// The places that text takes on a screen.
-pub(crate) fn width(text: &[u8]) -> usize {
+pub fn width(text: &[u8]) -> usize {
     if text.is_ascii() {
         return text.len();
     }
@@ -220,7 +477,7 @@ pub(crate) fn width(text: &[u8]) -> usize {
 }
 
 /// Cuts text to `places` on a screen, between two characters.
-pub(crate) fn cut(text: &mut Vec<u8>, places: usize) {
+pub fn cut(text: &mut Vec<u8>, places: usize) {
     if text.is_ascii() {
         return text.truncate(places);
     }

@@ -1,11 +1,14 @@
 //! From rows to bytes: text, JSON, CSV.
 
-mod cell;
+pub(crate) mod cell;
 pub mod column;
 pub mod csv;
 pub mod escape;
+mod figures;
 pub mod interval;
 pub mod json;
+pub mod kernel_text;
 pub mod key;
 pub mod layout;
 pub mod row;
+pub mod table;

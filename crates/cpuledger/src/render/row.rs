@@ -1,6 +1,7 @@
 //! What a cell is written from: one task, and what was looked up around it.
 
 use crate::detail::Details;
+use crate::detail::files::Files;
 use crate::machine::Machine;
 use crate::names::Names;
 use crate::render::column::Lookups;
@@ -24,6 +25,10 @@ pub struct Surroundings {
     pub terminals: Terminals,
     /// Arguments and the like of the rows that are shown.
     pub details: Details,
+    /// Whether rows are of tasks, the leader's too, and not of processes: some files tell the sum of a process.
+    pub rows_are_tasks: bool,
+    /// How the start is written in full, as strftime(3) has it; `None`: as usual.
+    pub date_format: Option<String>,
 }
 
 impl Surroundings {
@@ -35,6 +40,18 @@ impl Surroundings {
             groups: Names::of_groups(),
             terminals: Terminals::default(),
             details: Details::default(),
+            rows_are_tasks: false,
+            date_format: None,
+        }
+    }
+
+    /// The same clocks for another thread, and nothing looked up yet.
+    pub fn fork(&self) -> Surroundings {
+        Surroundings {
+            machine: self.machine.fork(),
+            rows_are_tasks: self.rows_are_tasks,
+            date_format: self.date_format.clone(),
+            ..Surroundings::now()
         }
     }
 
@@ -51,8 +68,21 @@ impl Surroundings {
             if wanted.wants(Lookups::TERMINALS) {
                 self.terminals.learn(row.tty_device);
             }
-            self.details.learn(row, wanted);
+            let is_task = self.is_task(row);
+            self.details.learn(row, is_task, wanted);
+            if wanted.wants(Lookups::SUPPLEMENTARY) {
+                let status = self.details.files(row, is_task).and_then(|files| files.status.as_ref());
+                let groups = status.map_or(&[][..], |status| &status.groups);
+                groups.iter().for_each(|&gid| self.groups.learn(gid));
+            }
+            if wanted.wants(Lookups::NODES) {
+                self.machine.learn_node(row.processor);
+            }
         }
+    }
+
+    fn is_task(&self, row: &Task) -> bool {
+        self.rows_are_tasks || !row.is_leader()
     }
 }
 
@@ -87,6 +117,16 @@ impl<'a> Row<'a> {
     /// The name of a group; empty where there is none.
     pub fn group(&self, gid: u32) -> &'a [u8] {
         self.around.groups.name(gid)
+    }
+
+    /// What its files say; `None`: they were not asked for.
+    pub fn files(&self) -> Option<&'a Files> {
+        self.around.details.files(self.task, self.is_task())
+    }
+
+    /// Whether it is of a task alone, not of its process.
+    fn is_task(&self) -> bool {
+        self.around.is_task(self.task)
     }
 
     /// CPU time in ticks, each part rounded down as in /proc/PID/stat.

@@ -40,7 +40,8 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         }
         _ => match walk::Walk::open_for(request.fields) {
             Ok(walk) => Ok(Box::new(walk)),
-            Err(_) => Ok(source::open_best()?.0),
+            // Messages of netlink lack most of what a listing shows, and need /proc as well.
+            Err(_) => source::open(SourceKind::Procfs),
         },
     }
 }

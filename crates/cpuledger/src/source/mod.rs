@@ -10,9 +10,13 @@ use crate::snapshot::{Request, Scope, Snapshot};
 use crate::task::Task;
 
 pub mod choose;
+pub mod cost;
+mod families;
 pub mod ledger;
+pub mod netlink;
 pub mod procfs;
-mod records;
+pub(crate) mod records;
+pub mod status;
 pub mod walk;
 
 /// Names of the sources, as options and output spell them.
@@ -22,6 +26,8 @@ pub enum SourceKind {
     Ledger,
     /// One pass over the kernel's task list.
     Walk,
+    /// Taskstats over generic netlink.
+    Netlink,
     /// Files of /proc.
     #[default]
     Procfs,
@@ -29,15 +35,22 @@ pub enum SourceKind {
 
 impl SourceKind {
     /// Every source, best first.
-    pub const ALL: [SourceKind; 3] = [SourceKind::Ledger, SourceKind::Walk, SourceKind::Procfs];
+    pub const ALL: [SourceKind; 4] =
+        [SourceKind::Ledger, SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs];
     /// Those that can tell what is at one instant, best first; the ledger tells what was between two.
-    pub const OF_SNAPSHOTS: [SourceKind; 2] = [SourceKind::Walk, SourceKind::Procfs];
+    pub const OF_SNAPSHOTS: [SourceKind; 3] = [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs];
+
+    /// Whether it tells the runtime of each task, and of each that died: then intervals are kept by task.
+    pub(crate) fn tells_runtimes(self) -> bool {
+        matches!(self, SourceKind::Walk | SourceKind::Netlink)
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Ledger => "ledger",
             SourceKind::Walk => "walk",
+            SourceKind::Netlink => "netlink",
             SourceKind::Procfs => "procfs",
         }
     }
@@ -54,7 +67,7 @@ impl FromStr for SourceKind {
 
     fn from_str(name: &str) -> Result<SourceKind, String> {
         SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            format!("there is no source `{name}`; there are `ledger`, `walk`, `procfs` and `auto`")
+            format!("there is no source `{name}`; there are `ledger`, `walk`, `netlink`, `procfs` and `auto`")
         })
     }
 }
@@ -98,10 +111,57 @@ pub struct Exits {
     pub exits: Vec<Exit>,
     /// Without it.
     pub folds: Vec<Fold>,
+    /// Exits that were not told at all, because nobody read in time.
+    pub missed: u64,
 }
 
 /// What is done with a row.
 pub type Visitor<'a> = &'a mut dyn FnMut(&Task) -> ControlFlow<()>;
+
+/// A row of a listing of processes with their tasks.
+#[derive(Debug, Clone, Copy)]
+pub enum Member<'a> {
+    /// A process with its totals. Its tasks follow.
+    Process(&'a Task),
+    /// The process whose other tasks were in the part before.
+    Rest(&'a Task),
+    /// A task.
+    Task(&'a Task),
+}
+
+/// What is done with a process or a task.
+pub type FamilyVisitor<'a> = &'a mut dyn FnMut(Member<'_>) -> ControlFlow<()>;
+
+/// Each process, followed by its tasks, cut into parts of about as many tasks, for threads that take them at the same
+/// time.
+pub trait Families: Sync {
+    /// How many parts there are.
+    fn parts(&self) -> usize;
+
+    /// Hands out a part of them, until told to stop.
+    fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()>;
+}
+
+/// Those of a snapshot, in one part.
+impl Families for &Snapshot {
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn visit(&self, _: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+        // Both are in the order of pids.
+        let mut tasks = self.tasks.iter().peekable();
+        for process in &self.processes {
+            each(Member::Process(process))?;
+            // Of a process that came while the snapshot was made there may be tasks alone.
+            while tasks.next_if(|task| task.pid < process.pid).is_some() {}
+            while let Some(task) = tasks.next_if(|task| task.pid == process.pid) {
+                each(Member::Task(task))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
 
 /// Something that can tell of the machine's tasks.
 pub trait Source {
@@ -127,6 +187,19 @@ pub trait Source {
         self.snapshot(request, room)?;
         hand_out(room, request.scope, each);
         Ok(())
+    }
+
+    /// Reads the same for scopes that have tasks: each process with its tasks.
+    ///
+    /// # Errors
+    /// As [`Source::snapshot`].
+    fn families<'a>(
+        &'a mut self,
+        request: &Request,
+        room: &'a mut Snapshot,
+    ) -> Result<Box<dyn Families + 'a>, Error> {
+        self.snapshot(request, room)?;
+        Ok(Box::new(&*room))
     }
 
     /// Whether it sees tasks that die between two snapshots.
@@ -170,6 +243,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }
         SourceKind::Walk => Box::new(walk::Walk::open()?),
+        SourceKind::Netlink => Box::new(netlink::Netlink::open()?),
         SourceKind::Procfs => Box::new(procfs::Procfs::open()?),
     })
 }

@@ -1,14 +1,12 @@
 //! Records of the kernel half as rows: what a walk has written, and what was read of a list of tasks.
 
-use std::ops::ControlFlow;
-
 use cpuledger_bpf::{Mechanism, Walked, abi};
 use rustix::param::page_size;
 
-use crate::field::{Field, FieldSet, Group};
+use crate::field::{Field, FieldSet, Group, IO};
 use crate::interval::Counters;
 use crate::snapshot::{Request, Snapshot};
-use crate::source::{Exit, Visitor};
+use crate::source::Exit;
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// What needs the visit of all threads of a process.
@@ -27,30 +25,35 @@ pub(super) const TOTALS: FieldSet = FieldSet::of(&[
 ]);
 const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
-const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
+
+/// What no program reads.
+const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
 
 /// Groups of fields that the kernel half reads on demand.
-const GROUPS: [(Group, u32); 6] = [
+const GROUPS: [(Group, u32); 8] = [
     (Group::Detail, abi::CPULEDGER_READ_DETAIL),
+    (Group::Activity, abi::CPULEDGER_READ_ACTIVITY | abi::CPULEDGER_READ_DETAIL),
     (Group::Memory, abi::CPULEDGER_READ_MEMORY),
+    (Group::Resident, abi::CPULEDGER_READ_RSS),
     (Group::Cgroup, abi::CPULEDGER_READ_CGROUP),
     (Group::Name, abi::CPULEDGER_READ_KTHREAD_NAME),
     (Group::Session, abi::CPULEDGER_READ_SESSION),
-    (Group::Namespace, abi::CPULEDGER_READ_NAMESPACE),
+    (Group::Namespace, abi::CPULEDGER_READ_NAMESPACE | abi::CPULEDGER_READ_DETAIL),
 ];
 
 /// The groups of the kernel half that these fields belong to.
 pub(super) fn groups(fields: FieldSet) -> u32 {
-    GROUPS.into_iter().filter(|(group, _)| fields.needs(*group)).map(|(_, bit)| bit).sum()
+    let needed = GROUPS.into_iter().filter(|(group, _)| fields.needs(*group));
+    needed.fold(0, |groups, (_, bits)| groups | bits)
 }
 
 /// The fields that programs with only these groups do not read.
 pub(super) fn not_loaded(loaded: u32) -> FieldSet {
-    let lacking = GROUPS.into_iter().filter(|(_, bit)| loaded & bit == 0);
+    let lacking = GROUPS.into_iter().filter(|(_, bits)| loaded & bits != *bits);
     lacking.fold(FieldSet::EMPTY, |fields, (group, _)| fields.union(FieldSet::of_group(group)))
 }
 
-/// What this kernel was built without.
+/// What this kernel was built without, and what is not read at all.
 pub(super) fn lacking(lacks: u32) -> FieldSet {
     [
         (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
@@ -60,12 +63,12 @@ pub(super) fn lacking(lacks: u32) -> FieldSet {
     ]
     .into_iter()
     .filter(|(bit, _)| lacks & bit != 0)
-    .fold(FieldSet::EMPTY, |unknown, (_, fields)| unknown.union(fields))
+    .fold(DELAYS, |unknown, (_, fields)| unknown.union(fields))
 }
 
 /// Turns records into rows: what is known is decided once a walk, not once a task.
-pub(super) struct Decoder<'a> {
-    walked: &'a Walked<'a>,
+pub(crate) struct Decoder<'a> {
+    walked: Walked<'a>,
     known: FieldSet,
     page_bytes: u64,
     has_tasks: bool,
@@ -76,7 +79,7 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) fn new(walked: &'a Walked<'a>, request: &Request) -> Decoder<'a> {
+    pub(crate) fn new(walked: Walked<'a>, request: &Request) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
         for (group, _) in GROUPS {
             if !request.fields.needs(group) {
@@ -84,16 +87,21 @@ impl<'a> Decoder<'a> {
             }
         }
         Decoder {
-            walked,
             known: FieldSet::ALL.without(unknown),
             page_bytes: page_size() as u64,
             has_tasks: request.scope.has_tasks(),
             has_names: request.fields.needs(Group::Name),
             by_tid: walked.mechanism == Mechanism::Iterator,
+            walked,
         }
     }
 
-    pub(super) fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
+    /// What is decoded.
+    pub(super) fn walked(&self) -> &Walked<'a> {
+        &self.walked
+    }
+
+    pub(crate) fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
         if self.by_tid {
             self.sum_threads(sums);
         }
@@ -127,8 +135,13 @@ impl<'a> Decoder<'a> {
         (leader.tid == process.pid && leader.pid == process.pid).then_some(leader)
     }
 
+    /// The size of so many pages in all.
+    fn bytes(&self, pages: &[u64]) -> u64 {
+        pages.iter().fold(0, |sum: u64, pages| sum.saturating_add(*pages)).saturating_mul(self.page_bytes)
+    }
+
     /// What the threads of a process share, and what its leader says of it.
-    fn process_row(&self, process: &abi::cpuledger_process) -> Option<Task> {
+    pub(super) fn process_row(&self, process: &abi::cpuledger_process) -> Option<Task> {
         let leader = self.leader_of(process)?;
         let mut known = self.known;
         if process.totals_known == 0 {
@@ -151,17 +164,20 @@ impl<'a> Decoder<'a> {
             children_system_ns: process.children_system_ns,
             children_minor_faults: process.children_minor_faults,
             children_major_faults: process.children_major_faults,
-            vsize_bytes: process.vsize_pages * self.page_bytes,
-            rss_bytes: (process.rss_anonymous_pages + process.rss_file_pages + process.rss_shmem_pages)
-                * self.page_bytes,
-            shared_bytes: (process.rss_file_pages + process.rss_shmem_pages) * self.page_bytes,
-            swap_bytes: process.swap_pages * self.page_bytes,
-            locked_bytes: process.locked_pages * self.page_bytes,
+            vsize_bytes: self.bytes(&[process.vsize_pages]),
+            rss_bytes: self.bytes(&[
+                process.rss_anonymous_pages,
+                process.rss_file_pages,
+                process.rss_shmem_pages,
+            ]),
+            shared_bytes: self.bytes(&[process.rss_file_pages, process.rss_shmem_pages]),
+            swap_bytes: self.bytes(&[process.swap_pages]),
+            locked_bytes: self.bytes(&[process.locked_pages]),
             ..Task::default()
         };
         set_identity(&mut row, leader);
         if is_kernel_thread && self.has_names {
-            row.comm = kernel_thread_name(process, leader);
+            row.comm = kernel_thread_name(process, &leader.comm);
         }
         Some(row)
     }
@@ -184,7 +200,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Makes a row that holds what a process shares, or another of its tasks, that of this task.
-    fn set_task(&self, row: &mut Task, shared: &Task, record: &abi::cpuledger_task) {
+    pub(super) fn set_task(&self, row: &mut Task, shared: &Task, record: &abi::cpuledger_task) {
         if record.tid == record.pid {
             *row = *shared;
         } else {
@@ -192,25 +208,6 @@ impl<'a> Decoder<'a> {
         }
         row.known = shared.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
         set_counters(row, &record.own);
-    }
-
-    /// Every task by the pid of its process, the leader first. Only for records of which each leader is followed by its
-    /// threads.
-    pub(super) fn hand_out_tasks(&self, each: Visitor<'_>) -> ControlFlow<()> {
-        let mut processes: Vec<&abi::cpuledger_process> = self.walked.processes.iter().collect();
-        processes.sort_by_key(|process| process.pid);
-        processes.dedup_by_key(|process| process.pid);
-        for process in processes {
-            let Some(shared) = self.process_row(process) else { continue };
-            let records = &self.walked.tasks[process.task_index as usize..];
-            // One row for all of them: copying what they share costs as much as the rest.
-            let mut row = shared;
-            for record in records.iter().take_while(|record| record.pid == process.pid) {
-                self.set_task(&mut row, &shared, record);
-                each(&row)?;
-            }
-        }
-        ControlFlow::Continue(())
     }
 
     /// The record of the process of a task.
@@ -265,7 +262,7 @@ fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
 }
 
 /// The cumulative figures of a task or of a process.
-fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
+pub(super) fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
     let (user_ns, system_ns) = scaled_cpu_time(counters);
     row.runtime_ns = counters.runtime_ns;
     row.user_ns = user_ns;
@@ -287,28 +284,34 @@ pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
     Counters::of(&row)
 }
 
+/// Of who used nothing: what programs read is known to be 0.
+pub(super) fn nothing_used() -> Counters {
+    Counters { known: Counters::FIELDS.without(DELAYS), ..Counters::ZERO }
+}
+
 /// Adds a thread to its process.
 fn add(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
-    group.runtime_ns += thread.runtime_ns;
-    group.tick_user_ns += thread.tick_user_ns;
-    group.tick_system_ns += thread.tick_system_ns;
-    group.minor_faults += thread.minor_faults;
-    group.major_faults += thread.major_faults;
-    group.voluntary_switches += thread.voluntary_switches;
-    group.involuntary_switches += thread.involuntary_switches;
-    group.runqueue_wait_ns += thread.runqueue_wait_ns;
-    group.read_bytes += thread.read_bytes;
-    group.write_bytes += thread.write_bytes;
-    group.cancelled_write_bytes += thread.cancelled_write_bytes;
+    let sum = u64::saturating_add; // no record may end the program
+    group.runtime_ns = sum(group.runtime_ns, thread.runtime_ns);
+    group.tick_user_ns = sum(group.tick_user_ns, thread.tick_user_ns);
+    group.tick_system_ns = sum(group.tick_system_ns, thread.tick_system_ns);
+    group.minor_faults = sum(group.minor_faults, thread.minor_faults);
+    group.major_faults = sum(group.major_faults, thread.major_faults);
+    group.voluntary_switches = sum(group.voluntary_switches, thread.voluntary_switches);
+    group.involuntary_switches = sum(group.involuntary_switches, thread.involuntary_switches);
+    group.runqueue_wait_ns = sum(group.runqueue_wait_ns, thread.runqueue_wait_ns);
+    group.read_bytes = sum(group.read_bytes, thread.read_bytes);
+    group.write_bytes = sum(group.write_bytes, thread.write_bytes);
+    group.cancelled_write_bytes = sum(group.cancelled_write_bytes, thread.cancelled_write_bytes);
 }
 
 /// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is
 /// divided in the proportion of the sampled ticks, and neither part falls below what the kernel has shown before.
-pub(super) fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) {
+pub(crate) fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) {
     let runtime = counters.runtime_ns;
     let (user, system) = (counters.tick_user_ns, counters.tick_system_ns);
     let (shown_user, shown_system) = (counters.shown_user_ns, counters.shown_system_ns);
-    if shown_user + shown_system >= runtime {
+    if shown_user.saturating_add(shown_system) >= runtime {
         return (shown_user, shown_system);
     }
     let scaled_system = if system == 0 {
@@ -325,7 +328,7 @@ pub(super) fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) 
 }
 
 /// The letter of /proc/PID/stat: `task_state_index` of include/linux/sched.h.
-fn state_letter(state: u32, exit_state: u32) -> State {
+pub(crate) fn state_letter(state: u32, exit_state: u32) -> State {
     const REPORTED: u32 = 0x7f;
     const IDLE: u32 = 0x402; // TASK_UNINTERRUPTIBLE | TASK_NOLOAD
     const LOCK_OR_FROZEN: u32 = 0x1000 | 0x8000; // TASK_RTLOCK_WAIT, TASK_FROZEN: shown as uninterruptible
@@ -342,9 +345,9 @@ fn state_letter(state: u32, exit_state: u32) -> State {
 
 /// The name /proc shows: `proc_task_name` of fs/proc/array.c. Of a worker it is followed by what it works on, and that of
 /// a rescuer has the name of its workqueue in full (Linux 6.11, 2a1b02bcba78).
-fn kernel_thread_name(process: &abi::cpuledger_process, leader: &abi::cpuledger_task) -> Comm {
+pub(crate) fn kernel_thread_name(process: &abi::cpuledger_process, comm: &[u8]) -> Comm {
     const RESCUER: &[u8] = b"kworker/R-";
-    let comm = Comm::from_c_bytes(&leader.comm);
+    let comm = Comm::from_c_bytes(comm);
     let long = Comm::from_c_bytes(&process.name);
     if process.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
         return if long.as_bytes().is_empty() { comm } else { long };
@@ -371,7 +374,7 @@ fn concatenated(parts: [&[u8]; 4]) -> Comm {
     Comm::new(&name[..length])
 }
 
-pub(super) fn decode_exit(record: &abi::cpuledger_exit) -> Exit {
+pub(crate) fn decode_exit(record: &abi::cpuledger_exit) -> Exit {
     Exit {
         task: TaskId { tid: Tid(record.tid), start_time_ns: record.start_time_ns },
         process: TaskId { tid: Tid(record.pid), start_time_ns: record.process_start_time_ns },

@@ -1,6 +1,7 @@
 //! Source `walk`: one pass over the kernel's task list, decoded from mapped records.
 
 use std::fs;
+use std::ops::ControlFlow;
 
 use cpuledger_bpf::{ExitHook, Mechanism, Walker, abi};
 
@@ -8,8 +9,10 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::families::RecordedFamilies;
 use crate::source::records::{Decoder, decode_exit, groups, lacking, not_loaded};
-use crate::source::{self, Exits, Fold, Source, SourceKind, Visitor};
+use crate::source::{self, Exits, Families, Fold, Member, Source, SourceKind, Visitor};
+use crate::support::facts;
 use crate::task::Pid;
 
 /// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
@@ -60,6 +63,11 @@ impl Walk {
         Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
     }
 
+    /// Whether the records of tasks come in the order of output: each leader followed by its threads.
+    fn comes_in_order(&self, request: &Request) -> bool {
+        request.scope == Scope::Tasks && self.walker.mechanism() == Mechanism::OneCall
+    }
+
     /// The request without what the loaded programs cannot read.
     fn possible(&self, request: &Request) -> Request {
         Request { fields: request.fields.intersection(self.fields), ..*request }
@@ -87,23 +95,41 @@ impl Source for Walk {
         into.source = SourceKind::Walk;
         into.begin_ns = walked.begin_ns;
         into.end_ns = walked.end_ns;
-        Decoder::new(&walked, request).decode(&mut self.sums, into);
+        Decoder::new(walked, request).decode(&mut self.sums, into);
         Ok(())
     }
 
     /// Rows of 100,000 tasks are 36 MB, whose pages alone take 15 ms to get and to give back: where the records come in
     /// the order of output, no row is kept.
     fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
-        if request.scope != Scope::Tasks || self.walker.mechanism() == Mechanism::Iterator {
+        if !self.comes_in_order(request) {
             self.snapshot(request, room)?;
             source::hand_out(room, request.scope, each);
             return Ok(());
         }
+        let families = self.families(request, room)?;
+        // A visitor that has enough is no error.
+        let _ = (0..families.parts()).try_for_each(|part| {
+            families.visit(part, &mut |member| match member {
+                Member::Process(_) | Member::Rest(_) => ControlFlow::Continue(()),
+                Member::Task(row) => each(row),
+            })
+        });
+        Ok(())
+    }
+
+    fn families<'a>(
+        &'a mut self,
+        request: &Request,
+        room: &'a mut Snapshot,
+    ) -> Result<Box<dyn Families + 'a>, Error> {
+        if !self.comes_in_order(request) {
+            self.snapshot(request, room)?;
+            return Ok(Box::new(&*room));
+        }
         let request = &self.possible(request);
         let walked = self.walker.walk(&in_kernel(request))?;
-        // A visitor that has enough is no error.
-        let _ = Decoder::new(&walked, request).hand_out_tasks(each);
-        Ok(())
+        Ok(Box::new(RecordedFamilies::new(walked, request)))
     }
 
     fn sees_exits(&self) -> bool {
@@ -130,10 +156,18 @@ impl Source for Walk {
     }
 }
 
-/// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks.
+/// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks. And their clocks
+/// are the kernel's: those of a time namespace tell other times.
 pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
     let reason = match fs::read_link("/proc/self/ns/pid") {
-        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => return Ok(()),
+        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => {
+            // Netlink tells ages, not instants.
+            if source_kind == SourceKind::Netlink || facts::has_kernel_clocks() != Some(false) {
+                return Ok(());
+            }
+            "it tells times by the clocks of the kernel, and this time namespace has others; run it outside of that"
+                .to_owned()
+        }
         Ok(_) => "it numbers tasks as the initial PID namespace does, and this is another one; \
              run it on the host, or in a container with the PID namespace of the host"
             .to_owned(),

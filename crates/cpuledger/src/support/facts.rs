@@ -1,6 +1,7 @@
-//! Facts: what the kernel, the mounts and the privileges of this process are, without trying anything.
+//! Facts: what the kernel, the mounts and the privileges of this process are.
 
 use std::fs;
+use std::io::ErrorKind;
 
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::Serialize;
@@ -28,10 +29,20 @@ pub mod names {
     pub const CAP_BPF: &str = "cap_bpf";
     /// CAP_PERFMON or CAP_SYS_ADMIN is effective.
     pub const CAP_PERFMON: &str = "cap_perfmon";
+    /// The kernel has the BPF atomics that the ledger is kept with.
+    pub const BPF_ATOMICS: &str = "bpf_atomics";
     /// This is the user namespace whose capabilities count for BPF.
     pub const INITIAL_USER_NAMESPACE: &str = "initial_user_namespace";
+    /// The kernel reports deaths here: it does so in the initial network namespace.
+    pub const EXIT_REPORTS: &str = "exit_reports";
+    /// CAP_NET_ADMIN is effective.
+    pub const CAP_NET_ADMIN: &str = "cap_net_admin";
+    /// `kernel.task_delayacct` is on: time spent waiting for I/O is counted.
+    pub const DELAY_ACCOUNTING: &str = "delay_accounting";
     /// This is the PID namespace whose numbers a walk reports.
     pub const INITIAL_PID_NAMESPACE: &str = "initial_pid_namespace";
+    /// CLOCK_MONOTONIC and CLOCK_BOOTTIME are those of the kernel, by which programs tell times.
+    pub const KERNEL_CLOCKS: &str = "kernel_clocks";
     /// Kernel lockdown lets programs read kernel memory.
     pub const LOCKDOWN_PERMITS_READING: &str = "lockdown_permits_reading";
     /// A procfs is mounted on /proc.
@@ -50,12 +61,10 @@ pub mod names {
 pub fn of_walk() -> Vec<Fact> {
     let mut facts: Vec<Fact> =
         cpuledger_bpf::facts().into_iter().map(|fact| Fact { name: fact.name, holds: fact.holds }).collect();
-    let is_namespace = |kind: &str, initial: &str| {
-        fs::read_link(format!("/proc/self/ns/{kind}")).ok().map(|link| link.as_os_str() == initial)
-    };
     facts.extend([
-        Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_namespace("user", INITIAL_USER_NAMESPACE) },
-        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_namespace("pid", INITIAL_PID_NAMESPACE) },
+        Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_initial_pid_namespace() },
+        Fact { name: names::KERNEL_CLOCKS, holds: has_kernel_clocks() },
         Fact {
             name: names::LOCKDOWN_PERMITS_READING,
             holds: fs::read_to_string("/sys/kernel/security/lockdown")
@@ -64,6 +73,53 @@ pub fn of_walk() -> Vec<Fact> {
         },
     ]);
     facts
+}
+
+/// What the ledger depends on.
+pub fn of_ledger() -> Vec<Fact> {
+    let mut facts = of_walk();
+    facts.push(Fact { name: names::BPF_ATOMICS, holds: cpuledger_bpf::has_atomics() });
+    facts
+}
+
+/// What taskstats over netlink depend on; where the source could be opened, whether deaths are reported and delay accounting is
+/// on.
+pub fn of_netlink(reports: Option<bool>, delays: Option<bool>) -> Vec<Fact> {
+    let is_effective = |capability| capabilities(None).ok().map(|sets| sets.effective.contains(capability));
+    vec![
+        Fact { name: names::CAP_NET_ADMIN, holds: is_effective(CapabilitySet::NET_ADMIN) },
+        Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_initial_pid_namespace() },
+        Fact { name: names::PROCFS_MOUNTED, holds: Some(fs::exists("/proc/self").unwrap_or(false)) },
+        Fact { name: names::EXIT_REPORTS, holds: reports },
+        Fact { name: names::DELAY_ACCOUNTING, holds: delays },
+    ]
+}
+
+/// Whether capabilities count here; `None` where it cannot be told, as below.
+pub(crate) fn is_initial_user_namespace() -> Option<bool> {
+    Some(fs::read_link("/proc/self/ns/user").ok()?.as_os_str() == INITIAL_USER_NAMESPACE)
+}
+
+/// Whether this time namespace has no other clocks than the kernel; `None` where nothing tells.
+pub(crate) fn has_kernel_clocks() -> Option<bool> {
+    match fs::read_to_string("/proc/self/timens_offsets") {
+        Ok(offsets) => Some(are_zero(&offsets)),
+        // Kernels without time namespaces.
+        Err(error) if error.kind() == ErrorKind::NotFound && fs::exists("/proc/self").unwrap_or(false) => {
+            Some(true)
+        }
+        Err(_) => None,
+    }
+}
+
+/// "monotonic           0         0": seconds and nanoseconds, a clock a line.
+fn are_zero(offsets: &str) -> bool {
+    offsets.lines().flat_map(|line| line.split_ascii_whitespace().skip(1)).all(|offset| offset == "0")
+}
+
+fn is_initial_pid_namespace() -> Option<bool> {
+    Some(fs::read_link("/proc/self/ns/pid").ok()?.as_os_str() == INITIAL_PID_NAMESPACE)
 }
 
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.
@@ -93,9 +149,15 @@ pub fn procfs_shows_every_process() -> Option<bool> {
     facts.into_iter().find(|fact| fact.name == names::SHOWS_EVERY_PROCESS)?.holds
 }
 
+/// Whether the mount of /proc hides processes, from whomever.
+pub fn procfs_hides() -> bool {
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok();
+    mountinfo.as_deref().and_then(hiding).is_some_and(|hiding| hiding.is_on)
+}
+
 /// How the mount of /proc hides processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Hiding {
+pub(crate) struct Hiding {
     is_on: bool,
     /// `hidepid=ptraceable` makes no exception for a group.
     group: Option<u32>,
@@ -108,7 +170,7 @@ impl Hiding {
 }
 
 /// The options of what is mounted on /proc, by `/proc/self/mountinfo`; the last mount covers those before it.
-fn hiding(mountinfo: &str) -> Option<Hiding> {
+pub(crate) fn hiding(mountinfo: &str) -> Option<Hiding> {
     let options = mountinfo.lines().rev().find_map(|line| {
         let (mount, superblock) = line.split_once(" - ")?;
         let mut words = superblock.split(' ');
@@ -149,6 +211,14 @@ mod tests {
         }
         assert_eq!(hiding("25 1 0:23 / /sys rw - sysfs sysfs rw\n"), None);
         assert_eq!(hiding("nonsense\n"), None);
+    }
+
+    #[test]
+    fn clocks_with_an_offset_are_others() {
+        assert!(are_zero("monotonic           0         0\nboottime            0         0\n"));
+        assert!(!are_zero("monotonic      500000         0\nboottime            0         0\n"));
+        assert!(!are_zero("monotonic           0         0\nboottime          -50         0\n"));
+        assert_eq!(has_kernel_clocks(), Some(true), "the tests run with the clocks of the machine");
     }
 
     #[test]

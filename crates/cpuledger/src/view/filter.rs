@@ -26,8 +26,12 @@ pub enum Base {
     Own,
     /// Of the asker, at any terminal: BSD options without `a` and `x`.
     OwnWithTerminal,
+    /// The same without session leaders: in the personality of SunOS 4, without `g`.
+    OwnWithTerminalNoSessionLeaders,
     /// Of the asker: `x`.
     OwnEverywhere,
+    /// The same without session leaders, likewise.
+    OwnNoSessionLeaders,
     /// At any terminal: `a`.
     WithTerminal,
     /// All but session leaders: `-d`.
@@ -46,6 +50,10 @@ impl Base {
             Base::OwnEverywhere => FieldSet::of(&[Field::Euid]),
             Base::WithTerminal => FieldSet::of(&[Field::TtyDevice]),
             Base::NoSessionLeaders => FieldSet::of(&[Field::Sid, Field::Pid]),
+            Base::OwnNoSessionLeaders => FieldSet::of(&[Field::Euid, Field::Sid, Field::Pid]),
+            Base::OwnWithTerminalNoSessionLeaders => {
+                FieldSet::of(&[Field::Euid, Field::TtyDevice, Field::Sid, Field::Pid])
+            }
             Base::WithTerminalNoSessionLeaders | Base::NoDetachedSessionLeaders => {
                 FieldSet::of(&[Field::TtyDevice, Field::Sid, Field::Pid])
             }
@@ -64,7 +72,9 @@ impl Base {
             Base::All => true,
             Base::Own => is_own && knows(Field::TtyDevice) && task.tty_device == asker.tty_device,
             Base::OwnWithTerminal => is_own && has_terminal,
+            Base::OwnWithTerminalNoSessionLeaders => is_own && has_terminal && follows_in_session,
             Base::OwnEverywhere => is_own,
+            Base::OwnNoSessionLeaders => is_own && follows_in_session,
             Base::WithTerminal => has_terminal,
             Base::NoSessionLeaders => follows_in_session,
             Base::WithTerminalNoSessionLeaders => has_terminal && follows_in_session,
@@ -88,8 +98,10 @@ pub enum Property {
     Egid,
     /// Real groups: `-G`.
     Gid,
-    /// Sessions: `-s`, `-g` with numbers.
+    /// Sessions: `-s`, `-g` with numbers, bare numbers after `+`.
     Sid,
+    /// Process groups: bare numbers after `-`.
+    Pgid,
     /// Terminals by device number: `-t`.
     Terminal,
 }
@@ -104,6 +116,7 @@ impl Property {
             Property::Egid => Field::Egid,
             Property::Gid => Field::Gid,
             Property::Sid => Field::Sid,
+            Property::Pgid => Field::Pgid,
             Property::Terminal => Field::TtyDevice,
         }
     }
@@ -118,6 +131,7 @@ impl Property {
             Property::Egid => task.egid.into(),
             Property::Gid => task.gid.into(),
             Property::Sid => task.sid.into(),
+            Property::Pgid => task.pgid.into(),
             Property::Terminal => task.tty_device.into(),
         })
     }
@@ -125,6 +139,9 @@ impl Property {
 
 /// The name of a task as far as tools keep it: `TASK_COMM_LEN` without the NUL.
 const COMM_BYTES: usize = 15;
+
+/// The process whose children are the threads of the kernel.
+const KERNEL_PARENT: Pid = Pid(2);
 
 /// Which rows are shown: those of the base and those of any list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -139,6 +156,8 @@ pub struct Selection {
     pub only_running: bool,
     /// Everything else instead: `-N`.
     pub negated: bool,
+    /// No threads of the kernel: `$LIBPROC_HIDE_KERNEL`.
+    pub hides_kernel: bool,
 }
 
 impl Selection {
@@ -152,6 +171,9 @@ impl Selection {
         if self.only_running {
             fields = fields.union(FieldSet::of(&[Field::State]));
         }
+        if self.hides_kernel {
+            fields = fields.union(FieldSet::of(&[Field::Pid, Field::Ppid]));
+        }
         fields
     }
 
@@ -163,6 +185,9 @@ impl Selection {
                 .iter()
                 .any(|(property, numbers)| property.of(task).is_some_and(|number| numbers.contains(&number)))
             || (task.known.contains(Field::Comm) && self.lists_comm(task.comm.as_bytes()));
+        if self.hides_kernel && [task.pid, task.ppid].contains(&KERNEL_PARENT) {
+            return false;
+        }
         let is_running = task.known.contains(Field::State) && matches!(task.state.0, b'R' | b'D');
         (is_named && (is_running || !self.only_running)) != self.negated
     }
@@ -209,7 +234,9 @@ mod tests {
             (Base::All, &[1, 2, 3, 4, 5]),
             (Base::Own, &[3, 4]),
             (Base::OwnWithTerminal, &[3, 4]),
+            (Base::OwnWithTerminalNoSessionLeaders, &[4]),
             (Base::OwnEverywhere, &[2, 3, 4]),
+            (Base::OwnNoSessionLeaders, &[2, 4]),
             (Base::WithTerminal, &[3, 4, 5]),
             (Base::NoSessionLeaders, &[2, 4, 5]),
             (Base::WithTerminalNoSessionLeaders, &[4, 5]),
@@ -244,7 +271,9 @@ mod tests {
         for base in [
             Base::Own,
             Base::OwnWithTerminal,
+            Base::OwnWithTerminalNoSessionLeaders,
             Base::OwnEverywhere,
+            Base::OwnNoSessionLeaders,
             Base::WithTerminal,
             Base::NoSessionLeaders,
             Base::WithTerminalNoSessionLeaders,
@@ -252,7 +281,9 @@ mod tests {
         ] {
             assert!(unknown(Selection { base, ..Selection::default() }), "{base:?}");
         }
-        for property in [Property::Ppid, Property::Euid, Property::Gid, Property::Sid, Property::Terminal] {
+        for property in
+            [Property::Ppid, Property::Euid, Property::Gid, Property::Sid, Property::Pgid, Property::Terminal]
+        {
             let lists = vec![(property, [0].into())];
             assert!(unknown(Selection { lists, ..Selection::default() }), "{property:?}");
         }

@@ -1,4 +1,6 @@
 //! Which rows are shown, and in which order.
 
 pub mod filter;
+pub mod query;
 pub mod sort;
+pub mod tree;

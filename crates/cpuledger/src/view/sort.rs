@@ -30,6 +30,13 @@ macro_rules! key_from {
 
 key_from!(u8 i32 u32 i64 u64);
 
+impl Key<'_> {
+    /// The number, if it is known.
+    pub fn of_option(number: Option<impl Into<i128>>) -> Self {
+        number.map_or(Key::Absent, |number| Key::Number(number.into()))
+    }
+}
+
 impl<'a> From<Value<'a>> for Key<'a> {
     fn from(value: Value<'a>) -> Key<'a> {
         match value {

@@ -174,6 +174,7 @@ impl Oracle {
             Field::ChildrenUser => Coarse(tick_ns, self.stat(16)),
             Field::ChildrenSystem => Coarse(tick_ns, self.stat(17)),
             Field::RunqueueWait => Number(i128::from(self.schedstat.1)),
+            Field::BlockIoDelay | Field::SwapInDelay => Unsaid("only taskstats tell it in nanoseconds"),
             Field::Vsize => Number(self.stat(23)),
             Field::Rss => Number(i128::from(self.statm[1]) * page),
             Field::Shared => Number(i128::from(self.statm[2]) * page),

@@ -42,7 +42,7 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
         runtime_ns,
         lifetime_ns: death_ns - start_time_ns,
     };
-    Exits { exits: vec![exit], folds: Vec::new() }
+    Exits { exits: vec![exit], ..Exits::default() }
 }
 
 /// Closes one interval after another and returns what each process used in the last: self, x and c.
@@ -137,13 +137,17 @@ fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
     );
 }
 
+fn folds(fold: Fold) -> Exits {
+    Exits { folds: vec![fold], ..Exits::default() }
+}
+
 #[test]
 fn a_fold_gives_its_time_without_what_was_counted_before() {
     let mut books = Books::new(false);
     let parent = process(5, 1, 0, 0, b'S');
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     // 9 has vanished without a record; with it died two that no cut has seen.
-    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 }] };
+    let exits = folds(Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 });
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 60)]);
     assert_eq!((interval.unidentified_exits, interval.attributed_ns), (3, 60));
@@ -155,12 +159,37 @@ fn a_zombie_hidden_in_a_fold_is_counted_once() {
     let parent = process(5, 1, 0, 0, b'S');
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
     let rows = [parent, process(9, 5, 5, 130, b'Z')];
-    let exits = Exits { exits: Vec::new(), folds: vec![Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 }] };
+    let exits = folds(Fold { ppid: Pid(5), exits: 1, runtime_ns: 130 });
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 30), (0, 0, 0)]);
     assert_eq!(interval.attributed_ns, 30);
     let (interval, _) = close(&mut books, &WITH_EXITS, &walk(3 * SECOND, &rows), Exits::default());
     assert_eq!(interval.attributed_ns, 0);
+}
+
+#[test]
+fn time_that_a_parent_has_learned_hides_no_death() {
+    let mut books = Books::new(false);
+    let parent = process(5, 1, 0, 0, b'S');
+    close(&mut books, &WITH_EXITS, &walk(SECOND, &[parent, process(9, 5, 5, 100, b'R')]), Exits::default());
+    // 9 is a zombie whose record comes later; 40 ns are of others that 5 has waited for.
+    let rows = [parent, process(9, 5, 5, 130, b'Z')];
+    let exits = folds(Fold { ppid: Pid(5), exits: 0, runtime_ns: 40 });
+    let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
+    assert_eq!(parts, [(0, 0, 70), (0, 0, 0)]);
+    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (0, 70));
+}
+
+#[test]
+fn deaths_that_nobody_told_of_are_of_the_interval_that_hears_of_them() {
+    let mut books = Books::new(false);
+    let missed = |missed| Exits { missed, ..Exits::default() };
+    let rows = [process(5, 1, 0, 0, b'S')];
+    let counts = [9, 7, 0].map(|count| {
+        let (interval, _) = close(&mut books, &WITH_EXITS, &walk(SECOND, &rows), missed(count));
+        interval.missed_exits
+    });
+    assert_eq!(counts, [0, 7, 0], "those before the first cut are of none");
 }
 
 #[test]

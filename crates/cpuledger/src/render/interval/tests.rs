@@ -1,9 +1,10 @@
+use super::column::{append_bytes, append_time};
 use super::*;
-use crate::field::FieldSet;
-use crate::interval::Interval;
+use crate::field::{Field, FieldSet};
+use crate::names::Names;
 use crate::snapshot::Snapshot;
 use crate::source::Exit;
-use crate::task::{Comm, Pid, State, TaskId, Tid};
+use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut cell = Vec::new();
@@ -41,6 +42,10 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
 
 /// One process and the given dead, on a page of that width.
 fn page(width: usize, dead: Vec<Exited>) -> String {
+    page_from(SourceKind::Walk, 0, width, dead)
+}
+
+fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exited>) -> String {
     let mut around = Surroundings::now();
     around.machine.memory_total_bytes = Some(1 << 30);
     around.users.learn(0);
@@ -48,7 +53,8 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
     let usage = Usage { cpu_ns: 500_000_000, ..Usage::default() };
     let exited: Vec<usize> = (0..dead.len()).collect();
     let interval = Interval {
-        source: SourceKind::Walk,
+        source,
+        missed_exits,
         end_ns: 1_000_000_000,
         online_cpus: 2,
         attributed_ns: 1_732_200_000,
@@ -70,20 +76,7 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
 
 #[test]
 fn sizes_are_those_of_top() {
-    let around = Surroundings::now();
-    let page = Page { time_of_day: "", load: None, around: &around, has_arguments: false, width: 80 };
-    let size = |bytes: u64, width: usize| {
-        let row = row(bytes);
-        let line = Line {
-            row: &row,
-            whole: &row,
-            usage: &Usage::default(),
-            length_ns: 1,
-            page: &page,
-            is_task: false,
-        };
-        text_of(|cell| append_size(cell, &line, Field::Vsize, width))
-    };
+    let size = |bytes: u64, width: usize| text_of(|cell| append_bytes(cell, bytes, width));
     assert_eq!(size(123_456 << 10, 6), "123456");
     assert_eq!(size(1_234_567 << 10, 7), "1234567");
     assert_eq!(size(1_234_567 << 10, 6), "1.2g");
@@ -127,6 +120,17 @@ fn many_names_of_the_dead_share_a_line() {
 }
 
 #[test]
+fn a_page_from_netlink_says_what_was_lost() {
+    let text = page_from(SourceKind::Netlink, 0, 512, Vec::new());
+    assert!(text.contains(
+        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that died\n"
+    ));
+    assert!(!text.contains("running") && text.contains(" 0 zombie"), "states are not known: {text}");
+    let text = page_from(SourceKind::Netlink, 1234, 512, Vec::new());
+    assert!(text.contains("threads that died; lost: 1234 reports of deaths\n"), "{text}");
+}
+
+#[test]
 fn any_width_will_do() {
     for width in 0..100 {
         let text = page(width, vec![exited("größe", 1)]);
@@ -136,12 +140,22 @@ fn any_width_will_do() {
 
 #[test]
 fn what_is_not_known_is_a_dash() {
-    let around = Surroundings::now();
-    let page = Page { time_of_day: "", load: None, around: &around, has_arguments: true, width: 80 };
+    let users = Names::of_users();
     let write = |row: &Task| {
-        let line =
-            Line { row, whole: row, usage: &Usage::default(), length_ns: 1, page: &page, is_task: false };
-        COLUMNS.iter().map(|column| text_of(|cell| (column.write)(cell, &line))).collect::<Vec<_>>()
+        let line = Line {
+            row,
+            whole: row,
+            usage: &Usage::default(),
+            length_ns: 1,
+            users: &users,
+            memory_total_bytes: None,
+            has_arguments: true,
+            cmdline: None,
+            is_task: false,
+            subtree_ns: None,
+            is_exact: false,
+        };
+        of_batch().map(|column| text_of(|cell| column.append(cell, &line))).collect::<Vec<_>>()
     };
     let unknown = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..row(0) };
     assert_eq!(write(&unknown), ["7", "-", "-", "-", "-", "-", "-", "-", "0.0", "-", "-", r"a\x1b[2J"]);

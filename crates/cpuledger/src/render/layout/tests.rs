@@ -34,7 +34,7 @@ fn lines(task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String;
     let around = Surroundings::now();
     let (mut header, mut line) = (Vec::new(), Vec::new());
     layout.write_header(&mut header);
-    layout.write_row(&Row { task, around: &around }, &mut line);
+    layout.write_line(&Row { task, around: &around }.into(), &mut line);
     [header, line].map(|text| String::from_utf8(text).expect("escaped"))
 }
 
@@ -98,4 +98,20 @@ fn every_name_is_a_column_and_none_means_two() {
         assert!(!chosen.header.is_empty() && chosen.width > 0, "{name}");
     }
     assert!(seen.contains("runqueue_wait_ns") && seen.contains("pid"));
+}
+
+#[test]
+fn signals_have_all_digits_where_there_is_room_and_tell_what_they_hide() {
+    let shorten = |digits: &str| {
+        let mut cell = digits.as_bytes().to_vec();
+        shorten_signals(&mut cell);
+        String::from_utf8(cell).expect("ASCII")
+    };
+    assert_eq!(shorten("0000000000001000"), "00001000");
+    assert_eq!(shorten("0000008000001000"), "<00001000");
+    assert_eq!(shorten("-"), "-");
+    // Without their files nothing is known; the headers stand at the right edge all the same.
+    assert_eq!(lines(&task(), &["blocked", "s"], None), ["         BLOCKED S\n", "               - S\n"]);
+    assert_eq!(lines(&task(), &["blocked", "s"], Some(17)), ["  BLOCKED S\n", "        - S\n"]);
+    assert_eq!(lines(&task(), &["blocked", "s"], Some(18))[0], "         BLOCKED S\n");
 }

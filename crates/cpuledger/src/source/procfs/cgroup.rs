@@ -58,7 +58,7 @@ impl Cgroups {
 }
 
 /// What `/proc/PID/cgroup` says of the hierarchy: an absolute path.
-fn path_of(file: &[u8], hierarchy: Hierarchy) -> Option<&[u8]> {
+pub(crate) fn path_of(file: &[u8], hierarchy: Hierarchy) -> Option<&[u8]> {
     let path = file.split(|&byte| byte == b'\n').find_map(|line| {
         let mut parts = line.splitn(3, |&byte| byte == b':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -73,7 +73,7 @@ fn path_of(file: &[u8], hierarchy: Hierarchy) -> Option<&[u8]> {
 }
 
 /// Where a line of `/proc/self/mountinfo` mounts the root of the hierarchy.
-fn mount_point(line: &[u8], hierarchy: Hierarchy) -> Option<Vec<u8>> {
+pub(crate) fn mount_point(line: &[u8], hierarchy: Hierarchy) -> Option<Vec<u8>> {
     let mut words = line.split(|&byte| byte == b' ');
     let (root, point) = (words.nth(3)?, words.next()?);
     let mut after = words.skip_while(|word| *word != b"-").skip(1);

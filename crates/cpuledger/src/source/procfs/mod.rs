@@ -10,15 +10,15 @@
 //! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
 //! fields unknown.
 
-mod cgroup;
-mod counts;
-mod file;
+pub(crate) mod cgroup;
+pub(crate) mod counts;
+pub(crate) mod file;
 mod needs;
 mod number;
 mod reader;
 mod row;
-mod stat;
-mod status;
+pub(crate) mod stat;
+pub(crate) mod status;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -41,6 +41,16 @@ const PROC: &str = "/proc";
 
 /// Files of /proc tell a start in ticks of 10 ms, rounded down.
 pub(crate) const START_TICK_NS: u64 = 10_000_000;
+
+/// Whether what is open there is a procfs: a /proc on which none is mounted is an empty folder.
+pub(crate) fn check(root: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
+    let filesystem = rustix::fs::fstatfs(root).map_err(|errno| failed(errno.into()))?;
+    if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
+        return Err(failed(io::Error::new(io::ErrorKind::NotFound, "it is not a procfs")));
+    }
+    Ok(())
+}
 
 /// The files of /proc.
 pub struct Procfs {
@@ -69,10 +79,7 @@ impl Procfs {
         let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        let filesystem = rustix::fs::fstatfs(&root).map_err(|errno| failed(errno.into()))?;
-        if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
-            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "it is not a procfs")));
-        }
+        check(&root, path)?;
         let (reader, available) = Reader::probe(root.as_fd())?;
         Ok(Procfs { root, reader, available, pids: Vec::new() })
     }

@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom, openat, readlinkat, seek};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::field::{Field, FieldSet};
+use crate::field::{Field, FieldSet, IO};
 use crate::snapshot::Snapshot;
 use crate::task::Task;
 
@@ -97,7 +97,7 @@ impl Reader {
             (says_namespace, needs::NAMESPACE_TID),
             (keeps_account, needs::RUNQUEUE_WAIT),
             (keeps_account || self.has_clocks, needs::RUNTIME),
-            (has_io, needs::IO),
+            (has_io, IO),
             (self.unified.is_some(), FieldSet::of(&[Field::CgroupId])),
             (self.v1_cpu.is_some(), FieldSet::of(&[Field::CgroupV1CpuId])),
         ] {

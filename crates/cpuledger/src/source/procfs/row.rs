@@ -1,6 +1,6 @@
 //! From parsed files to the members of a row, in the units of the field table.
 
-use crate::field::{Field, FieldSet};
+use crate::field::{Field, FieldSet, IO};
 use crate::task::{Comm, Pid, State, Task, Tid};
 
 use super::counts::{Io, Schedstat, Statm};
@@ -105,7 +105,7 @@ pub fn add_io(row: &mut Task, io: Io) {
     row.read_bytes = io.read_bytes;
     row.write_bytes = io.write_bytes;
     row.cancelled_write_bytes = io.cancelled_write_bytes;
-    row.known = row.known.union(needs::IO);
+    row.known = row.known.union(IO);
 }
 
 /// Adds `schedstat`: of a task all of it, of a process with one thread the waiting; its runtime may lack dead threads.

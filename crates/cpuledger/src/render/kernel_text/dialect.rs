@@ -1,0 +1,291 @@
+//! Which lines the running kernel prints in /proc/PID/status, in which order and how wide: read from that of this process,
+//! as kernels and configurations differ.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::thread::CapabilitySet;
+
+use super::bytes::Head;
+use crate::error::Error;
+
+/// Lines that some kernel prints and no walk can read: they are left out, never guessed. There is none: all lines of Linux
+/// 6.7 to 6.18 are known. What a later kernel adds is in [`Dialect::left_out`].
+pub const LEFT_OUT: [&str; 0] = [];
+
+/// Lines that change together: their text is kept from one task to the next, but for those of the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    /// The task's own numbers.
+    Own,
+    State,
+    Identity,
+    Process,
+    Memory,
+    Signals,
+    Capabilities,
+    Security,
+    Placement,
+}
+
+/// One line of /proc/PID/status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    Name,
+    Umask,
+    State,
+    Tgid,
+    NumaGroup,
+    Pid,
+    ParentPid,
+    TracerPid,
+    Uids,
+    Gids,
+    FileTable,
+    Groups,
+    NamespacePids,
+    NamespaceTids,
+    NamespacePgids,
+    NamespaceSids,
+    KernelThread,
+    VirtualPeak,
+    VirtualNow,
+    Locked,
+    Pinned,
+    ResidentPeak,
+    Resident,
+    Anonymous,
+    File,
+    Shmem,
+    Data,
+    Stack,
+    Executable,
+    Libraries,
+    PageTables,
+    Swap,
+    HugetlbPages,
+    CoreDumping,
+    HugePages,
+    UntagMask,
+    Threads,
+    QueuedSignals,
+    PendingSignals,
+    SharedPendingSignals,
+    BlockedSignals,
+    IgnoredSignals,
+    CaughtSignals,
+    Inheritable,
+    Permitted,
+    Effective,
+    Bounding,
+    Ambient,
+    NoNewPrivileges,
+    Seccomp,
+    SeccompFilters,
+    StoreBypass,
+    IndirectBranch,
+    Cpus,
+    CpuList,
+    Nodes,
+    NodeList,
+    VoluntarySwitches,
+    InvoluntarySwitches,
+    ThreadFeatures,
+    LockedThreadFeatures,
+}
+
+/// Every line that can be rendered, by its name.
+const LINES: [(&str, Line, Section); 61] = [
+    ("Name", Line::Name, Section::Own),
+    ("Umask", Line::Umask, Section::State),
+    ("State", Line::State, Section::State),
+    ("Tgid", Line::Tgid, Section::State),
+    ("Ngid", Line::NumaGroup, Section::State),
+    ("Pid", Line::Pid, Section::Own),
+    ("PPid", Line::ParentPid, Section::Identity),
+    ("TracerPid", Line::TracerPid, Section::Identity),
+    ("Uid", Line::Uids, Section::Identity),
+    ("Gid", Line::Gids, Section::Identity),
+    ("FDSize", Line::FileTable, Section::Identity),
+    ("Groups", Line::Groups, Section::Identity),
+    ("NStgid", Line::NamespacePids, Section::Identity),
+    ("NSpid", Line::NamespaceTids, Section::Own),
+    ("NSpgid", Line::NamespacePgids, Section::Process),
+    ("NSsid", Line::NamespaceSids, Section::Process),
+    ("Kthread", Line::KernelThread, Section::Process),
+    ("VmPeak", Line::VirtualPeak, Section::Memory),
+    ("VmSize", Line::VirtualNow, Section::Memory),
+    ("VmLck", Line::Locked, Section::Memory),
+    ("VmPin", Line::Pinned, Section::Memory),
+    ("VmHWM", Line::ResidentPeak, Section::Memory),
+    ("VmRSS", Line::Resident, Section::Memory),
+    ("RssAnon", Line::Anonymous, Section::Memory),
+    ("RssFile", Line::File, Section::Memory),
+    ("RssShmem", Line::Shmem, Section::Memory),
+    ("VmData", Line::Data, Section::Memory),
+    ("VmStk", Line::Stack, Section::Memory),
+    ("VmExe", Line::Executable, Section::Memory),
+    ("VmLib", Line::Libraries, Section::Memory),
+    ("VmPTE", Line::PageTables, Section::Memory),
+    ("VmSwap", Line::Swap, Section::Memory),
+    ("HugetlbPages", Line::HugetlbPages, Section::Memory),
+    ("CoreDumping", Line::CoreDumping, Section::Memory),
+    ("THP_enabled", Line::HugePages, Section::Memory),
+    ("untag_mask", Line::UntagMask, Section::Memory),
+    ("Threads", Line::Threads, Section::Signals),
+    ("SigQ", Line::QueuedSignals, Section::Signals),
+    ("SigPnd", Line::PendingSignals, Section::Signals),
+    ("ShdPnd", Line::SharedPendingSignals, Section::Signals),
+    ("SigBlk", Line::BlockedSignals, Section::Signals),
+    ("SigIgn", Line::IgnoredSignals, Section::Signals),
+    ("SigCgt", Line::CaughtSignals, Section::Signals),
+    ("CapInh", Line::Inheritable, Section::Capabilities),
+    ("CapPrm", Line::Permitted, Section::Capabilities),
+    ("CapEff", Line::Effective, Section::Capabilities),
+    ("CapBnd", Line::Bounding, Section::Capabilities),
+    ("CapAmb", Line::Ambient, Section::Capabilities),
+    ("NoNewPrivs", Line::NoNewPrivileges, Section::Security),
+    ("Seccomp", Line::Seccomp, Section::Security),
+    ("Seccomp_filters", Line::SeccompFilters, Section::Security),
+    ("Speculation_Store_Bypass", Line::StoreBypass, Section::Security),
+    ("SpeculationIndirectBranch", Line::IndirectBranch, Section::Security),
+    ("Cpus_allowed", Line::Cpus, Section::Placement),
+    ("Cpus_allowed_list", Line::CpuList, Section::Placement),
+    ("Mems_allowed", Line::Nodes, Section::Placement),
+    ("Mems_allowed_list", Line::NodeList, Section::Placement),
+    ("voluntary_ctxt_switches", Line::VoluntarySwitches, Section::Own),
+    ("nonvoluntary_ctxt_switches", Line::InvoluntarySwitches, Section::Own),
+    ("x86_Thread_features", Line::ThreadFeatures, Section::Own),
+    ("x86_Thread_features_locked", Line::LockedThreadFeatures, Section::Own),
+];
+
+/// What this kernel prints, and what of it is the same for all tasks.
+#[derive(Debug, Clone)]
+pub struct Dialect {
+    /// Its lines in their order.
+    pub(super) lines: Vec<(Head, Line, Section)>,
+    left_out: Vec<String>,
+    /// CPUs that this kernel has numbers for.
+    pub(super) cpus: u32,
+    /// Memory nodes, likewise.
+    pub(super) nodes: u32,
+    /// What this process has there: the same for all, or for each its own choice.
+    pub(super) store_bypass: Vec<u8>,
+    pub(super) indirect_branch: Vec<u8>,
+    pub(super) untag_mask: Vec<u8>,
+    /// Whether the kernel has transparent huge pages at all.
+    pub(super) has_huge_pages: bool,
+    /// Whether addresses of other processes are this one's to know.
+    pub(super) sees_addresses: bool,
+    pub(super) page_bytes: u64,
+    pub(super) ns_per_tick: u64,
+}
+
+impl Dialect {
+    /// That of the running kernel.
+    ///
+    /// # Errors
+    /// Without /proc.
+    pub fn of_this_kernel() -> Result<Dialect, Error> {
+        let read =
+            |path: &str| fs::read(path).map_err(|source| Error::Procfs { path: path.to_owned(), source });
+        let mut dialect = Dialect::parse(&read("/proc/self/status")?);
+        if let Some(highest) =
+            read("/sys/devices/system/cpu/possible").ok().as_deref().and_then(highest_number)
+        {
+            // The digits tell it to within three.
+            let cpus = highest + 1;
+            dialect.cpus = if cpus.next_multiple_of(4) == dialect.cpus { cpus } else { dialect.cpus };
+        }
+        dialect.has_huge_pages = Path::new("/sys/kernel/mm/transparent_hugepage").exists();
+        dialect.sees_addresses = rustix::thread::capabilities(None)
+            .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
+        dialect.page_bytes = page_size() as u64;
+        dialect.ns_per_tick = 1_000_000_000 / clock_ticks_per_second().max(1);
+        Ok(dialect)
+    }
+
+    /// From the text of a process with memory; the rest as on a common machine.
+    pub fn parse(text: &[u8]) -> Dialect {
+        let mut dialect = Dialect {
+            lines: Vec::new(),
+            left_out: Vec::new(),
+            cpus: 0,
+            nodes: 0,
+            store_bypass: Vec::new(),
+            indirect_branch: Vec::new(),
+            untag_mask: Vec::new(),
+            has_huge_pages: true,
+            sees_addresses: true,
+            page_bytes: 4096,
+            ns_per_tick: 10_000_000,
+        };
+        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let end = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+            let (name, value) = (&line[..end], line.get(end + 1..).unwrap_or_default());
+            let known = LINES.iter().find(|(known, ..)| known.as_bytes() == name);
+            match known.and_then(|(name, line, section)| Some((Head::of(name)?, *line, *section))) {
+                Some((head, line, section)) => {
+                    dialect.lines.push((head, line, section));
+                    dialect.learn(line, value.trim_ascii());
+                }
+                None => dialect.left_out.push(String::from_utf8_lossy(name).into_owned()),
+            }
+        }
+        dialect
+    }
+
+    fn learn(&mut self, line: Line, value: &[u8]) {
+        let digits = || value.iter().filter(|byte| **byte != b',').count() as u32;
+        match line {
+            Line::Cpus => self.cpus = digits() * 4,
+            Line::Nodes => self.nodes = digits() * 4,
+            Line::StoreBypass => self.store_bypass = value.to_vec(),
+            Line::IndirectBranch => self.indirect_branch = value.to_vec(),
+            Line::UntagMask => self.untag_mask = value.to_vec(),
+            _ => {}
+        }
+    }
+
+    /// Lines that the running kernel prints and this version does not know: they are left out.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+}
+
+/// The highest CPU of a list such as `0-3,8`.
+fn highest_number(list: &[u8]) -> Option<u32> {
+    let text = str::from_utf8(list).ok()?.trim();
+    text.rsplit([',', '-']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_named_and_left_out() {
+        let dialect =
+            Dialect::parse(b"Name:\ta: b\nBrandNew:\t7\nCpus_allowed:\t7,00000000\nMems_allowed:\t1\n");
+        assert_eq!(dialect.left_out(), ["BrandNew"]);
+        assert_eq!(dialect.lines.len(), 3);
+        assert_eq!((dialect.cpus, dialect.nodes), (36, 4));
+    }
+
+    #[test]
+    fn every_line_is_in_the_table_once() {
+        for (index, (name, line, _)) in LINES.iter().enumerate() {
+            let rest = &LINES[index + 1..];
+            assert!(rest.iter().all(|(other, also, _)| other != name && also != line), "{name}");
+        }
+    }
+
+    #[test]
+    fn cpus_are_counted_by_the_highest_number() {
+        assert_eq!(highest_number(b"0-1\n"), Some(1));
+        assert_eq!(highest_number(b"0\n"), Some(0));
+        assert_eq!(highest_number(b"0-3,8-11\n"), Some(11));
+        assert_eq!(highest_number(b""), None);
+    }
+}
