@@ -16,7 +16,12 @@ pub struct Cli {
 
 /// Show what ran, interval after interval: the same as `cpuledger top`.
 #[derive(Debug, Parser)]
-#[command(name = "ptop", version, about, max_term_width = 100)]
+#[command(
+    name = "ptop",
+    version,
+    about = "Show what ran, interval after interval, on the whole screen or as text; the same as cpuledger top",
+    max_term_width = 100
+)]
 pub struct Ptop {
     /// Say more about what went wrong: the verifier's last lines
     #[arg(short = 'v', long)]
@@ -30,7 +35,7 @@ pub struct Ptop {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show what ran, interval after interval
-    Top(crate::cmd::top::Arguments),
+    Top(Box<crate::cmd::top::Arguments>),
     /// List tasks once; takes the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {
@@ -38,6 +43,8 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Write the text of /proc/PID/status, stat or statm of many tasks at once
+    Status(crate::cmd::status::Arguments),
     /// Tell which sources are usable here, why, and what would mend the others
     Doctor(crate::cmd::doctor::Arguments),
 }

@@ -13,12 +13,14 @@ pub enum Failure {
     Quiet,
     /// The command line is wrong: exit code 2.
     Usage(String),
+    /// That of `ps` is wrong: exit code 1, as in procps.
+    UsageOfPs(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(sentence) => formatter.write_str(sentence),
+            Failure::Usage(sentence) | Failure::UsageOfPs(sentence) => formatter.write_str(sentence),
             Failure::Quiet => Ok(()),
         }
     }
@@ -42,7 +44,7 @@ pub fn report(result: anyhow::Result<()>) -> ExitCode {
         Some(Failure::Quiet) => return ExitCode::from(1),
         Some(Failure::Usage(_)) => 2,
         None if error.downcast_ref::<cpuledger::Error>().is_some() => 3,
-        None => 1,
+        Some(Failure::UsageOfPs(_)) | None => 1,
     };
     // Standard error may be closed too; then the exit code has to say it.
     let _ = writeln!(io::stderr(), "cpuledger: {}", sentence(&error));
@@ -62,7 +64,7 @@ fn print_if_asked_for(error: anyhow::Error) -> anyhow::Result<()> {
 }
 
 /// The error and its causes, but for those that are already told.
-fn sentence(error: &anyhow::Error) -> String {
+pub fn sentence(error: &anyhow::Error) -> String {
     let mut sentence = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !sentence.contains(&cause) {

@@ -1,6 +1,6 @@
 //! Standard output as the commands write it: whole buffers, errors that say what failed.
 
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use rustix::io::Errno;
@@ -11,6 +11,21 @@ use rustix::io::Errno;
 /// When it cannot be written: a full disk, a closed pipe, a descriptor that is not open for writing.
 pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
     write_all(bytes).context("cannot write to standard output")
+}
+
+/// Says something on standard error that does not end the command.
+pub fn warn(sentence: &str) {
+    // Where standard error is closed, nobody wants to know.
+    let _ = writeln!(io::stderr(), "cpuledger: {sentence}");
+}
+
+/// As much as an ordinary user may give a pipe, unless the administrator has chosen otherwise.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// Widens standard output, where it is a pipe: for much output, so that writer and reader need not take turns by 64 KiB.
+pub fn widen() {
+    // Where it is no pipe or may not be, it stays as it is.
+    let _ = rustix::pipe::fcntl_setpipe_size(rustix::stdio::stdout(), PIPE_BYTES);
 }
 
 /// Not through `std::io::Stdout`: that takes EBADF for success.

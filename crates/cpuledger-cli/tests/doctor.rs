@@ -21,9 +21,10 @@ fn the_json_is_complete() {
     assert!(report["machine"]["online_cpus"].as_u64().is_some_and(|cpus| cpus > 0));
     let sources = report["sources"].as_array().expect("sources");
     let names: Vec<&Value> = sources.iter().map(|source| &source["source"]).collect();
-    assert_eq!(names, ["ledger", "walk", "procfs"]);
+    assert_eq!(names, ["ledger", "walk", "netlink", "procfs"]);
     for source in sources {
-        let keys = ["source", "usable", "reason", "mend", "facts", "sees", "misses", "attempt", "log"];
+        let keys =
+            ["source", "usable", "reason", "mend", "facts", "sees", "misses", "needs", "attempt", "log"];
         for key in keys {
             assert!(source.get(key).is_some(), "{key} of {source}");
         }
@@ -31,7 +32,7 @@ fn the_json_is_complete() {
         assert_eq!(source["usable"] == true, source[attempt].is_object(), "{source}");
         assert!(source["reason"].as_str().is_some_and(|reason| !reason.contains('\n')), "{source}");
     }
-    assert_eq!(sources[2]["usable"], true, "/proc is there: {}", sources[2]);
+    assert_eq!(sources[3]["usable"], true, "/proc is there: {}", sources[3]);
 }
 
 #[test]

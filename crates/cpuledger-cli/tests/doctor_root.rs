@@ -70,7 +70,13 @@ fn root_has_the_ledger_and_the_walk_root() {
     assert_eq!(ledger["usable"], true, "{ledger}");
     assert_eq!(ledger["ledger"]["imbalance_ns"], 0);
     assert!(ledger["ledger"]["locked_bytes"].as_u64().is_some_and(|bytes| bytes < 16 << 20), "{ledger}");
-    assert_eq!(report["auto"], "ledger");
+    let costs = &report["costs"];
+    let number = |key: &str| costs[key].as_u64().unwrap_or_else(|| panic!("{key} of {costs}"));
+    assert!(number("switches_per_s") > 0 && number("tasks") > 0 && number("interval_ns") > 0, "{costs}");
+    // The rule: a machine that does nothing but switch has the walk.
+    let may_cost = number("walk_ns_per_s") + number("ledger_may_exceed_ns_per_s");
+    let is_dear = number("ledger_ns_per_s") > may_cost;
+    assert_eq!(report["auto"], if is_dear { "walk" } else { "ledger" }, "{costs}");
     let walk = source(&report, "walk");
     assert_eq!(walk["usable"], true, "{walk}");
     assert_eq!(walk["mend"], Value::Null);
@@ -91,7 +97,7 @@ fn nobody_has_procfs_and_is_told_why_root() {
     let procfs = source(&report, "procfs");
     assert_eq!(procfs["usable"], true, "{procfs}");
     assert_eq!(fact(procfs, "cap_sys_ptrace"), false);
-    assert_eq!(report["auto"], "procfs");
+    assert_eq!((&report["auto"], &report["costs"]), (&Value::from("procfs"), &Value::Null));
 }
 
 #[test]

@@ -1,65 +1,14 @@
 //! I9: nothing of a killed cpuledger stays in the kernel. The objects are followed by id, from the files that the process
 //! held. Needs root.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cpuledger_load::{Storm, StormPlan};
+use cpuledger_load::{BpfHeld, Storm, StormPlan};
 
 /// The kernel frees BPF objects some grace periods after their last file is closed.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
-
-/// Identifiers of the BPF programs, maps and links that a process holds.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
-    programs: BTreeSet<u32>,
-    maps: BTreeSet<u32>,
-    links: BTreeSet<u32>,
-}
-
-impl Held {
-    fn by(pid: u32) -> Held {
-        let mut held = Held::default();
-        let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else { return held };
-        for file in files.flatten() {
-            let text = std::fs::read_to_string(file.path()).unwrap_or_default();
-            for line in text.lines() {
-                let Some((key, value)) = line.split_once(':') else { continue };
-                let ids = match key {
-                    "prog_id" => &mut held.programs,
-                    "map_id" => &mut held.maps,
-                    "link_id" => &mut held.links,
-                    _ => continue,
-                };
-                ids.insert(value.trim().parse().expect("an id"));
-            }
-        }
-        held
-    }
-
-    /// What of it the kernel still has.
-    fn left(&self) -> Held {
-        Held {
-            programs: &ids("prog") & &self.programs,
-            maps: &ids("map") & &self.maps,
-            links: &ids("link") & &self.links,
-        }
-    }
-}
-
-/// Every id of a kind that the kernel has now.
-fn ids(kind: &str) -> BTreeSet<u32> {
-    let output = Command::new("bpftool")
-        .args(["--json", kind, "show"])
-        .output()
-        .expect("bpftool runs: install the package bpftool");
-    let list: serde_json::Value = serde_json::from_slice(&output.stdout).expect("bpftool prints JSON");
-    let objects = list.as_array().expect("bpftool lists objects");
-    objects.iter().filter_map(|object| object["id"].as_u64()).map(|id| id as u32).collect()
-}
 
 /// A running `top` that has printed its first interval, and that interval.
 fn running_top(source: &str) -> (Child, serde_json::Value) {
@@ -87,23 +36,24 @@ fn assert_balance(interval: &serde_json::Value) {
     assert_eq!((sum, of("unattributed_ns"), of("unidentified_exits")), (of("attributed_ns"), 0, 0));
 }
 
-fn assert_nothing_is_left(held: &Held) {
-    let begin = Instant::now();
-    while held.left() != Held::default() {
-        assert!(begin.elapsed() < GONE_WITHIN, "still there: {:?}", held.left());
-        sleep(Duration::from_millis(50));
-    }
+fn assert_nothing_is_left(held: &BpfHeld) {
+    let left = held.left_after(GONE_WITHIN).expect("bpftool lists");
+    assert_eq!(left, BpfHeld::default(), "still there");
+}
+
+fn assert_all_is_there(held: &BpfHeld) {
+    assert_eq!(held.left().as_ref().ok(), Some(held), "what it holds is in the kernel");
 }
 
 #[test]
 fn sigkill_leaves_nothing_attached_root() {
     let (mut top, _) = running_top("walk");
-    let held = Held::by(top.id());
+    let held = BpfHeld::by(top.id());
     assert!(
         !held.programs.is_empty() && !held.maps.is_empty() && !held.links.is_empty(),
         "{held:?}; it needs root"
     );
-    assert_eq!(held.left(), held, "what it holds is in the kernel");
+    assert_all_is_there(&held);
     top.kill().expect("SIGKILL is sent");
     top.wait().expect("it ends");
     assert_nothing_is_left(&held);
@@ -112,8 +62,8 @@ fn sigkill_leaves_nothing_attached_root() {
 #[test]
 fn sigterm_leaves_nothing_attached_root() {
     let (mut top, _) = running_top("walk");
-    let held = Held::by(top.id());
-    assert_eq!(held.left(), held, "what it holds is in the kernel");
+    let held = BpfHeld::by(top.id());
+    assert_all_is_there(&held);
     assert!(!held.links.is_empty(), "{held:?}; it needs root");
     let pid = rustix::process::Pid::from_child(&top);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("SIGTERM is sent");
@@ -131,10 +81,10 @@ fn sigkill_in_a_storm_leaves_no_ledger_root() {
     for _ in 0..3 {
         let (mut top, first) = running_top("ledger");
         assert_balance(&first);
-        let held = Held::by(top.id());
+        let held = BpfHeld::by(top.id());
         assert!(!held.programs.is_empty() && !held.maps.is_empty(), "{held:?}");
         assert!(held.links.len() >= 3, "the hooks of switch, fork and rename: {held:?}");
-        assert_eq!(held.left(), held, "what it holds is in the kernel");
+        assert_all_is_there(&held);
         top.kill().expect("SIGKILL is sent");
         top.wait().expect("it ends");
         // The next one begins while the kernel still takes this one apart.

@@ -40,17 +40,18 @@ fn nothing_found_is_a_header_and_code_1() {
 }
 
 #[test]
-fn a_wrong_command_line_is_one_sentence_and_code_2() {
+fn a_wrong_command_line_is_one_sentence_and_code_1() {
     for (arguments, part) in [
         (&["-p", "abc"][..], "`abc` is none"),
         (&["-eo", "pdi"], "did you mean `pid`"),
         (&["-e", "--sort", "rsss"], "did you mean `rss`"),
         (&["--no-heders"], "did you mean `--no-headers`"),
         (&["-u", "no such user"], "there is no user `no`"),
+        (&["-Fo", "pid"], "both choose the columns"),
         (&["--source", "ledgre"], "there is no source `ledgre`"),
     ] {
         let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         assert!(output.stdout.is_empty());
         let sentence = sentence(&output);
         assert!(sentence.starts_with("cpuledger: ") && sentence.contains(part), "{sentence}");
@@ -102,5 +103,73 @@ fn screens_of_any_width_are_filled_and_not_left() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let too_long = text.lines().find(|line| line.chars().count() > longest);
         assert_eq!(too_long, None, "{columns}");
+    }
+}
+
+/// Rows as objects or records, with the names of the columns as keys.
+#[test]
+fn rows_are_json_or_csv_on_demand() {
+    let pid = std::process::id().to_string();
+    let run = |arguments: &[&str]| {
+        let output = run(&[&["-p", &pid], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", sentence(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let json = run(&["-o", "pid,tty,ni,comm,runqueue_wait_ns", "--format", "json"]);
+    assert_eq!(json.lines().count(), 1, "{json}");
+    assert!(json.starts_with(&format!(r#"{{"pid":{pid},"tty":""#)), "{json}");
+    assert!(json.ends_with("}\n") && json.contains(r#","comm":"ps-"#), "{json}");
+    let csv = run(&["-o", "pid,comm", "--format=csv"]);
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("pid,comm"));
+    assert!(lines.next().is_some_and(|line| line.starts_with(&format!("{pid},ps-"))), "{csv}");
+    assert_eq!(run(&["-o", "pid", "--format=csv", "--no-headers"]), format!("{pid}\n"));
+    assert_eq!(run(&["-o", "pid,ppid", "--delimiter", ";", "--no-headers"]).matches(';').count(), 1);
+    assert_eq!(run(&["--format", "pid=,pid="]).split_whitespace().count(), 2);
+}
+
+#[test]
+fn dates_and_signals_are_written_as_wanted() {
+    let pid = std::process::id().to_string();
+    let text = |arguments: &[&str]| {
+        let output = run(&[&["-p", &pid], arguments].concat());
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    assert!(text(&["-o", "lstart=", "-D", "y%Y"]).starts_with("y20"));
+    assert_eq!(text(&["-o", "lstart=", "--date-format=%%"]), "%");
+    assert_eq!(text(&["-o", "pending=", "--signames"]), "-");
+    let ignored = text(&["-o", "ignored=", "--signames"]);
+    assert!(ignored.split(',').any(|name| name == "PIPE"), "the runtime ignores SIGPIPE: {ignored}");
+}
+
+#[test]
+fn a_bad_format_of_the_environment_is_a_warning() {
+    let pid = std::process::id().to_string();
+    let output = ps(&["-p", &pid]).env("PS_FORMAT", "pid,pdi").output().expect("cpuledger starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        sentence(&output).contains("$PS_FORMAT is not used: there is no column `pdi`"),
+        "{}",
+        sentence(&output)
+    );
+    assert!(String::from_utf8_lossy(&output.stdout).contains("TTY"));
+}
+
+/// Lines that a reader gets before it goes away are whole.
+#[test]
+fn a_reader_that_goes_away_has_whole_lines() {
+    use std::io::{BufRead, BufReader};
+    for arguments in
+        [&["-e"][..], &["-eLf"], &["axm"], &["axf"], &["-e", "--sort", "-pid"], &["-e", "--format=json"]]
+    {
+        let mut child =
+            ps(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("cpuledger starts");
+        let mut first = String::new();
+        let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
+        reader.read_line(&mut first).expect("a line");
+        drop(reader);
+        let output = child.wait_with_output().expect("it ends");
+        assert!(first.ends_with('\n') && first.len() > 1, "{arguments:?}: {first:?}");
+        assert_eq!((output.status.code(), sentence(&output).as_str()), (Some(0), ""), "{arguments:?}");
     }
 }

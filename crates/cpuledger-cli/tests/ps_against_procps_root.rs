@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use cpuledger_load::{Member, Zoo};
 
 /// A timer may run a sleeping task between two listings.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 20;
 
 /// The listings that have to agree.
 const LISTINGS: &[&str] = &[

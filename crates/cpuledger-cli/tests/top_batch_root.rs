@@ -1,11 +1,14 @@
 //! `cpuledger top --batch` on the machine it runs on: what it says against what is known otherwise. Needs root.
 
+mod intervals;
+
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use cpuledger_load::{Burn, BurnPlan};
+use intervals::{Killed, list, number, sum_of};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -57,36 +60,6 @@ impl Drop for Top {
             let _ = child.wait();
         }
     }
-}
-
-/// A command that is killed at the end.
-struct Killed(Child);
-
-impl Killed {
-    fn shell(script: &str) -> Killed {
-        Killed(Command::new("sh").args(["-c", script]).spawn().expect("a shell"))
-    }
-}
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is a count"))
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().unwrap_or_else(|| panic!("{value} is a list"))
-}
-
-/// The sum of one key over the rows of a pid in all intervals.
-fn sum_of(intervals: &[Value], rows: &str, pid: u32, key: &str) -> u64 {
-    let rows = intervals.iter().flat_map(|interval| list(&interval[rows]));
-    rows.filter(|row| row["pid"] == pid).map(|row| number(&row[key])).sum()
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -200,7 +173,7 @@ fn no_death_of_five_hundred_is_lost_root() {
 #[test]
 fn a_fork_storm_is_attributed_root() {
     let _alone = alone_as_root();
-    let storm = "while :; do /bin/true; done";
+    let storm = "while kill -0 $PPID; do /bin/true; done";
     let _shells = [Killed::shell(storm), Killed::shell(storm)];
     let intervals = Top::start(&["-n", "3", "-d", "1", "--source", "walk"]).finish();
     for interval in &intervals {
@@ -217,7 +190,7 @@ fn a_fork_storm_is_attributed_root() {
 #[test]
 fn procfs_says_what_it_cannot_see_root() {
     let _alone = alone_as_root();
-    let burner = Killed::shell("while :; do :; done");
+    let burner = Killed::shell("while kill -0 $PPID; do :; done");
     let intervals = Top::start(&["-n", "2", "-d", "1", "--source", "procfs"]).finish();
     assert_eq!(intervals.len(), 2);
     for interval in &intervals {

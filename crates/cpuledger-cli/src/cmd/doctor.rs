@@ -1,6 +1,11 @@
 //! `cpuledger doctor`: each source, usable or not, the fact behind it, the mend.
 
 use anyhow::Context;
+use cpuledger::SourceKind;
+use cpuledger::source::cost::{
+    Activity, Costs, LEDGER_FORK_AND_EXIT_NS, LEDGER_MAY_EXCEED_PERCENT, LEDGER_SWITCH_NS, WALK_TASK_NS,
+};
+use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
 use serde::Serialize;
 
@@ -75,6 +80,31 @@ impl Style {
     }
 }
 
+/// What the two best would cost, and what that follows from.
+fn cost(costs: &Costs) -> String {
+    let percent = |ns_per_s: u64| ns_per_s as f64 / 1e7;
+    let Activity { switches_per_s, forks_per_s, tasks, .. } = costs.activity;
+    format!(
+        "ledger {:.4} % of a CPU, for {switches_per_s} switches/s ({LEDGER_SWITCH_NS} ns each) and {forks_per_s} forks/s \
+         ({LEDGER_FORK_AND_EXIT_NS} ns); walk {:.4} %, for {tasks} tasks every {} s ({WALK_TASK_NS} ns each)",
+        percent(costs.ledger_ns_per_s),
+        percent(costs.walk_ns_per_s),
+        costs.interval_ns as f64 / 1e9
+    )
+}
+
+/// The rule, applied.
+fn why(costs: &Costs) -> String {
+    match costs.choice() {
+        SourceKind::Ledger => format!(
+            " for top: it alone sees everything, and does not cost {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+        ),
+        _ => format!(
+            " for top: the ledger sees more, but costs over {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+        ),
+    }
+}
+
 /// The text in the making.
 struct Page {
     text: String,
@@ -93,10 +123,14 @@ impl Page {
             self.source(source);
         }
         self.text.push('\n');
+        if let Some(costs) = &report.costs {
+            self.row("cost", &cost(costs));
+        }
         match report.auto {
             Some(kind) => {
                 let name = self.styled(kind.name(), Style::Strong);
-                self.line(&format!("auto takes {name}"));
+                let why = report.costs.as_ref().map_or_else(String::new, why);
+                self.line(&format!("auto takes {name}{why}"));
             }
             None => self.line("auto finds no usable source"),
         }
@@ -127,6 +161,7 @@ impl Page {
         }
         self.row("  sees", source.sees);
         self.row("  misses", source.misses);
+        self.row("  needs", &needs(source.needs));
         for (index, fact) in source.facts.iter().enumerate() {
             let answer = self.answer(fact);
             self.row(if index == 0 { "  facts" } else { "" }, &format!("{:<26} {answer}", fact.name));
@@ -158,9 +193,24 @@ impl Page {
     }
 }
 
+/// The capabilities, those first without which it cannot be used.
+fn needs(needs: &[Need]) -> String {
+    let names = |is_needed| {
+        let names = needs.iter().filter(|need| need.is_needed == is_needed).map(|need| need.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    match (names(true), names(false)) {
+        (needed, more) if needed.is_empty() && more.is_empty() => "no capability".to_owned(),
+        (needed, more) if needed.is_empty() => format!("no capability; sees more with {more}"),
+        (needed, more) if more.is_empty() => needed,
+        (needed, more) => format!("{needed}; sees more with {more}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use cpuledger::SourceKind;
+    use std::time::Duration;
+
     use cpuledger::support::names;
 
     use super::*;
@@ -179,6 +229,7 @@ mod tests {
             sees: "everything",
             hidden_pids: Vec::new(),
             misses: "nothing",
+            needs: cpuledger::support::privilege::needs(SourceKind::Walk),
             attempt: None,
             ledger: None,
             log: vec!["R1 is bad".to_owned()],
@@ -192,6 +243,7 @@ mod tests {
                 pid_max: None,
             },
             auto: usable.then_some(SourceKind::Walk),
+            costs: None,
             sources: vec![source],
         }
     }
@@ -208,6 +260,7 @@ walk         not usable
   mend       run it as root
   sees       everything
   misses     nothing
+  needs      CAP_BPF, CAP_PERFMON
   facts      btf                        yes
              cap_bpf                    no
              lockdown_permits_reading   could not tell
@@ -216,6 +269,26 @@ walk         not usable
 auto finds no usable source
 ";
         assert_eq!(Page::new(false).of(&report(false)), expected);
+    }
+
+    #[test]
+    fn the_choice_of_auto_is_explained_by_both_costs() {
+        let activity = Activity { switches_per_s: 1_250, forks_per_s: 4, tasks: 96, online_cpus: 2 };
+        let page = |activity| {
+            let costs = Costs::estimate(activity, Duration::from_secs(2), false);
+            Page::new(false).of(&Report { auto: Some(costs.choice()), costs: Some(costs), ..report(true) })
+        };
+        let expected = "
+cost         ledger 0.0248 % of a CPU, for 1250 switches/s (190 ns each) and 4 forks/s (2500 ns); \
+                        walk 0.0019 %, for 96 tasks every 2 s (400 ns each)
+auto takes ledger for top: it alone sees everything, and does not cost 5 % of each CPU more than the walk
+";
+        let idle = page(activity);
+        assert!(idle.ends_with(expected), "{idle}");
+        let busy = page(Activity { switches_per_s: 1_000_000, ..activity });
+        assert!(busy.contains("ledger 19.0010 % of a CPU") && busy.ends_with(
+            "auto takes walk for top: the ledger sees more, but costs over 5 % of each CPU more than the walk\n"
+        ), "{busy}");
     }
 
     #[test]

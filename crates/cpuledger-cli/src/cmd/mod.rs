@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod ps;
+pub mod status;
 pub mod top;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     let result = match cli.command {
         Command::Top(arguments) => top::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };
     if cli.verbose {

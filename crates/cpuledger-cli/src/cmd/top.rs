@@ -1,8 +1,10 @@
 //! `cpuledger top`: what ran, interval after interval.
 
-mod collect;
-mod options;
-mod select;
+pub mod collect;
+pub mod options;
+pub mod select;
+
+use std::io::IsTerminal;
 
 use anyhow::Context;
 use cpuledger::interval::Interval;
@@ -29,7 +31,13 @@ const REMEMBERED_ROWS: usize = 16_384;
 /// # Errors
 /// Bad options, no source, or nowhere to write.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let options = Options::parse(arguments)?;
+    // One that has no name, or says that it can do nothing, cannot show a screen.
+    let has_screen = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
+    let is_terminal = has_screen && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let options = Options::parse(arguments, is_terminal)?;
+    if options.is_screen {
+        return crate::tui::run(&options, arguments);
+    }
     let stop = Stop::on_signals().context("cannot handle signals")?;
     let mut collector = Collector::open(&options, stop)?;
     let mut printer = Printer::new(&options);

@@ -1,231 +1,249 @@
 //! Which columns are shown: `-o` lists, and the formats that the other options name, as procps composes them.
 
-use cpuledger::render::layout::{Chosen, names};
-use cpuledger::view::sort::Criterion;
+use cpuledger::render::layout::Chosen;
 
-use super::options::{BsdFormat, Options, Threads, did_you_mean};
+use super::macros;
+use super::options::{ColumnList, ListKind, Options, WholeFormat};
+use super::personality::Personality;
+use super::specifiers::{self, named};
 
-/// What separates the items of a list.
-pub const SEPARATORS: [char; 4] = [',', ' ', '\t', '\n'];
-
-/// The columns of the listing.
+/// The columns of the listing. `lists`: those of `-o` and its like; `usual`: `$PS_FORMAT`, if that is good.
 ///
 /// # Errors
-/// A sentence that says which column is not known or not written well.
-pub fn columns(options: &Options) -> Result<Vec<Chosen>, String> {
-    if options.columns.is_empty() {
-        return composed(options).into_iter().map(named).collect();
+/// A sentence that says which column is not known, or which options do not go together.
+pub fn columns(
+    options: &Options,
+    lists: &[ColumnList],
+    personality: &Personality,
+    usual: Option<&[Chosen]>,
+) -> Result<Vec<Chosen>, String> {
+    check(options, lists)?;
+    if options.full && options.long && options.jobs && personality.formats.jobs.is_some() {
+        return Err("`-f`, `-l` and `-j` do not go together in this personality".to_owned());
     }
-    options.columns.iter().flat_map(|list| list.split(SEPARATORS)).map(parse_column).collect()
-}
-
-/// The order of the listing; nothing: by pid.
-///
-/// # Errors
-/// As [`columns`].
-pub fn criteria(options: &Options) -> Result<Vec<Criterion>, String> {
-    let parse_criterion = |text: &str| {
-        let descending = text.starts_with('-');
-        let name = text.strip_prefix(['-', '+']).unwrap_or(text);
-        Ok(Criterion { by: named(name)?, descending })
+    let mut columns = match (lists, usual) {
+        ([], Some(usual)) if is_plain(options) => usual.to_vec(),
+        ([], _) => composed(options, personality).into_iter().map(column).collect::<Result<_, _>>()?,
+        _ => listed(lists)?,
     };
-    options.sort.iter().flat_map(|list| list.split(SEPARATORS)).map(parse_criterion).collect()
-}
-
-fn named(name: &str) -> Result<Chosen, String> {
-    if name.is_empty() {
-        return Err("a list of columns has an empty item".to_owned());
-    }
-    Chosen::by_name(name).ok_or_else(|| match NOT_THERE.contains(&name) {
-        true => {
-            format!("the column `{name}` of procps is not there yet; `cpuledger ps L` lists those that are")
+    for column in &mut columns {
+        column.reword(options.numbers, options.true_names, options.environment);
+        if options.signal_names {
+            column.name_signals();
         }
-        false => format!("there is no column `{name}`{}", did_you_mean("", name, names())),
-    })
+    }
+    Ok(columns)
 }
 
-/// Columns of procps 4.0.2 that are not there.
-const NOT_THERE: &[&str] = &[
-    "ag_id",
-    "ag_nice",
-    "context",
-    "lim",
-    "m_drs",
-    "m_trs",
-    "sgi_rss",
-    "start_stack",
-    "tty4",
-    "zone",
-    "blocked",
-    "caught",
-    "cgname",
-    "cgroupns",
-    "cgns",
-    "drs",
-    "dsiz",
-    "eip",
-    "environ",
-    "esp",
-    "ignored",
-    "ipcns",
-    "label",
-    "lsession",
-    "luid",
-    "lxc",
-    "machine",
-    "mntns",
-    "netns",
-    "numa",
-    "oom",
-    "oomadj",
-    "ouid",
-    "pending",
-    "pidns",
-    "pss",
-    "rchars",
-    "rops",
-    "seat",
-    "sig",
-    "sig_block",
-    "sig_catch",
-    "sigcatch",
-    "sigignore",
-    "sig_ignore",
-    "sigmask",
-    "sig_pend",
-    "size",
-    "slice",
-    "stackp",
-    "supgid",
-    "supgrp",
-    "timens",
-    "trs",
-    "trss",
-    "tsig",
-    "tsiz",
-    "unit",
-    "userns",
-    "uss",
-    "utsns",
-    "uunit",
-    "wchars",
-    "wops",
-];
+/// Between the sizes of IRIX.
+const COLON: &str = ":";
 
-/// `NAME`, `NAME:WIDTH`, `NAME=HEADER`, `NAME:WIDTH=HEADER`.
-fn parse_column(text: &str) -> Result<Chosen, String> {
-    let (rest, header) = match text.split_once('=') {
-        Some((rest, header)) => (rest, Some(header)),
-        None => (text, None),
-    };
-    let (name, width) = match rest.split_once(':') {
-        Some((name, width)) => (name, Some(width)),
-        None => (rest, None),
-    };
-    let mut column = named(name)?;
-    if let Some(header) = header {
-        header.clone_into(&mut column.header);
-        column.width = column.width.max(header.len());
+fn column(name: &str) -> Result<Chosen, String> {
+    if name == COLON { Ok(Chosen::literal(COLON)) } else { named(name) }
+}
+
+/// Whether a format was chosen by no option.
+fn is_plain(options: &Options) -> bool {
+    options.whole_formats.is_empty() && !has_unix_format(options) && !has_modifier(options)
+}
+
+fn has_unix_format(options: &Options) -> bool {
+    options.full || options.long
+}
+
+fn has_modifier(options: &Options) -> bool {
+    let Options { extra_full, jobs, classes, no_flags, processor, label, .. } = *options;
+    extra_full || jobs || classes || no_flags || processor || label
+}
+
+fn check(options: &Options, lists: &[ColumnList]) -> Result<(), String> {
+    let whole = options.whole_formats.first();
+    let several = options.whole_formats.iter().any(|format| Some(format) != whole);
+    if several || whole.is_some() && has_unix_format(options) {
+        return Err("two options choose the columns differently; leave one away".to_owned());
     }
-    if let Some(width) = width {
-        column.width = match width.parse() {
-            Ok(width) if width > 0 && width <= MOST_WIDTH => width,
-            _ => {
-                return Err(format!(
-                    "the width of a column is a number from 1 to {MOST_WIDTH}, not `{width}`"
-                ));
+    if !lists.is_empty() {
+        if whole.is_some() || has_unix_format(options) {
+            return Err("`-o` and another option both choose the columns; leave one away".to_owned());
+        }
+        if has_modifier(options) {
+            return Err("`-o` says every column; leave `-c`, `-j`, `-y`, `-P`, `-M` away".to_owned());
+        }
+        let below = options.threads_below || options.threads_below_unix || options.threads_as_processes;
+        if below && (options.threads_lwp || options.threads_spid) {
+            return Err(
+                "`-o` says every column, and `H` or `m` says how threads are shown; leave `-L` and `-T` away"
+                    .to_owned(),
+            );
+        }
+    }
+    if options.no_flags && !options.long && whole.is_none() {
+        return Err("`-y` changes `-l`, which is not there".to_owned());
+    }
+    Ok(())
+}
+
+fn listed(lists: &[ColumnList]) -> Result<Vec<Chosen>, String> {
+    let mut columns = Vec::new();
+    for (index, (kind, list)) in lists.iter().enumerate() {
+        let end = match kind {
+            ListKind::Columns => {
+                columns.extend(specifiers::columns(list)?);
+                continue;
             }
+            _ if index > 0 => {
+                return Err("`-O` is for the first list of columns; use `-o` for others".to_owned());
+            }
+            ListKind::Between => "END_SYS5",
+            ListKind::BetweenOrOrder => "END_BSD",
         };
+        columns.push(named("pid")?);
+        columns.extend(specifiers::columns(list)?);
+        columns.extend(specifiers::columns(end)?);
     }
-    Ok(column)
+    Ok(columns)
 }
 
-/// The widest a column can be made.
-const MOST_WIDTH: usize = 10_000;
+/// Whether `-c` finds a priority that it can change.
+///
+/// # Errors
+/// A sentence that says it does not.
+pub fn check_classes(options: &Options, personality: &Personality) -> Result<(), String> {
+    let format = macro_of(options, personality);
+    let has_priority = |name| {
+        macros::columns(name).is_some_and(|mut columns| columns.any(|column| PRIORITIES.contains(&column)))
+    };
+    match options.classes && format.is_some_and(|name| !has_priority(name)) {
+        true => Err("`-c` changes the priority, which this format has not".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Columns that `-c` changes.
+const PRIORITIES: [&str; 3] = ["pri", "opri", "priority"];
 
 /// The names of the columns that the options other than `-o` compose.
-fn composed(options: &Options) -> Vec<&'static str> {
-    let has_unix_format = options.full || options.long || options.jobs || options.classes;
-    let mut columns = match options.bsd_format {
-        Some(BsdFormat::User) => {
-            vec![
-                "user",
-                "pid",
-                "%cpu",
-                "%mem",
-                "vsz",
-                "rss",
-                "tname",
-                "stat",
-                "start_time",
-                "bsdtime",
-                "args",
-            ]
+fn composed(options: &Options, personality: &Personality) -> Vec<&'static str> {
+    let mut columns = match macro_of(options, personality) {
+        None => unix_format(options, personality),
+        Some(name) => {
+            let mut columns: Vec<&'static str> = macros::columns(name).into_iter().flatten().collect();
+            modify(&mut columns, options);
+            columns
         }
-        Some(BsdFormat::Long) => vec![
-            "f", "uid", "pid", "ppid", "priority", "ni", "vsz", "rss", "wchan", "stat", "tname", "bsdtime",
-            "args",
-        ],
-        Some(BsdFormat::Jobs) => {
-            vec!["ppid", "pid", "pgid", "sid", "tname", "tpgid", "stat", "uid", "bsdtime", "args"]
-        }
-        None => return unix_format(options, has_unix_format),
     };
-    match options.threads {
-        Threads::WithSpid => insert_after(&mut columns, &["pid"], "spid"),
-        Threads::WithLwp => {
-            insert_after(&mut columns, &["sid", "ppid", "pid"], "lwp");
-            insert_after(&mut columns, &["%cpu"], "nlwp");
-        }
-        Threads::No | Threads::AsProcesses => {}
+    if options.label {
+        columns.insert(0, "label");
     }
     columns
 }
 
-/// Puts a column behind the first of `anchors` that is there.
-fn insert_after(columns: &mut Vec<&'static str>, anchors: &[&str], name: &'static str) {
+fn macro_of(options: &Options, personality: &Personality) -> Option<&'static str> {
+    match options.whole_formats.first() {
+        Some(format) => Some(whole(*format, personality)),
+        None => unix_macro(options, personality),
+    }
+}
+
+fn whole(format: WholeFormat, personality: &Personality) -> &'static str {
+    let formats = personality.formats;
+    match format {
+        WholeFormat::User => formats.bsd_user,
+        WholeFormat::Long => formats.bsd_long,
+        WholeFormat::Jobs => formats.bsd_jobs,
+        WholeFormat::Signals => formats.bsd_signals,
+        WholeFormat::Memory => formats.bsd_memory,
+        WholeFormat::Registers => "OL_X",
+        WholeFormat::OldMemory => "OL_m",
+        WholeFormat::Context => "FLASK_context",
+    }
+}
+
+fn unix_macro(options: &Options, personality: &Personality) -> Option<&'static str> {
+    let formats = personality.formats;
+    match (options.full, options.long, options.jobs) {
+        (true, false, false) => formats.full,
+        (true, true, false) => formats.full_long,
+        (false, true, false) => formats.long,
+        (false, false, true) => formats.jobs,
+        (true, false, true) => formats.jobs.and(Some("RD_fj")),
+        (false, true, true) => formats.jobs.and(Some("RD_lj")),
+        _ => None,
+    }
+}
+
+/// What UNIX options do to a format that is whole.
+fn modify(columns: &mut Vec<&'static str>, options: &Options) {
+    if options.threads_spid {
+        insert_after(columns, &["pid"], &["spid"]);
+    }
+    if options.jobs && !options.whole_formats.is_empty() {
+        insert_after(columns, &["ppid", "pid"], &["pgid", "sid"]);
+    }
+    if options.threads_lwp {
+        insert_after(columns, &["sid", "ppid", "pid"], &["lwp"]);
+        insert_after(columns, &["%cpu"], &["nlwp"]);
+    }
+    let priority = columns.iter().position(|name| PRIORITIES.contains(name));
+    if let (true, Some(priority)) = (options.classes, priority) {
+        columns.splice(priority..=priority, ["class", "pri"]);
+        columns.retain(|name| !matches!(*name, "ni" | "nice"));
+    }
+    if options.no_flags {
+        columns.retain(|name| !matches!(*name, "f" | "flags"));
+    }
+}
+
+/// Puts columns behind the first of `anchors` that is there.
+fn insert_after(columns: &mut Vec<&'static str>, anchors: &[&str], names: &[&'static str]) {
     let place = anchors.iter().find_map(|anchor| columns.iter().position(|column| column == anchor));
     if let Some(place) = place {
-        columns.insert(place + 1, name);
+        columns.splice(place + 1..place + 1, names.iter().copied());
     }
 }
 
 /// The formats of UNIX, column by column.
-fn unix_format(options: &Options, has_format: bool) -> Vec<&'static str> {
-    let Options { full, extra_full, long, jobs, classes, no_flags, is_bsd, .. } = *options;
-    let with_lwp = options.threads == Threads::WithLwp;
-    let sun_rss = long && no_flags;
+fn unix_format(options: &Options, personality: &Personality) -> Vec<&'static str> {
+    let Options { full, extra_full, long, jobs, classes, no_flags, processor, is_bsd, .. } = *options;
+    let has_format = full || long;
+    let irix = personality.irix_long && !no_flags;
+    let has_cpu = irix || personality.cpu_for_address;
+    let user = if personality.calls_user_user { "user" } else { "uid_hack" };
+    let priority = if personality.irix_long { "priority" } else { "opri" };
     [
         (long && !no_flags, "f"),
         (long, "s"),
-        (full, "uid_hack"),
+        (full, user),
         (long && !full, "uid"),
         (true, "pid"),
-        (options.threads == Threads::WithSpid, "spid"),
+        (options.threads_spid, "spid"),
         (full || long, "ppid"),
         (jobs, "pgid"),
         (jobs, "sid"),
-        (with_lwp, "lwp"),
+        (options.threads_lwp, "lwp"),
+        (processor, "psr"),
         ((full || long) && !classes, "c"),
-        (with_lwp && full, "nlwp"),
+        (options.threads_lwp && full, "nlwp"),
         (classes, "class"),
         (classes, "pri"),
-        (long && !classes, "opri"),
+        (long && !classes, priority),
         (long && !classes, "ni"),
-        (sun_rss, "rss"),
-        (long && !no_flags, "addr_1"),
+        (long && no_flags, "rss"),
+        (long && !no_flags, if has_cpu { "sgi_p" } else { "addr_1" }),
         (long || extra_full, "sz"),
+        (long && irix, COLON),
+        (long && irix, "sgi_rss"),
         (long, "wchan"),
-        (extra_full && !sun_rss, "rss"),
-        (extra_full, "psr"),
+        (extra_full && !(long && no_flags), "rss"),
+        (extra_full && !processor, "psr"),
         (full, "stime"),
         (true, "tname"),
         (is_bsd && !long, "stat"),
         (is_bsd, "bsdtime"),
         (!is_bsd, "time"),
         (is_bsd && !has_format, "args"),
-        (is_bsd && has_format || !is_bsd && full, "cmd"),
-        (!is_bsd && !full, "ucmd"),
+        (is_bsd && has_format || !is_bsd && (full || options.arguments), "cmd"),
+        (!is_bsd && !full && !options.arguments, "ucmd"),
     ]
     .into_iter()
     .filter(|(applies, _)| *applies)
@@ -235,13 +253,11 @@ fn unix_format(options: &Options, has_format: bool) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::cmd::ps::options::parse;
+    use crate::cmd::ps::plan::Plan;
 
     fn headers(line: &str) -> String {
-        let options = parse(line.split(' ').filter(|text| !text.is_empty())).expect(line);
-        let columns = columns(&options).expect(line);
-        columns.iter().map(|column| column.header.as_str()).collect::<Vec<_>>().join(" ")
+        let plan = Plan::of_line(line).unwrap_or_else(|sentence| panic!("{line:?}: {sentence}"));
+        plan.columns.iter().map(|column| column.header.as_str()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -255,6 +271,8 @@ mod tests {
             ("-l", "F S UID PID PPID C PRI NI ADDR SZ WCHAN TTY TIME CMD"),
             ("-ly", "S UID PID PPID C PRI NI RSS SZ WCHAN TTY TIME CMD"),
             ("-lF", "F S UID PID PPID C PRI NI ADDR SZ WCHAN RSS PSR STIME TTY TIME CMD"),
+            ("-P", "PID PSR TTY TIME CMD"),
+            ("-PF", "UID PID PPID PSR C SZ RSS STIME TTY TIME CMD"),
             ("-L", "PID LWP TTY TIME CMD"),
             ("-T", "PID SPID TTY TIME CMD"),
             ("-Lf", "UID PID PPID LWP C NLWP STIME TTY TIME CMD"),
@@ -265,45 +283,33 @@ mod tests {
             ("aux", "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"),
             ("u -L", "USER PID LWP %CPU NLWP %MEM VSZ RSS TTY STAT START TIME COMMAND"),
             ("l", "F UID PID PPID PRI NI VSZ RSS WCHAN STAT TTY TIME COMMAND"),
+            ("l -c", "F UID PID PPID CLS PRI VSZ RSS WCHAN STAT TTY TIME COMMAND"),
+            ("l -y", "UID PID PPID PRI NI VSZ RSS WCHAN STAT TTY TIME COMMAND"),
+            ("l -j", "F UID PID PPID PGID SID PRI NI VSZ RSS WCHAN STAT TTY TIME COMMAND"),
             ("j -L", "PPID PID PGID SID LWP TTY TPGID STAT UID TIME COMMAND"),
             ("H", "PID TTY STAT TIME COMMAND"),
+            ("-o pid=A,comm=B -o s=,tty", "A B  TT"),
+            ("-O ppid", "PID PPID S TTY TIME COMMAND"),
+            ("O ppid -o user", "PID PPID S TTY TIME COMMAND USER"),
         ] {
             assert_eq!(headers(line), expected, "{line:?}");
         }
     }
 
     #[test]
-    fn columns_have_widths_and_headers() {
-        let parsed = |text: &str| parse_column(text).map(|column| (column.header, column.width));
-        assert_eq!(parsed("stat"), Ok(("STAT".to_owned(), 4)));
-        assert_eq!(parsed("stat=THE STATE"), Ok(("THE STATE".to_owned(), 9)));
-        assert_eq!(parsed("stat:12=A:B"), Ok(("A:B".to_owned(), 12)));
-        assert_eq!(parsed("comm:3"), Ok(("COMMAND".to_owned(), 3)));
-        assert_eq!(parsed("stat="), Ok((String::new(), 4)));
-        for (text, part) in [
-            ("stat:0", "a number from 1"),
-            ("stat:x", "a number from 1"),
-            ("pdi", "did you mean `pid`"),
-            ("unit", "`unit` of procps is not there yet"),
-            ("runqueue", "`runqueue_wait_ns`"),
-            ("", "empty item"),
+    fn personalities_have_formats_of_their_own() {
+        for (personality, line, expected) in [
+            ("linux", "-l", "F S UID PID PPID C PRI NI P SZ WCHAN TTY TIME CMD"),
+            ("linux", "-f", "USER PID PPID C STIME TTY TIME CMD"),
+            ("debian", "-fj", "UID PID PPID START TTY TIME PGID SID COMMAND"),
+            ("bsd", "", "PID TTY STAT TIME COMMAND"),
+            ("aix", "u", "USER PID %CPU %MEM VSZ RSS TT STAT STARTED TIME COMMAND"),
+            ("hp", "-x", "PID TTY TIME CMD"),
+            ("sco", "-lx", "S UID PID PPID C PRI NI RSS SZ WCHAN TTY TIME CMD"),
         ] {
-            let sentence = parsed(text).expect_err(text);
-            assert!(sentence.contains(part), "{text:?}: {sentence}");
+            let plan = Plan::of_line_as(personality, line).expect(line);
+            let headers: Vec<&str> = plan.columns.iter().map(|column| column.header.as_str()).collect();
+            assert_eq!(headers.join(" "), expected, "{personality} {line:?}");
         }
-        assert_eq!(headers("-o pid=A,comm=B -o s=,tty"), "A B  TT");
-    }
-
-    #[test]
-    fn a_column_is_there_or_not() {
-        assert!(NOT_THERE.iter().all(|name| Chosen::by_name(name).is_none()));
-    }
-
-    #[test]
-    fn orders_have_a_direction() {
-        let options = parse(["--sort", "-rss,+pid", "--sort", "comm"]).expect("options");
-        let criteria = criteria(&options).expect("criteria");
-        let shown: Vec<_> = criteria.iter().map(|one| (one.by.header.as_str(), one.descending)).collect();
-        assert_eq!(shown, [("RSS", true), ("PID", false), ("COMMAND", false)]);
     }
 }

@@ -1,9 +1,9 @@
 //! `ps --help` and `ps L`, from the tables of options and columns.
 
-use cpuledger::render::column::COLUMNS;
+use cpuledger::render::column::{self, Column, Dash};
 use cpuledger::render::layout::field_columns;
 
-use super::flags::{FLAGS, Flag, Topic};
+use super::flags::{FLAGS, Flag, Takes, Topic};
 
 const INTRODUCTION: &str = "\
 List tasks once, as ps of procps does.
@@ -15,35 +15,40 @@ as in `-ef`, `aux`, `-eo pid,comm`. A list has its items separated by commas. Wi
 this terminal.
 ";
 
-const TOPICS: [(Topic, &str); 5] = [
-    (Topic::Selection, "Which processes (all selections add to each other):"),
-    (Topic::Columns, "Which columns:"),
-    (Topic::Threads, "Threads:"),
-    (Topic::Output, "Order, headers, width:"),
-    (Topic::Other, "Other:"),
+/// The sections, with the name that `--help` takes for each.
+const TOPICS: [(Topic, &str, &str); 5] = [
+    (Topic::Simple, "simple", "Which processes (all selections add to each other):"),
+    (Topic::List, "list", "Which processes, by a list:"),
+    (Topic::Output, "output", "Which columns, and how they are written:"),
+    (Topic::Threads, "threads", "Threads:"),
+    (Topic::Misc, "misc", "Other:"),
 ];
 
 /// Where the explanations begin.
 const INDENT: usize = 26;
 
-/// The text of `--help`.
-pub fn options() -> String {
+/// The text of `--help`: of one section by its name or the beginning of it, or else of all.
+pub fn options(section: &str) -> String {
+    let is_meant = |name: &str| !section.is_empty() && name.starts_with(section);
+    let one = TOPICS.iter().find(|(_, name, _)| is_meant(name)).map(|(topic, _, _)| *topic);
     let mut text = INTRODUCTION.to_owned();
-    for (topic, heading) in TOPICS {
+    for (topic, _, heading) in TOPICS.iter().filter(|(topic, _, _)| one.is_none_or(|one| one == *topic)) {
         text += &format!("\n{heading}\n");
-        for flag in FLAGS.iter().filter(|flag| flag.topic == topic) {
+        for flag in FLAGS.iter().filter(|flag| flag.topic == *topic) {
             text += &entry(&spelled(flag), &sentence(flag));
         }
     }
-    text += "\nColumns of `-o` and `--sort`:\n";
-    text += &columns();
+    if one.is_none() {
+        text += "\nColumns of `-o` and `--sort`:\n";
+        text += &explained_columns();
+    }
     text
 }
 
-/// The text of `L`: every column.
-pub fn columns() -> String {
+/// Every column and what it shows.
+fn explained_columns() -> String {
     let mut text = String::new();
-    for column in COLUMNS {
+    for column in column::columns().filter(is_listed) {
         let names: Vec<&str> = column.names.iter().map(|(name, _)| *name).collect();
         text += &entry(&names.join(" "), column.help);
     }
@@ -51,6 +56,33 @@ pub fn columns() -> String {
         text += &entry(info.key, info.help);
     }
     text
+}
+
+/// The text of `L`: a line for each name of a column, with its header. Those of procps come first and in its order and
+/// form, for scripts read them; then our own.
+pub fn columns() -> String {
+    let all = || column::columns().filter(is_listed);
+    let names = |column: &'static Column| column.names.iter().copied();
+    let mut of_procps: Vec<_> = all().filter(|column| !is_ours(column)).flat_map(names).collect();
+    of_procps.sort_unstable();
+    let mut text: String =
+        of_procps.iter().map(|(name, header)| format!("{name:12.12} {header:8.8}\n")).collect();
+    for (name, header) in all().filter(|column| is_ours(column)).flat_map(names) {
+        text += &format!("{name:12} {header}\n");
+    }
+    for info in field_columns() {
+        text += &format!("{:12} {}\n", info.key, info.key.to_ascii_uppercase());
+    }
+    text
+}
+
+/// procps does not list names that it only takes.
+fn is_listed(column: &&Column) -> bool {
+    column.dash != Some(Dash::NotShown)
+}
+
+fn is_ours(column: &Column) -> bool {
+    column.dash == Some(Dash::NotInOneLook)
 }
 
 /// The ways to write it: `-p p --pid`.
@@ -62,9 +94,9 @@ fn spelled(flag: &Flag) -> String {
 }
 
 fn sentence(flag: &Flag) -> String {
-    match flag.value {
-        "" => flag.help.to_owned(),
-        value => format!("{} ({value})", flag.help),
+    match flag.takes {
+        Takes::Nothing | Takes::NothingAlone => flag.help.to_owned(),
+        Takes::Value(value) | Takes::Optional(value) => format!("{} ({value})", flag.help),
     }
 }
 
@@ -79,11 +111,28 @@ fn entry(name: &str, explanation: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
+    fn the_list_of_columns_has_their_headers_and_ours_at_the_end() {
+        let text = super::columns();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "%cpu         %CPU    ");
+        let position = |name: &str| {
+            let found = lines.iter().position(|line| line.split(' ').next() == Some(name));
+            found.unwrap_or_else(|| panic!("{name} is missing in\n{text}"))
+        };
+        assert!(position("%mem") < position("ag_id") && position("zone") < position("stolen_ns"));
+        assert!(position("stolen_ns") < position("runqueue_wait_ns"));
+        assert!(!text.contains("acflag"));
+    }
+
+    #[test]
     fn help_has_every_option_and_column() {
-        let text = super::options();
+        let text = super::options("");
         for part in ["  -e -A ", "--no-headers", "runqueue_wait_ns", "%cpu pcpu", "--source", "  u "] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
+        assert_eq!(text, super::options("all"));
+        let threads = super::options("t");
+        assert!(threads.contains("SPID") && !threads.contains("--ppid"), "{threads}");
         let longest = text.lines().max_by_key(|line| line.len()).unwrap_or_default();
         assert!(longest.len() <= 120, "{longest}");
     }

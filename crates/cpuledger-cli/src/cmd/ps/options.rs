@@ -1,58 +1,69 @@
-//! The command line of `ps` as it was written: UNIX options (`-ef`), BSD options (`aux`) and GNU options (`--sort`),
-//! mixed at will. Nothing of the machine is looked at here.
+//! What the options of a command line say, each by itself. Which of them go together is decided in [`super::plan`].
 
 use cpuledger::SourceKind;
+use cpuledger::view::filter::{Asker, Property};
+use cpuledger::view::tree::Drawing;
 
-use super::flags::{FLAGS, Flag, Style};
+use super::personality::Personality;
+use super::selection;
 
-/// What a list of the command line names.
+/// A format of BSD, or another that stands alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listed {
-    /// `-p`.
-    Pids,
-    /// `--ppid`.
-    Parents,
-    /// `-u`.
-    EffectiveUsers,
-    /// `-U`.
-    RealUsers,
-    /// `-g`: numbers are sessions, names are groups.
-    SessionsOrGroups,
-    /// `--group`.
-    EffectiveGroups,
-    /// `-G`.
-    RealGroups,
-    /// `-s`.
-    Sessions,
-    /// `-t`.
-    Terminals,
-    /// `-C`.
-    Comms,
-}
-
-/// A format of BSD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BsdFormat {
+pub enum WholeFormat {
     /// `u`.
     User,
     /// `l`.
     Long,
     /// `j`.
     Jobs,
+    /// `s`.
+    Signals,
+    /// `v`.
+    Memory,
+    /// `X`.
+    Registers,
+    /// `m`, to some.
+    OldMemory,
+    /// `--context`.
+    Context,
 }
 
-/// Which rows a process has.
+/// Where a list of columns was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListKind {
+    /// `-o`, `o`, `--format`.
+    Columns,
+    /// `-O`: between the first and the last of the usual columns.
+    Between,
+    /// `O`: the same, or an order.
+    BetweenOrOrder,
+}
+
+/// A list of columns as it was written.
+pub type ColumnList = (ListKind, String);
+
+/// The lines of headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Threads {
+pub enum Headers {
     /// One.
     #[default]
-    No,
-    /// One a thread: `-L`, with LWP and NLWP.
-    WithLwp,
-    /// One a thread: `-T`, with SPID.
-    WithSpid,
-    /// One a thread, as if it were a process: `H`.
-    AsProcesses,
+    Once,
+    /// None.
+    Never,
+    /// One a page.
+    EachPage,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One object a row.
+    Json,
+    /// A header and one record a row.
+    Csv,
 }
 
 /// What shall be done.
@@ -67,6 +78,17 @@ pub enum Action {
     Version,
     /// List the columns: `L`.
     Columns,
+    /// Say what was found out about the surroundings.
+    Info,
+}
+
+/// What options depend on besides themselves.
+#[derive(Debug, Clone, Copy)]
+pub struct Context {
+    /// Whose habits are imitated.
+    pub personality: Personality,
+    /// Who asks.
+    pub asker: Asker,
 }
 
 /// What the command line says.
@@ -74,8 +96,12 @@ pub enum Action {
 pub struct Options {
     /// What shall be done.
     pub action: Action,
-    /// A BSD option was there: other defaults.
+    /// A section of the help; empty: all.
+    pub help_section: String,
+    /// A BSD option was there, or the personality is such: other defaults.
     pub is_bsd: bool,
+    /// Letters without a dash were there.
+    pub has_bsd_options: bool,
     /// `-e`, `-A`.
     pub all: bool,
     /// `-a`.
@@ -86,14 +112,18 @@ pub struct Options {
     pub with_terminal: bool,
     /// `x`.
     pub own_everywhere: bool,
+    /// `g`.
+    pub with_leaders: bool,
     /// `r`.
     pub only_running: bool,
     /// `-N`.
     pub negated: bool,
-    /// Lists as written, in order.
-    pub lists: Vec<(Listed, String)>,
-    /// `T`: the terminal of the asker.
-    pub own_terminal: bool,
+    /// Numbers that are listed, with what they are.
+    pub listed: Vec<(Property, i64)>,
+    /// Names that are listed: `-C`.
+    pub comms: Vec<Vec<u8>>,
+    /// `-q`.
+    pub quick: Option<Vec<i32>>,
     /// `-f`.
     pub full: bool,
     /// `-F`.
@@ -106,182 +136,126 @@ pub struct Options {
     pub classes: bool,
     /// `-y`.
     pub no_flags: bool,
-    /// `u`, `l`, `j`.
-    pub bsd_format: Option<BsdFormat>,
-    /// Each `-o`, as written.
-    pub columns: Vec<String>,
-    /// `-L`, `-T`, `H`.
-    pub threads: Threads,
+    /// `-P`.
+    pub processor: bool,
+    /// `-M`, `Z`.
+    pub label: bool,
+    /// `-x`, to some.
+    pub arguments: bool,
+    /// `u`, `l` and the like, as often as they were there.
+    pub whole_formats: Vec<WholeFormat>,
+    /// Each `-o` and its like, as written.
+    pub columns: Vec<ColumnList>,
+    /// `-L`.
+    pub threads_lwp: bool,
+    /// `-T`.
+    pub threads_spid: bool,
+    /// `H`.
+    pub threads_as_processes: bool,
+    /// `m`.
+    pub threads_below: bool,
+    /// `-m`.
+    pub threads_below_unix: bool,
+    /// `f`, `-H`.
+    pub tree: Option<Drawing>,
     /// Each `--sort`, as written.
     pub sort: Vec<String>,
-    /// `--no-headers`.
-    pub no_headers: bool,
+    /// `--headers`, `--no-headers`; an error where there are two.
+    pub headers: Option<Headers>,
     /// How many `-w`.
     pub wide: usize,
     /// `--cols`.
     pub width: Option<usize>,
+    /// `--rows`.
+    pub height: Option<usize>,
+    /// `c`.
+    pub true_names: bool,
+    /// `e`.
+    pub environment: bool,
+    /// `n`.
+    pub numbers: bool,
+    /// `S`.
+    pub with_children: bool,
+    /// `--signames`.
+    pub signal_names: bool,
+    /// `--format json`.
+    pub output: Output,
+    /// `--date-format`.
+    pub date_format: Option<String>,
+    /// `--delimiter`.
+    pub delimiter: Option<String>,
     /// `--source`; `None`: the best for it.
     pub source: Option<SourceKind>,
 }
 
-/// Reads the command line.
-///
-/// # Errors
-/// A sentence that says what is wrong with it.
-pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Options, String> {
-    let mut options = Options::default();
-    let mut rest = arguments.into_iter();
-    while let Some(argument) = rest.next() {
-        let next = &mut || rest.next().map(str::to_owned);
-        match argument.strip_prefix('-') {
-            // What hands write for `ps aux` means that, unless there is a user called `x`; nobody has one.
-            Some(bsd @ ("aux" | "ax" | "auxw" | "auxww")) => {
-                parse_letters(&mut options, Style::Bsd, bsd, next)?
-            }
-            Some("" | "-") => return Err("an option is missing after the dash".to_owned()),
-            Some(long) if long.starts_with('-') => parse_long(&mut options, &long[1..], next)?,
-            Some(letters) => parse_letters(&mut options, Style::Unix, letters, next)?,
-            None if argument.starts_with(|first: char| first.is_ascii_digit()) => {
-                options.is_bsd = true;
-                options.lists.push((Listed::Pids, argument.to_owned()));
-            }
-            None => parse_letters(&mut options, Style::Bsd, argument, next)?,
+impl Options {
+    /// Nothing but what the personality says.
+    pub fn of(personality: &Personality) -> Options {
+        Options { is_bsd: personality.prefers_bsd || personality.forces_bsd, ..Options::default() }
+    }
+
+    /// Notes the headers that are wanted.
+    pub fn set_headers(&mut self, headers: Headers) -> Result<(), String> {
+        match self.headers.replace(headers) {
+            None => Ok(()),
+            Some(_) => Err("the lines of headers are chosen twice; leave one of the options away".to_owned()),
         }
     }
-    check(&options)?;
-    Ok(options)
-}
 
-type Next<'a> = &'a mut dyn FnMut() -> Option<String>;
-
-fn parse_letters(options: &mut Options, style: Style, letters: &str, next: Next<'_>) -> Result<(), String> {
-    options.is_bsd |= style == Style::Bsd;
-    for (index, letter) in letters.char_indices() {
-        let name = style.spell(letter);
-        let Some(flag) = FLAGS.iter().find(|flag| flag.letters(style).contains(letter)) else {
-            return Err(unknown_letter(&name, style, letter));
-        };
-        if flag.value.is_empty() {
-            (flag.apply)(options, "")?;
-            continue;
+    /// Notes a list of numbers or names that choose processes.
+    pub fn list(&mut self, property: Property, list: &str) -> Result<(), String> {
+        for item in selection::items(list)? {
+            self.listed.push((property, selection::number(property, item)?));
         }
-        let attached = &letters[index + letter.len_utf8()..];
-        let value = if attached.is_empty() { next() } else { Some(attached.to_owned()) };
-        return apply_value(options, flag, &name, value);
+        Ok(())
     }
-    Ok(())
-}
 
-fn parse_long(options: &mut Options, text: &str, next: Next<'_>) -> Result<(), String> {
-    let (name, attached) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
-        None => (text, None),
-    };
-    let Some(flag) = FLAGS.iter().find(|flag| flag.long.contains(&name)) else {
-        if NOT_THERE_LONG.contains(&name) {
-            return Err(not_there_yet(&format!("--{name}")));
+    /// Notes the list of `-g`: sessions if all are numbers, else groups.
+    pub fn list_sessions_or_groups(&mut self, list: &str) -> Result<(), String> {
+        let before = self.listed.len();
+        if self.list(Property::Sid, list).is_ok() {
+            return Ok(());
         }
-        let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
-        return Err(format!("there is no option `--{name}`{}", did_you_mean("--", name, known)));
-    };
-    let spelled = format!("--{name}");
-    if !flag.value.is_empty() {
-        return apply_value(options, flag, &spelled, attached.or_else(next));
+        self.listed.truncate(before);
+        self.list(Property::Egid, list)
+            .map_err(|sentence| format!("`-g` takes numbers of sessions or names of groups: {sentence}"))
     }
-    match attached {
-        Some(value) => Err(format!("`{spelled}` takes no value, and `{value}` is one")),
-        None => (flag.apply)(options, ""),
+
+    /// Notes the list of `-C`.
+    pub fn list_comms(&mut self, list: &str) -> Result<(), String> {
+        for item in selection::items(list)? {
+            self.comms.push(item.as_bytes().to_vec());
+        }
+        Ok(())
+    }
+
+    /// Notes the list of `-q`.
+    pub fn list_quick(&mut self, list: &str) -> Result<(), String> {
+        if self.quick.is_some() {
+            return Err("`-q` can be there once only; write its numbers into one list".to_owned());
+        }
+        let pids: Result<Vec<i32>, String> =
+            selection::items(list)?.map(|item| selection::positive(item, "process")).collect();
+        self.quick = Some(pids?);
+        Ok(())
+    }
+
+    /// Notes the columns of `-o`; for `--format`, the names of formats are something else.
+    pub fn add_columns(&mut self, kind: ListKind, list: &str) {
+        self.columns.push((kind, list.to_owned()));
+    }
+
+    /// `--format`: one of ours, or columns.
+    pub fn set_format(&mut self, value: &str) {
+        match value {
+            "json" => self.output = Output::Json,
+            "csv" => self.output = Output::Csv,
+            _ => self.add_columns(ListKind::Columns, value),
+        }
+    }
+
+    /// Whether processes are chosen by anything but the simple options.
+    pub fn has_lists(&self) -> bool {
+        !self.listed.is_empty() || !self.comms.is_empty()
     }
 }
-
-fn apply_value(options: &mut Options, flag: &Flag, name: &str, value: Option<String>) -> Result<(), String> {
-    match value {
-        Some(value) if !value.is_empty() => (flag.apply)(options, &value),
-        _ => Err(format!("`{name}` needs a value: {}", flag.value)),
-    }
-}
-
-/// Letters of procps that are not there.
-const NOT_THERE_UNIX: &str = "HMmOPZz";
-const NOT_THERE_BSD: &str = "SXZcefmnsvO";
-/// Names likewise.
-const NOT_THERE_LONG: &[&str] = &[
-    "context",
-    "cumulative",
-    "delimiter",
-    "forest",
-    "headers",
-    "header",
-    "heading",
-    "headings",
-    "info",
-    "lines",
-    "rows",
-    "signames",
-];
-
-fn not_there_yet(name: &str) -> String {
-    format!("the option `{name}` of procps is not there yet; `--help` lists those that are")
-}
-
-fn unknown_letter(name: &str, style: Style, letter: char) -> String {
-    let not_there = match style {
-        Style::Unix => NOT_THERE_UNIX,
-        Style::Bsd => NOT_THERE_BSD,
-    };
-    if not_there.contains(letter) {
-        return not_there_yet(name);
-    }
-    let dash = style == Style::Bsd && FLAGS.iter().any(|flag| flag.unix.contains(letter));
-    if dash {
-        return format!("there is no BSD option `{name}`; with a dash, `-{letter}`, there is");
-    }
-    format!("there is no option `{name}`; `--help` lists them")
-}
-
-/// The nearest of the known names, as the end of a sentence; empty where none is near.
-pub fn did_you_mean<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    const MOST: usize = 3;
-    /// A name of so many letters may have one of them wrong.
-    const LETTERS_A_MISTAKE: usize = 3;
-    let mistakes = |candidate: &str| {
-        let is_beginning = name.len() >= LETTERS_A_MISTAKE && candidate.starts_with(name);
-        let mistakes = strsim::osa_distance(name, candidate);
-        (is_beginning || mistakes <= name.len() / LETTERS_A_MISTAKE).then_some(mistakes)
-    };
-    let mut near: Vec<(usize, &str)> =
-        known.filter_map(|candidate| Some((mistakes(candidate)?, candidate))).collect();
-    near.sort_by_key(|(mistakes, _)| *mistakes);
-    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
-    match near.split_last() {
-        None => String::new(),
-        Some((only, [])) => format!("; did you mean {only}?"),
-        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
-    }
-}
-
-fn check(options: &Options) -> Result<(), String> {
-    let has_unix_format =
-        options.full || options.extra_full || options.long || options.jobs || options.classes;
-    if options.no_flags && !options.long {
-        return Err("`-y` changes `-l`, which is not there".to_owned());
-    }
-    if !options.columns.is_empty() && (has_unix_format || options.bsd_format.is_some()) {
-        return Err("`-o` and one of `-f`, `-F`, `-l`, `-j`, `-c`, `u`, `l`, `j` both choose the columns; \
-                    leave one away"
-            .to_owned());
-    }
-    if options.bsd_format.is_some() && has_unix_format {
-        return Err("a UNIX and a BSD option both choose the columns; leave one away".to_owned());
-    }
-    let unix_base = options.with_terminal_no_leaders || options.no_leaders;
-    if unix_base && (options.with_terminal || options.own_everywhere) {
-        return Err(
-            "`-a`, `-d` and the BSD options `a`, `x` select differently; leave one kind away".to_owned()
-        );
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,27 +1,36 @@
-//! How wide a line may be.
+//! How wide a line and how long a page may be.
 
 use std::io::IsTerminal;
 
 use rustix::stdio::{stderr, stdin, stdout};
-use rustix::termios::tcgetwinsize;
+use rustix::termios::{Winsize, tcgetwinsize};
 
+use super::number;
 use super::options::Options;
 
 /// Where no terminal tells.
 const USUAL_WIDTH: usize = 80;
+const USUAL_HEIGHT: usize = 24;
 /// What one `w` widens to.
 const WIDE: usize = 132;
+/// From this width on, COLUMNS and LINES are not believed.
+const TOO_LARGE: i64 = 128 * 1024;
 
 /// The places of a line; `None`: any number. As procps: any number unless the output is a terminal, whose width then
 /// counts; but COLUMNS and `--cols` count in any case, and `w` widens.
 pub fn width(options: &Options) -> Option<usize> {
-    let screen = std::io::stdout().is_terminal().then(terminal_width);
-    let columns = std::env::var("COLUMNS").ok();
-    chosen_width(screen, columns.as_deref(), options)
+    let screen =
+        std::io::stdout().is_terminal().then(|| of_terminal(|size| size.ws_col).unwrap_or(USUAL_WIDTH));
+    chosen_width(screen, of_environment("COLUMNS"), options)
 }
 
-fn chosen_width(screen: Option<usize>, columns: Option<&str>, options: &Options) -> Option<usize> {
-    let columns = columns.and_then(|text| text.parse().ok()).filter(|&width| width > 0);
+/// The lines of a page.
+pub fn height(options: &Options) -> usize {
+    let screen = || of_terminal(|size| size.ws_row).unwrap_or(USUAL_HEIGHT);
+    options.height.or_else(|| of_environment("LINES")).unwrap_or_else(screen)
+}
+
+fn chosen_width(screen: Option<usize>, columns: Option<usize>, options: &Options) -> Option<usize> {
     let width = options.width.or(columns).or(screen)?;
     match options.wide {
         0 => Some(width),
@@ -30,13 +39,19 @@ fn chosen_width(screen: Option<usize>, columns: Option<&str>, options: &Options)
     }
 }
 
-fn terminal_width() -> usize {
-    [stdout(), stderr(), stdin()]
-        .into_iter()
-        .filter_map(|descriptor| tcgetwinsize(descriptor).ok())
-        .map(|size| usize::from(size.ws_col))
-        .find(|&width| width > 0)
-        .unwrap_or(USUAL_WIDTH)
+fn of_environment(name: &str) -> Option<usize> {
+    plausible(&std::env::var(name).ok()?)
+}
+
+fn plausible(text: &str) -> Option<usize> {
+    let number = number::parse(text).filter(|&number| number > 0 && number < TOO_LARGE)?;
+    usize::try_from(number).ok()
+}
+
+fn of_terminal(side: impl Fn(&Winsize) -> u16) -> Option<usize> {
+    let sizes =
+        [stdout(), stderr(), stdin()].into_iter().filter_map(|descriptor| tcgetwinsize(descriptor).ok());
+    sizes.map(|size| usize::from(side(&size))).find(|&side| side > 0)
 }
 
 #[cfg(test)]
@@ -48,12 +63,19 @@ mod tests {
         let options = |width, wide| Options { width, wide, ..Options::default() };
         assert_eq!(chosen_width(None, None, &options(None, 0)), None);
         assert_eq!(chosen_width(Some(80), None, &options(None, 0)), Some(80));
-        assert_eq!(chosen_width(Some(80), Some("20"), &options(None, 0)), Some(20));
-        assert_eq!(chosen_width(None, Some("20"), &options(None, 0)), Some(20));
-        assert_eq!(chosen_width(Some(80), Some("x"), &options(None, 0)), Some(80));
-        assert_eq!(chosen_width(Some(80), Some("20"), &options(Some(30), 0)), Some(30));
+        assert_eq!(chosen_width(Some(80), Some(20), &options(None, 0)), Some(20));
+        assert_eq!(chosen_width(None, Some(20), &options(None, 0)), Some(20));
+        assert_eq!(chosen_width(Some(80), Some(20), &options(Some(30), 0)), Some(30));
         assert_eq!(chosen_width(Some(80), None, &options(None, 1)), Some(132));
         assert_eq!(chosen_width(Some(200), None, &options(None, 1)), Some(200));
         assert_eq!(chosen_width(Some(80), None, &options(None, 2)), None);
+    }
+
+    #[test]
+    fn the_environment_is_believed_within_bounds() {
+        assert_eq!((plausible("20"), plausible("0x20")), (Some(20), Some(32)));
+        for text in ["", "x", "20x", "0", "-5", "131072"] {
+            assert_eq!(plausible(text), None, "{text:?}");
+        }
     }
 }

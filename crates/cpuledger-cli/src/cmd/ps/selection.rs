@@ -1,115 +1,126 @@
-//! Which processes are shown: the lists of the command line, with names looked up.
+//! Which processes are shown: the lists of the command line, with names looked up, and the simple options together.
 
 use std::collections::BTreeSet;
 
 use cpuledger::names::{gid_of, uid_of};
 use cpuledger::terminal::device_of_name;
-use cpuledger::view::filter::{Asker, Base, Property, Selection};
+use cpuledger::view::filter::{Base, Property, Selection};
 
-use super::format::SEPARATORS;
-use super::options::{Listed, Options};
+use super::number;
+use super::options::Options;
+use super::personality::Personality;
+
+/// What separates the items of a list.
+pub const SEPARATORS: [char; 4] = [',', ' ', '\t', '\n'];
+
+/// The items of a list, none of which is empty.
+///
+/// # Errors
+/// A sentence with the list.
+pub fn items(list: &str) -> Result<impl Iterator<Item = &str>, String> {
+    match list.split(SEPARATORS).any(str::is_empty) {
+        true => Err(format!("the list `{list}` has an empty item")),
+        false => Ok(list.split(SEPARATORS)),
+    }
+}
 
 /// The selection that the options mean.
 ///
 /// # Errors
-/// A sentence that says which item of a list is wrong.
-pub fn selection(options: &Options, asker: &Asker) -> Result<Selection, String> {
+/// A sentence that says which options do not go together.
+pub fn selection(options: &Options, personality: &Personality) -> Result<Selection, String> {
     let mut selection = Selection {
-        base: base(options),
+        base: base(options, personality)?,
+        comms: options.comms.iter().cloned().collect(),
         only_running: options.only_running,
         negated: options.negated,
         ..Selection::default()
     };
-    if options.own_terminal {
-        add(&mut selection, Property::Terminal, asker.tty_device.into());
-    }
-    for (listed, list) in &options.lists {
-        for item in list.split(SEPARATORS) {
-            if item.is_empty() {
-                return Err(format!("the list `{list}` has an empty item"));
-            }
-            add_item(&mut selection, *listed, item)?;
+    for &(property, number) in &options.listed {
+        match selection.lists.iter_mut().find(|(listed, _)| *listed == property) {
+            Some((_, numbers)) => drop(numbers.insert(number)),
+            None => selection.lists.push((property, BTreeSet::from([number]))),
         }
     }
     Ok(selection)
 }
 
-fn base(options: &Options) -> Base {
-    let has_lists = !options.lists.is_empty() || options.own_terminal;
-    match (options.with_terminal, options.own_everywhere) {
-        _ if options.all => Base::All,
-        (true, true) => Base::All,
-        (true, false) => Base::WithTerminal,
-        (false, true) => Base::OwnEverywhere,
-        (false, false) => match (options.with_terminal_no_leaders, options.no_leaders) {
-            (true, true) => Base::NoDetachedSessionLeaders,
-            (true, false) => Base::WithTerminalNoSessionLeaders,
-            (false, true) => Base::NoSessionLeaders,
-            (false, false) if has_lists => Base::Listed,
-            (false, false) if options.is_bsd => Base::OwnWithTerminal,
-            (false, false) => Base::Own,
-        },
+fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
+    let unix = (options.with_terminal_no_leaders, options.no_leaders);
+    let bsd = (options.with_terminal, options.own_everywhere);
+    let has_unix = unix != (false, false);
+    if has_unix && (bsd != (false, false) || options.with_leaders) {
+        return Err(
+            "`-a`, `-d` and the BSD options `a`, `x`, `g` select differently; leave one kind away".to_owned()
+        );
     }
+    let needs_g = personality.needs_g && !options.with_leaders;
+    let is_simple = has_unix || bsd != (false, false) || options.with_leaders;
+    Ok(match (unix, bsd) {
+        _ if options.all || options.quick.is_some() => Base::All,
+        ((true, true), _) => Base::NoDetachedSessionLeaders,
+        ((true, false), _) => Base::WithTerminalNoSessionLeaders,
+        ((false, true), _) => Base::NoSessionLeaders,
+        (_, (true, true)) if needs_g => Base::NoSessionLeaders,
+        (_, (true, true)) => Base::All,
+        (_, (true, false)) if needs_g => Base::WithTerminalNoSessionLeaders,
+        (_, (true, false)) => Base::WithTerminal,
+        (_, (false, true)) if needs_g => Base::OwnNoSessionLeaders,
+        (_, (false, true)) => Base::OwnEverywhere,
+        _ if options.has_lists() && !is_simple => Base::Listed,
+        _ if options.is_bsd && needs_g => Base::OwnWithTerminalNoSessionLeaders,
+        _ if options.is_bsd || is_simple => Base::OwnWithTerminal,
+        _ => Base::Own,
+    })
 }
 
-fn add_item(selection: &mut Selection, listed: Listed, item: &str) -> Result<(), String> {
-    let (property, number) = match listed {
-        Listed::Comms => {
-            selection.comms.insert(item.as_bytes().to_vec());
-            return Ok(());
-        }
-        Listed::Pids => (Property::Pid, number(item, "process", 1)?),
-        Listed::Parents => (Property::Ppid, number(item, "process", 0)?),
-        Listed::Sessions => (Property::Sid, number(item, "session", 0)?),
-        Listed::EffectiveUsers => (Property::Euid, user(item)?),
-        Listed::RealUsers => (Property::Uid, user(item)?),
-        Listed::EffectiveGroups => (Property::Egid, group(item)?),
-        Listed::RealGroups => (Property::Gid, group(item)?),
-        Listed::SessionsOrGroups => match item.parse::<i32>() {
-            Ok(session) => (Property::Sid, session.into()),
-            Err(_) => (Property::Egid, group(item)?),
-        },
-        Listed::Terminals => {
+/// The number that an item of a list means.
+///
+/// # Errors
+/// A sentence that says what the item should be.
+pub fn number(property: Property, item: &str) -> Result<i64, String> {
+    match property {
+        Property::Pid | Property::Ppid => positive(item, "process").map(i64::from),
+        Property::Sid => positive(item, "session").map(i64::from),
+        Property::Pgid => positive(item, "process group").map(i64::from),
+        Property::Euid | Property::Uid => id(item, uid_of(item), "user"),
+        Property::Egid | Property::Gid => id(item, gid_of(item), "group"),
+        Property::Terminal => {
             let device = device_of_name(item).ok_or_else(|| format!("there is no terminal `{item}`"))?;
-            (Property::Terminal, device.into())
+            Ok(device.into())
         }
-    };
-    add(selection, property, number);
-    Ok(())
-}
-
-fn add(selection: &mut Selection, property: Property, number: i64) {
-    match selection.lists.iter_mut().find(|(listed, _)| *listed == property) {
-        Some((_, numbers)) => drop(numbers.insert(number)),
-        None => selection.lists.push((property, BTreeSet::from([number]))),
     }
 }
 
-fn number(item: &str, what: &str, least: i32) -> Result<i64, String> {
-    match item.parse::<i32>() {
-        Ok(number) if number >= least => Ok(number.into()),
-        _ => Err(format!("the number of a {what} is an integer from {least}, and `{item}` is none")),
+/// A number of a process or of what is numbered like it.
+///
+/// # Errors
+/// A sentence that says so.
+pub fn positive(item: &str, what: &str) -> Result<i32, String> {
+    let number = number::parse(item).and_then(|number| i32::try_from(number).ok());
+    number
+        .filter(|&number| number > 0)
+        .ok_or_else(|| format!("the number of a {what} is an integer from 1, and `{item}` is none"))
+}
+
+/// A user or a group by name, or else by number.
+fn id(item: &str, named: Option<u32>, what: &str) -> Result<i64, String> {
+    if let Some(id) = named {
+        return Ok(id.into());
     }
-}
-
-fn user(item: &str) -> Result<i64, String> {
-    uid_of(item).map(i64::from).ok_or_else(|| format!("there is no user `{item}`"))
-}
-
-fn group(item: &str) -> Result<i64, String> {
-    gid_of(item).map(i64::from).ok_or_else(|| format!("there is no group `{item}`"))
+    match number::parse(item) {
+        Some(number) if u32::try_from(number).is_ok() => Ok(number),
+        _ => Err(format!("there is no {what} `{item}`")),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cmd::ps::options::parse;
-
-    const ASKER: Asker = Asker { euid: 0, tty_device: 0x8801 };
+    use crate::cmd::ps::plan::Plan;
 
     fn selected(line: &str) -> Result<Selection, String> {
-        let options = parse(line.split(' ').filter(|text| !text.is_empty())).expect(line);
-        selection(&options, &ASKER)
+        Plan::of_line(line).map(|plan| plan.selection)
     }
 
     #[test]
@@ -129,6 +140,7 @@ mod tests {
             ("1", Base::Listed),
             ("T", Base::Listed),
             ("-p 1 -a", Base::WithTerminalNoSessionLeaders),
+            ("-p 1 g", Base::OwnWithTerminal),
         ] {
             assert_eq!(selected(line).expect(line).base, base, "{line:?}");
         }
@@ -142,9 +154,14 @@ mod tests {
             lists("-u root,5 -U root"),
             [(Property::Euid, [0, 5].into()), (Property::Uid, [0].into())]
         );
-        assert_eq!(lists("-g 7,root"), [(Property::Sid, [7].into()), (Property::Egid, [0].into())]);
+        assert_eq!(lists("-g 7,0x9"), [(Property::Sid, [7, 9].into())]);
+        assert_eq!(lists("-g 7,root"), [(Property::Egid, [0, 7].into())]);
         assert_eq!(lists("-t ?"), [(Property::Terminal, [0].into())]);
         assert_eq!(lists("T"), [(Property::Terminal, [0x8801].into())]);
+        assert_eq!(
+            lists("7 -8 +9"),
+            [(Property::Pid, [7].into()), (Property::Pgid, [8].into()), (Property::Sid, [9].into())]
+        );
         assert_eq!(selected("-C sh,cat").expect("a list").comms, [b"cat".to_vec(), b"sh".to_vec()].into());
     }
 
@@ -158,6 +175,11 @@ mod tests {
             ("-u no-such-user", "no user `no-such-user`"),
             ("-G no-such-group", "no group"),
             ("-t no-such-terminal", "no terminal"),
+            ("7 x", "`x` is none"),
+            ("7 -x", "`-x` is none"),
+            ("7,8", "`7,8` is none"),
+            ("+", "`+` is none"),
+            ("-a x", "select differently"),
         ] {
             let sentence = selected(line).expect_err(line);
             assert!(sentence.contains(part), "{line:?}: {sentence}");

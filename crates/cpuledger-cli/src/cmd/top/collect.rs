@@ -1,13 +1,15 @@
 //! The intervals themselves: when they are cut, and the exits gathered meanwhile.
 
-use std::io::{self, PipeReader, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
 use cpuledger::render::key::Key;
 use cpuledger::source::choose::open_for_listing;
+use cpuledger::source::cost::{Activity, Costs, GLANCE};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
@@ -18,6 +20,7 @@ use signal_hook::{flag, low_level};
 
 use super::options::{Format, Options};
 use crate::cmd::top::select::Order;
+use crate::privileges;
 
 /// How often exits are read within an interval where a ring keeps them: it takes 4 MiB, at 88 bytes a record 200,000 exits
 /// a second.
@@ -46,6 +49,23 @@ impl Stop {
         Ok(Stop { is_requested, wake })
     }
 
+    /// By hand.
+    pub fn by_hand() -> io::Result<(Stop, Waker)> {
+        let (wake, waker) = io::pipe()?;
+        let is_requested = Arc::new(AtomicBool::new(false));
+        Ok((Stop { is_requested: Arc::clone(&is_requested), wake }, Waker { is_requested, waker }))
+    }
+
+    /// Takes the request back, so that further intervals can be taken.
+    fn reset(&mut self) {
+        self.is_requested.store(false, Ordering::Relaxed);
+        let is_readable = |wake: &PipeReader| {
+            let mut polled = [PollFd::new(wake, PollFlags::IN)];
+            poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+        };
+        while is_readable(&self.wake) && self.wake.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
+    }
+
     fn is_requested(&self) -> bool {
         self.is_requested.load(Ordering::Relaxed)
     }
@@ -64,6 +84,22 @@ impl Stop {
             // Other signals interrupt it, and it goes on.
             let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], Some(&rest));
         }
+    }
+}
+
+/// Ends an interval before its time.
+#[derive(Debug)]
+pub struct Waker {
+    is_requested: Arc<AtomicBool>,
+    waker: PipeWriter,
+}
+
+impl Waker {
+    /// The running interval ends now.
+    pub fn wake(&mut self) {
+        // In this order: who sleeps looks at the request once there is something to read. A full pipe wakes as well.
+        let _ = self.waker.write(&[0]);
+        self.is_requested.store(true, Ordering::Relaxed);
     }
 }
 
@@ -113,7 +149,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Opens the source and makes the first cut.
+    /// Opens the source, makes the first cut and gives up all privileges that are no longer needed.
     ///
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
@@ -136,6 +172,10 @@ impl Collector {
             Means::Snapshots(_) => collector.cut(0)?,
         }
         collector.deadline_ns = collector.begin_ns;
+        privileges::give_up(match &collector.means {
+            Means::Ledger(_) => SourceKind::Ledger,
+            Means::Snapshots(snapshots) => snapshots.source.kind(),
+        })?;
         Ok(collector)
     }
 
@@ -154,6 +194,29 @@ impl Collector {
         let is_stopped = self.stop.is_requested();
         self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
         Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
+    }
+
+    /// After an interval that was ended by hand: the next ones are so long, have these fields, and threads or not.
+    ///
+    /// # Errors
+    /// When the source fails, for it has to begin anew where threads are to be read.
+    pub fn go_on(&mut self, delay_ns: u64, fields: FieldSet, has_threads: bool) -> anyhow::Result<()> {
+        self.stop.reset();
+        self.delay_ns = delay_ns;
+        self.fields = fields;
+        if std::mem::replace(&mut self.shows_threads, has_threads) != has_threads
+            && let Means::Snapshots(snapshots) = &mut self.means
+        {
+            snapshots.begin_anew(has_threads);
+            self.cut(0)?;
+        }
+        self.deadline_ns = self.begin_ns;
+        Ok(())
+    }
+
+    /// Whether every interval has a row for each task, whether it ran or not.
+    pub fn lists_all(&self) -> bool {
+        matches!(self.means, Means::Snapshots(_))
     }
 
     /// Whether such a process, or task if those are shown, exists now though no interval had a row of it: the ledger lists
@@ -197,11 +260,18 @@ impl Snapshots {
         if let Err(error) = source.watch_exits() {
             let _ = writeln!(io::stderr(), "cpuledger: exits are not seen: {error}");
         }
-        let scope = match source.kind() {
+        let scope = Scope::Processes;
+        let mut snapshots = Snapshots { source, scope, books: Books::default(), exits: Exits::default() };
+        snapshots.begin_anew(has_threads);
+        snapshots
+    }
+
+    fn begin_anew(&mut self, has_threads: bool) {
+        self.scope = match self.source.kind() {
             SourceKind::Procfs if !has_threads => Scope::Processes,
             _ => Scope::Tasks, // the books of a walk are kept by task: that makes the dead exact
         };
-        Snapshots { source, scope, books: Books::new(has_threads), exits: Exits::default() }
+        self.books = Books::new(has_threads);
     }
 
     fn wait(&mut self, deadline_ns: u64, stop: &Stop) -> anyhow::Result<()> {
@@ -237,24 +307,36 @@ impl Snapshots {
     }
 }
 
-/// The wanted source, or the best that works: the ledger, then those of snapshots.
+/// The wanted source, or the best that works: the ledger, if it is worth its cost, then those of snapshots.
 fn open_means(options: &Options) -> anyhow::Result<Means> {
     let size = ledger::Options { fields: fields(options), ..options.size };
     let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
     Ok(match options.source {
         Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(size)?)),
         Some(kind) => snapshots(source::open(kind)?),
-        None => match Ledger::open(size) {
-            Ok(ledger) => Means::Ledger(Box::new(ledger)),
-            // Who asks for a size asks for the ledger.
-            Err(error) if !size.may_grow => return Err(error.into()),
-            Err(_) => snapshots(source::open_best()?.0),
-        },
+        // Who asks for a size asks for the ledger.
+        None if !size.may_grow => Means::Ledger(Box::new(Ledger::open(size)?)),
+        None => {
+            let activity = Activity::observe(GLANCE);
+            match Ledger::open(size) {
+                Ok(ledger) => match cheaper(&ledger, activity, options.delay_ns) {
+                    Some(walk) => snapshots(walk),
+                    None => Means::Ledger(Box::new(ledger)),
+                },
+                Err(_) => snapshots(source::open_best()?.0),
+            }
+        }
     })
 }
 
+/// The walk, where it costs so much less that `auto` takes it, and it can be had.
+fn cheaper(ledger: &Ledger, activity: Option<Activity>, delay_ns: u64) -> Option<Box<dyn Source>> {
+    let costs = Costs::estimate(activity?, Duration::from_nanos(delay_ns), ledger.walks_for_detail());
+    (costs.choice() == SourceKind::Walk).then(|| source::open(SourceKind::Walk).ok()).flatten()
+}
+
 /// What the text shows, and what it is made of.
-const TEXT: FieldSet = FieldSet::of(&[
+pub const TEXT: FieldSet = FieldSet::of(&[
     Field::Tid,
     Field::Pid,
     Field::StartTime,
@@ -276,6 +358,7 @@ const TEXT: FieldSet = FieldSet::of(&[
 /// What the output and its order need.
 fn fields(options: &Options) -> FieldSet {
     match (options.format, options.order.by) {
+        _ if options.is_screen => FieldSet::ALL, // its columns are chosen while it runs
         (Format::Text, Order::Key(Key::Field(field))) => TEXT.union(FieldSet::of(&[field])),
         (Format::Text, _) => TEXT,
         (Format::Json | Format::Csv, _) => FieldSet::ALL,

@@ -11,7 +11,7 @@ use crate::exit::Failure;
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
 pub struct Arguments {
-    /// Print intervals one after another, until stopped or for -n of them
+    /// Print intervals one after another, until stopped or for -n of them, instead of the screen
     #[arg(short, long)]
     pub batch: bool,
     /// End after so many intervals [default with neither -b nor a terminal: 2]
@@ -41,7 +41,7 @@ pub struct Arguments {
     /// How to print: text, json (one object a line) or csv
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where numbers come from: auto, ledger, walk or procfs
+    /// Where numbers come from: auto, ledger, walk, netlink or procfs
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// Tasks that the ledger can tell apart, no more; without this it grows [default: see `cpuledger doctor`]
@@ -50,6 +50,12 @@ pub struct Arguments {
     /// List processes that did not run in the interval too
     #[arg(long)]
     pub all: bool,
+    /// The screen: read this file instead of $XDG_CONFIG_HOME/cpuledger/ptop.toml
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<std::path::PathBuf>,
+    /// The screen: auto, 16, 256, true, contrast or mono
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
 }
 
 /// How intervals are printed.
@@ -64,7 +70,7 @@ pub enum Format {
 }
 
 /// What was asked for, checked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// How many intervals; `None`: until stopped.
     pub iterations: Option<u64>,
@@ -88,14 +94,17 @@ pub struct Options {
     pub size: ledger::Options,
     /// What did not run is shown too.
     pub shows_idle: bool,
+    /// Shown on the whole screen.
+    pub is_screen: bool,
 }
 
 impl Options {
-    /// Checks them.
+    /// Checks them. `is_terminal`: there is one to read from and to write to.
     ///
     /// # Errors
     /// A sentence about the first bad one.
-    pub fn parse(arguments: &Arguments) -> Result<Options, Failure> {
+    pub fn parse(arguments: &Arguments, is_terminal: bool) -> Result<Options, Failure> {
+        let is_screen = is_terminal && !arguments.batch && arguments.format.is_none();
         if arguments.idle && arguments.all {
             return Err(Failure::Usage("-i hides what --all shows; give one of them".to_owned()));
         }
@@ -111,8 +120,7 @@ impl Options {
         }
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
-            // There is no full screen yet.
-            iterations: iterations.or(if arguments.batch { None } else { Some(2) }),
+            iterations: iterations.or(if arguments.batch || is_screen { None } else { Some(2) }),
             delay_ns: arguments.delay.as_deref().map_or(Ok(3_000_000_000), parse_delay)?,
             has_threads: arguments.threads,
             pids: parse_pids(&arguments.pid)?,
@@ -123,6 +131,7 @@ impl Options {
             source,
             size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
             shows_idle: arguments.all,
+            is_screen,
         })
     }
 }
@@ -141,7 +150,7 @@ const LEAST_DELAY_S: f64 = 0.01;
 /// More than a century.
 const MOST_DELAY_S: f64 = 4e9;
 
-fn parse_delay(text: &str) -> Result<u64, Failure> {
+pub fn parse_delay(text: &str) -> Result<u64, Failure> {
     let seconds: Option<f64> = text.parse().ok();
     match seconds.filter(|seconds| (LEAST_DELAY_S..=MOST_DELAY_S).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9) as u64),
@@ -217,7 +226,7 @@ mod tests {
 
     fn parse(line: &str) -> Result<Options, Failure> {
         let line = Line::try_parse_from(std::iter::once("top").chain(line.split_whitespace()));
-        Options::parse(&line.expect("clap takes it").arguments)
+        Options::parse(&line.expect("clap takes it").arguments, false)
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use cpuledger::field::{FIELDS, Value};
 use cpuledger::interval::{Interval, Usage};
 use cpuledger::render::key::{Key, PARTS, Shown};
+use cpuledger::source::Exit;
 use cpuledger::{Field, Snapshot, Task};
 
 use crate::cmd::top::options::Options;
@@ -35,7 +36,7 @@ impl Default for SortBy {
 }
 
 /// Names of columns in top, and the keys they show; an empty one is [`Order::Time`].
-static TOP_NAMES: [(&str, &str); 25] = [
+static TOP_NAMES: [(&str, &str); 35] = [
     ("%CPU", "cpu_ns"),
     ("CPU", "cpu_ns"),
     ("%MEM", "rss_bytes"),
@@ -61,6 +62,16 @@ static TOP_NAMES: [(&str, &str); 25] = [
     ("nTH", "threads"),
     ("nMaj", "major_faults"),
     ("nMin", "minor_faults"),
+    ("TH", "threads"),
+    ("ACCT", "accounting_ppid"),
+    ("P", "processor"),
+    ("SELF", "self_ns"),
+    ("X", "exited_threads_ns"),
+    ("C", "exited_children_ns"),
+    ("USR", "user_ns"),
+    ("SYS", "system_ns"),
+    ("STOLN", "stolen_ns"),
+    ("WAIT", "runqueue_wait_ns"),
 ];
 
 impl Order {
@@ -70,6 +81,11 @@ impl Order {
             return if key.is_empty() { Some(Order::Time) } else { Key::by_name(key).map(Order::Key) };
         }
         Key::by_name(name).map(Order::Key)
+    }
+
+    /// A name that top has for a key, as it is written there.
+    pub fn name_of_top(name: &str) -> Option<&'static str> {
+        TOP_NAMES.iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// The name that is most like this one.
@@ -124,12 +140,7 @@ impl Selection {
         }
         self.exited.clear();
         for (index, exited) in interval.exited.iter().flatten().enumerate() {
-            let exit = &exited.exit;
-            // With -p, those too whose time may be with one of the wanted.
-            let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
-            let is_wanted =
-                options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
-            if is_wanted && options.euid.is_none_or(|uid| uid == exit.uid) {
+            if is_wanted_exit(options, &exited.exit) {
                 self.exited.push(index);
             }
         }
@@ -164,6 +175,13 @@ pub fn is_wanted(options: &Options, row: &Task) -> bool {
     let is_listed = |field, number| row.known.contains(field) && options.pids.contains(&number);
     (options.pids.is_empty() || is_listed(Field::Pid, row.pid.0) || is_listed(Field::Tid, row.tid.0))
         && options.euid.is_none_or(|uid| row.known.contains(Field::Euid) && uid == row.euid)
+}
+
+/// Whether the options ask for one that died: with -p, those too whose time may be with one of the wanted.
+pub fn is_wanted_exit(options: &Options, exit: &Exit) -> bool {
+    let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
+    let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
+    is_wanted && options.euid.is_none_or(|uid| uid == exit.uid)
 }
 
 /// Tells whether any row is wanted, shown or idle.

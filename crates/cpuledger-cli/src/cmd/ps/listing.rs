@@ -1,0 +1,281 @@
+//! From a plan to lines: which rows are read, in which order, and which lines each has.
+
+use std::ops::ControlFlow;
+
+use cpuledger::render::layout::{Chosen, Part};
+use cpuledger::source::choose::{open_for_listing, scope_of_listing};
+use cpuledger::source::{Member, Source, Visitor};
+use cpuledger::task::{Pid, Task};
+use cpuledger::view::filter::Asker;
+use cpuledger::view::sort::sort;
+use cpuledger::view::tree::{self, Drawing};
+use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
+
+use super::page::Page;
+use super::parallel;
+use super::plan::{Plan, Threads};
+
+/// A tick of /proc/PID/stat: parts are rounded down to it before they are added.
+const TICK_NS: u64 = 10_000_000;
+
+/// Writes the listing.
+///
+/// # Errors
+/// No source, nothing matched, output that cannot be written.
+pub fn list(plan: &Plan) -> anyhow::Result<()> {
+    let listing = Listing { plan };
+    let mut page = Page::new(plan);
+    match (plan.threads, plan.options.tree) {
+        (Threads::Below, _) => listing.list_families(&mut page)?,
+        (_, Some(drawing)) => listing.list_trees(drawing, &mut page)?,
+        _ if plan.criteria.is_empty() => listing.list_as_they_come(&mut page)?,
+        _ => {
+            let rows = listing.rows()?;
+            listing
+                .sorted(&rows, &mut page)
+                .into_iter()
+                .try_for_each(|row| page.add(row, b"", Part::Whole))?;
+        }
+    }
+    page.finish()
+}
+
+struct Listing<'a> {
+    plan: &'a Plan,
+}
+
+impl Listing<'_> {
+    /// Rows are written while they are read: nothing is kept.
+    fn list_as_they_come(&self, page: &mut Page) -> anyhow::Result<()> {
+        let (request, shows_threads) = self.request();
+        if self.plan.options.quick.is_none() && shows_threads && request.scope == Scope::Tasks {
+            return self.list_all_families(&request, page);
+        }
+        let mut outcome = Ok(());
+        self.visit(&mut |row| match page.add(row, b"", Part::Whole) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                outcome = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        outcome
+    }
+
+    fn list_trees(&self, drawing: Drawing, page: &mut Page) -> anyhow::Result<()> {
+        let rows = self.rows()?;
+        let mut sorted = self.sorted(&rows, page);
+        if self.plan.criteria.is_empty() {
+            tree::sort_by_parent(&mut sorted);
+        }
+        tree::visit(&sorted, drawing, &mut |row, prefix| page.add(row, prefix, Part::Whole))
+    }
+
+    /// Each process, and below it its threads.
+    fn list_families(&self, page: &mut Page) -> anyhow::Result<()> {
+        let mut outcome = Ok(());
+        if self.plan.criteria.is_empty() && self.plan.options.quick.is_none() {
+            return self.list_all_families(&self.request().0, page);
+        }
+        self.visit_snapshots(&mut |room| {
+            outcome = self.list_families_of(room, page);
+            outcome.is_ok()
+        })?;
+        outcome
+    }
+
+    /// Processes with their threads, or these alone, while they are read.
+    fn list_all_families(&self, request: &Request, page: &mut Page) -> anyhow::Result<()> {
+        let mut source = open_for_listing(self.plan.options.source, request)?;
+        let mut room = Snapshot::default();
+        let families = source.families(request, &mut room)?;
+        parallel::add(families.as_ref(), page, &|part, each| {
+            let mut is_shown = false;
+            // Whether the visitor goes on is for it to say.
+            let _ = families.visit(part, &mut |member| match (member, self.plan.threads) {
+                (Member::Process(row), Threads::Below) => {
+                    is_shown = self.accepts(row);
+                    if is_shown {
+                        each(&self.prepared(row), Part::Process)
+                    } else {
+                        ControlFlow::Continue(())
+                    }
+                }
+                (Member::Rest(row), Threads::Below) => {
+                    is_shown = self.accepts(row);
+                    ControlFlow::Continue(())
+                }
+                (Member::Task(row), Threads::Below) if is_shown => each(row, Part::Thread),
+                (Member::Task(row), Threads::Instead) if self.accepts(row) => {
+                    each(&self.prepared(row), Part::Whole)
+                }
+                _ => ControlFlow::Continue(()),
+            });
+        })
+    }
+
+    /// What is asked of a source, and whether rows are threads.
+    fn request(&self) -> (Request, bool) {
+        let shows_threads = self.plan.threads != Threads::Hidden;
+        let fields = self.fields();
+        let scope = scope_of_listing(shows_threads, self.plan.selection.only_process(), fields);
+        (Request { scope, fields }, shows_threads)
+    }
+
+    fn list_families_of(&self, room: &Snapshot, page: &mut Page) -> anyhow::Result<()> {
+        let processes: Vec<Task> =
+            room.processes.iter().filter(|row| self.accepts(row)).map(|row| self.prepared(row)).collect();
+        for process in self.sorted(&processes, page) {
+            page.add(process, b"", Part::Process)?;
+            let first = room.tasks.partition_point(|task| task.pid < process.pid);
+            let threads = room.tasks[first..].iter().take_while(|task| task.pid == process.pid).collect();
+            for thread in self.sorted_rows(threads, page) {
+                page.add(thread, b"", Part::Thread)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> Result<Vec<Task>, Error> {
+        let mut rows = Vec::new();
+        self.visit(&mut |row| {
+            rows.push(*row);
+            ControlFlow::Continue(())
+        })?;
+        Ok(rows)
+    }
+
+    fn sorted<'a>(&self, rows: &'a [Task], page: &mut Page) -> Vec<&'a Task> {
+        self.sorted_rows(rows.iter().collect(), page)
+    }
+
+    fn sorted_rows<'a>(&self, mut rows: Vec<&'a Task>, page: &mut Page) -> Vec<&'a Task> {
+        if !self.plan.criteria.is_empty() {
+            page.look_up(&rows);
+            sort(&mut rows, &self.plan.criteria, page.around());
+        }
+        rows
+    }
+
+    /// Everything that columns, order and selection look at.
+    fn fields(&self) -> FieldSet {
+        let fields = self.plan.chosen().map(Chosen::fields);
+        let mut fields = fields.fold(self.plan.selection.fields(), FieldSet::union);
+        if self.plan.options.tree.is_some() {
+            fields = fields.union(FieldSet::of(&[Field::Pid, Field::Ppid, Field::StartTime]));
+        }
+        for (field, of_children) in CHILDREN {
+            if self.plan.options.with_children && fields.contains(field) {
+                fields = fields.union(FieldSet::of(&[of_children]));
+            }
+        }
+        fields
+    }
+
+    fn asker(&self) -> &Asker {
+        &self.plan.asker
+    }
+
+    fn accepts(&self, row: &Task) -> bool {
+        self.plan.selection.accepts(row, self.asker())
+    }
+
+    /// With what `S` adds.
+    fn prepared(&self, row: &Task) -> Task {
+        if self.plan.options.with_children && row.is_leader() { with_children(row) } else { *row }
+    }
+
+    /// Hands out the rows that are shown: by pid, or in the order of `-q`.
+    fn visit(&self, each: Visitor<'_>) -> Result<(), Error> {
+        let (request, shows_threads) = self.request();
+        let mut each = |row: &Task| match self.accepts(row) {
+            true if self.plan.options.with_children => each(&self.prepared(row)),
+            true => each(row),
+            false => ControlFlow::Continue(()),
+        };
+        if self.plan.options.quick.is_some() || shows_threads && request.scope != Scope::Tasks {
+            // Of one process there are both kinds of rows.
+            return self.visit_snapshots(&mut |room| {
+                let rows = if shows_threads { &room.tasks } else { &room.processes };
+                rows.iter().try_for_each(&mut each).is_continue()
+            });
+        }
+        let mut source = open_for_listing(self.plan.options.source, &request)?;
+        source.visit(&request, &mut Snapshot::default(), &mut each)
+    }
+
+    /// Hands out the snapshot, or one for each process of `-q`, until told to stop.
+    fn visit_snapshots(&self, each: &mut dyn FnMut(&Snapshot) -> bool) -> Result<(), Error> {
+        let fields = self.fields();
+        let mut room = Snapshot::default();
+        let mut read = |source: &mut dyn Source, scope| -> Result<bool, Error> {
+            source.snapshot(&Request { scope, fields }, &mut room)?;
+            Ok(each(&room))
+        };
+        let Some(pids) = &self.plan.options.quick else {
+            let scope = scope_of_listing(true, self.plan.selection.only_process(), fields);
+            let mut source = open_for_listing(self.plan.options.source, &Request { scope, fields })?;
+            return read(source.as_mut(), scope).map(drop);
+        };
+        let scopes = pids.iter().map(|&pid| Scope::Process(Pid(pid)));
+        let Some(first) = scopes.clone().next() else { return Ok(()) };
+        let mut source = open_for_listing(self.plan.options.source, &Request { scope: first, fields })?;
+        for scope in scopes {
+            if !read(source.as_mut(), scope)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a dead child has left, by what it adds to.
+const CHILDREN: [(Field, Field); 4] = [
+    (Field::User, Field::ChildrenUser),
+    (Field::System, Field::ChildrenSystem),
+    (Field::MinorFaults, Field::ChildrenMinorFaults),
+    (Field::MajorFaults, Field::ChildrenMajorFaults),
+];
+
+/// The row with the time and faults of waited-for children, where both are known.
+fn with_children(row: &Task) -> Task {
+    let mut sum = *row;
+    let known =
+        |(field, of_children): (Field, Field)| row.known.contains(field) && row.known.contains(of_children);
+    let ticks = |ns: u64| ns / TICK_NS * TICK_NS;
+    let [user, system, minor, major] = CHILDREN.map(known);
+    if user {
+        sum.user_ns = ticks(row.user_ns) + ticks(row.children_user_ns);
+    }
+    if system {
+        sum.system_ns = ticks(row.system_ns) + ticks(row.children_system_ns);
+    }
+    if minor {
+        sum.minor_faults += row.children_minor_faults;
+    }
+    if major {
+        sum.major_faults += row.children_major_faults;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_added_in_whole_ticks_where_they_are_known() {
+        let row = Task {
+            known: FieldSet::ALL,
+            user_ns: 19_999_999,
+            children_user_ns: 19_999_999,
+            minor_faults: 3,
+            children_minor_faults: 4,
+            ..Task::default()
+        };
+        let sum = with_children(&row);
+        assert_eq!((sum.user_ns, sum.minor_faults), (20_000_000, 7));
+        let unknown = Task { known: FieldSet::of(&[Field::User]), ..row };
+        assert_eq!(with_children(&unknown).user_ns, 19_999_999);
+    }
+}

@@ -1,0 +1,211 @@
+//! From arguments to [`Options`]: UNIX options (`-ef`), BSD options (`aux`) and GNU options (`--sort`), mixed at will,
+//! and numbers of processes at the end.
+
+use cpuledger::view::filter::Property;
+
+use super::flags::{FLAGS, Flag, Style, Takes};
+use super::options::{Action, Context, Options};
+use super::selection;
+
+/// How letters after a dash are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// As UNIX options.
+    Usual,
+    /// As BSD's, as in the personality.
+    Bsd,
+    /// As BSD's, though it is not certain that they were meant so: then there may be no other BSD option.
+    BsdAfterAll,
+}
+
+/// Reads the arguments, to the first that is wrong, of which a sentence tells.
+pub fn parse(arguments: &[&str], reading: Reading, context: &Context) -> (Options, Option<String>) {
+    let mut options = Options::of(&context.personality);
+    options.is_bsd |= reading != Reading::Usual;
+    let mut reader = Reader { arguments, at: 0, options, context };
+    let outcome = reader.all(reading);
+    (reader.options, outcome.err())
+}
+
+/// Whether it is letters without a dash.
+fn is_bsd_option(argument: &str) -> bool {
+    argument.starts_with(|first: char| first.is_ascii_alphabetic())
+}
+
+/// Where one is in the arguments.
+struct Reader<'a> {
+    arguments: &'a [&'a str],
+    at: usize,
+    options: Options,
+    context: &'a Context,
+}
+
+impl<'a> Reader<'a> {
+    fn all(&mut self, reading: Reading) -> Result<(), String> {
+        while let Some(argument) = self.next() {
+            let mut letters = argument.chars();
+            match (letters.next(), letters.next()) {
+                _ if is_bsd_option(argument) && reading == Reading::BsdAfterAll => {
+                    return Err(format!("`{argument}` is a BSD option, and those with a dash are none"));
+                }
+                _ if is_bsd_option(argument) => {
+                    self.options.has_bsd_options = true;
+                    self.letters(Style::Bsd, argument)?;
+                }
+                (Some('0'..='9' | '+'), _) | (Some('-'), Some('0'..='9')) => {
+                    self.options.is_bsd = true;
+                    self.numbers(argument)?;
+                }
+                (Some('-'), Some('a'..='z' | 'A'..='Z')) => {
+                    let style = if reading == Reading::Usual { Style::Unix } else { Style::Bsd };
+                    self.letters(style, &argument[1..])?;
+                }
+                (Some('-'), Some('-'))
+                    if letters.next().is_some_and(|letter| letter.is_ascii_alphabetic()) =>
+                {
+                    self.long(&argument[2..])?;
+                }
+                _ => return Err(format!("`{argument}` is no option")),
+            }
+            if self.options.action == Action::Help {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<&'a str> {
+        let next = self.arguments.get(self.at).copied();
+        self.at += usize::from(next.is_some());
+        next
+    }
+
+    /// Whether there is one argument, besides that of the source.
+    fn is_alone(&self) -> bool {
+        let mut count = 0;
+        let mut rest = self.arguments.iter();
+        while let Some(argument) = rest.next() {
+            match *argument {
+                "--source" => drop(rest.next()),
+                argument if argument.starts_with("--source=") => {}
+                _ => count += 1,
+            }
+        }
+        count == 1
+    }
+
+    fn letters(&mut self, style: Style, letters: &str) -> Result<(), String> {
+        self.options.is_bsd |= style == Style::Bsd;
+        for (index, letter) in letters.char_indices() {
+            let name = style.spell(letter);
+            let Some(flag) = FLAGS.iter().find(|flag| flag.letters(style).contains(letter)) else {
+                return Err(unknown_letter(&name, style, letter));
+            };
+            let attached = &letters[index + letter.len_utf8()..];
+            match flag.takes {
+                Takes::Nothing => (flag.apply)(&mut self.options, "", self.context)?,
+                Takes::NothingAlone if self.is_alone() && index == 0 && attached.is_empty() => {
+                    (flag.apply)(&mut self.options, "", self.context)?;
+                }
+                Takes::NothingAlone => return Err(not_alone(&name)),
+                Takes::Value(_) | Takes::Optional(_) => {
+                    let value = if attached.is_empty() { self.next() } else { Some(attached) };
+                    return self.apply(flag, &name, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn long(&mut self, text: &str) -> Result<(), String> {
+        let (name, attached) = match text.split_once(['=', ':']) {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let spelled = format!("--{name}");
+        let Some(flag) = FLAGS.iter().find(|flag| flag.long.contains(&name)) else {
+            let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
+            return Err(format!("there is no option `{spelled}`{}", did_you_mean("--", name, known)));
+        };
+        match (flag.takes, attached) {
+            (Takes::Value(_) | Takes::Optional(_), _) => {
+                let value = attached.or_else(|| self.next());
+                self.apply(flag, &spelled, value)
+            }
+            (Takes::NothingAlone, _) if !self.is_alone() || attached.is_some() => Err(not_alone(&spelled)),
+            (_, Some(value)) => Err(format!("`{spelled}` takes no value, and `{value}` is one")),
+            (_, None) => (flag.apply)(&mut self.options, "", self.context),
+        }
+    }
+
+    fn apply(&mut self, flag: &Flag, name: &str, value: Option<&str>) -> Result<(), String> {
+        match (flag.takes, value) {
+            (Takes::Value(what), None | Some("")) | (Takes::Optional(what), Some("")) => {
+                Err(format!("`{name}` needs a value: {what}"))
+            }
+            _ => (flag.apply)(&mut self.options, value.unwrap_or_default(), self.context),
+        }
+    }
+
+    /// Processes, process groups after `-` and sessions after `+`, to the end.
+    fn numbers(&mut self, first: &str) -> Result<(), String> {
+        let mut next = Some(first);
+        while let Some(text) = next {
+            let (property, what, digits) = match text.split_at_checked(1) {
+                Some(("-", digits)) => (Property::Pgid, "process group", digits),
+                Some(("+", digits)) => (Property::Sid, "session", digits),
+                _ => (Property::Pid, "process", text),
+            };
+            let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
+            let number = if is_number { selection::positive(digits, what) } else { Err(String::new()) };
+            let number = number.map_err(|_| {
+                format!("after the number of a process there can be numbers only, and `{text}` is none")
+            })?;
+            self.options.listed.push((property, number.into()));
+            next = self.next();
+        }
+        Ok(())
+    }
+}
+
+fn not_alone(name: &str) -> String {
+    format!("`{name}` has to be the only argument")
+}
+
+fn unknown_letter(name: &str, style: Style, letter: char) -> String {
+    if letter == '-' {
+        return "there is a dash between letters; give it a blank in front".to_owned();
+    }
+    let (other, there) = match style {
+        Style::Unix => (Style::Bsd, "without a dash"),
+        Style::Bsd => (Style::Unix, "with a dash"),
+    };
+    if FLAGS.iter().any(|flag| flag.letters(other).contains(letter)) {
+        return format!("there is no option `{name}`; {there}, `{}`, there is", other.spell(letter));
+    }
+    format!("there is no option `{name}`; `--help` lists them")
+}
+
+/// The nearest of the known names, as the end of a sentence; empty where none is near.
+pub fn did_you_mean<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    const MOST: usize = 3;
+    /// A name of so many letters may have one of them wrong.
+    const LETTERS_A_MISTAKE: usize = 3;
+    let mistakes = |candidate: &str| {
+        let is_beginning = name.len() >= LETTERS_A_MISTAKE && candidate.starts_with(name);
+        let mistakes = strsim::osa_distance(name, candidate);
+        (is_beginning || mistakes <= name.len() / LETTERS_A_MISTAKE).then_some(mistakes)
+    };
+    let mut near: Vec<(usize, &str)> =
+        known.filter_map(|candidate| Some((mistakes(candidate)?, candidate))).collect();
+    near.sort_by_key(|(mistakes, _)| *mistakes);
+    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
+    match near.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!("; did you mean {only}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! What is written after `-o`: names of columns with widths and headers, macros, and the descriptors of AIX.
+
+use cpuledger::render::layout::{Chosen, names};
+
+use super::macros;
+use super::parse::did_you_mean;
+use super::selection::SEPARATORS;
+
+/// The widest a column can be made.
+const MOST_WIDTH: usize = 131_072;
+
+/// The descriptors of AIX, with the column that each stands for.
+const AIX: &[(char, &str)] = &[
+    ('C', "pcpu"),
+    ('G', "group"),
+    ('P', "ppid"),
+    ('U', "user"),
+    ('a', "args"),
+    ('c', "comm"),
+    ('g', "rgroup"),
+    ('n', "nice"),
+    ('p', "pid"),
+    ('r', "pgid"),
+    ('t', "etime"),
+    ('u', "ruser"),
+    ('x', "time"),
+    ('y', "tname"),
+    ('z', "vsz"),
+];
+
+/// The columns of one list.
+///
+/// # Errors
+/// A sentence that says which column is not known or not written well.
+pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
+    match usual(list) {
+        Err(_) if list.contains('%') => aix(list),
+        columns => columns,
+    }
+}
+
+/// The column of that name.
+///
+/// # Errors
+/// A sentence with names that are near.
+pub fn named(name: &str) -> Result<Chosen, String> {
+    Chosen::by_name(name).ok_or_else(|| {
+        let known = names().chain(macros::names());
+        format!("there is no column `{name}`{}", did_you_mean("", name, known))
+    })
+}
+
+fn usual(list: &str) -> Result<Vec<Chosen>, String> {
+    let list = list.strip_suffix(SEPARATORS).unwrap_or(list);
+    let mut columns = Vec::new();
+    for item in list.split(SEPARATORS) {
+        if item.is_empty() {
+            return Err("a list of columns has an empty item".to_owned());
+        }
+        add_item(&mut columns, item)?;
+    }
+    Ok(columns)
+}
+
+/// `NAME`, `NAME:WIDTH`, `NAME=HEADER`, `NAME:WIDTH=HEADER`.
+fn add_item(columns: &mut Vec<Chosen>, text: &str) -> Result<(), String> {
+    let (rest, header) = match text.split_once('=') {
+        Some((rest, header)) => (rest, Some(header)),
+        None => (text, None),
+    };
+    let (name, width) = match rest.split_once(':') {
+        Some((name, width)) => (name, Some(width)),
+        None => (rest, None),
+    };
+    let first = columns.len();
+    match macros::columns(name) {
+        Some(_) if width.is_some() => {
+            return Err(format!("`{name}` stands for several columns, which have no width together"));
+        }
+        Some(members) => {
+            for member in members {
+                columns.push(named(member)?);
+            }
+        }
+        None => columns.push(named(name)?),
+    }
+    for column in &mut columns[first..] {
+        if let Some(header) = header {
+            header.clone_into(&mut column.header);
+            column.width = column.width.max(header.len());
+        }
+        if let Some(width) = width {
+            column.width = parse_width(width)?;
+        }
+    }
+    Ok(())
+}
+
+fn parse_width(text: &str) -> Result<usize, String> {
+    let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(width) if is_decimal && width > 0 && width <= MOST_WIDTH => Ok(width),
+        _ => Err(format!("the width of a column is a number from 1 to {MOST_WIDTH}, not `{text}`")),
+    }
+}
+
+/// `%p %c`: descriptors with blanks between; in front there may be one character of another kind.
+fn aix(list: &str) -> Result<Vec<Chosen>, String> {
+    let mut columns = Vec::new();
+    let mut pieces = list.split('%');
+    let front = pieces.next().unwrap_or_default();
+    if front.chars().skip(1).any(|character| character != ' ') {
+        return Err(misplaced(front));
+    }
+    if !front.is_empty() {
+        columns.push(Chosen::literal(front));
+    }
+    for piece in pieces {
+        let Some(letter) = piece.chars().next().filter(|&letter| letter != ' ') else {
+            return Err(format!("a letter is missing behind a `%` of `{list}`"));
+        };
+        let Some((_, name)) = AIX.iter().find(|(known, _)| *known == letter) else {
+            let letters: Vec<String> = AIX.iter().map(|(known, _)| format!("%{known}")).collect();
+            return Err(format!("there is no descriptor `%{letter}`; there are {}", letters.join(" ")));
+        };
+        columns.push(named(name)?);
+        let blanks = &piece[letter.len_utf8()..];
+        if blanks.bytes().any(|byte| byte != b' ') {
+            return Err(misplaced(blanks));
+        }
+        if !blanks.is_empty() {
+            columns.push(Chosen::literal(blanks));
+        }
+    }
+    columns.push(Chosen::literal(""));
+    Ok(columns)
+}
+
+fn misplaced(text: &str) -> String {
+    format!("between descriptors such as `%p` there are blanks only, not `{text}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(list: &str) -> Result<Vec<(String, usize)>, String> {
+        columns(list).map(|columns| columns.into_iter().map(|column| (column.header, column.width)).collect())
+    }
+
+    #[test]
+    fn columns_have_widths_and_headers() {
+        let one = |text: &str| parsed(text).map(|mut columns| columns.remove(0));
+        assert_eq!(one("stat"), Ok(("STAT".to_owned(), 4)));
+        assert_eq!(one("stat=THE:STATE"), Ok(("THE:STATE".to_owned(), 9)));
+        assert_eq!(one("stat:12=A:B"), Ok(("A:B".to_owned(), 12)));
+        assert_eq!(one("comm:3"), Ok(("COMMAND".to_owned(), 3)));
+        assert_eq!(one("stat="), Ok((String::new(), 4)));
+        assert_eq!(parsed("stat,comm:3,").map(|columns| columns.len()), Ok(2));
+        assert_eq!(parsed("DefBSD").map(|columns| columns.len()), Ok(5));
+        for (text, part) in [
+            ("stat:0", "a number from 1"),
+            ("stat:x", "a number from 1"),
+            ("stat:+5", "a number from 1"),
+            ("pdi", "did you mean `pid`"),
+            ("DefBDS", "did you mean `DefBSD`"),
+            ("DefBSD:5", "several columns"),
+            ("runqueue", "`runqueue_wait_ns`"),
+            ("", "empty item"),
+            ("pid,,comm", "empty item"),
+            (",pid", "empty item"),
+        ] {
+            let sentence = parsed(text).expect_err(text);
+            assert!(sentence.contains(part), "{text:?}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn descriptors_of_aix_have_blanks_between() {
+        let headers = |list: &str| {
+            let columns = parsed(list).expect(list);
+            columns.into_iter().map(|(header, _)| header).collect::<Vec<_>>().join("/")
+        };
+        assert_eq!(headers("%p %c"), "PID/ /COMMAND/");
+        assert_eq!(headers("|%p%c  "), "|/PID/COMMAND/  /");
+        assert_eq!(headers("%cpu,%mem"), "%CPU/%MEM");
+        for (list, part) in [
+            ("%", "letter is missing"),
+            ("%q", "no descriptor `%q`"),
+            ("%p|%c", "blanks only"),
+            ("ab%p", "blanks only"),
+        ] {
+            let sentence = parsed(list).expect_err(list);
+            assert!(sentence.contains(part), "{list:?}: {sentence}");
+        }
+    }
+}

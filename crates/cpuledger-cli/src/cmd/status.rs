@@ -1,0 +1,78 @@
+//! `cpuledger status`: the text of /proc/PID/{status,stat,statm} of many tasks at once, for programs that parse it.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use cpuledger::SourceKind;
+use cpuledger::render::kernel_text::{Form, Whole};
+use cpuledger::source::status::{StatusTexts, Wanted};
+
+use crate::exit::Failure;
+use crate::output;
+
+/// Bytes that are written at once: few calls, and a buffer that stays in the cache.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Options of `status`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Processes to show, in this order
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), required_unless_present = "all")]
+    pids: Vec<i32>,
+    /// Show every process, by pid
+    #[arg(short = 'e', long, conflicts_with = "pids")]
+    all: bool,
+    /// The file whose text is wanted
+    #[arg(long = "as", value_name = "status|stat|statm", default_value_t = Form::Status)]
+    form: Form,
+    /// A text for each task, as of /proc/PID/task/TID
+    #[arg(short = 'H', long)]
+    threads: bool,
+    /// Begin each text with the number of its task and a blank: statm does not tell it
+    #[arg(short = 'n', long)]
+    numbered: bool,
+    /// Where the texts come from: walk renders them, procfs copies them
+    #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
+    source: Source,
+}
+
+/// A source, or none in particular.
+type Source = Option<SourceKind>;
+
+fn source(name: &str) -> Result<Source, String> {
+    match name.parse() {
+        _ if name == "auto" => Ok(None),
+        Ok(kind @ (SourceKind::Walk | SourceKind::Procfs)) => Ok(Some(kind)),
+        _ => Err(format!("there is no source `{name}` of text; there are `walk`, `procfs` and `auto`")),
+    }
+}
+
+/// Writes the texts.
+///
+/// # Errors
+/// No source, a process that is not there, an output that cannot be written.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let wanted = Wanted {
+        form: arguments.form,
+        whole: if arguments.threads { Whole::Task } else { Whole::Process },
+        pids: (!arguments.all).then_some(&arguments.pids[..]),
+        is_numbered: arguments.numbered,
+    };
+    let mut texts = StatusTexts::open(arguments.source, &wanted)?;
+    let mut out = Vec::with_capacity(CHUNK_BYTES * 2);
+    let mut outcome = Ok(());
+    let missing = texts.write(&wanted, &mut out, &mut |out| {
+        if out.len() < CHUNK_BYTES {
+            return ControlFlow::Continue(());
+        }
+        outcome = output::write(out);
+        out.clear();
+        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    outcome?;
+    output::write(&out)?;
+    for pid in &missing {
+        let _ = writeln!(io::stderr(), "cpuledger: there is no process {pid}, or it is hidden from you");
+    }
+    if missing.is_empty() { Ok(()) } else { Err(Failure::Quiet.into()) }
+}

@@ -1,0 +1,25 @@
+//! Doors for the fuzz targets in `fuzz/`. No part of the interface.
+
+use std::hint::black_box;
+
+use cpuledger::view::filter::Asker;
+
+use crate::cmd::ps::{Personality, Plan, Surrounding, help};
+
+/// Reads the arguments of ps in the personality that the first one names, and makes the plan of a listing.
+///
+/// # Errors
+/// What is wrong with them, in a sentence.
+pub fn plan_of_ps(arguments: &[&str]) -> Result<(), String> {
+    let (name, arguments) = arguments.split_first().ok_or("no argument")?;
+    let variable = |variable: &str| (variable == "PS_PERSONALITY").then(|| (*name).to_owned());
+    let surrounding = Surrounding {
+        personality: Personality::of(&variable),
+        asker: Asker { euid: 0, tty_device: 0x8801 },
+        format: arguments.first().map(|format| (*format).to_owned()),
+        hides_kernel: false,
+    };
+    let plan = Plan::of(arguments, &surrounding)?;
+    black_box(help::options(&plan.options.help_section));
+    Ok(())
+}

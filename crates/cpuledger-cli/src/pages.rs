@@ -1,0 +1,192 @@
+//! Manual pages and completions, made of the definitions of options, keys, settings and columns. They are committed, and
+//! this test says when they are no longer what the definitions make: `CPULEDGER_UPDATE_PAGES=1 cargo test -p cpuledger-cli
+//! pages` writes them anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, italic, roman};
+use cpuledger::field::FIELDS;
+use cpuledger::render::interval::column::COLUMNS;
+use cpuledger::render::key::PARTS;
+use cpuledger::view::query::ALIASES;
+
+use crate::cli::{Cli, Ptop};
+use crate::tui::{SETTINGS, key_table};
+
+const FILTERS: &str = "Conditions stand side by side and must all hold; or (or |) joins alternatives, not (or !) \
+    negates, parentheses group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word that is \
+    looked for in names and arguments. Operators are =, !=, >, >=, <, <=, ~ (matches the regular expression) and !~. Times \
+    are nanoseconds or have a unit (5ms), sizes are bytes or have one (10M). What is not known fulfils no condition. Names \
+    are the keys of JSON, headers of columns, and these:";
+
+/// Files by their path in the repository.
+fn pages() -> Vec<(PathBuf, Vec<u8>)> {
+    let mut pages = Vec::new();
+    let cli = with_help_of_ps(Cli::command());
+    for (command, name) in commands(&cli) {
+        pages.push((Path::new("man").join(format!("{name}.1")), page(command, &name, Vec::new())));
+    }
+    pages.push(("man/ptop.1".into(), page(Ptop::command(), "ptop", screen_sections())));
+    for (mut command, name) in [(Cli::command(), "cpuledger"), (Ptop::command(), "ptop")] {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, name, &mut text);
+            let ending = shell.to_string();
+            pages.push((Path::new("completions").join(format!("{name}.{ending}")), without_blanks(&text)));
+        }
+    }
+    pages
+}
+
+/// Options of `ps` are in tables of its own: its page has their text.
+fn with_help_of_ps(command: clap::Command) -> clap::Command {
+    let help = crate::cmd::ps::help_page();
+    command.mut_subcommand("ps", |ps| ps.after_long_help(help))
+}
+
+/// The command and those below it, with the names of their pages.
+fn commands(command: &clap::Command) -> Vec<(clap::Command, String)> {
+    let name = command.get_name().to_owned();
+    let mut all = vec![(command.clone(), name.clone())];
+    for below in command.get_subcommands() {
+        let whole = format!("{name}-{}", below.get_name());
+        // What clap keeps as static text lives as long as this test.
+        let display: &'static str = Box::leak(whole.clone().into_boxed_str());
+        let line: &'static str = Box::leak(format!("{name} {}", below.get_name()).into_boxed_str());
+        all.push((below.clone().name(display).bin_name(line).display_name(display), whole));
+    }
+    all
+}
+
+fn page(command: clap::Command, name: &str, sections: Vec<Roff>) -> Vec<u8> {
+    let version = env!("CARGO_PKG_VERSION");
+    let man = Man::new(command.version(version))
+        .title(name)
+        .section("1")
+        .date("")
+        .source(format!("cpuledger {version}"));
+    let mut text = Vec::new();
+    man.render(&mut text).expect("memory");
+    for section in sections {
+        section.to_writer(&mut text).expect("memory");
+    }
+    without_blanks(&text)
+}
+
+/// The keys, filters, columns and settings of the screen.
+fn screen_sections() -> Vec<Roff> {
+    let mut keys = Roff::new();
+    keys.control("SH", ["KEYS"]);
+    for (title, rows) in key_table() {
+        keys.control("SS", [title]);
+        rows.into_iter().for_each(|(names, help)| entry(&mut keys, &names, &help));
+    }
+    let mut filters = Roff::new();
+    filters.control("SH", ["FILTERS"]).text([roman(FILTERS)]);
+    ALIASES.iter().for_each(|(name, help)| entry(&mut filters, name, help));
+    let mut columns = Roff::new();
+    columns
+        .control("SH", ["COLUMNS"])
+        .text([roman("Headers, then the keys of JSON, which are columns too.")]);
+    COLUMNS.iter().for_each(|column| entry(&mut columns, column.name, column.help));
+    PARTS.iter().for_each(|part| entry(&mut columns, part.key, part.help));
+    FIELDS.iter().for_each(|info| entry(&mut columns, info.key, info.help));
+    let mut settings = Roff::new();
+    settings.control("SH", ["CONFIGURATION FILE"]).text([
+        roman("The file "),
+        italic("$XDG_CONFIG_HOME/cpuledger/ptop.toml"),
+        roman(" (usually below "),
+        italic("~/.config"),
+        roman(") is TOML; the key W of the screen writes it. What is not known in it is said and left out. Its keys:"),
+    ]);
+    SETTINGS.iter().for_each(|setting| entry(&mut settings, setting.key, setting.help));
+    vec![keys, filters, columns, settings]
+}
+
+fn entry(roff: &mut Roff, name: &str, help: &str) {
+    roff.control("TP", []).text([bold(name)]).text([roman(help)]);
+}
+
+/// No file of the repository has blanks at the ends of lines.
+fn without_blanks(text: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8(text.to_vec()).expect("UTF-8");
+    let mut lines: String = text.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+    while lines.ends_with("\n\n") {
+        lines.pop();
+    }
+    lines.into_bytes()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn pages_and_completions_are_those_of_the_definitions() {
+    let is_update = std::env::var_os("CPULEDGER_UPDATE_PAGES").is_some();
+    let mut there: Vec<PathBuf> = Vec::new();
+    for (path, text) in pages() {
+        let file = root().join(&path);
+        if is_update {
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(&file, &text).expect("it can be written");
+        }
+        let committed = fs::read(&file).unwrap_or_default();
+        assert!(
+            committed == text,
+            "{} is not what the definitions make; run CPULEDGER_UPDATE_PAGES=1 cargo test -p cpuledger-cli pages",
+            path.display()
+        );
+        there.push(path);
+    }
+    for folder in ["man", "completions"] {
+        for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+            let name = Path::new(folder).join(entry.expect("an entry").file_name());
+            assert!(there.contains(&name), "{} is made by nothing: remove it", name.display());
+        }
+    }
+}
+
+#[test]
+fn the_document_has_every_setting() {
+    let text = fs::read_to_string(root().join("docs/screen.md")).expect("docs/screen.md");
+    for setting in &SETTINGS {
+        let row = format!("| `{}` | {} |\n", setting.key, setting.help);
+        assert!(text.contains(&row), "docs/screen.md needs this row:\n{row}");
+    }
+}
+
+#[test]
+fn man_shows_the_pages_without_warnings() {
+    for (path, _) in pages().iter().filter(|(path, _)| path.starts_with("man")) {
+        let mut command = Command::new("man");
+        command.args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8"]).arg(root().join(path));
+        let output = command.env("LC_ALL", "C.UTF-8").env("MANWIDTH", "80").env("MANROFFOPT", "-ww").output();
+        let output = output.expect("man: install the Debian packages man-db and groff-base");
+        let warnings = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && warnings.is_empty(), "{}: {warnings}", path.display());
+        assert!(output.stdout.len() > 500, "{}", path.display());
+    }
+}
+
+#[test]
+fn shells_take_the_completions() {
+    let bash = Command::new("bash")
+        .args(["-n"])
+        .arg(root().join("completions/cpuledger.bash"))
+        .output()
+        .expect("bash");
+    assert!(bash.status.success(), "{}", String::from_utf8_lossy(&bash.stderr));
+    let script = format!(
+        "source {}; COMP_WORDS=(cpuledger top --th); COMP_CWORD=2; _cpuledger cpuledger --th top; echo \"${{COMPREPLY[*]}}\"",
+        root().join("completions/cpuledger.bash").display()
+    );
+    let output = Command::new("bash").args(["-c", &script]).output().expect("bash");
+    let completed = String::from_utf8_lossy(&output.stdout);
+    assert!(completed.contains("--threads") && completed.contains("--theme"), "{completed}");
+}

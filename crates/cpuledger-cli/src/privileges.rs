@@ -1,0 +1,88 @@
+//! What this process may do: not more than its source and its user need, from when the source is open.
+
+use anyhow::Context;
+use cpuledger::SourceKind;
+use cpuledger::support::{facts, privilege};
+use rustix::process::{Gid, Resource, Rlimit, Uid, getegid, geteuid, getgid, getrlimit, getuid, setrlimit};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+
+use crate::exit::Failure;
+
+/// What kill and renice of an administrator take.
+const OF_AN_ADMINISTRATOR: CapabilitySet = CapabilitySet::KILL.union(CapabilitySet::SYS_NICE);
+
+/// A binary with the setuid bit would show everything to everybody, and kill for them.
+///
+/// # Errors
+/// If this is one.
+pub fn refuse_setuid() -> Result<(), Failure> {
+    if getuid() == geteuid() && getgid() == getegid() {
+        return Ok(());
+    }
+    let sentence = "it must not be setuid or setgid; take the bit away, and use sudo or capabilities of the file: \
+                    setcap cap_bpf,cap_perfmon=ep FILE";
+    Err(Failure::Usage(sentence.to_owned()))
+}
+
+/// Allows itself as many open files as it may have: BPF objects are files.
+pub fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // Where it is refused, what is there has to do.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
+/// Gives up everything but what the open source goes on to need and what the user may do anyway: who came by sudo is himself
+/// again, and root keeps what killing and renicing take. To be called before there is a second thread: the kernel
+/// knows these by thread.
+///
+/// # Errors
+/// When the kernel refuses; then it must not go on.
+pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
+    give_up_all_but(kind).context("cannot give up privileges")
+}
+
+fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
+    let has = capabilities(None)?.permitted;
+    let caller = if geteuid().is_root() { sudo_caller() } else { None };
+    let mut kept = privilege::kept(kind);
+    if facts::procfs_hides() {
+        kept |= CapabilitySet::SYS_PTRACE; // names and arguments come from /proc
+    }
+    if caller.is_none() {
+        kept |= OF_AN_ADMINISTRATOR;
+    }
+    let kept = kept & has;
+    // No program that this one might be made to execute gets anything back.
+    set_no_new_privs(true)?;
+    for capability in (has - kept).iter() {
+        // Takes CAP_SETPCAP: who lacks it has no way to more than he has.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+    if let Some((uid, gid)) = caller {
+        set_keep_capabilities(true)?;
+        set_thread_groups(&[gid])?;
+        set_thread_res_gid(gid, gid, gid)?;
+        set_thread_res_uid(uid, uid, uid)?;
+        set_keep_capabilities(false)?;
+    }
+    // Kernels before 4.3 have none.
+    let _ = clear_ambient_capability_set();
+    set_capabilities(
+        None,
+        CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() },
+    )?;
+    Ok(())
+}
+
+/// Who called sudo, if it was not root.
+fn sudo_caller() -> Option<(Uid, Gid)> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok().filter(|&id| id != u32::MAX);
+    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
+    (uid != 0).then(|| (Uid::from_raw(uid), Gid::from_raw(gid)))
+}

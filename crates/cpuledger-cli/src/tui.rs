@@ -1,0 +1,50 @@
+//! The screen of `cpuledger top`.
+//!
+//! Three threads wait, so that the one that shows does not: `feed`, the first, for the end of intervals, `reader` for the files of
+//! single tasks, and one for keys. All tell `app`, which gives `state` what has come, does to the machine what `state` says is to be
+//! done, and lets `view` draw. State never draws, view never reads.
+
+mod act;
+mod app;
+mod config;
+mod crowd;
+mod event;
+mod export;
+mod feed;
+#[cfg(test)]
+mod fixture;
+mod frame;
+mod history;
+mod input;
+mod listing;
+mod reader;
+mod state;
+mod terminal;
+mod theme;
+mod view;
+
+pub use app::run;
+#[cfg(test)]
+pub use config::SETTINGS;
+
+/// The table of keys by topic, for the manual.
+#[cfg(test)]
+pub fn key_table() -> Vec<(&'static str, Vec<(String, String)>)> {
+    let mut topics: Vec<(&'static str, Vec<(String, String)>)> = Vec::new();
+    for (keys, text) in event::help() {
+        match topics.last_mut() {
+            Some((_, rows)) if !keys.is_empty() => rows.push((keys, text.to_owned())),
+            _ => topics.push((text, Vec::new())),
+        }
+    }
+    topics
+}
+
+/// Panics where `CPULEDGER_TEST_PANIC` names this place: so a test sees that the terminal is restored. Builds for users do not
+/// have it.
+#[cfg(debug_assertions)]
+fn panic_on_purpose(place: &str) {
+    if std::env::var("CPULEDGER_TEST_PANIC").is_ok_and(|wanted| wanted == place) {
+        panic!("on purpose, in {place}");
+    }
+}

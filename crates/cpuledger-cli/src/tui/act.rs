@@ -1,0 +1,281 @@
+//! What is done to tasks: signals, priorities, CPUs. A number is never enough: who has it by now may be another.
+
+use std::fs;
+
+use anyhow::{Context, bail, ensure};
+use cpuledger::{Pid, Task, TaskId};
+use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Starts of /proc are told in ticks: those of a source are the same where they are in the same tick.
+const START_TICK_NS: u64 = 10_000_000;
+
+/// Whom something is done to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Victim {
+    /// The process.
+    pub pid: Pid,
+    /// The task itself.
+    pub id: TaskId,
+    /// Its name, escaped.
+    pub name: String,
+    /// Whether the row is that of a task, not of a process.
+    pub is_task: bool,
+}
+
+impl Victim {
+    /// Of a row.
+    pub fn of(row: &Task, name: String, is_task: bool) -> Victim {
+        Victim { pid: row.pid, id: row.id(), name, is_task }
+    }
+
+    fn raw(&self) -> anyhow::Result<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(self.id.tid.0).context("nobody has the number 0")
+    }
+
+    /// Its start says whether it is still the same.
+    fn check(&self) -> anyhow::Result<()> {
+        let path = format!("/proc/{}/task/{}/stat", self.pid, self.id.tid);
+        let gone = || format!("{} ({}) is gone", self.id.tid, self.name);
+        let stat = fs::read(path).with_context(gone)?;
+        let start = start_ticks(&stat).with_context(gone)?;
+        ensure!(
+            start == self.id.start_time_ns / START_TICK_NS,
+            "{} is another task now, and was left alone",
+            self.id.tid
+        );
+        Ok(())
+    }
+}
+
+/// The 22nd word; the second, a name in parentheses, may hold anything.
+fn start_ticks(stat: &[u8]) -> Option<u64> {
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    let text = str::from_utf8(&stat[after_name..]).ok()?;
+    text.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Signals by name, in the order of the list.
+pub static SIGNALS: [(&str, Signal); 31] = [
+    ("TERM", Signal::TERM),
+    ("KILL", Signal::KILL),
+    ("INT", Signal::INT),
+    ("HUP", Signal::HUP),
+    ("STOP", Signal::STOP),
+    ("CONT", Signal::CONT),
+    ("QUIT", Signal::QUIT),
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("ABRT", Signal::ABORT),
+    ("ALRM", Signal::ALARM),
+    ("TSTP", Signal::TSTP),
+    ("WINCH", Signal::WINCH),
+    ("PIPE", Signal::PIPE),
+    ("CHLD", Signal::CHILD),
+    ("URG", Signal::URG),
+    ("ILL", Signal::ILL),
+    ("TRAP", Signal::TRAP),
+    ("BUS", Signal::BUS),
+    ("FPE", Signal::FPE),
+    ("SEGV", Signal::SEGV),
+    ("STKFLT", Signal::STKFLT),
+    ("TTIN", Signal::TTIN),
+    ("TTOU", Signal::TTOU),
+    ("XCPU", Signal::XCPU),
+    ("XFSZ", Signal::XFSZ),
+    ("VTALRM", Signal::VTALARM),
+    ("PROF", Signal::PROF),
+    ("IO", Signal::IO),
+    ("PWR", Signal::POWER),
+    ("SYS", Signal::SYS),
+];
+
+/// Sends a signal to the process, through a descriptor that is of this process alone: whoever gets its number later is
+/// out of reach.
+///
+/// # Errors
+/// When it is gone, is another by now, or may not be signalled.
+pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
+    let (name, signal) =
+        SIGNALS.iter().find(|(known, _)| *known == name).context("there is no such signal")?;
+    let pid = rustix::process::Pid::from_raw(victim.pid.0).context("nobody has the number 0")?;
+    let gone = || format!("{} ({}) is gone", victim.pid, victim.name);
+    let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(descriptor) => descriptor,
+        Err(Errno::SRCH) => bail!(gone()),
+        Err(errno) => return Err(errno).with_context(|| format!("cannot open process {}", victim.pid)),
+    };
+    // Whoever has the number now had it when the descriptor was made, or that one is dead: then it takes no signal.
+    victim.check()?;
+    match pidfd_send_signal(&descriptor, *signal) {
+        Ok(()) => Ok(format!("SIG{name} sent to {} ({})", victim.pid, victim.name)),
+        Err(Errno::SRCH) => bail!(gone()),
+        Err(errno) => Err(errno).with_context(|| format!("cannot signal {} ({})", victim.pid, victim.name)),
+    }
+}
+
+/// Gives it another nice value.
+///
+/// # Errors
+/// When it is gone or another, or that is not allowed.
+pub fn renice(victim: &Victim, nice: i32) -> anyhow::Result<String> {
+    victim.check()?;
+    let nice = nice.clamp(-20, 19);
+    setpriority_process(Some(victim.raw()?), nice)
+        .with_context(|| format!("cannot change the nice value of {} ({})", victim.id.tid, victim.name))?;
+    Ok(format!("{} ({}) has nice value {nice}", victim.id.tid, victim.name))
+}
+
+/// Classes and levels of I/O, as they are listed.
+pub fn io_priorities() -> Vec<String> {
+    let levels = |class: &'static str| (0..8).map(move |level| format!("{class} {level}"));
+    ["by nice value".to_owned()]
+        .into_iter()
+        .chain(levels("best effort"))
+        .chain(levels("real time"))
+        .chain(["idle".to_owned()])
+        .collect()
+}
+
+/// Gives it another priority for I/O.
+///
+/// # Errors
+/// As [`renice`].
+pub fn set_io_priority(victim: &Victim, priority: &str) -> anyhow::Result<String> {
+    victim.check()?;
+    let level = priority.rsplit(' ').next().and_then(|level| level.parse().ok());
+    let value = match (priority.split(' ').next(), level) {
+        (Some("idle"), _) => Priority::new(Class::Idle),
+        (Some("best"), Some(level)) => Priority::new(Class::BestEffort(
+            BePriorityLevel::from_level(level).context("there is no such level")?,
+        )),
+        (Some("real"), Some(level)) => Priority::new(Class::Realtime(
+            RtPriorityLevel::from_level(level).context("there is no such level")?,
+        )),
+        _ => Priority::standard(),
+    };
+    let target = Target::Process(ioprio::Pid::from_raw(victim.id.tid.0));
+    ioprio::set_priority(target, value)
+        .with_context(|| format!("cannot change the I/O priority of {} ({})", victim.id.tid, victim.name))?;
+    Ok(format!("{} ({}) has I/O priority {priority}", victim.id.tid, victim.name))
+}
+
+/// The CPUs it may run on, as a list such as `0-3,5`; empty where that is not known.
+pub fn affinity(victim: &Victim) -> String {
+    let set = victim.raw().ok().and_then(|raw| sched_getaffinity(Some(raw)).ok());
+    set.map_or_else(String::new, |set| written(&set))
+}
+
+fn written(set: &CpuSet) -> String {
+    let mut list = String::new();
+    let mut cpu = 0;
+    while cpu < CpuSet::MAX_CPU {
+        if !set.is_set(cpu) {
+            cpu += 1;
+            continue;
+        }
+        let first = cpu;
+        while cpu < CpuSet::MAX_CPU && set.is_set(cpu) {
+            cpu += 1;
+        }
+        if !list.is_empty() {
+            list.push(',');
+        }
+        list += &first.to_string();
+        if cpu - first > 1 {
+            list += &format!("-{}", cpu - 1);
+        }
+    }
+    list
+}
+
+/// The CPUs of a list.
+///
+/// # Errors
+/// A sentence about what is no number.
+pub fn parse_cpus(list: &str) -> Result<Vec<usize>, String> {
+    let parse = |text: &str| {
+        let cpu = text.trim().parse().ok().filter(|&cpu: &usize| cpu < CpuSet::MAX_CPU);
+        cpu.ok_or_else(|| format!("CPUs are numbers such as 0-3,5, not `{text}`"))
+    };
+    let mut cpus = Vec::new();
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(parse(first)?..=parse(last)?);
+    }
+    if cpus.is_empty() { Err("no CPU is in that list".to_owned()) } else { Ok(cpus) }
+}
+
+/// Lets it run on these CPUs only.
+///
+/// # Errors
+/// As [`renice`].
+pub fn set_affinity(victim: &Victim, cpus: &[usize]) -> anyhow::Result<String> {
+    victim.check()?;
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    sched_setaffinity(Some(victim.raw()?), &set)
+        .with_context(|| format!("cannot change the CPUs of {} ({})", victim.id.tid, victim.name))?;
+    Ok(format!("{} ({}) may run on {}", victim.id.tid, victim.name, written(&set)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use cpuledger::Tid;
+
+    use super::*;
+
+    fn sleeper() -> (Child, Victim) {
+        let child = Command::new("sleep").arg("100").spawn().expect("sleep");
+        let pid = child.id() as i32;
+        let stat = fs::read(format!("/proc/{pid}/stat")).expect("it lives");
+        let start_time_ns = start_ticks(&stat).expect("a start") * START_TICK_NS + 1;
+        let id = TaskId { tid: Tid(pid), start_time_ns };
+        (child, Victim { pid: Pid(pid), id, name: "sleep".to_owned(), is_task: false })
+    }
+
+    #[test]
+    fn another_with_the_same_number_is_left_alone() {
+        let (mut child, victim) = sleeper();
+        let mut earlier = victim.clone();
+        earlier.id.start_time_ns -= START_TICK_NS;
+        for attempt in [signal(&earlier, "KILL"), renice(&earlier, 5), set_affinity(&earlier, &[0])] {
+            let error = attempt.expect_err("it is another").to_string();
+            assert!(error.contains("another task"), "{error}");
+        }
+        assert!(child.try_wait().expect("it is ours").is_none(), "it lives");
+        assert!(signal(&victim, "KILL").expect("it is ours").contains("SIGKILL"));
+        assert!(!child.wait().expect("it is ours").success());
+        assert!(signal(&victim, "KILL").expect_err("it is gone").to_string().contains("gone"));
+    }
+
+    #[test]
+    fn priorities_and_cpus_are_changed() {
+        let (mut child, victim) = sleeper();
+        let done = renice(&victim, 7).and_then(|_| set_io_priority(&victim, "idle"));
+        let cpus = parse_cpus(&affinity(&victim)).expect("a list");
+        let done = done.and_then(|_| set_affinity(&victim, &cpus[..1]));
+        let is_nice =
+            fs::read_to_string(format!("/proc/{}/stat", victim.pid)).map(|stat| stat.contains(" 27 7 "));
+        let left = affinity(&victim);
+        child.kill().and_then(|()| child.wait().map(drop)).expect("it is ours");
+        done.expect("it is ours");
+        assert!(is_nice.expect("it lived"));
+        assert_eq!(left, cpus[0].to_string());
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read_and_written() {
+        let mut set = CpuSet::new();
+        parse_cpus("0-2,5,7-8").expect("a list").into_iter().for_each(|cpu| set.set(cpu));
+        assert_eq!(written(&set), "0-2,5,7-8");
+        for bad in ["", "x", "1-", "3-1", "99999"] {
+            assert!(parse_cpus(bad).is_err(), "{bad}");
+        }
+        assert_eq!(io_priorities().len(), 18);
+    }
+}

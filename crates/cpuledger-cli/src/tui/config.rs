@@ -1,0 +1,429 @@
+//! What the user has chosen, and the file that keeps it: one table reads, writes and documents it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cpuledger::render::interval::column::Chosen;
+use toml::Value;
+
+use super::theme::ThemeName;
+use crate::cmd::top::options::parse_delay;
+use crate::cmd::top::select::Order;
+
+/// A column of the table, and its width if it was changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ShownColumn {
+    /// Which.
+    pub column: Chosen,
+    /// `None`: its usual width.
+    pub width: Option<usize>,
+}
+
+/// Whose child a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tree {
+    /// No tree.
+    No,
+    /// By parent.
+    Parent,
+    /// By accounting parent.
+    Accounting,
+}
+
+/// What rows are put together by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Nothing.
+    No,
+    /// The cgroup.
+    Cgroup,
+    /// The effective user.
+    User,
+    /// The name.
+    Command,
+}
+
+/// Names of a choice in the file.
+trait Named: Sized + Copy + PartialEq + 'static {
+    const NAMES: &'static [(&'static str, Self)];
+
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Named for Tree {
+    const NAMES: &'static [(&'static str, Tree)] =
+        &[("no", Tree::No), ("parent", Tree::Parent), ("accounting", Tree::Accounting)];
+}
+
+impl Named for Group {
+    const NAMES: &'static [(&'static str, Group)] =
+        &[("no", Group::No), ("cgroup", Group::Cgroup), ("user", Group::User), ("command", Group::Command)];
+}
+
+impl Named for ThemeName {
+    const NAMES: &'static [(&'static str, ThemeName)] = &[
+        ("auto", ThemeName::Auto),
+        ("16", ThemeName::Sixteen),
+        ("256", ThemeName::Indexed),
+        ("true", ThemeName::True),
+        ("contrast", ThemeName::Contrast),
+        ("mono", ThemeName::Mono),
+    ];
+}
+
+/// What the user has chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Length of an interval.
+    pub delay_ns: u64,
+    /// Columns from left to right.
+    pub columns: Vec<ShownColumn>,
+    /// The column or key that rows are sorted by.
+    pub sort: &'static str,
+    /// From low to high.
+    pub is_ascending: bool,
+    /// Tasks instead of processes.
+    pub has_threads: bool,
+    /// Those too that did not run.
+    pub has_all: bool,
+    /// The exited too.
+    pub has_exited: bool,
+    /// Rows as a tree.
+    pub tree: Tree,
+    /// Rows in groups.
+    pub group: Group,
+    /// Arguments instead of names.
+    pub has_arguments: bool,
+    /// Percent of the machine, not of one CPU.
+    pub is_of_machine: bool,
+    /// Nanoseconds and bytes.
+    pub is_exact: bool,
+    /// A bar for each CPU, not one for all.
+    pub has_cpus: bool,
+    /// Bars of memory and swap.
+    pub has_memory: bool,
+    /// Colours.
+    pub theme: ThemeName,
+    /// Bars of ASCII; `None`: where the locale is not UTF-8.
+    pub is_ascii: Option<bool>,
+    /// The mouse is listened to.
+    pub has_mouse: bool,
+}
+
+/// A key of the file.
+pub struct Setting {
+    /// Its name.
+    pub key: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+    get: fn(&Settings) -> Value,
+    set: fn(&mut Settings, &Value) -> Result<(), String>,
+}
+
+/// A key that is true or false.
+macro_rules! flag {
+    ($member:ident, $key:literal, $help:literal) => {
+        Setting {
+            key: $key,
+            help: $help,
+            get: |settings| Value::Boolean(settings.$member),
+            set: |settings, value| {
+                settings.$member = value.as_bool().ok_or("is true or false")?;
+                Ok(())
+            },
+        }
+    };
+}
+
+/// Every key of the file.
+pub static SETTINGS: [Setting; 17] = [
+    Setting {
+        key: "delay",
+        help: "Seconds of an interval, at least 0.01; -d goes before it.",
+        get: |settings| Value::Float(settings.delay_ns as f64 / 1e9),
+        set: |settings, value| {
+            let text = match value {
+                Value::Integer(number) => number.to_string(),
+                Value::Float(number) => number.to_string(),
+                _ => return Err("is a number of seconds".to_owned()),
+            };
+            settings.delay_ns =
+                parse_delay(&text).map_err(|_| format!("is seconds from 0.01 up, not {text}"))?;
+            Ok(())
+        },
+    },
+    Setting {
+        key: "columns",
+        help: "Columns from left to right: headers or keys of JSON, with a width after a colon if it is not the usual one.",
+        get: |settings| {
+            Value::Array(settings.columns.iter().map(|shown| Value::String(written(shown))).collect())
+        },
+        set: |settings, value| {
+            let names = value.as_array().ok_or("is a list of names")?;
+            let columns: Result<Vec<ShownColumn>, String> = names.iter().map(read_column).collect();
+            settings.columns = columns?;
+            if settings.columns.is_empty() { Err("needs at least one name".to_owned()) } else { Ok(()) }
+        },
+    },
+    Setting {
+        key: "sort",
+        help: "The column or key that rows are sorted by; -o goes before it.",
+        get: |settings| Value::String(settings.sort.to_owned()),
+        set: |settings, value| {
+            let name = value.as_str().ok_or("is the name of a column")?;
+            settings.sort = sort_name(name)
+                .ok_or_else(|| format!("knows no `{name}`; is it `{}`?", Order::nearest(name)))?;
+            Ok(())
+        },
+    },
+    flag!(is_ascending, "ascending", "Sort from low to high."),
+    flag!(has_threads, "threads", "Show tasks instead of processes, as -H."),
+    flag!(has_all, "all", "List what did not run too, as --all."),
+    flag!(has_exited, "exited", "List what died in the interval, by name."),
+    Setting {
+        key: "tree",
+        help: "Rows as a tree: no, parent or accounting.",
+        get: |settings| Value::String(settings.tree.name().to_owned()),
+        set: |settings, value| choose(&mut settings.tree, value),
+    },
+    Setting {
+        key: "group",
+        help: "Rows in groups: no, cgroup, user or command.",
+        get: |settings| Value::String(settings.group.name().to_owned()),
+        set: |settings, value| choose(&mut settings.group, value),
+    },
+    flag!(has_arguments, "command_line", "Arguments instead of names, as -c."),
+    flag!(is_of_machine, "machine_percent", "CPU time in percent of the machine, not of one CPU."),
+    flag!(is_exact, "exact", "Nanoseconds and bytes, as in JSON."),
+    flag!(has_cpus, "cpu_bars", "A bar for each CPU instead of one for all."),
+    flag!(has_memory, "memory_bars", "Bars of memory and swap."),
+    Setting {
+        key: "theme",
+        help: "Colours: auto, 16, 256, true, contrast or mono; NO_COLOR in the environment makes it mono.",
+        get: |settings| Value::String(settings.theme.name().to_owned()),
+        set: |settings, value| choose(&mut settings.theme, value),
+    },
+    Setting {
+        key: "bars",
+        help: "Bars of which characters: auto (by the locale), ascii or utf8.",
+        get: |settings| {
+            Value::String(match settings.is_ascii {
+                None => "auto".to_owned(),
+                Some(true) => "ascii".to_owned(),
+                Some(false) => "utf8".to_owned(),
+            })
+        },
+        set: |settings, value| {
+            settings.is_ascii = match value.as_str() {
+                Some("auto") => None,
+                Some("ascii") => Some(true),
+                Some("utf8") => Some(false),
+                _ => return Err("is auto, ascii or utf8".to_owned()),
+            };
+            Ok(())
+        },
+    },
+    flag!(has_mouse, "mouse", "Listen to the mouse."),
+];
+
+/// The columns there are at first.
+pub const FIRST_COLUMNS: [&str; 15] = [
+    "PID", "USER", "PR", "NI", "VIRT", "RES", "SHR", "S", "%CPU", "SELF", "X", "C", "PARTS", "TIME+",
+    "COMMAND",
+];
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let columns = FIRST_COLUMNS.iter().filter_map(|name| Chosen::by_name(name));
+        Settings {
+            delay_ns: 3_000_000_000,
+            columns: columns.map(|column| ShownColumn { column, width: None }).collect(),
+            sort: "%CPU",
+            is_ascending: false,
+            has_threads: false,
+            has_all: false,
+            has_exited: true,
+            tree: Tree::No,
+            group: Group::No,
+            has_arguments: false,
+            is_of_machine: false,
+            is_exact: false,
+            has_cpus: true,
+            has_memory: true,
+            theme: ThemeName::Auto,
+            is_ascii: None,
+            has_mouse: true,
+        }
+    }
+}
+
+/// A name to sort by, as it is written in the tables.
+pub fn sort_name(name: &str) -> Option<&'static str> {
+    Order::by_name(name)?;
+    Chosen::by_name(name).map(Chosen::name).or_else(|| Order::name_of_top(name))
+}
+
+/// The theme of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn theme_by_name(name: &str) -> Result<ThemeName, String> {
+    let mut theme = ThemeName::Auto;
+    choose(&mut theme, &Value::String(name.to_owned()))?;
+    Ok(theme)
+}
+
+fn choose<T: Named>(place: &mut T, value: &Value) -> Result<(), String> {
+    let found = value.as_str().and_then(|name| T::NAMES.iter().find(|(known, _)| *known == name));
+    let Some((_, value)) = found else {
+        let names: Vec<&str> = T::NAMES.iter().map(|(name, _)| *name).collect();
+        return Err(format!("is one of {}", names.join(", ")));
+    };
+    *place = *value;
+    Ok(())
+}
+
+fn written(shown: &ShownColumn) -> String {
+    let name = shown.column.name();
+    shown.width.map_or_else(|| name.to_owned(), |width| format!("{name}:{width}"))
+}
+
+/// The widest column.
+pub const MOST_WIDTH: usize = 200;
+
+fn read_column(value: &Value) -> Result<ShownColumn, String> {
+    let text = value.as_str().ok_or("is a list of names")?;
+    let (name, width) = match text.split_once(':') {
+        Some((name, width)) => {
+            let width = width.parse().ok().filter(|width| (1..=MOST_WIDTH).contains(width));
+            (name, Some(width.ok_or_else(|| format!("has a bad width in `{text}`"))?))
+        }
+        None => (text, None),
+    };
+    let column = Chosen::by_name(name)
+        .ok_or_else(|| format!("knows no `{name}`; is it `{}`?", Order::nearest(name)))?;
+    Ok(ShownColumn { column, width })
+}
+
+/// Where the file is by the rules of XDG.
+pub fn usual_path() -> Option<PathBuf> {
+    let directory = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = directory.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")))?;
+    Some(directory.join("cpuledger").join("ptop.toml"))
+}
+
+/// Reads the settings, and what is not right in them. Where there is no file at the usual place, they are as at first.
+///
+/// # Errors
+/// When the file that was asked for cannot be read, or one is no TOML.
+pub fn load(wanted: Option<&Path>) -> anyhow::Result<(Settings, Vec<String>)> {
+    let Some(path) = wanted.map(Path::to_path_buf).or_else(usual_path) else {
+        return Ok((Settings::default(), Vec::new()));
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => read(&text).with_context(|| format!("{} is not right", path.display())),
+        Err(error) if wanted.is_none() && error.kind() == ErrorKind::NotFound => {
+            Ok((Settings::default(), Vec::new()))
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Reads the text of a file.
+fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let before = error.span().map_or("", |span| &text[..span.start.min(text.len())]);
+        anyhow::anyhow!(
+            "line {}: {}",
+            before.matches('\n').count() + 1,
+            error.message().trim().replace('\n', "; ")
+        )
+    })?;
+    let mut settings = Settings::default();
+    let mut warnings = Vec::new();
+    for (key, value) in &table {
+        match SETTINGS.iter().find(|setting| setting.key == key) {
+            Some(setting) => {
+                let before = settings.clone();
+                if let Err(sentence) = (setting.set)(&mut settings, value) {
+                    settings = before;
+                    warnings.push(format!("`{key}` {sentence}"));
+                }
+            }
+            None => {
+                let likeness = |setting: &&Setting| (strsim::jaro_winkler(setting.key, key) * 1e6) as u64;
+                let nearest = SETTINGS.iter().max_by_key(likeness).map_or("", |setting| setting.key);
+                warnings.push(format!("there is no key `{}`; is it `{nearest}`?", key.escape_debug()));
+            }
+        }
+    }
+    Ok((settings, warnings))
+}
+
+/// The text of a file with these settings, each key under its sentence.
+pub fn write(settings: &Settings) -> String {
+    let mut text = "# Settings of ptop, the screen of cpuledger top.\n".to_owned();
+    for setting in &SETTINGS {
+        // A string takes everything.
+        let _ = write!(text, "\n# {}\n{} = {}\n", setting.help, setting.key, (setting.get)(settings));
+    }
+    text
+}
+
+/// Writes the settings to a file, whole or not at all, and tells where.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn save(settings: &Settings, wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let path = wanted
+        .map(Path::to_path_buf)
+        .or_else(usual_path)
+        .context("neither XDG_CONFIG_HOME nor HOME is set")?;
+    let context = || format!("cannot write {}", path.display());
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).with_context(context)?;
+    }
+    let draft = path.with_extension("toml.new");
+    fs::write(&draft, write(settings)).and_then(|()| fs::rename(&draft, &path)).with_context(context)?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut settings = Settings::default();
+        assert_eq!(read(&write(&settings)).expect("TOML"), (settings.clone(), Vec::new()));
+        settings = Settings {
+            delay_ns: 250_000_000,
+            sort: "rss_bytes",
+            tree: Tree::Accounting,
+            group: Group::Cgroup,
+            theme: ThemeName::Contrast,
+            is_ascii: Some(true),
+            is_exact: true,
+            has_mouse: false,
+            ..settings
+        };
+        settings.columns[0].width = Some(12);
+        assert_eq!(read(&write(&settings)).expect("TOML"), (settings, Vec::new()));
+    }
+
+    #[test]
+    fn what_is_not_right_is_said_and_the_rest_is_taken() {
+        let text = "delay = 0\nthreads = 3\nthemes = \"16\"\ncolumns = [\"PID\", \"NAME\"]\nsort = \"RES\"\ntree = \"oak\"\n";
+        let (settings, warnings) = read(text).expect("TOML");
+        assert_eq!(settings, Settings { sort: "RES", ..Settings::default() });
+        assert_eq!(warnings.len(), 5, "{warnings:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("`themes`") && warning.contains("`theme`")));
+        let error = read("delay = 1\n[broken").expect_err("no TOML").to_string();
+        assert!(error.starts_with("line 2: ") && error.lines().count() == 1, "{error}");
+    }
+}

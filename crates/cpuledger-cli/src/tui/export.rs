@@ -1,0 +1,118 @@
+//! What is seen, as a file: by the same renderers as `--format json` and `--format csv`.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+
+use anyhow::{Context, bail};
+use cpuledger::interval::{Interval, Usage};
+use cpuledger::render::key::Shown;
+use cpuledger::render::{csv, json};
+use cpuledger::{Snapshot, Task};
+use rustc_hash::FxHashSet;
+
+use super::event::ExportFormat;
+use super::frame::{Frame, Kind, List, RowRef};
+use super::listing::Item;
+use super::state::State;
+
+/// Writes what is listed to a new file, and says so.
+///
+/// # Errors
+/// When there is such a file, or it cannot be written.
+pub fn write(state: &State, format: ExportFormat, path: &str) -> anyhow::Result<String> {
+    let Some(frame) = &state.frame else { bail!("the first interval is not over yet") };
+    let bytes = bytes(state, frame, format)?;
+    let context = || format!("cannot write {path}");
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{path} is there already; choose another name")
+        }
+        file => file.with_context(context)?,
+    };
+    file.write_all(&bytes).with_context(context)?;
+    Ok(format!("{} bytes written to {path}", bytes.len()))
+}
+
+/// The text of the file.
+pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Result<Vec<u8>> {
+    let seen = Seen::of(state, frame);
+    let processes: Vec<usize> = (0..seen.snapshot.processes.len()).collect();
+    let tasks: Vec<usize> = (0..seen.snapshot.tasks.len()).collect();
+    let exited: Vec<usize> = (0..seen.interval.exited.as_ref().map_or(0, Vec::len)).collect();
+    let shown = Shown {
+        interval: &seen.interval,
+        snapshot: &seen.snapshot,
+        processes: &processes,
+        tasks: state.settings.has_threads.then_some(&*tasks),
+        exited: &exited,
+        boot_id: frame.boot_id.as_deref(),
+    };
+    let mut bytes = Vec::new();
+    match format {
+        ExportFormat::Json => json::append_interval(&mut bytes, &shown),
+        ExportFormat::Csv => {
+            csv::append_header(&mut bytes)?;
+            csv::append_interval(&mut bytes, &shown)?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// The rows of the lines, in their order.
+struct Seen {
+    interval: Interval,
+    snapshot: Snapshot,
+}
+
+impl Seen {
+    fn of(state: &State, frame: &Frame) -> Seen {
+        let from = &frame.interval;
+        let mut seen = Seen {
+            interval: Interval {
+                source: from.source,
+                start_ns: from.start_ns,
+                end_ns: from.end_ns,
+                online_cpus: from.online_cpus,
+                capacity_ns: from.capacity_ns,
+                attributed_ns: from.attributed_ns,
+                idle_ns: from.idle_ns,
+                unattributed_ns: from.unattributed_ns,
+                unidentified_exits: from.unidentified_exits,
+                missed_exits: from.missed_exits,
+                missed_switches: from.missed_switches,
+                exited: from.exited.as_ref().map(|_| Vec::new()),
+                ..Interval::default()
+            },
+            snapshot: Snapshot { source: from.source, ..Snapshot::default() },
+        };
+        for entry in &state.listing.entries {
+            if let Item::Row(at) = entry.item {
+                seen.add(frame, at);
+            }
+        }
+        if state.settings.has_threads {
+            // Tasks are told besides their processes.
+            let pids: FxHashSet<_> = seen.snapshot.tasks.iter().map(|row| row.pid).collect();
+            let rows = frame.snapshot.processes.iter().zip(0..).filter(|(row, _)| pids.contains(&row.pid));
+            rows.for_each(|(_, index)| {
+                seen.add(frame, RowRef { kind: Kind::Process, list: List::Awake, index })
+            });
+        }
+        if state.settings.has_exited
+            && let Some(exited) = &mut seen.interval.exited
+        {
+            exited.extend(state.listing.exited.iter().map(|&index| frame.exited()[index as usize]));
+        }
+        seen
+    }
+
+    fn add(&mut self, frame: &Frame, at: RowRef) {
+        let (rows, usages): (&mut Vec<Task>, &mut Vec<Usage>) = match at.kind {
+            Kind::Process => (&mut self.snapshot.processes, &mut self.interval.processes),
+            Kind::Task => (&mut self.snapshot.tasks, &mut self.interval.tasks),
+        };
+        rows.push(*frame.whole(at));
+        usages.push(frame.usage(at));
+    }
+}

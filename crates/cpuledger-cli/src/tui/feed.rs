@@ -1,0 +1,187 @@
+//! The thread that takes intervals: it alone waits for the machine, so that the screen never does.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+
+use cpuledger::names::Names;
+use cpuledger::render::column::Lookups;
+use cpuledger::render::row::Surroundings;
+use cpuledger::vitals::Vitals;
+use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, machine};
+use rustc_hash::FxHashMap;
+
+use super::app::Event;
+use super::crowd::Crowd;
+use super::frame::{Asleep, Frame};
+use crate::cmd::top::collect::{Collector, Outcome};
+
+/// What the next intervals shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wishes {
+    /// How long they are.
+    pub delay_ns: u64,
+    /// Fields that will be looked at.
+    pub fields: FieldSet,
+    /// Tasks are shown.
+    pub has_threads: bool,
+    /// Who did not run is wanted too.
+    pub has_all: bool,
+}
+
+/// What the feed is told.
+#[derive(Debug)]
+pub enum Order {
+    /// From now on.
+    Wish(Wishes),
+    /// The memory of a frame that is shown no more.
+    Reuse(Box<(Interval, Snapshot)>),
+    /// The end.
+    Stop,
+}
+
+/// Cgroups whose paths are remembered; then the memory starts anew.
+const REMEMBERED_CGROUPS: usize = 16_384;
+
+/// The longest first interval.
+const FIRST_NS: u64 = 250_000_000;
+
+/// Takes intervals.
+pub struct Feed {
+    collector: Collector,
+    wishes: Wishes,
+    crowd: Option<Crowd>,
+    vitals: Vitals,
+    users: Names,
+    around: Surroundings,
+    cgroups: Arc<FxHashMap<u64, String>>,
+    boot_id: Option<String>,
+}
+
+impl Feed {
+    /// Begins with the first interval.
+    pub fn new(collector: Collector, wishes: Wishes) -> Feed {
+        let mut around = Surroundings::now();
+        around.machine.look_up(Lookups::CALENDAR);
+        Feed {
+            collector,
+            wishes,
+            crowd: None,
+            vitals: Vitals::read(),
+            users: Names::of_users(),
+            around,
+            cgroups: Arc::default(),
+            boot_id: machine::boot_id(),
+        }
+    }
+
+    /// Sends one frame after the other until told to stop, or until nobody listens.
+    ///
+    /// # Errors
+    /// When the source fails.
+    pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
+        let mut spare: Option<Box<(Interval, Snapshot)>> = None;
+        // The first interval is short, for nobody wants to look at an empty screen.
+        let first_ns = self.wishes.delay_ns.min(FIRST_NS);
+        self.collector.go_on(first_ns, self.wishes.fields, self.wishes.has_threads)?;
+        let mut is_first = true;
+        loop {
+            if let Some(spare) = spare.take() {
+                (self.collector.interval, self.collector.snapshot) = *spare;
+            }
+            let outcome = self.collector.interval()?;
+            #[cfg(debug_assertions)]
+            super::panic_on_purpose("feed");
+            let frame = self.frame()?;
+            if events.send(Event::Frame(Box::new(frame))).is_err() {
+                return Ok(());
+            }
+            let mut wishes = self.wishes;
+            loop {
+                match orders.try_recv() {
+                    Ok(Order::Wish(wish)) => wishes = wish,
+                    Ok(Order::Reuse(old)) => spare = Some(old),
+                    Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return Ok(()),
+                    Err(TryRecvError::Empty) => break,
+                }
+            }
+            let is_first = std::mem::take(&mut is_first);
+            if wishes != self.wishes || outcome == Outcome::Stopped || is_first {
+                self.wishes = wishes;
+                self.collector.go_on(wishes.delay_ns, wishes.fields, wishes.has_threads)?;
+            }
+        }
+    }
+
+    /// Looks around, so that nobody has to who shows the interval.
+    fn frame(&mut self) -> anyhow::Result<Frame> {
+        let asleep = self.asleep()?;
+        let interval = std::mem::take(&mut self.collector.interval);
+        let snapshot = std::mem::take(&mut self.collector.snapshot);
+        let vitals = Vitals::read();
+        let born = self.vitals.forks.and_then(|before| vitals.forks?.checked_sub(before));
+        let cpus = vitals.shares_since(&self.vitals);
+        self.vitals.clone_from(&vitals);
+        for row in snapshot.processes.iter().chain(&snapshot.tasks) {
+            self.users.learn(row.euid);
+            self.learn_cgroup(row);
+        }
+        for exited in interval.exited.iter().flatten() {
+            self.users.learn(exited.exit.uid);
+        }
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        let time = self.around.machine.local(now).time();
+        Ok(Frame {
+            interval,
+            snapshot,
+            asleep,
+            vitals,
+            cpus,
+            born,
+            users: self.users.clone(),
+            cgroups: Arc::clone(&self.cgroups),
+            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            uptime_ns: machine::boottime_ns(),
+            boot_id: self.boot_id.clone(),
+        })
+    }
+
+    fn asleep(&mut self) -> anyhow::Result<Asleep> {
+        if !self.wishes.has_all || self.collector.lists_all() {
+            self.crowd = None;
+            return Ok(Asleep::default());
+        }
+        let fields = self.wishes.fields;
+        let crowd = match &mut self.crowd {
+            Some(crowd) => crowd,
+            None => self.crowd.insert(Crowd::open(fields)?),
+        };
+        crowd.set_fields(fields);
+        let walk = crowd.walk();
+        crowd.follow(&self.collector.snapshot, &self.collector.interval)?;
+        let asleep = crowd.asleep();
+        if asleep.walk != walk {
+            let walked = &asleep.walked;
+            for row in walked.processes.iter().chain(&walked.tasks) {
+                self.users.learn(row.euid);
+                self.learn_cgroup(row);
+            }
+        }
+        Ok(asleep)
+    }
+
+    /// The path of its cgroup, if that is wanted and not known.
+    fn learn_cgroup(&mut self, row: &Task) {
+        let is_wanted = self.wishes.fields.contains(Field::CgroupId) && row.known.contains(Field::CgroupId);
+        if !is_wanted || self.cgroups.contains_key(&row.cgroup_id) {
+            return;
+        }
+        let text = std::fs::read_to_string(format!("/proc/{}/cgroup", row.pid)).unwrap_or_default();
+        let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+        let cgroups = Arc::make_mut(&mut self.cgroups);
+        if cgroups.len() >= REMEMBERED_CGROUPS {
+            cgroups.clear();
+        }
+        cgroups
+            .insert(row.cgroup_id, path.map_or_else(|| format!("cgroup {}", row.cgroup_id), str::to_owned));
+    }
+}

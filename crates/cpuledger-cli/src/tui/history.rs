@@ -1,0 +1,92 @@
+//! CPU time of the last intervals, for the sparkline.
+
+use std::collections::VecDeque;
+
+use cpuledger::Task;
+use cpuledger::TaskId;
+use cpuledger::interval::Usage;
+use cpuledger::render::interval::column::per_mille;
+
+use super::frame::{Frame, Kind};
+
+/// Intervals that are remembered.
+pub const INTERVALS: usize = 60;
+
+/// Rows that are remembered of an interval, those with the most time.
+const MOST_ROWS: usize = 4096;
+
+/// The last intervals, the newest last.
+#[derive(Debug, Default)]
+pub struct History {
+    moments: VecDeque<Moment>,
+}
+
+#[derive(Debug)]
+struct Moment {
+    length_ns: u64,
+    /// Processes and tasks that ran, by identity.
+    rows: [Vec<(TaskId, u64)>; 2],
+}
+
+impl History {
+    /// Remembers an interval.
+    pub fn add(&mut self, frame: &Frame) {
+        if self.moments.len() == INTERVALS {
+            self.moments.pop_front();
+        }
+        self.moments.push_back(Moment {
+            length_ns: frame.interval.length_ns(),
+            rows: [
+                ran(&frame.snapshot.processes, &frame.interval.processes),
+                ran(&frame.snapshot.tasks, &frame.interval.tasks),
+            ],
+        });
+    }
+
+    /// Thousandths of one CPU in each interval, the newest last.
+    pub fn of(&self, kind: Kind, id: TaskId) -> Vec<u64> {
+        let share = |moment: &Moment| {
+            let rows = &moment.rows[kind as usize];
+            let found = rows.binary_search_by_key(&id, |(known, _)| *known);
+            found.map_or(0, |index| per_mille(rows[index].1, moment.length_ns))
+        };
+        self.moments.iter().map(share).collect()
+    }
+}
+
+fn ran(rows: &[Task], usages: &[Usage]) -> Vec<(TaskId, u64)> {
+    let ran = rows.iter().zip(usages).filter(|(_, usage)| usage.cpu_ns > 0);
+    let mut ran: Vec<(TaskId, u64)> = ran.map(|(row, usage)| (row.id(), usage.cpu_ns)).collect();
+    if ran.len() > MOST_ROWS {
+        ran.select_nth_unstable_by_key(MOST_ROWS, |(_, cpu_ns)| std::cmp::Reverse(*cpu_ns));
+        ran.truncate(MOST_ROWS);
+    }
+    ran.sort_unstable();
+    ran
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    #[test]
+    fn the_last_sixty_are_remembered() {
+        let mut history = History::default();
+        let frame = fixture::frame();
+        let id = frame.snapshot.processes[0].id();
+        for _ in 0..INTERVALS + 5 {
+            history.add(&frame);
+        }
+        let shares = history.of(Kind::Process, id);
+        assert_eq!(shares.len(), INTERVALS);
+        assert!(
+            shares
+                .iter()
+                .all(|&share| share
+                    == per_mille(frame.interval.processes[0].cpu_ns, frame.interval.length_ns()))
+        );
+        let other = TaskId { start_time_ns: id.start_time_ns + 1, ..id };
+        assert_eq!(history.of(Kind::Process, other), [0; INTERVALS]);
+    }
+}

@@ -1,0 +1,379 @@
+//! What keys, clicks and filled-in lines do to the state.
+
+mod dialog;
+
+use cpuledger::render::interval::column::Chosen;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+pub use dialog::{Menu, Prompt, PromptKind};
+
+use super::config::{Group, Tree};
+use super::event::{self, Action, ExportFormat};
+use super::listing::{Id, Item};
+use super::state::{Effect, Mode, State};
+use super::theme::ThemeName;
+
+/// Rows that a turn of the wheel moves.
+const WHEEL_ROWS: isize = 3;
+
+impl State {
+    /// Takes a key.
+    pub fn key(&mut self, event: &KeyEvent) -> Effect {
+        self.message = None;
+        let is_control_c =
+            event.code == KeyCode::Char('c') && event.modifiers.contains(KeyModifiers::CONTROL);
+        match &mut self.mode {
+            _ if is_control_c => Effect::Quit,
+            Mode::Table => event::action(event).map_or(Effect::None, |action| self.act(action)),
+            Mode::Help(_) => self.help_key(event),
+            Mode::Prompt(_) => self.prompt_key(event),
+            Mode::Menu(_) => self.menu_key(event),
+        }
+    }
+
+    fn help_key(&mut self, event: &KeyEvent) -> Effect {
+        let Mode::Help(top) = &mut self.mode else { return Effect::None };
+        let last = event::help().len();
+        match event::action(event) {
+            Some(Action::Move(step)) => *top = top.saturating_add_signed(step).min(last),
+            Some(Action::Page(step)) => *top = top.saturating_add_signed(step * 10).min(last),
+            Some(Action::First) => *top = 0,
+            Some(Action::Last) => *top = last,
+            Some(Action::Suspend) => return Effect::Suspend,
+            _ => self.mode = Mode::Table,
+        }
+        Effect::None
+    }
+
+    /// Takes the mouse.
+    pub fn mouse(&mut self, event: &MouseEvent) -> Effect {
+        match event.kind {
+            MouseEventKind::ScrollUp => self.act(Action::Move(-WHEEL_ROWS)),
+            MouseEventKind::ScrollDown => self.act(Action::Move(WHEEL_ROWS)),
+            MouseEventKind::Down(MouseButton::Left) => self.click(event.column, event.row),
+            _ => Effect::None,
+        }
+    }
+
+    fn click(&mut self, column: u16, row: u16) -> Effect {
+        if !matches!(self.mode, Mode::Table) {
+            self.mode = Mode::Table;
+            return Effect::None;
+        }
+        let is_at = |from: u16, to: u16| (from..to).contains(&column);
+        if row + 1 == self.layout.size.1 {
+            let label = self.layout.labels.iter().find(|(from, to, _)| is_at(*from, *to));
+            return label.map(|(_, _, action)| *action).map_or(Effect::None, |action| self.act(action));
+        }
+        if row == self.layout.header_row {
+            let header = self.layout.columns.iter().find(|(from, to, _)| is_at(*from, *to));
+            if let Some(name) = header.map(|(_, _, name)| *name) {
+                self.sort_by(name);
+            }
+            return Effect::None;
+        }
+        let (first, count) = self.layout.rows;
+        if (first..first + count).contains(&row) {
+            let index = self.top + usize::from(row - first);
+            if index < self.listing.entries.len() {
+                let was_selected = std::mem::replace(&mut self.selected, index) == index;
+                if was_selected && let Some(fold) = self.entry().and_then(|entry| entry.fold) {
+                    self.fold(!fold);
+                }
+            }
+        }
+        Effect::None
+    }
+
+    /// Does what a key asks for.
+    pub fn act(&mut self, action: Action) -> Effect {
+        match action {
+            Action::Quit => return Effect::Quit,
+            Action::Suspend => return Effect::Suspend,
+            Action::Redraw => return Effect::Redraw,
+            Action::Refresh => return Effect::Cut,
+            Action::Save => return Effect::Save,
+            Action::Leave => self.leave(),
+            Action::Help => self.mode = Mode::Help(0),
+            Action::Detail => self.open_detail(),
+            Action::Theme => self.next_theme(),
+            Action::Columns => self.open_columns(),
+            Action::Sort => self.open_sort(),
+            Action::Export(format) => self.open_export(format),
+            Action::Search => self.open(PromptKind::Search, self.search.clone()),
+            Action::SearchNext => self.search_from(self.selected + 1),
+            Action::Filter => self.open(PromptKind::Filter, self.query.text().to_owned()),
+            Action::User => self.open(PromptKind::User, String::new()),
+            Action::Delay => {
+                let seconds = self.settings.delay_ns as f64 / 1e9;
+                self.open(PromptKind::Delay, seconds.to_string());
+            }
+            Action::Kill | Action::Nice(_) | Action::Renice | Action::IoPriority | Action::Affinity => {
+                return self.act_on_row(action);
+            }
+            _ => return self.change(action),
+        }
+        Effect::None
+    }
+
+    /// What changes the table.
+    fn change(&mut self, action: Action) -> Effect {
+        let settings = &mut self.settings;
+        let mut effect = Effect::None;
+        match action {
+            Action::Threads => {
+                settings.has_threads = !settings.has_threads;
+                effect = Effect::Cut;
+            }
+            Action::All => {
+                settings.has_all = !settings.has_all;
+                effect = Effect::Cut;
+            }
+            Action::Tree | Action::AccountingTree => {
+                let tree = if action == Action::Tree { Tree::Parent } else { Tree::Accounting };
+                settings.tree = if settings.tree == tree { Tree::No } else { tree };
+                effect = Effect::Cut;
+            }
+            Action::Group => {
+                settings.tree = Tree::No;
+                settings.group = match settings.group {
+                    Group::No => Group::Cgroup,
+                    Group::Cgroup => Group::User,
+                    Group::User => Group::Command,
+                    Group::Command => Group::No,
+                };
+                effect = Effect::Cut;
+            }
+            Action::Exited => settings.has_exited = !settings.has_exited,
+            Action::Arguments => settings.has_arguments = !settings.has_arguments,
+            Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
+            Action::Exact => settings.is_exact = !settings.is_exact,
+            Action::Cpus => settings.has_cpus = !settings.has_cpus,
+            Action::Memory => settings.has_memory = !settings.has_memory,
+            Action::SortBy(name) => self.sort_by(name),
+            Action::SortNext(step) => self.sort_next(step),
+            Action::Reverse => settings.is_ascending = !settings.is_ascending,
+            Action::Fold(folded) => self.fold(folded),
+            Action::FoldAll => self.fold_all(),
+            Action::Pause => {
+                self.is_paused = !self.is_paused;
+                effect = if self.is_paused { Effect::None } else { Effect::Cut };
+            }
+            Action::Follow => {
+                let id = self.entry().and_then(|entry| self.id(entry));
+                self.followed = if self.followed.is_some() { None } else { id };
+            }
+            _ => {
+                self.go(action);
+                return Effect::None;
+            }
+        }
+        self.list();
+        effect
+    }
+
+    /// What moves the selection.
+    fn go(&mut self, action: Action) {
+        let last = self.listing.entries.len().saturating_sub(1);
+        let page = isize::try_from(self.layout.rows.1.max(2) - 1).unwrap_or(1);
+        let moved = |step: isize| self.selected.saturating_add_signed(step).min(last);
+        match action {
+            Action::Move(step) => self.selected = moved(step),
+            Action::Page(step) => self.selected = moved(step * page),
+            Action::First => self.selected = 0,
+            Action::Last => self.selected = last,
+            Action::Scroll(step) => self.scrolled = self.scrolled.saturating_add_signed(step).min(4096),
+            _ => return,
+        }
+        self.followed = None;
+        self.clamp();
+    }
+
+    fn leave(&mut self) {
+        if self.detail.take().is_some() {
+            self.files = None;
+        } else if !self.query.is_empty() {
+            self.set_query("");
+        } else if self.is_paused {
+            self.is_paused = false;
+        } else {
+            self.followed = None;
+        }
+        self.list();
+    }
+
+    fn open_detail(&mut self) {
+        let opened = match self.row() {
+            Some((at, row)) if self.detail.is_none() => Some((at.kind, row.id())),
+            _ => None,
+        };
+        if self.detail.is_none() && opened.is_none() {
+            let fold = self.entry().and_then(|entry| entry.fold);
+            match fold {
+                Some(fold) => self.fold(!fold),
+                None => self.complain("only of processes and tasks that live there is more to be shown"),
+            }
+            return;
+        }
+        self.detail = opened;
+        self.files = None;
+    }
+
+    fn next_theme(&mut self) {
+        self.settings.theme = match self.settings.theme {
+            ThemeName::Auto => ThemeName::Sixteen,
+            ThemeName::Sixteen => ThemeName::Indexed,
+            ThemeName::Indexed => ThemeName::True,
+            ThemeName::True => ThemeName::Contrast,
+            ThemeName::Contrast => ThemeName::Mono,
+            ThemeName::Mono => ThemeName::Auto,
+        };
+    }
+
+    /// By another column from high to low; by the same one in the other direction.
+    fn sort_by(&mut self, name: &str) {
+        let Some(name) = super::config::sort_name(name) else {
+            return self.complain(format!("rows are not sorted by {name}"));
+        };
+        if self.settings.sort == name {
+            self.settings.is_ascending = !self.settings.is_ascending;
+        } else {
+            self.settings.sort = name;
+            // Numbers and names are looked for from the beginning, times and sizes from the most.
+            self.settings.is_ascending =
+                matches!(name, "PID" | "TGID" | "PPID" | "ACCT" | "USER" | "COMMAND");
+        }
+        self.list();
+    }
+
+    fn sort_next(&mut self, step: isize) {
+        let names = self.settings.columns.iter().map(|shown| shown.column.name());
+        let names: Vec<&'static str> = names.filter_map(super::config::sort_name).collect();
+        let Some(place) = names.iter().position(|name| *name == self.settings.sort) else {
+            return if let Some(name) = names.first() {
+                self.sort_by(name)
+            };
+        };
+        let next = place.saturating_add_signed(step).min(names.len() - 1);
+        if next != place {
+            self.sort_by(names[next]);
+        }
+    }
+
+    fn fold(&mut self, folded: bool) {
+        let Some(entry) = self.entry() else { return };
+        if entry.fold.is_none_or(|fold| fold == folded) {
+            return;
+        }
+        let Some(id) = self.id(entry) else { return };
+        self.toggle(id);
+        self.list();
+    }
+
+    fn toggle(&mut self, id: Id) {
+        if !self.folded.remove(&id) {
+            self.folded.insert(id);
+        }
+    }
+
+    fn fold_all(&mut self) {
+        let has_unfolded = self.listing.entries.iter().any(|entry| entry.fold == Some(false));
+        let wrong = |fold: Option<bool>| fold == Some(!has_unfolded);
+        let ids: Vec<Id> = self
+            .listing
+            .entries
+            .iter()
+            .filter(|entry| wrong(entry.fold))
+            .filter_map(|entry| self.id(entry))
+            .collect();
+        ids.into_iter().for_each(|id| self.toggle(id));
+        self.list();
+    }
+
+    fn act_on_row(&mut self, action: Action) -> Effect {
+        let Some(victim) = self.victim() else {
+            let is_dead =
+                matches!(self.entry().map(|entry| entry.item), Some(Item::Exited(_) | Item::ExitedName(_)));
+            self.complain(if is_dead { "it is dead already" } else { "no process or task is selected" });
+            return Effect::None;
+        };
+        let nice = self.row().map_or(0, |(_, row)| row.nice);
+        match action {
+            Action::Nice(step) => return Effect::Nice(victim, nice + step),
+            Action::Renice => self.open(PromptKind::Nice(victim), nice.to_string()),
+            Action::Affinity => {
+                self.open(PromptKind::Affinity(victim.clone()), String::new());
+                return Effect::AskAffinity(victim);
+            }
+            Action::IoPriority => self.open_io_priority(victim),
+            _ => self.open_kill(victim),
+        }
+        Effect::None
+    }
+
+    fn open_export(&mut self, format: ExportFormat) {
+        let name = match format {
+            ExportFormat::Json => "ptop.json",
+            ExportFormat::Csv => "ptop.csv",
+        };
+        self.open(PromptKind::Export(format), name.to_owned());
+    }
+
+    /// Finds what is searched for from that line on, then from the beginning.
+    pub(super) fn search_from(&mut self, from: usize) {
+        if self.search.is_empty() {
+            return;
+        }
+        let count = self.listing.entries.len();
+        let wanted = self.search.to_lowercase();
+        let found =
+            (0..count).map(|step| (from + step) % count.max(1)).find(|&index| self.has_text(index, &wanted));
+        match found {
+            Some(index) => {
+                self.selected = index;
+                // What was found stays selected until the selection is moved.
+                self.followed = self.entry().and_then(|entry| self.id(entry));
+                self.clamp();
+            }
+            None => self.complain(format!("nothing has `{}` in its name or arguments", self.search)),
+        }
+    }
+
+    fn has_text(&self, index: usize, wanted: &str) -> bool {
+        let Some(frame) = &self.frame else { return false };
+        let item = self.listing.entries[index].item;
+        let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(wanted);
+        match item {
+            Item::Row(at) => {
+                let row = frame.whole(at);
+                has(row.comm.as_bytes())
+                    || row.tid.0.to_string() == wanted
+                    || self.arguments.of(row).is_some_and(|arguments| {
+                        let blanks: Vec<u8> =
+                            arguments.iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect();
+                        has(&blanks)
+                    })
+            }
+            Item::Group(sum) | Item::ExitedName(sum) => has(self.listing.sums[sum as usize].name.as_bytes()),
+            Item::Exited(index) => has(frame.exited()[index as usize].exit.comm.as_bytes()),
+        }
+    }
+
+    /// Columns that can be chosen: those of the table, then every key.
+    pub(super) fn possible_columns(&self) -> Vec<Chosen> {
+        use cpuledger::render::interval::column::COLUMNS;
+        use cpuledger::render::key::PROCESS_KEYS;
+        let mut possible: Vec<Chosen> = self.settings.columns.iter().map(|shown| shown.column).collect();
+        let table = COLUMNS.iter().map(Chosen::Column);
+        let keys = PROCESS_KEYS.iter().map(|key| Chosen::Key(*key)).filter(|key| {
+            // A header that is spelled like its key shows the same.
+            !COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(key.name()))
+        });
+        for column in table.chain(keys) {
+            if !possible.contains(&column) {
+                possible.push(column);
+            }
+        }
+        possible
+    }
+}

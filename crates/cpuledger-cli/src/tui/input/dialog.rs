@@ -1,0 +1,336 @@
+//! Lines to fill in, and lists to choose from.
+
+use cpuledger::view::query::{MOST_BYTES, Query};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::super::act::{self, SIGNALS, Victim};
+use super::super::config::{MOST_WIDTH, ShownColumn, sort_name};
+use super::super::event::ExportFormat;
+use super::super::state::{Effect, Mode, State};
+use crate::cmd::top::options::parse_delay;
+
+/// What a line is filled in for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PromptKind {
+    /// Text to find.
+    Search,
+    /// A filter.
+    Filter,
+    /// Seconds.
+    Delay,
+    /// A user.
+    User,
+    /// A nice value.
+    Nice(Victim),
+    /// CPUs.
+    Affinity(Victim),
+    /// A file.
+    Export(ExportFormat),
+}
+
+impl PromptKind {
+    /// What stands before it.
+    pub fn title(&self) -> String {
+        match self {
+            PromptKind::Search => "Search: ".to_owned(),
+            PromptKind::Filter => "Filter: ".to_owned(),
+            PromptKind::Delay => "Seconds of an interval: ".to_owned(),
+            PromptKind::User => "User (nothing: all): ".to_owned(),
+            PromptKind::Nice(victim) => format!("Nice value of {} ({}): ", victim.id.tid, victim.name),
+            PromptKind::Affinity(victim) => format!("CPUs of {} ({}): ", victim.id.tid, victim.name),
+            PromptKind::Export(ExportFormat::Json) => "Write JSON to: ".to_owned(),
+            PromptKind::Export(ExportFormat::Csv) => "Write CSV to: ".to_owned(),
+        }
+    }
+}
+
+/// A line to fill in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// What for.
+    pub kind: PromptKind,
+    /// What is in it; the cursor is at its end.
+    pub text: String,
+    /// What is wrong with it.
+    pub error: Option<String>,
+    /// What was there before, for a filter that is left.
+    before: String,
+    /// Where the selection was.
+    selected: usize,
+}
+
+/// What a list is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MenuKind {
+    /// A signal.
+    Signal(Victim),
+    /// An I/O priority.
+    IoPriority(Victim),
+    /// What to sort by.
+    Sort,
+    /// Columns; those that are shown come first.
+    Columns,
+}
+
+/// A list to choose from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Menu {
+    /// What for.
+    pub kind: MenuKind,
+    /// The title.
+    pub title: String,
+    /// Lines.
+    pub items: Vec<String>,
+    /// Of columns: which there are, and whether they are shown.
+    pub columns: Vec<(ShownColumn, bool)>,
+    /// The line that is selected.
+    pub selected: usize,
+}
+
+impl State {
+    pub(super) fn open(&mut self, kind: PromptKind, text: String) {
+        let before = self.query.text().to_owned();
+        self.mode = Mode::Prompt(Prompt { kind, text, error: None, before, selected: self.selected });
+    }
+
+    /// Fills in the CPUs that are allowed now.
+    pub fn fill_in(&mut self, victim: &Victim, text: String) {
+        if let Mode::Prompt(prompt) = &mut self.mode
+            && prompt.kind == PromptKind::Affinity(victim.clone())
+        {
+            prompt.text = text;
+        }
+    }
+
+    pub(super) fn prompt_key(&mut self, event: &KeyEvent) -> Effect {
+        let Mode::Prompt(prompt) = &mut self.mode else { return Effect::None };
+        let is_control = event.modifiers.contains(KeyModifiers::CONTROL);
+        match event.code {
+            KeyCode::Esc => return self.leave_prompt(),
+            KeyCode::Enter => return self.take_prompt(),
+            KeyCode::Backspace => drop(prompt.text.pop()),
+            KeyCode::Char('u') if is_control => prompt.text.clear(),
+            KeyCode::Char('w') if is_control => {
+                let kept = prompt.text.trim_end().rfind(' ').map_or(0, |blank| blank + 1);
+                prompt.text.truncate(kept);
+            }
+            KeyCode::Char('z') if is_control => return Effect::Suspend,
+            KeyCode::Char(letter) if !is_control && prompt.text.len() < MOST_BYTES => {
+                prompt.text.push(letter)
+            }
+            KeyCode::F(3) | KeyCode::Down if prompt.kind == PromptKind::Search => {
+                self.search_from(self.selected + 1);
+                return Effect::None;
+            }
+            _ => return Effect::None,
+        }
+        prompt.error = None;
+        let (kind, text, selected) = (prompt.kind.clone(), prompt.text.clone(), prompt.selected);
+        match kind {
+            PromptKind::Search => {
+                self.search = text;
+                self.search_from(selected);
+                let nothing = self.message.take().map(|message| message.text);
+                if let Mode::Prompt(prompt) = &mut self.mode {
+                    prompt.error = nothing;
+                }
+            }
+            PromptKind::Filter => {
+                let error = Query::parse(&text).map(|query| self.query = query).err();
+                if let Mode::Prompt(prompt) = &mut self.mode {
+                    prompt.error = error.map(|error| error.to_string());
+                }
+                self.list();
+            }
+            _ => {}
+        }
+        Effect::None
+    }
+
+    fn leave_prompt(&mut self) -> Effect {
+        if let Mode::Prompt(prompt) = std::mem::replace(&mut self.mode, Mode::Table) {
+            match prompt.kind {
+                PromptKind::Filter => self.set_query(&prompt.before),
+                PromptKind::Search => {
+                    self.selected = prompt.selected;
+                    self.followed = None;
+                    self.clamp();
+                }
+                _ => {}
+            }
+        }
+        Effect::None
+    }
+
+    /// Sets a filter that is known to be right.
+    pub(super) fn set_query(&mut self, text: &str) {
+        if let Ok(query) = Query::parse(text) {
+            self.query = query;
+        }
+        self.list();
+    }
+
+    fn take_prompt(&mut self) -> Effect {
+        let Mode::Prompt(prompt) = std::mem::replace(&mut self.mode, Mode::Table) else {
+            return Effect::None;
+        };
+        match self.understand(&prompt) {
+            Ok(effect) => effect,
+            Err(sentence) => {
+                // It stays open, to be mended.
+                self.mode = Mode::Prompt(Prompt { error: Some(sentence), ..prompt });
+                Effect::None
+            }
+        }
+    }
+
+    fn understand(&mut self, prompt: &Prompt) -> Result<Effect, String> {
+        let text = prompt.text.trim();
+        match &prompt.kind {
+            PromptKind::Search => Ok(Effect::None),
+            PromptKind::Filter => {
+                self.query = Query::parse(&prompt.text).map_err(|error| error.to_string())?;
+                self.list();
+                Ok(Effect::None)
+            }
+            PromptKind::Delay => {
+                let delay = parse_delay(text);
+                self.settings.delay_ns = delay.map_err(|_| format!("seconds from 0.01 up, not `{text}`"))?;
+                Ok(Effect::Cut)
+            }
+            PromptKind::User => {
+                let uid =
+                    |name| cpuledger::names::uid_of(name).ok_or_else(|| format!("there is no user `{name}`"));
+                self.options.euid = if text.is_empty() { None } else { Some(uid(text)?) };
+                self.forget_order();
+                self.list();
+                Ok(Effect::None)
+            }
+            PromptKind::Nice(victim) => {
+                let nice = text.parse().ok().filter(|nice| (-20..=19).contains(nice));
+                let nice = nice.ok_or_else(|| format!("nice values are from -20 to 19, not `{text}`"))?;
+                Ok(Effect::Nice(victim.clone(), nice))
+            }
+            PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), act::parse_cpus(text)?)),
+            PromptKind::Export(_) if text.is_empty() => Err("a file needs a name".to_owned()),
+            PromptKind::Export(format) => Ok(Effect::Export(*format, text.to_owned())),
+        }
+    }
+
+    pub(super) fn open_kill(&mut self, victim: Victim) {
+        let items =
+            SIGNALS.iter().map(|(name, signal)| format!("{:>2} SIG{name}", signal.as_raw())).collect();
+        let title = format!("Send to {} ({})", victim.pid, victim.name);
+        self.open_menu(MenuKind::Signal(victim), title, items, 0);
+    }
+
+    pub(super) fn open_io_priority(&mut self, victim: Victim) {
+        let title = format!("I/O priority of {} ({})", victim.id.tid, victim.name);
+        self.open_menu(MenuKind::IoPriority(victim), title, act::io_priorities(), 0);
+    }
+
+    pub(super) fn open_sort(&mut self) {
+        let names = self.possible_columns().into_iter().filter_map(|column| sort_name(column.name()));
+        let items: Vec<String> = names.map(str::to_owned).collect();
+        let selected = items.iter().position(|name| *name == self.settings.sort).unwrap_or(0);
+        self.open_menu(MenuKind::Sort, "Sort by".to_owned(), items, selected);
+    }
+
+    pub(super) fn open_columns(&mut self) {
+        let shown = &self.settings.columns;
+        let columns: Vec<(ShownColumn, bool)> = self
+            .possible_columns()
+            .into_iter()
+            .map(|column| match shown.iter().find(|shown| shown.column == column) {
+                Some(shown) => (*shown, true),
+                None => (ShownColumn { column, width: None }, false),
+            })
+            .collect();
+        self.open_menu(MenuKind::Columns, "Columns".to_owned(), Vec::new(), 0);
+        if let Mode::Menu(menu) = &mut self.mode {
+            menu.columns = columns;
+            menu.write_columns();
+        }
+    }
+
+    fn open_menu(&mut self, kind: MenuKind, title: String, items: Vec<String>, selected: usize) {
+        self.mode = Mode::Menu(Menu { kind, title, items, columns: Vec::new(), selected });
+    }
+
+    pub(super) fn menu_key(&mut self, event: &KeyEvent) -> Effect {
+        let page = isize::from(self.layout.size.1 as i16 / 2).max(1);
+        let Mode::Menu(menu) = &mut self.mode else { return Effect::None };
+        let last = menu.items.len().saturating_sub(1);
+        let moved = |step: isize| menu.selected.saturating_add_signed(step).min(last);
+        match event.code {
+            KeyCode::Up => menu.selected = moved(-1),
+            KeyCode::Down => menu.selected = moved(1),
+            KeyCode::PageUp => menu.selected = moved(-page),
+            KeyCode::PageDown => menu.selected = moved(page),
+            KeyCode::Home => menu.selected = 0,
+            KeyCode::End => menu.selected = last,
+            KeyCode::Char('z') if event.modifiers.contains(KeyModifiers::CONTROL) => return Effect::Suspend,
+            KeyCode::Esc | KeyCode::F(10) | KeyCode::Char('q') => self.mode = Mode::Table,
+            KeyCode::Enter => return self.take_menu(),
+            code if menu.kind == MenuKind::Columns => {
+                menu.change_columns(code);
+                let columns = menu.columns.iter().filter(|(_, is_shown)| *is_shown);
+                self.settings.columns = columns.map(|(column, _)| *column).collect();
+            }
+            _ => {}
+        }
+        Effect::None
+    }
+
+    fn take_menu(&mut self) -> Effect {
+        let Mode::Menu(menu) = std::mem::replace(&mut self.mode, Mode::Table) else { return Effect::None };
+        let Some(item) = menu.items.get(menu.selected) else { return Effect::None };
+        match menu.kind {
+            MenuKind::Signal(victim) => Effect::Signal(victim, SIGNALS[menu.selected].0),
+            MenuKind::IoPriority(victim) => Effect::IoPriority(victim, item.clone()),
+            MenuKind::Sort => {
+                if let Some(name) = sort_name(item) {
+                    self.settings.sort = name;
+                }
+                self.list();
+                Effect::None
+            }
+            MenuKind::Columns => Effect::None,
+        }
+    }
+}
+
+impl Menu {
+    /// Space shows and hides, K and J move, + and - make wider and narrower, = takes the usual width.
+    fn change_columns(&mut self, code: KeyCode) {
+        let count = self.columns.iter().filter(|(_, is_shown)| *is_shown).count();
+        let Some((shown, is_shown)) = self.columns.get_mut(self.selected) else { return };
+        let width = shown.width.unwrap_or(shown.column.width(false));
+        match code {
+            // One has to stay.
+            KeyCode::Char(' ') => *is_shown = !*is_shown || count == 1,
+            KeyCode::Char('+') => shown.width = Some((width + 1).min(MOST_WIDTH)),
+            KeyCode::Char('-') => shown.width = Some(width.saturating_sub(1).max(1)),
+            KeyCode::Char('=') => shown.width = None,
+            KeyCode::Char('K') if self.selected > 0 => {
+                self.columns.swap(self.selected, self.selected - 1);
+                self.selected -= 1;
+            }
+            KeyCode::Char('J') if self.selected + 1 < self.columns.len() => {
+                self.columns.swap(self.selected, self.selected + 1);
+                self.selected += 1;
+            }
+            _ => return,
+        }
+        self.write_columns();
+    }
+
+    fn write_columns(&mut self) {
+        let write = |(shown, is_shown): &(ShownColumn, bool)| {
+            let mark = if *is_shown { 'x' } else { ' ' };
+            let width = shown.width.map_or_else(String::new, |width| format!(" ({width} wide)"));
+            format!("[{mark}] {}{width}: {}", shown.column.name(), shown.column.help())
+        };
+        self.items = self.columns.iter().map(write).collect();
+    }
+}

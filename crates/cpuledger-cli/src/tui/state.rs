@@ -1,0 +1,340 @@
+//! What the screen shows and where the user is in it. It never draws, reads a file or touches a task: it takes frames and
+//! actions, and says what is to be done.
+
+use cpuledger::view::query::Query;
+use cpuledger::{Field, FieldSet, Task, TaskId};
+use rustc_hash::FxHashSet;
+
+use super::act::Victim;
+use super::config::{Group, Settings, Tree};
+use super::event::ExportFormat;
+use super::feed::Wishes;
+use super::frame::{Frame, Kind, List, RowRef};
+use super::history::History;
+use super::input::{Menu, Prompt};
+use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder, exited_row};
+use super::reader::FileDetail;
+use crate::cmd::top::collect::TEXT;
+use crate::cmd::top::options::Options;
+
+/// What is open besides the table.
+#[derive(Debug)]
+pub enum Mode {
+    /// Nothing.
+    Table,
+    /// A line to fill in.
+    Prompt(Prompt),
+    /// A list to choose from.
+    Menu(Menu),
+    /// The help page, from this line on.
+    Help(usize),
+}
+
+/// What only the program around the state can do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// End.
+    Quit,
+    /// Stop until fg.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// End the interval now.
+    Cut,
+    /// Send a signal.
+    Signal(Victim, &'static str),
+    /// Give another nice value.
+    Nice(Victim, i32),
+    /// Give another I/O priority.
+    IoPriority(Victim, String),
+    /// Allow these CPUs only.
+    Affinity(Victim, Vec<usize>),
+    /// Ask for the CPUs that are allowed, for the line that is open.
+    AskAffinity(Victim),
+    /// Write what is seen to this file.
+    Export(ExportFormat, String),
+    /// Write the settings.
+    Save,
+}
+
+/// A line that is said until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// One sentence.
+    pub text: String,
+    /// Something went wrong.
+    pub is_error: bool,
+}
+
+/// Where the view has put things: clicks are understood by it.
+#[derive(Debug, Default, Clone)]
+pub struct Layout {
+    /// Size of the screen.
+    pub size: (u16, u16),
+    /// The line of the headers.
+    pub header_row: u16,
+    /// The first line of the table, and how many it has.
+    pub rows: (u16, u16),
+    /// Columns: from, to, and which of the settings.
+    pub columns: Vec<(u16, u16, &'static str)>,
+    /// Words of the last line: from, to, what they do.
+    pub labels: Vec<(u16, u16, super::event::Action)>,
+}
+
+/// Everything.
+pub struct State {
+    /// The interval that is shown; `None`: the first is not over.
+    pub frame: Option<Box<Frame>>,
+    /// What the user has chosen.
+    pub settings: Settings,
+    /// The command line.
+    pub options: Options,
+    /// What rows must match.
+    pub query: Query,
+    /// What is searched for.
+    pub search: String,
+    /// The lines.
+    pub listing: Listing,
+    /// Which is selected.
+    pub selected: usize,
+    /// The first that is seen.
+    pub top: usize,
+    /// Columns of commands that are not seen at their left.
+    pub scrolled: usize,
+    /// It stays selected wherever it goes.
+    pub followed: Option<Id>,
+    /// Nothing new is shown.
+    pub is_paused: bool,
+    /// Whose fold is not as usual.
+    pub folded: FxHashSet<Id>,
+    /// The last intervals.
+    pub history: History,
+    /// Arguments that are known.
+    pub arguments: Arguments,
+    /// What is open.
+    pub mode: Mode,
+    /// The detail pane: of whom.
+    pub detail: Option<(Kind, TaskId)>,
+    /// What its files say.
+    pub files: Option<Box<FileDetail>>,
+    /// What is said.
+    pub message: Option<Message>,
+    /// Where things are.
+    pub layout: Layout,
+    sleep: SleepOrder,
+}
+
+impl State {
+    /// Before the first interval.
+    pub fn new(settings: Settings, options: Options) -> State {
+        State {
+            frame: None,
+            settings,
+            options,
+            query: Query::parse("").expect("nothing is right"),
+            search: String::new(),
+            listing: Listing::default(),
+            selected: 0,
+            top: 0,
+            scrolled: 0,
+            followed: None,
+            is_paused: false,
+            folded: FxHashSet::default(),
+            history: History::default(),
+            arguments: Arguments::default(),
+            mode: Mode::Table,
+            detail: None,
+            files: None,
+            message: None,
+            layout: Layout::default(),
+            sleep: SleepOrder::default(),
+        }
+    }
+
+    /// Takes a frame; returns the one that is shown no more.
+    pub fn take(&mut self, frame: Box<Frame>) -> Option<Box<Frame>> {
+        self.history.add(&frame);
+        if self.is_paused {
+            return Some(frame);
+        }
+        let old = self.frame.replace(frame);
+        self.list();
+        old
+    }
+
+    /// Makes the lines anew.
+    pub fn list(&mut self) {
+        let Some(frame) = &self.frame else { return };
+        let making = Making {
+            frame,
+            settings: &self.settings,
+            options: &self.options,
+            query: &self.query,
+            arguments: &self.arguments,
+            folded: &self.folded,
+        };
+        making.make(&mut self.sleep, &mut self.listing);
+        if let Some(id) = self.followed.clone()
+            && let Some(index) = self.find(&id)
+        {
+            self.selected = index;
+        }
+        self.clamp();
+    }
+
+    /// The order of those that sleep is to be made anew, as others are wanted.
+    pub fn forget_order(&mut self) {
+        self.sleep = SleepOrder::default();
+    }
+
+    /// Keeps the selection within the lines and the lines around it in sight.
+    pub fn clamp(&mut self) {
+        let last = self.listing.entries.len().saturating_sub(1);
+        self.selected = self.selected.min(last);
+        let height = usize::from(self.layout.rows.1).max(1);
+        self.top = self.top.min((last + 1).saturating_sub(height));
+        self.top = self.top.clamp((self.selected + 1).saturating_sub(height), self.selected);
+    }
+
+    /// The line of an identity.
+    pub fn find(&self, id: &Id) -> Option<usize> {
+        if let Id::Row(kind, task) = id {
+            let at = self.frame.as_ref()?.find(*kind, *task)?;
+            return self.listing.entries.iter().position(|entry| entry.item == Item::Row(at));
+        }
+        self.listing.entries.iter().position(|entry| self.id(entry).as_ref() == Some(id))
+    }
+
+    /// The identity of a line.
+    pub fn id(&self, entry: &Entry) -> Option<Id> {
+        let frame = self.frame.as_ref()?;
+        let sum = |index: u32| self.listing.sums.get(index as usize).map(|sum| sum.name.clone());
+        Some(match entry.item {
+            Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
+            Item::Group(index) => Id::Group(sum(index)?),
+            Item::ExitedName(index) => Id::ExitedName(sum(index)?),
+            Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
+        })
+    }
+
+    /// The selected line.
+    pub fn entry(&self) -> Option<&Entry> {
+        self.listing.entries.get(self.selected)
+    }
+
+    /// The selected row, if it is one that lives.
+    pub fn row(&self) -> Option<(RowRef, &Task)> {
+        let Item::Row(at) = self.entry()?.item else { return None };
+        Some((at, self.frame.as_ref()?.whole(at)))
+    }
+
+    /// Whom the selected line means.
+    pub fn victim(&self) -> Option<Victim> {
+        let (at, row) = self.row()?;
+        Some(Victim::of(row, super::listing::escaped(row.comm.as_bytes()), at.kind == Kind::Task))
+    }
+
+    /// Says it.
+    pub fn say(&mut self, result: anyhow::Result<String>) {
+        self.message = Some(match result {
+            Ok(text) => Message { text, is_error: false },
+            Err(error) => Message { text: crate::exit::sentence(&error), is_error: true },
+        });
+    }
+
+    /// Says that something is wrong.
+    pub fn complain(&mut self, text: impl Into<String>) {
+        self.message = Some(Message { text: text.into(), is_error: true });
+    }
+
+    /// What the feed shall tell.
+    pub fn wishes(&self) -> Wishes {
+        let is_ledger =
+            self.frame.as_ref().is_some_and(|frame| frame.interval.source == cpuledger::SourceKind::Ledger);
+        let settings = &self.settings;
+        let of_key = |key: Option<cpuledger::render::key::Key>| match key {
+            Some(cpuledger::render::key::Key::Field(field)) => FieldSet::of(&[field]),
+            _ => FieldSet::EMPTY,
+        };
+        // The ledger's detail is cheap; the files of /proc are not.
+        let fields = if is_ledger || self.detail.is_some() {
+            FieldSet::ALL
+        } else {
+            let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));
+            let sorted = of_key(
+                cpuledger::render::interval::column::Chosen::by_name(settings.sort).and_then(|c| c.key()),
+            );
+            let grouped = if settings.group == Group::Cgroup {
+                FieldSet::of(&[Field::CgroupId])
+            } else {
+                FieldSet::EMPTY
+            };
+            let always = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
+            shown.fold(always, FieldSet::union).union(sorted).union(grouped).union(self.query.fields())
+        };
+        Wishes {
+            delay_ns: settings.delay_ns,
+            fields,
+            has_threads: settings.has_threads,
+            has_all: settings.has_all || settings.tree != Tree::No,
+        }
+    }
+
+    /// Rows in sight whose arguments are wanted and not known.
+    pub fn unread(&self) -> Vec<Task> {
+        let Some(frame) = &self.frame else { return Vec::new() };
+        if !self.settings.has_arguments {
+            return Vec::new();
+        }
+        let height = usize::from(self.layout.rows.1);
+        let seen = self.listing.entries.iter().skip(self.top).take(height);
+        let mut rows: Vec<Task> = seen
+            .filter_map(|entry| match entry.item {
+                Item::Row(at) => Some(*frame.whole(at)),
+                _ => None,
+            })
+            .filter(|row| !row.is_kernel_thread() && self.arguments.of(row).is_none())
+            .collect();
+        rows.dedup_by_key(|row| row.pid);
+        rows
+    }
+
+    /// Task and usage of a line, and of what kind it is, for its cells.
+    pub fn cells(&self, frame: &Frame, item: Item) -> (Task, cpuledger::interval::Usage, bool) {
+        match item {
+            Item::Row(at) => (*frame.whole(at), frame.usage(at), at.kind == Kind::Task),
+            Item::Group(index) | Item::ExitedName(index) => {
+                let sum = &self.listing.sums[index as usize];
+                (sum.task, sum.usage, false)
+            }
+            Item::Exited(index) => {
+                let (task, usage) = exited_row(&frame.exited()[index as usize]);
+                (task, usage, true)
+            }
+        }
+    }
+
+    /// Threads of the process of the detail pane, those with the most time first.
+    pub fn detail_threads(&self, frame: &Frame) -> Vec<RowRef> {
+        let Some((kind, id)) = self.detail else { return Vec::new() };
+        let pid = match kind {
+            Kind::Process => Some(cpuledger::Pid(id.tid.0)),
+            Kind::Task => frame.find(kind, id).map(|at| frame.whole(at).pid),
+        };
+        let Some(pid) = pid else { return Vec::new() };
+        let mut threads = Vec::new();
+        for list in [List::Awake, List::Late, List::Walked] {
+            let rows = frame.rows(Kind::Task, list);
+            let first = rows.partition_point(|row| row.pid < pid);
+            let gone = &frame.asleep.gone[1];
+            let of_process = rows[first..].iter().take_while(|row| row.pid == pid).zip(first..);
+            let there = of_process
+                .filter(|&(_, index)| list != List::Walked || !gone.get(index).is_some_and(|gone| *gone));
+            threads.extend(there.map(|(_, index)| RowRef { kind: Kind::Task, list, index: index as u32 }));
+        }
+        threads.sort_by_key(|&at| (std::cmp::Reverse(frame.cpu_ns(at)), frame.whole(at).tid));
+        threads
+    }
+}

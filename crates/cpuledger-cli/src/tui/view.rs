@@ -1,0 +1,115 @@
+//! The state as it is seen. Nothing here reads anything but the state, and of the table only the lines in sight are
+//! written.
+
+mod detail;
+mod dialog;
+mod foot;
+mod head;
+mod help;
+mod table;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::state::{Layout, Mode, State};
+use super::theme::Theme;
+
+/// How things look.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Colours.
+    pub theme: Theme,
+    /// Bars and branches of ASCII.
+    pub is_ascii: bool,
+}
+
+/// From this height on there is a line with the history of the selected row.
+const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
+
+/// Finds out where everything goes.
+pub fn layout(state: &State, size: (u16, u16)) -> Layout {
+    let (width, height) = size;
+    let head_lines = head::lines(state, width, most_head_lines(height), None).len() as u16;
+    let below = foot_lines(height) + detail_lines(state, height);
+    let header_row = head_lines;
+    let first = header_row + 1;
+    let rows = height.saturating_sub(below).saturating_sub(first);
+    Layout {
+        size,
+        header_row,
+        rows: (first, rows),
+        columns: table::places(state, width)
+            .into_iter()
+            .map(|place| (place.from, place.to, place.column.name()))
+            .collect(),
+        labels: foot::labels(width).into_iter().map(|label| (label.from, label.to, label.action)).collect(),
+    }
+}
+
+fn most_head_lines(height: u16) -> usize {
+    usize::from(height * 2 / 5).saturating_sub(2).max(1)
+}
+
+fn foot_lines(height: u16) -> u16 {
+    if height >= LEAST_HEIGHT_WITH_HISTORY { 2 } else { 1 }
+}
+
+fn detail_lines(state: &State, height: u16) -> u16 {
+    if state.detail.is_some() { (height / 2).saturating_sub(1) } else { 0 }
+}
+
+/// Draws it into an empty buffer; the places are those of [`layout`]. Returns where the cursor is, if it is seen.
+pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16)> {
+    let area = buffer.area;
+    if area.width == 0 || area.height == 0 {
+        return None;
+    }
+    head::draw(state, look, buffer, most_head_lines(area.height));
+    table::draw(state, look, buffer);
+    let detail = detail_lines(state, area.height);
+    if detail > 0 {
+        let from = area.height - foot_lines(area.height) - detail;
+        detail::draw(state, look, buffer, Rect::new(0, from, area.width, detail));
+    }
+    if foot_lines(area.height) > 1 {
+        foot::draw_history(state, look, buffer, area.height - 2);
+    }
+    match &state.mode {
+        Mode::Table => foot::draw_labels(state, look, buffer),
+        Mode::Prompt(prompt) => return Some(dialog::draw_prompt(prompt, look, buffer)),
+        Mode::Menu(menu) => {
+            foot::draw_labels(state, look, buffer);
+            dialog::draw_menu(menu, look, buffer);
+        }
+        Mode::Help(top) => help::draw(*top, look, buffer),
+    }
+    None
+}
+
+/// Fills a line with a style.
+fn fill(buffer: &mut Buffer, row: u16, style: Style) {
+    let area = Rect::new(0, row, buffer.area.width, 1).intersection(buffer.area);
+    buffer.set_style(area, style);
+}
+
+/// Empties a part of the screen.
+fn clear(buffer: &mut Buffer, area: Rect) {
+    for row in area.top()..area.bottom() {
+        for column in area.left()..area.right() {
+            buffer[(column, row)].reset();
+        }
+    }
+}
+
+/// Writes text from that column on, as much as there is room for; returns the next column.
+fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, style: Style) -> u16 {
+    if column >= buffer.area.width || row >= buffer.area.height {
+        return column;
+    }
+    let room = usize::from(buffer.area.width - column);
+    buffer.set_stringn(column, row, text, room, style).0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
+
+use cpuledger::render::interval::column::append_bytes;
+use cpuledger::render::interval::{Writer, append_uptime};
+use cpuledger::vitals::{CpuShare, Memory};
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Look;
+use crate::tui::frame::{Frame, Kind};
+use crate::tui::state::State;
+
+/// The narrowest bar.
+const LEAST_BAR: u16 = 18;
+/// Bars of CPUs beside each other.
+const MOST_BESIDE: u16 = 4;
+
+pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, most: usize) {
+    let width = buffer.area.width;
+    for (row, line) in (0..).zip(lines(state, width, most, Some(look))) {
+        if row < buffer.area.height {
+            buffer.set_line(0, row, &line, width);
+        }
+    }
+}
+
+/// The lines of the head, at most so many: those of the highest rank go first. Without a look there are no bars in them.
+pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>) -> Vec<Line<'static>> {
+    let Some(frame) = &state.frame else {
+        return vec![Line::raw("The first interval is not over yet...")];
+    };
+    let mut ranked: Vec<(u8, Line<'static>)> = vec![(3, title(state, frame))];
+    let cpus = cpu_lines(state, frame, width, most / 2, look);
+    ranked.extend(cpus.into_iter().map(|line| (2, line)));
+    if state.settings.has_memory
+        && let Some(memory) = frame.vitals.memory
+    {
+        ranked.push((4, memory_line(memory, width, look)));
+    }
+    if let Some(line) = pressure(frame) {
+        ranked.push((6, line));
+    }
+    ranked.push((5, counts(state, frame)));
+    ranked.extend(balance(frame, width));
+    ranked.push((7, losses(frame)));
+    while ranked.len() > most.max(1) {
+        let highest = ranked.iter().map(|(rank, _)| *rank).max();
+        let place = ranked.iter().rposition(|(rank, _)| Some(*rank) == highest);
+        place.map(|place| ranked.remove(place));
+    }
+    ranked.into_iter().map(|(_, line)| line).collect()
+}
+
+fn title(state: &State, frame: &Frame) -> Line<'static> {
+    let mut uptime = Vec::new();
+    append_uptime(&mut uptime, frame.uptime_ns / 1_000_000_000);
+    let load = frame.vitals.load.as_ref().map(|load| load.averages.join(", "));
+    let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
+    let paused = if state.is_paused { "  [PAUSED]" } else { "" };
+    let filter = if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text()) };
+    let up = String::from_utf8_lossy(&uptime).into_owned();
+    Line::raw(format!("ptop - {} up {up}{load}{paused}{filter}", frame.time_of_day))
+}
+
+/// What was attributed, in two lines where it is too long for one.
+fn balance(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
+    let mut text = Vec::new();
+    Writer::default().append_balance(&mut text, &frame.interval);
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match text.split_once(": ") {
+        Some((interval, parts)) if text.len() > usize::from(width) => {
+            vec![(2, Line::raw(interval.to_owned())), (1, Line::raw(parts.to_owned()))]
+        }
+        _ => vec![(1, Line::raw(text))],
+    }
+}
+
+fn losses(frame: &Frame) -> Line<'static> {
+    let mut text = Vec::new();
+    Writer::default().append_losses(&mut text, &frame.interval);
+    Line::raw(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn counts(state: &State, frame: &Frame) -> Line<'static> {
+    let interval = &frame.interval;
+    let mut parts = Vec::new();
+    if let Some(tasks) = frame.vitals.load.as_ref().and_then(|load| load.tasks) {
+        parts.push(format!("{tasks} tasks"));
+    }
+    if let Some(running) = frame.vitals.running {
+        parts.push(format!("{running} running"));
+    }
+    if let Some(born) = frame.born {
+        parts.push(format!("{born} born"));
+    }
+    if let Some(exited) = &interval.exited {
+        parts.push(format!(
+            "{} died",
+            exited.len() as u64 + interval.unidentified_exits + interval.missed_exits
+        ));
+    }
+    let processes = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
+    parts.push(format!("{processes} processes active"));
+    if state.settings.has_all {
+        let (kind, name) =
+            if state.settings.has_threads { (Kind::Task, "threads") } else { (Kind::Process, "processes") };
+        parts.push(format!("{} {name} listed", frame.all(kind).count()));
+    }
+    Line::raw(parts.join(", "))
+}
+
+fn pressure(frame: &Frame) -> Option<Line<'static>> {
+    let names = ["cpu", "memory", "io"];
+    let mut parts = Vec::new();
+    for (name, pressure) in names.iter().zip(&frame.vitals.pressure) {
+        let Some(pressure) = pressure else { continue };
+        let percent = |share: u32| format!("{}.{:02}", share / 100, share % 100);
+        let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));
+        parts.push(format!("{name} {}{full}", percent(pressure.some)));
+    }
+    (!parts.is_empty()).then(|| Line::raw(format!("Pressure, % of 10 s some/full: {}", parts.join(", "))))
+}
+
+/// One bar a CPU, or one for all where there is no room, or where that is wanted.
+fn cpu_lines(
+    state: &State,
+    frame: &Frame,
+    width: u16,
+    most: usize,
+    look: Option<&Look>,
+) -> Vec<Line<'static>> {
+    let cpus = &frame.cpus;
+    if cpus.is_empty() {
+        return Vec::new();
+    }
+    let beside = (width / (LEAST_BAR + 12)).clamp(1, MOST_BESIDE).min(cpus.len() as u16);
+    let lines = cpus.len().div_ceil(usize::from(beside));
+    if !state.settings.has_cpus || lines > most.max(1) {
+        let mean = |part: fn(&CpuShare) -> u32| cpus.iter().map(part).sum::<u32>() / cpus.len() as u32;
+        let all = CpuShare {
+            cpu: 0,
+            user: mean(|share| share.user),
+            system: mean(|share| share.system),
+            stolen: mean(|share| share.stolen),
+        };
+        return vec![Line::from(cpu_bar("CPU", &all, width.min(120), look))];
+    }
+    let each = width / beside;
+    let bars = |share: &CpuShare| cpu_bar(&format!("{:>3}", share.cpu), share, each, look);
+    // Downwards, as one reads a list.
+    (0..lines)
+        .map(|line| Line::from(cpus.iter().skip(line).step_by(lines).flat_map(bars).collect::<Vec<_>>()))
+        .collect()
+}
+
+fn cpu_bar(name: &str, share: &CpuShare, width: u16, look: Option<&Look>) -> Vec<Span<'static>> {
+    let Some(look) = look else { return Vec::new() };
+    let busy = share.user + share.system + share.stolen;
+    let parts =
+        [(share.user, look.theme.user), (share.system, look.theme.system), (share.stolen, look.theme.stolen)];
+    bar(name, &parts, &format!("{}.{}%", busy / 10, busy % 10), width, look)
+}
+
+fn memory_line(memory: Memory, width: u16, look: Option<&Look>) -> Line<'static> {
+    let Some(look) = look else { return Line::default() };
+    let half = width / 2;
+    let share = |part: u64, whole: u64| (u128::from(part) * 1000 / u128::from(whole.max(1))) as u32;
+    let used = memory.total.saturating_sub(memory.available);
+    let cache = memory.cache.min(memory.available);
+    let parts = [(share(used, memory.total), look.theme.user), (share(cache, memory.total), look.theme.idle)];
+    let mut spans = bar("Mem", &parts, &of(used, memory.total), half, look);
+    let swapped = memory.swap_total.saturating_sub(memory.swap_free);
+    let parts = [(share(swapped, memory.swap_total), look.theme.system)];
+    spans.extend(bar("Swp", &parts, &of(swapped, memory.swap_total), half, look));
+    Line::from(spans)
+}
+
+fn of(part: u64, whole: u64) -> String {
+    const WIDTH: usize = 5;
+    let size = |bytes| {
+        let mut text = Vec::new();
+        append_bytes(&mut text, bytes, WIDTH);
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    format!("{}/{}", size(part), size(whole))
+}
+
+/// `Name[||||    text]`, so wide, a blank behind it included. Parts are thousandths.
+fn bar(name: &str, parts: &[(u32, Style)], text: &str, width: u16, look: &Look) -> Vec<Span<'static>> {
+    let inner = usize::from(width).saturating_sub(name.len() + 3);
+    let mut spans = vec![Span::styled(name.to_owned(), look.theme.label), Span::raw("[")];
+    let text: String = text.chars().take(inner).collect();
+    let room = inner - text.len();
+    const MARKS: [&str; 3] = ["|", "#", "*"];
+    let (mut filled, mut sum) = (0, 0);
+    for ((share, style), mark) in parts.iter().zip(MARKS) {
+        sum += share;
+        // Where the whole bar were this wide, the text covers its end.
+        let end = ((inner * sum as usize + 500) / 1000).min(room);
+        spans.push(Span::styled(mark.repeat(end.saturating_sub(filled)), *style));
+        filled = filled.max(end);
+    }
+    spans.push(Span::raw(" ".repeat(room - filled)));
+    spans.push(Span::styled(text, look.theme.label));
+    spans.push(Span::raw("] "));
+    spans
+}

@@ -1,0 +1,48 @@
+//! The help page, made of the table of keys.
+
+use cpuledger::render::interval::column::COLUMNS;
+use cpuledger::view::query::ALIASES;
+use ratatui::buffer::Buffer;
+
+use super::{Look, dialog, write};
+use crate::tui::event;
+
+/// Where the explanations begin.
+const INDENT: u16 = 16;
+
+pub(super) fn draw(top: usize, look: &Look, buffer: &mut Buffer) {
+    dialog::clear_screen(buffer, look);
+    let lines = lines();
+    let height = buffer.area.height;
+    let top = top.min(lines.len().saturating_sub(usize::from(height.saturating_sub(1))));
+    for (row, (keys, text)) in (0..height.saturating_sub(1)).zip(lines.iter().skip(top)) {
+        if keys.is_empty() {
+            write(buffer, 0, row, text, look.theme.header);
+        } else {
+            let next = write(buffer, 1, row, keys, look.theme.mark);
+            write(buffer, INDENT.max(next + 1), row, text, look.theme.text);
+        }
+    }
+    if height > 0 {
+        let last = "Up, Down, PgUp, PgDn: more; any other key: back";
+        write(buffer, 0, height - 1, last, look.theme.key);
+    }
+}
+
+/// Keys, then what filters and columns are called.
+fn lines() -> Vec<(String, String)> {
+    let mut lines: Vec<(String, String)> =
+        event::help().into_iter().map(|(keys, text)| (keys, text.to_owned())).collect();
+    lines.push((
+        String::new(),
+        "Filters: NAME OPERATOR VALUE ..., with =, !=, >, >=, <, <=, ~ (pattern), !~".to_owned(),
+    ));
+    lines.extend(ALIASES.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())));
+    lines.push((
+        "any key of JSON".to_owned(),
+        "and any header of a column; or, not and parentheses join".to_owned(),
+    ));
+    lines.push((String::new(), "Columns".to_owned()));
+    lines.extend(COLUMNS.iter().map(|column| (column.name.to_owned(), column.help.to_owned())));
+    lines
+}

@@ -1,0 +1,243 @@
+//! The table: as many columns as there is room for, and of the lines only those in sight.
+
+use cpuledger::render::interval::column::{Chosen, Line};
+use cpuledger::render::layout;
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+
+use super::{Look, fill, write};
+use crate::tui::config::{ShownColumn, Tree};
+use crate::tui::frame::Frame;
+use crate::tui::listing::{Entry, Item};
+use crate::tui::state::State;
+
+/// The narrowest last column.
+const LEAST_LAST: usize = 12;
+
+/// Columns that make sense for rows that were put together.
+const SHARED_COLUMNS: [&str; 13] =
+    ["%CPU", "SELF", "X", "C", "PARTS", "SUM", "RES", "%MEM", "TIME+", "COMMAND", "USR", "SYS", "WAIT"];
+
+/// Where a column is.
+pub(super) struct Place {
+    /// From this column of the screen.
+    pub from: u16,
+    /// To this one, exclusive.
+    pub to: u16,
+    /// Which.
+    pub column: Chosen,
+}
+
+/// The columns there is room for.
+pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
+    let settings = &state.settings;
+    let mut columns: Vec<ShownColumn> = settings.columns.clone();
+    if settings.tree != Tree::No
+        && !columns.iter().any(|shown| shown.column.name() == "SUM")
+        && let Some(column) = Chosen::by_name("SUM")
+    {
+        let place =
+            columns.iter().position(|shown| shown.column.name() == "%CPU").map_or(0, |place| place + 1);
+        columns.insert(place, ShownColumn { column, width: None });
+    }
+    let width_of = |shown: &ShownColumn| match shown.width.unwrap_or(shown.column.width(settings.is_exact)) {
+        0 => LEAST_LAST,
+        width => width,
+    };
+    // The width of all with a blank between two.
+    let needed = |columns: &[ShownColumn]| columns.iter().map(|shown| width_of(shown) + 1).sum::<usize>() - 1;
+    while columns.len() > 1 && needed(&columns) > usize::from(width) {
+        let highest = columns.iter().map(|shown| shown.column.rank()).max();
+        let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
+        place.map(|place| columns.remove(place));
+    }
+    let spare = usize::from(width).saturating_sub(needed(&columns));
+    let mut from = 0u16;
+    let mut places = Vec::with_capacity(columns.len());
+    for shown in &columns {
+        let grows = shown.width.is_none() && shown.column.width(false) == 0;
+        let wide = width_of(shown) + if grows { spare } else { 0 };
+        let to = from.saturating_add(wide as u16).min(width);
+        places.push(Place { from, to, column: shown.column });
+        from = (to + 1).min(width);
+    }
+    places
+}
+
+pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
+    let width = buffer.area.width;
+    let places = places(state, width);
+    let header_row = state.layout.header_row;
+    if header_row >= buffer.area.height {
+        return;
+    }
+    fill(buffer, header_row, look.theme.header);
+    for place in &places {
+        let is_sorted = crate::tui::config::sort_name(place.column.name()) == Some(state.settings.sort);
+        let style = if is_sorted { look.theme.sorted } else { look.theme.header };
+        let name = match place.column.name() {
+            "PID" if state.settings.has_threads => "TID",
+            name => name,
+        };
+        let mark = match (is_sorted, state.settings.is_ascending) {
+            (false, _) => "",
+            (true, false) => "v",
+            (true, true) => "^",
+        };
+        let text = format!("{name}{mark}");
+        put(buffer, place, header_row, &text, style);
+    }
+    let Some(frame) = &state.frame else { return };
+    let (first, count) = state.layout.rows;
+    let seen = state.listing.entries.iter().enumerate().skip(state.top).take(usize::from(count));
+    let mut cell = Vec::new();
+    for (row, (index, entry)) in (first..).zip(seen) {
+        if row >= buffer.area.height {
+            return;
+        }
+        let style = style_of(state, look, index, entry);
+        draw_entry(state, frame, look, buffer, (row, entry), &places, style, &mut cell);
+        if index == state.selected {
+            fill(buffer, row, style);
+        }
+    }
+}
+
+fn style_of(state: &State, look: &Look, index: usize, entry: &Entry) -> Style {
+    match entry.item {
+        _ if index == state.selected && state.followed.is_some() => look.theme.followed,
+        _ if index == state.selected => look.theme.selected,
+        Item::Group(_) => look.theme.group,
+        Item::ExitedName(_) | Item::Exited(_) => look.theme.exited,
+        Item::Row(_) => look.theme.text,
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // all of them are needed for one line
+fn draw_entry(
+    state: &State,
+    frame: &Frame,
+    look: &Look,
+    buffer: &mut Buffer,
+    (row, entry): (u16, &Entry),
+    places: &[Place],
+    style: Style,
+    cell: &mut Vec<u8>,
+) {
+    let (whole, usage, is_task) = state.cells(frame, entry.item);
+    let grown = frame.interval.row(&usage, &whole);
+    let settings = &state.settings;
+    let cpus = if settings.is_of_machine { u64::from(frame.interval.online_cpus.max(1)) } else { 1 };
+    let line = Line {
+        row: &grown,
+        whole: &whole,
+        usage: &usage,
+        length_ns: frame.cpu_length_ns() * cpus,
+        users: &frame.users,
+        memory_total_bytes: frame.vitals.memory.map(|memory| memory.total),
+        has_arguments: settings.has_arguments && matches!(entry.item, Item::Row(_)),
+        cmdline: state.arguments.of(&whole),
+        is_task,
+        subtree_ns: entry.subtree_ns,
+        is_exact: settings.is_exact,
+    };
+    for place in places {
+        let name = place.column.name();
+        if name == "PARTS" {
+            draw_parts(buffer, place, row, &line, look, style);
+            continue;
+        }
+        cell.clear();
+        let is_sum = matches!(entry.item, Item::Group(_) | Item::ExitedName(_));
+        if name == "COMMAND" {
+            append_branches(cell, entry, look);
+        }
+        match (is_sum, name) {
+            (true, "PID") => append_count(state, entry.item, look, cell),
+            (true, "COMMAND") => cell.extend_from_slice(sum_name(state, entry.item).as_bytes()),
+            (true, name) if !SHARED_COLUMNS.contains(&name) => {}
+            _ => place.column.append(cell, &line),
+        }
+        if name == "COMMAND" {
+            scroll(cell, state.scrolled);
+        }
+        put(buffer, place, row, &String::from_utf8_lossy(cell), style);
+    }
+}
+
+fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
+    if let Item::Group(index) | Item::ExitedName(index) = item {
+        let sign = if look.is_ascii { "x" } else { "×" };
+        cell.extend_from_slice(format!("{sign}{}", state.listing.sums[index as usize].rows).as_bytes());
+    }
+}
+
+fn sum_name(state: &State, item: Item) -> &str {
+    match item {
+        Item::Group(index) | Item::ExitedName(index) => &state.listing.sums[index as usize].name,
+        Item::Row(_) | Item::Exited(_) => "",
+    }
+}
+
+/// What stands in front of a command: lines to whom it is below, and whether something is below it.
+fn append_branches(cell: &mut Vec<u8>, entry: &Entry, look: &Look) {
+    let [stem, branch, last] = if look.is_ascii { ["| ", "|-", "`-"] } else { ["│ ", "├─", "└─"] };
+    for generation in 0..entry.depth {
+        let follows = entry.follows >> generation & 1 != 0;
+        let piece = match (generation + 1 == entry.depth, follows) {
+            (true, true) => branch,
+            (true, false) => last,
+            (false, true) => stem,
+            (false, false) => "  ",
+        };
+        cell.extend_from_slice(piece.as_bytes());
+    }
+    match entry.fold {
+        Some(true) => cell.extend_from_slice(b"[+] "),
+        Some(false) if entry.depth == 0 && !matches!(entry.item, Item::Row(_)) => {
+            cell.extend_from_slice(b"[-] ")
+        }
+        _ => {}
+    }
+}
+
+/// Leaves so many columns of the text away.
+fn scroll(cell: &mut Vec<u8>, columns: usize) {
+    if columns > 0 {
+        let text = String::from_utf8_lossy(cell);
+        let kept: String = text.chars().skip(columns).collect();
+        *cell = kept.into_bytes();
+    }
+}
+
+/// Writes a cell, aligned; what is too long is cut.
+fn put(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
+    let width = usize::from(place.to - place.from);
+    let mut bytes = text.as_bytes().to_vec();
+    let needed = layout::width(&bytes);
+    let from = if place.column.is_left() { 0 } else { width.saturating_sub(needed) };
+    if needed > width {
+        layout::cut(&mut bytes, width);
+    }
+    let column = place.from + from as u16;
+    write(buffer, column, row, &String::from_utf8_lossy(&bytes), style);
+}
+
+/// Self, exited threads and exited children as one bar: its full width is one CPU, or what is more.
+fn draw_parts(buffer: &mut Buffer, place: &Place, row: u16, line: &Line<'_>, look: &Look, style: Style) {
+    let width = u64::from(place.to - place.from);
+    let usage = line.usage;
+    let whole = line.length_ns.max(usage.cpu_ns).max(1);
+    let marks = if look.is_ascii { ["|", "+", "="] } else { ["█", "▓", "▒"] };
+    let styles = [look.theme.user, look.theme.system, look.theme.stolen];
+    let parts = [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
+    let (mut column, mut sum) = (place.from, 0u64);
+    for ((part_ns, mark), part_style) in parts.into_iter().zip(marks).zip(styles) {
+        sum += part_ns;
+        let cells = (u128::from(width) * u128::from(sum) + u128::from(whole / 2)) / u128::from(whole);
+        let end = place.from + (cells as u16).min(width as u16);
+        while column < end {
+            column = write(buffer, column, row, mark, style.patch(part_style));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+use clap::Parser;
+use cpuledger::render::key::{Key, PROCESS_KEYS, TASK_KEYS};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value as Json;
+
+use super::*;
+use crate::cmd::top::options::{Arguments, Options};
+use crate::tui::config::{Settings, ShownColumn};
+use crate::tui::event::ExportFormat;
+use crate::tui::frame::Frame;
+use crate::tui::listing::Item;
+use crate::tui::state::Effect;
+use crate::tui::theme::ThemeName;
+use crate::tui::{config, export, fixture};
+use cpuledger::render::interval::column::Chosen;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn state(frame: Frame) -> State {
+    let options = Options::parse(&Line::parse_from(["top"]).arguments, true).expect("nothing is right");
+    let mut state = State::new(Settings::default(), options);
+    state.take(Box::new(frame));
+    state
+}
+
+fn look(is_ascii: bool) -> Look {
+    Look { theme: Theme::new(ThemeName::Sixteen), is_ascii }
+}
+
+/// The screen as text, lines without the blanks at their ends.
+fn text(state: &mut State, width: u16, height: u16) -> String {
+    let buffer = drawn(state, width, height, &look(false));
+    let mut text = String::new();
+    for row in 0..height {
+        let line: String = (0..width).map(|column| buffer[(column, row)].symbol()).collect();
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+fn drawn(state: &mut State, width: u16, height: u16, look: &Look) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
+    state.layout = layout(state, (width, height));
+    state.clamp();
+    draw(state, look, &mut buffer);
+    buffer
+}
+
+/// All four widths below each other.
+fn widths(state: &mut State) -> String {
+    [(40, 10), (80, 24), (120, 24), (200, 24)]
+        .map(|(width, height)| format!("=== {width} x {height}\n{}", text(state, width, height)))
+        .concat()
+}
+
+fn press(state: &mut State, keys: &str) -> Effect {
+    let mut last = Effect::None;
+    for key in keys.split(' ') {
+        let code = match key {
+            "Enter" => KeyCode::Enter,
+            "Esc" => KeyCode::Esc,
+            "Down" => KeyCode::Down,
+            "End" => KeyCode::End,
+            "Home" => KeyCode::Home,
+            "Space" => KeyCode::Char(' '),
+            letter => KeyCode::Char(letter.chars().next().expect("a letter")),
+        };
+        last = state.key(&KeyEvent::new(code, KeyModifiers::NONE));
+    }
+    last
+}
+
+fn kinds(state: &State) -> (usize, usize, usize) {
+    let count = |is: fn(&Item) -> bool| state.listing.entries.iter().filter(|entry| is(&entry.item)).count();
+    (
+        count(|item| matches!(item, Item::Row(_))),
+        count(|item| matches!(item, Item::Group(_))),
+        count(|item| matches!(item, Item::ExitedName(_) | Item::Exited(_))),
+    )
+}
+
+#[test]
+fn processes() {
+    insta::assert_snapshot!(widths(&mut state(fixture::frame())));
+}
+
+#[test]
+fn threads() {
+    let mut state = state(fixture::frame());
+    assert_eq!(press(&mut state, "H"), Effect::Cut);
+    insta::assert_snapshot!(widths(&mut state));
+}
+
+#[test]
+fn trees() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "t");
+    let by_parent = widths(&mut state);
+    press(&mut state, "A");
+    insta::assert_snapshot!(format!("{by_parent}=== by accounting parent\n{}", text(&mut state, 100, 24)));
+}
+
+#[test]
+fn exited() {
+    let mut state = state(fixture::frame());
+    let place = state.listing.entries.iter().position(|entry| matches!(entry.item, Item::ExitedName(_)));
+    state.selected = place.expect("there are dead");
+    press(&mut state, "+");
+    let place = place.expect("there are dead");
+    assert!(state.listing.entries.len() > 310 && state.listing.entries[place + 312].item == Item::Exited(0));
+    insta::assert_snapshot!(widths(&mut state));
+    press(&mut state, "x");
+    assert_eq!(kinds(&state), (6, 0, 0));
+}
+
+#[test]
+fn empty() {
+    insta::assert_snapshot!(widths(&mut state(fixture::empty())));
+}
+
+#[test]
+fn a_hundred_thousand_tasks() {
+    let mut state = state(fixture::sleepers(100_000));
+    press(&mut state, "H");
+    assert_eq!(kinds(&state), (1, 0, 0), "only who ran");
+    press(&mut state, "i");
+    assert_eq!(kinds(&state), (100_000, 0, 0));
+    let top = widths(&mut state);
+    press(&mut state, "End");
+    insta::assert_snapshot!(format!("{top}=== at the end\n{}", text(&mut state, 80, 24)));
+}
+
+#[test]
+fn groups_details_menus_and_help() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "g");
+    assert_eq!(kinds(&state).1, 2, "cgroups");
+    let groups = text(&mut state, 100, 20);
+    press(&mut state, "g g g Enter");
+    let detail = text(&mut state, 100, 30);
+    press(&mut state, "Esc k");
+    let menu = text(&mut state, 80, 16);
+    press(&mut state, "Esc S");
+    let columns = text(&mut state, 100, 16);
+    press(&mut state, "Esc ?");
+    let help = text(&mut state, 100, 100);
+    insta::assert_snapshot!(format!(
+        "{groups}=== detail\n{detail}=== signals\n{menu}=== columns\n{columns}=== help\n{help}"
+    ));
+}
+
+#[test]
+fn any_size_will_do() {
+    for is_ascii in [false, true] {
+        for (width, height) in
+            (0..60).step_by(5).map(|size| (size, 60 - size)).chain((0..12).map(|size| (size, size)))
+        {
+            for keys in ["x", "H", "t", "H t", "g", "Enter", "k", "?", "S", "/", "n c %"] {
+                let mut state = state(fixture::frame());
+                press(&mut state, keys);
+                let buffer = drawn(&mut state, width, height, &look(is_ascii));
+                let is_plain = |cell: &ratatui::buffer::Cell| cell.symbol().is_ascii() || !is_ascii;
+                let head_and_table = buffer.content.iter().all(is_plain);
+                assert!(head_and_table || keys == "?", "{keys} in {width} x {height}");
+            }
+        }
+    }
+}
+
+/// The cells of one column, from the top to the bottom.
+fn column(state: &mut State, name: &str) -> Vec<String> {
+    let column = Chosen::by_name(name).expect("a column");
+    state.settings.columns = vec![ShownColumn { column, width: Some(100) }];
+    let text = text(state, 110, 60);
+    let (first, _) = state.layout.rows;
+    let count = state.listing.entries.len();
+    text.lines().skip(usize::from(first)).take(count).map(|line| line.trim().to_owned()).collect()
+}
+
+fn as_text(value: &Json) -> String {
+    match value {
+        Json::Null => "-".to_owned(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn what_is_on_the_screen_is_what_json_prints() {
+    for (keys, rows, table) in [("x n", "processes", &PROCESS_KEYS), ("x n H", "tasks", &TASK_KEYS)] {
+        let mut state = state(fixture::frame());
+        press(&mut state, keys);
+        let frame = state.frame.as_ref().expect("it was given");
+        let line = export::bytes(&state, frame, ExportFormat::Json).expect("memory");
+        let json: Json = serde_json::from_slice(&line).expect("JSON");
+        let printed = json[rows].as_array().expect("rows");
+        assert!(printed.len() >= 6);
+        for key in table.iter() {
+            let name = key.name();
+            let expected: Vec<String> = printed.iter().map(|row| as_text(&row[name])).collect();
+            let Some(Chosen::Key(_) | Chosen::Column(_)) = Chosen::by_name(name) else { panic!("{name}") };
+            state.settings.columns = vec![ShownColumn { column: Chosen::Key(*key), width: Some(100) }];
+            let text = text(&mut state, 110, 60);
+            let (first, _) = state.layout.rows;
+            let seen: Vec<&str> =
+                text.lines().skip(usize::from(first)).take(printed.len()).map(str::trim).collect();
+            assert_eq!(seen, expected, "{name}");
+        }
+        // Columns with a key of their own tell the same.
+        for name in ["%CPU", "SELF", "VIRT", "RES", "USR", "WAIT", "S", "PPID"] {
+            let key = Chosen::by_name(name).and_then(Chosen::key).expect("a key");
+            if let (Key::Part(_) | Key::Field(_), true) = (key, printed[0].get(key.name()).is_some()) {
+                let expected: Vec<String> = printed.iter().map(|row| as_text(&row[key.name()])).collect();
+                assert_eq!(column(&mut state, name), expected, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_and_idle_are_the_capacity() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "n");
+    let entries = state.listing.entries.clone();
+    let cells = column(&mut state, "%CPU");
+    let rows = entries.iter().zip(&cells).filter(|(entry, _)| matches!(entry.item, Item::Row(_)));
+    let sum: u64 = rows.map(|(_, cell)| cell.parse::<u64>().expect("a number")).sum();
+    let interval = &state.frame.as_ref().expect("it was given").interval;
+    assert_eq!(sum + interval.idle_ns.expect("known"), interval.capacity_ns);
+    assert_eq!(state.listing.matched_ns, interval.attributed_ns);
+}
+
+#[test]
+fn subtrees_sum_up_whatever_is_folded() {
+    let mut state = state(fixture::frame());
+    for keys in ["t", "A", "*"] {
+        press(&mut state, keys);
+        let roots = state.listing.entries.iter().filter(|entry| entry.depth == 0);
+        let sum: u64 = roots.filter_map(|entry| entry.subtree_ns).sum();
+        assert_eq!(sum, state.frame.as_ref().expect("it was given").interval.attributed_ns, "{keys}");
+    }
+    assert!(kinds(&state).0 < 6, "folded");
+}
+
+#[test]
+fn filters_search_follow_pause_and_sort() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "x / m a k");
+    assert_eq!(state.row().map(|(_, row)| row.pid.0), Some(30));
+    press(&mut state, "Enter M");
+    assert_eq!(state.row().map(|(_, row)| row.pid.0), Some(30), "it is followed");
+    press(&mut state, "\\ c p u > 2 0");
+    assert_eq!(kinds(&state).0, 3);
+    press(&mut state, "x >");
+    assert!(
+        text(&mut state, 80, 24).contains("there is no `20x`")
+            || text(&mut state, 80, 24).contains("percentage")
+    );
+    assert_eq!(kinds(&state).0, 3, "the last good filter is kept");
+    press(&mut state, "Esc");
+    assert!(state.query.is_empty() && kinds(&state).0 == 6);
+    press(&mut state, "Z");
+    let before = state.listing.entries.clone();
+    assert!(state.take(Box::new(fixture::empty())).is_some());
+    assert_eq!(state.listing.entries, before, "paused");
+    press(&mut state, "Z N");
+    let first = state.listing.entries[0].item;
+    assert!(matches!(first, Item::Row(at) if at.index == 0), "from the lowest number up");
+    press(&mut state, "R");
+    assert!(matches!(state.listing.entries[0].item, Item::Row(at) if at.index == 5));
+}
+
+#[test]
+fn the_dead_are_not_killed_and_the_living_are_asked_for() {
+    let mut state = state(fixture::frame());
+    let dead = state.listing.entries.iter().position(|entry| matches!(entry.item, Item::ExitedName(_)));
+    state.selected = dead.expect("there are dead");
+    assert_eq!(press(&mut state, "k"), Effect::None);
+    assert!(state.message.as_ref().is_some_and(|message| message.is_error && message.text.contains("dead")));
+    press(&mut state, "x Home k Down");
+    let Effect::Signal(victim, name) = press(&mut state, "Enter") else { panic!("a signal") };
+    let row = state.row().expect("a row").1;
+    assert_eq!((victim.pid, victim.id, name), (row.pid, row.id(), "KILL"));
+    assert!(matches!(press(&mut state, "]"), Effect::Nice(_, -1)));
+    press(&mut state, "r 9 9");
+    assert_eq!(press(&mut state, "Enter"), Effect::None, "no such nice value");
+    assert!(matches!(state.mode, Mode::Prompt(_)));
+}
+
+#[test]
+fn the_mouse_selects_sorts_and_presses_keys() {
+    use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+    let mut state = state(fixture::frame());
+    let shown = text(&mut state, 120, 24);
+    let mut click = |column: u16, row: u16| {
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        state.mouse(&MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE });
+        (state.selected, state.settings.sort, matches!(state.mode, Mode::Help(_)))
+    };
+    let header = shown.lines().position(|line| line.contains("%CPU")).expect("a header") as u16;
+    assert_eq!(click(3, header + 3), (2, "%CPU", false));
+    let res = shown.lines().nth(usize::from(header)).and_then(|line| line.find("RES")).expect("a column");
+    assert_eq!(click(res as u16 + 1, header), (2, "RES", false));
+    assert_eq!(click(1, 23), (2, "RES", true));
+}
+
+#[test]
+fn columns_are_chosen_moved_and_resized() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "S Down Space");
+    assert!(state.settings.columns.iter().all(|shown| shown.column.name() != "USER"));
+    press(&mut state, "Space J + +");
+    let names: Vec<&str> = state.settings.columns.iter().map(|shown| shown.column.name()).collect();
+    assert_eq!(names[..3], ["PID", "PR", "USER"]);
+    assert_eq!(state.settings.columns[2].width, Some(10));
+    assert!(config::write(&state.settings).contains("\"USER:10\""));
+}

@@ -1,0 +1,171 @@
+//! The screen on the ledger: those that died, a storm that sums to capacity, and whom a kill does not reach. Needs root.
+
+mod intervals;
+mod tmux;
+
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use cpuledger_load::{Storm, StormPlan};
+
+use intervals::Killed;
+use tmux::Terminal;
+
+/// The numbers of one column, by the lines of the table. The dead, whose number is a count, are left out: their time is
+/// in the lines of the living.
+fn cells_of_the_living(text: &str, column: usize) -> Vec<u64> {
+    let lines = text.lines().skip_while(|line| !line.trim_start().starts_with("PID")).skip(1);
+    let cells = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let living = cells.filter(|cells| cells.first().is_some_and(|number| number.parse::<u32>().is_ok()));
+    living.filter_map(|cells| cells.get(column)?.parse().ok()).collect()
+}
+
+/// The number before or after a word of the head.
+fn percent_after(text: &str, word: &str) -> Option<f64> {
+    text.split(word).nth(1)?.trim_start().split('%').next()?.parse().ok()
+}
+
+/// Settings in which every figure is to the nanosecond.
+const EXACT: &str = "columns = [\"PID\", \"cpu_ns:14\", \"SELF\", \"X\", \"C\", \"COMMAND\"]\nsort = \"%CPU\"\nexact = true\n";
+
+#[test]
+fn rows_and_idle_of_a_fork_storm_are_the_capacity_root() {
+    let terminal = Terminal::open("storm", 120, 200);
+    std::fs::write(terminal.folder().join("exact.toml"), EXACT).expect("a file");
+    let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
+    terminal.start("--source ledger -d 1 --config exact.toml");
+    terminal.wait(|text| text.contains("true") && text.contains('×'));
+    terminal.press(&["Z"]);
+    let text = terminal.wait_for("[PAUSED]");
+    terminal.press(&["e"]);
+    terminal.press(&["Enter"]);
+    terminal.wait_for("bytes written to");
+    let json = std::fs::read(terminal.folder().join("ptop.json")).expect("it was written");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    storm.stop().expect("it ends");
+    let cells = cells_of_the_living(&text, 1);
+    let rows = intervals::list(&json["processes"]);
+    assert_eq!(cells.len(), rows.len(), "every row is seen: {text}");
+    for (cell, row) in cells.iter().zip(rows) {
+        assert_eq!(*cell, intervals::number(&row["cpu_ns"]), "the screen says what the file says");
+    }
+    let sum: u64 = cells.iter().sum();
+    let booked = sum + intervals::number(&json["idle_ns"]) + intervals::number(&json["unattributed_ns"]);
+    assert_eq!(booked, intervals::number(&json["capacity_ns"]), "to the nanosecond: {text}");
+    let head = percent_after(&text, "attributed")
+        .zip(percent_after(&text, " idle"))
+        .expect("the balance is in the head");
+    let capacity = 100.0 * intervals::number(&json["online_cpus"]) as f64;
+    assert!((head.0 + head.1 - capacity).abs() < 0.01, "{head:?} of {capacity}");
+    let dead = intervals::list(&json["exited"]).iter().filter(|row| row["comm"] == "true").count();
+    assert!(dead > 0, "{dead}");
+    terminal.quit();
+}
+
+#[test]
+fn the_dead_are_listed_by_name_and_unfolded_root() {
+    let terminal = Terminal::open("dead", 120, 40);
+    let _shell = Killed::shell("while :; do /bin/true; sleep 0.05; done");
+    terminal.start("--source ledger -d 1");
+    terminal.press(&["F4"]);
+    terminal.write("comm=true");
+    terminal.press(&["Enter"]);
+    terminal.wait(|text| text.contains("[+] true"));
+    terminal.press(&["Z", "Home", "+"]);
+    terminal.wait(|text| text.contains("[-] true") && text.contains("─true"));
+    terminal.press(&["k"]);
+    terminal.wait_for("it is dead already");
+    terminal.press(&["x"]);
+    terminal.wait(|text| !text.contains("─true"));
+    terminal.press(&["H", "Z"]);
+    terminal.quit();
+}
+
+/// The ledger tells who ran: who sleeps is listed by a walk, and kept up to date without one.
+#[test]
+fn who_sleeps_is_listed_until_it_dies_root() {
+    let terminal = Terminal::open("asleep", 160, 30);
+    let mut first = Killed(terminal.sleeper("slumber-one"));
+    terminal.start("--source ledger -d 0.5 --all");
+    terminal.press(&["F4"]);
+    terminal.write("comm~^slumber");
+    terminal.press(&["Enter", "x"]);
+    terminal.wait(|text| text.contains("slumber-one") && text.contains("1/1 "));
+    let _second = Killed(terminal.sleeper("slumber-two"));
+    terminal.wait(|text| text.contains("slumber-one") && text.contains("slumber-two"));
+    // It ran at its start, and has not since.
+    terminal
+        .wait(|text| text.lines().any(|line| line.contains("slumber-two") && line.contains("  0.0   0.0 ")));
+    first.0.kill().and_then(|()| first.0.wait()).expect("it is ours");
+    terminal.wait(|text| !text.contains("slumber-one") && text.contains("slumber-two"));
+    terminal.press(&["H"]);
+    terminal.wait(|text| text.contains("TID") && text.contains("slumber-two") && text.contains("1/1 "));
+    terminal.press(&["t"]);
+    terminal.wait(|text| text.contains("SUM") && text.contains("slumber-two"));
+    terminal.quit();
+}
+
+#[test]
+fn a_task_of_another_user_is_left_alone_root() {
+    let terminal = Terminal::open("user", 120, 30);
+    let mut victim = Killed(Command::new("sleep").arg("1000").spawn().expect("sleep"));
+    let before = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    terminal.start_with(before, &format!("--source procfs -d 0.5 --all -p {}", victim.0.id()));
+    terminal.wait_for("1/1 ");
+    terminal.press(&["k", "Down", "Enter"]);
+    terminal.wait(|text| text.contains("cannot signal") && text.contains("not permitted"));
+    terminal.press(&["F7"]);
+    terminal.wait_for("cannot change the nice value");
+    assert!(victim.0.try_wait().expect("it is ours").is_none(), "it lives");
+    terminal.quit();
+}
+
+/// In a PID namespace of its own, where the next number can be chosen without disturbing others: the row that is seen dies,
+/// and another process gets its number before the key is pressed.
+const REUSE: &str = r#"
+sleep 1000 & first=$!
+(
+    while [ ! -e go ]; do sleep 0.05; done
+    kill -9 $first
+    while kill -0 $first 2>/dev/null; do sleep 0.01; done
+    for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        echo $((first - 1)) >/proc/sys/kernel/ns_last_pid
+        sleep 1001 &
+        [ $! = $first ] && break
+        kill $!
+    done
+    if [ $! = $first ]; then echo "$first" >reused; else echo no >reused; fi
+    wait
+) &
+"$1" top --source procfs -d 0.3 --all -p $first
+"#;
+
+#[test]
+fn another_process_with_the_same_number_is_left_alone_root() {
+    let terminal = Terminal::open("reuse", 120, 30);
+    std::fs::write(terminal.folder().join("reuse.sh"), REUSE).expect("a script");
+    let command = env!("CARGO_BIN_EXE_cpuledger");
+    terminal.line(&format!("clear; unshare --pid --fork --mount-proc bash reuse.sh {command}"));
+    terminal.wait_for("1/1 ");
+    // What is seen stays what it is, whatever happens.
+    terminal.press(&["Z"]);
+    terminal.wait_for("[PAUSED]");
+    std::fs::write(terminal.folder().join("go"), "").expect("a file");
+    let reused = terminal.folder().join("reused");
+    for _ in 0..500 {
+        if reused.exists() {
+            break;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    let answer = std::fs::read_to_string(&reused).expect("the script has an answer");
+    assert_ne!(answer.trim(), "no", "the number was taken by nobody");
+    terminal.press(&["k", "Down", "Enter"]);
+    terminal.wait_for("is another task now, and was left alone");
+    terminal.press(&["Z"]);
+    // The namesake lives on and is seen.
+    terminal.press(&["c"]);
+    terminal.wait_for("sleep 1001");
+    terminal.quit();
+}
