@@ -9,6 +9,7 @@
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
 //! - [`Kin`]: families in which it is not plain who accounts for whom,
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
+//! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
@@ -26,6 +27,7 @@
 
 mod burn;
 mod error;
+mod held;
 mod kin;
 mod limits;
 mod mixture;
@@ -33,14 +35,17 @@ mod program;
 mod running;
 mod sleepers;
 mod storm;
+mod title;
 mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
 pub use error::Error;
+pub use held::BpfHeld;
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
 pub use mixture::{ForkingShells, Mixture};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};
+pub use title::LongArguments;
 pub use zoo::{Bytes, Member, ThreadTruth, Truth, Zoo};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{burn, kin, sleepers, storm, zoo};
+use cmd::{burn, kin, sleepers, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -24,6 +24,8 @@ enum Command {
     Burn(burn::Arguments),
     Zoo(zoo::Arguments),
     Kin(kin::Arguments),
+    Title(title::Arguments),
+    WithoutBpf(without_bpf::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Command::Burn(arguments) => burn::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),
         Command::Kin(arguments) => kin::run(&arguments),
+        Command::Title(arguments) => title::run(&arguments),
+        Command::WithoutBpf(arguments) => without_bpf::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

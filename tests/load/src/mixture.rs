@@ -10,7 +10,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::{Error, Kin, Storm, StormPlan};
 
 /// A process that ends without having been waited for, and one that has dead parents below it.
-const FORKING: &str = "while :; do /bin/true; sh -c '(/bin/true; /bin/true) & /bin/true; wait'; done";
+const FORKING: &str =
+    "while kill -0 $PPID; do /bin/true; sh -c '(/bin/true; /bin/true) & /bin/true; wait'; done";
 const COMPILERS: usize = 2;
 
 /// A mixed load at work: shells that fork, threads made without pause, compilers, 200 tasks that wake each other through
@@ -27,7 +28,7 @@ pub struct Mixture {
 /// Shells that fork, and others whose parents die. Dropping them ends them.
 #[derive(Debug)]
 pub struct ForkingShells {
-    _shells: Vec<Shell>,
+    shells: Vec<Shell>,
 }
 
 /// A shell with all that it starts: a process group.
@@ -47,7 +48,11 @@ impl Mixture {
         let folder = Folder::new().map_err(|error| Error::GaveUp(format!("no temporary folder: {error}")))?;
         let compiling = |number: usize| {
             let object = folder.0.join(format!("{number}.o"));
-            format!("while :; do cc -O1 -c -o {} {}; done", object.display(), folder.source().display())
+            format!(
+                "while kill -0 $PPID; do cc -O1 -c -o {} {}; done",
+                object.display(),
+                folder.source().display()
+            )
         };
         let mut shells = vec![Shell::start(FORKING)?, Shell::start(FORKING)?];
         let forking = shells.iter().map(|shell| shell.0.id().cast_signed()).collect();
@@ -73,7 +78,12 @@ impl ForkingShells {
     /// # Errors
     /// If there is no shell.
     pub fn start(shells: usize) -> Result<ForkingShells, Error> {
-        Ok(ForkingShells { _shells: (0..shells).map(|_| Shell::start(FORKING)).collect::<Result<_, _>>()? })
+        Ok(ForkingShells { shells: (0..shells).map(|_| Shell::start(FORKING)).collect::<Result<_, _>>()? })
+    }
+
+    /// Their pids.
+    pub fn pids(&self) -> impl Iterator<Item = i32> {
+        self.shells.iter().map(|shell| shell.0.id().cast_signed())
     }
 }
 

@@ -10,6 +10,8 @@ pub const MAX_LINES_PER_FILE: usize = 700;
 const UNSAFE_ALLOWED: &[&str] = &[
     // The mapping shared with the kernel.
     "crates/cpuledger-bpf/src/",
+    // The allocator, to end in a sentence.
+    "crates/cpuledger-cli/src/memory.rs",
     // Allocators that count.
     "crates/cpuledger/tests/counting/",
     // Tasks made odd by raw system calls.
@@ -222,7 +224,7 @@ mod tests {
     }
 
     fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
-        const NOT_OURS: &[&str] = &[".git", "target", "LICENSES", "Cargo.lock"];
+        const NOT_OURS: &[&str] = &[".git", "target", "LICENSES", "Cargo.lock", "corpus", "artifacts"];
         for entry in fs::read_dir(directory).expect("a directory of the repository") {
             let entry = entry.expect("an entry of a directory");
             let kind = entry.file_type().expect("the type of an entry");

@@ -7,4 +7,6 @@ mod release;
 pub(crate) mod sleepers;
 pub(crate) mod storm;
 mod sys;
+pub(crate) mod title;
+pub(crate) mod without_bpf;
 pub(crate) mod zoo;

@@ -114,7 +114,7 @@ fn with_ends(arguments: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
 }
 
 /// The numbers are those of proc(5).
-fn memory_map() -> Result<sys::MemoryMap> {
+pub(crate) fn memory_map() -> Result<sys::MemoryMap> {
     let stat = fs::read("/proc/self/stat").context("read /proc/self/stat")?;
     let name_end = stat.iter().rposition(|&byte| byte == b')').context("/proc/self/stat names nobody")?;
     let fields = std::str::from_utf8(&stat[name_end..]).context("/proc/self/stat is not text")?;

@@ -19,7 +19,7 @@ use rustix::process::{Pid, geteuid, getpid};
 
 use super::release::Release;
 use super::sys;
-pub(crate) use arguments::{requested_by_environment, resume};
+pub(crate) use arguments::{memory_map, requested_by_environment, resume};
 use life::Ending;
 
 /// One process of each odd kind, held until stdin is closed or SIGTERM comes

@@ -1,0 +1,68 @@
+//! Everything that takes bytes from elsewhere, each behind a function that takes any bytes: it must neither panic nor hang,
+//! and what it writes must be what it promises to be.
+//!
+//! `fuzz_targets/` hands them to libFuzzer (`make fuzz`), `tests/corpora.rs` replays the corpora and tries mutations of them in
+//! `make test`. A new target is a function here, a row of [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` and a folder in
+//! `corpus/`.
+
+use cpuledger::fuzzing;
+
+/// A target: bytes in, no panic.
+pub type Target = fn(&[u8]);
+
+/// Every target by the name of its corpus.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("proc_text", proc_text),
+    ("taskstats", taskstats),
+    ("abi_records", abi_records),
+    ("ps_options", ps_options),
+];
+
+/// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
+pub fn proc_text(bytes: &[u8]) {
+    fuzzing::proc_text(bytes);
+    let mut line = Vec::new();
+    cpuledger::render::escape::append_escaped(&mut line, bytes);
+    let text = String::from_utf8(line).expect("escaped text is UTF-8");
+    assert!(!text.contains(char::is_control), "{text:?}");
+}
+
+/// A datagram of taskstats, and the struct alone.
+pub fn taskstats(bytes: &[u8]) {
+    use cpuledger::source::netlink::{layout, message};
+
+    /// The family of the recorded messages.
+    const FAMILY: u16 = 31;
+    // What is damaged is refused; that is an answer.
+    let _ = message::for_each(bytes, FAMILY, |message| {
+        if let message::Body::Figures(figures) = message.body {
+            figures.task.into_iter().chain(figures.process).for_each(decode);
+        }
+    });
+    decode(bytes);
+
+    fn decode(bytes: &[u8]) {
+        if let Ok(stats) = layout::decode(bytes) {
+            assert!(layout::SIZES.contains(&bytes.len()), "{stats:?}");
+        }
+    }
+}
+
+/// Records of the kernel half, decoded into rows and printed.
+pub fn abi_records(bytes: &[u8]) {
+    let printed = fuzzing::abi_records(bytes);
+    let text = String::from_utf8(printed.text).expect("text is UTF-8");
+    assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text:?}");
+    for line in printed.json.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        serde_json::from_slice::<serde_json::Value>(line).expect("a row is JSON");
+    }
+}
+
+/// The arguments of ps, one a line.
+pub fn ps_options(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let arguments: Vec<&str> = text.split('\n').collect();
+    if let Err(sentence) = cpuledger_cli::fuzzing::plan_of_ps(&arguments) {
+        assert!(!sentence.is_empty());
+    }
+}

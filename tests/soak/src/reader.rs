@@ -1,0 +1,292 @@
+//! Readers: `cpuledger top` on the ledger, each interval checked. One lives as long as the run, one is killed again and again.
+
+use std::fmt;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use cpuledger_load::BpfHeld;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::Findings;
+use crate::process::Limits;
+
+/// The kernel frees BPF objects some grace periods after their last file is closed.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
+/// A reader that says nothing for so long, and is not stopped, hangs.
+const SILENT_FOR: Duration = Duration::from_secs(60);
+
+/// A running `top`. It is killed when dropped.
+#[derive(Debug)]
+struct Top {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Top {
+    fn start(cpuledger: &Path, delay: &str) -> Result<Top> {
+        let mut child = Command::new(cpuledger)
+            .args(["top", "--batch", "--source", "ledger", "--delay", delay, "--format", "json"])
+            .args(["--iterations", "1000000000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("start {}", cpuledger.display()))?;
+        let stdout = child.stdout.take().context("a pipe")?;
+        Ok(Top { child, lines: lines_of(stdout) })
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        // Not a stale pid: it has not been waited for.
+        kill_process(Pid::from_child(&self.child), signal).context("signal a reader")
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Read at once: a reader that waits for its pipe takes no cuts.
+fn lines_of(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+/// What the intervals of a reader have told.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    intervals: u64,
+    attributed_ns: u64,
+    unattributed_ns: u64,
+    exited: u64,
+}
+
+impl Told {
+    fn take(&mut self, who: &str, line: &str, findings: &Findings) {
+        let Ok(interval) = serde_json::from_str::<Value>(line) else {
+            return findings
+                .add(format!("{who} writes what is no JSON: {}", line.get(..200).unwrap_or(line)));
+        };
+        let of = |key: &str| interval[key].as_u64().unwrap_or(u64::MAX / 4);
+        let booked = of("attributed_ns") + of("idle_ns") + of("unattributed_ns");
+        let rows = interval["processes"].as_array().map_or(&[][..], Vec::as_slice);
+        let sum: u64 = rows.iter().filter_map(|row| row["cpu_ns"].as_u64()).sum();
+        if booked != of("capacity_ns") || sum != of("attributed_ns") {
+            findings.add(format!(
+                "{who}: capacity {}, booked {booked}; attributed {}, rows {sum} (ns)",
+                of("capacity_ns"),
+                of("attributed_ns")
+            ));
+        }
+        self.intervals += 1;
+        self.attributed_ns += of("attributed_ns");
+        self.unattributed_ns += of("unattributed_ns");
+        self.exited += interval["exited"].as_array().map_or(0, Vec::len) as u64;
+    }
+}
+
+/// Takes what a reader has written; where it has ended by itself, that is an error.
+fn take_lines(who: &str, top: &Top, told: &mut Told, heard: &mut Instant, findings: &Findings) -> Result<()> {
+    loop {
+        match top.lines.try_recv() {
+            Ok(line) => {
+                *heard = Instant::now();
+                told.take(who, &line, findings);
+            }
+            Err(TryRecvError::Empty) => break,
+            Err(TryRecvError::Disconnected) => bail!("{who} has ended by itself"),
+        }
+    }
+    if heard.elapsed() > SILENT_FOR {
+        *heard = Instant::now();
+        findings.add(format!("{who} has said nothing for {} s", SILENT_FOR.as_secs()));
+    }
+    Ok(())
+}
+
+/// The reader that lives as long as the run.
+#[derive(Debug)]
+pub struct Steady {
+    top: Top,
+    told: Told,
+    heard: Instant,
+    limits: Limits,
+}
+
+impl Steady {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If there is no such binary.
+    pub fn start(cpuledger: &Path) -> Result<Steady> {
+        let top = Top::start(cpuledger, "0.5")?;
+        Ok(Steady { top, told: Told::default(), heard: Instant::now(), limits: Limits::default() })
+    }
+
+    /// Checks its intervals, its memory and its files.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn look(&mut self, is_warm: bool, findings: &Findings) -> Result<()> {
+        take_lines("the steady reader", &self.top, &mut self.told, &mut self.heard, findings)?;
+        self.limits.look("the steady reader", self.top.child.id(), is_warm, findings)
+    }
+
+    /// Whether it has told of any interval.
+    pub fn has_told(&self) -> bool {
+        self.told.intervals > 0
+    }
+
+    /// Ends it by SIGTERM and waits until nothing of it is in the kernel.
+    ///
+    /// # Errors
+    /// Without bpftool.
+    pub fn end(&mut self, findings: &Findings) -> Result<()> {
+        let held = BpfHeld::by(self.top.child.id());
+        if held.links.is_empty() {
+            findings.add("the steady reader has nothing attached".to_owned());
+        }
+        self.top.signal(Signal::TERM)?;
+        let status = self.top.child.wait().context("wait for a reader")?;
+        if !status.success() {
+            findings.add(format!("the steady reader ends with {status}"));
+        }
+        assert_gone("the steady reader", &held, findings)
+    }
+}
+
+fn assert_gone(who: &str, held: &BpfHeld, findings: &Findings) -> Result<()> {
+    let left = held.left_after(GONE_WITHIN)?;
+    if left != BpfHeld::default() {
+        findings.add(format!("{who} has left {left:?}"));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Steady {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Told { intervals, attributed_ns, unattributed_ns, exited } = self.told;
+        write!(
+            formatter,
+            "{intervals} intervals, {:.1} CPU s attributed, {unattributed_ns} ns not, {exited} exits, {}",
+            attributed_ns as f64 / 1e9,
+            self.limits
+        )
+    }
+}
+
+/// What is done to the victim next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stop,
+    Continue,
+    Kill,
+}
+
+/// The reader that is stopped, continued and killed.
+#[derive(Debug)]
+pub struct Victim {
+    cpuledger: PathBuf,
+    top: Top,
+    told: Told,
+    heard: Instant,
+    next: (Fate, Instant),
+    stops: u64,
+    kills: u64,
+}
+
+impl Victim {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If there is no such binary.
+    pub fn start(cpuledger: &Path) -> Result<Victim> {
+        Ok(Victim {
+            cpuledger: cpuledger.to_owned(),
+            top: Top::start(cpuledger, "0.1")?,
+            told: Told::default(),
+            heard: Instant::now(),
+            next: (Fate::Stop, after(1000..3000)),
+            stops: 0,
+            kills: 0,
+        })
+    }
+
+    /// Checks its intervals, and does to it what is its turn.
+    ///
+    /// # Errors
+    /// If it has ended by itself.
+    pub fn torment(&mut self, findings: &Findings) -> Result<()> {
+        take_lines("the victim", &self.top, &mut self.told, &mut self.heard, findings)?;
+        let (fate, at) = self.next;
+        if Instant::now() < at {
+            return Ok(());
+        }
+        self.next = match fate {
+            Fate::Stop => {
+                self.top.signal(Signal::STOP)?;
+                self.stops += 1;
+                let is_last = fastrand::u8(..3) == 0;
+                (if is_last { Fate::Kill } else { Fate::Continue }, after(100..4000))
+            }
+            Fate::Continue => {
+                self.top.signal(Signal::CONT)?;
+                (if fastrand::bool() { Fate::Stop } else { Fate::Kill }, after(500..4000))
+            }
+            Fate::Kill => {
+                self.kill(findings)?;
+                self.top = Top::start(&self.cpuledger, "0.1")?;
+                self.heard = Instant::now();
+                (Fate::Stop, after(1000..4000))
+            }
+        };
+        Ok(())
+    }
+
+    fn kill(&mut self, findings: &Findings) -> Result<()> {
+        let held = BpfHeld::by(self.top.child.id());
+        self.top.signal(Signal::KILL)?;
+        self.top.child.wait().context("wait for the victim")?;
+        self.kills += 1;
+        assert_gone("the killed reader", &held, findings)
+    }
+
+    /// Kills it for the last time.
+    ///
+    /// # Errors
+    /// Without bpftool.
+    pub fn end(&mut self, findings: &Findings) -> Result<()> {
+        self.kill(findings)
+    }
+}
+
+/// In so many milliseconds, or any number between.
+fn after(milliseconds: std::ops::Range<u64>) -> Instant {
+    Instant::now() + Duration::from_millis(fastrand::u64(milliseconds))
+}
+
+impl fmt::Display for Victim {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Told { intervals, unattributed_ns, .. } = self.told;
+        write!(
+            formatter,
+            "stopped {} times and killed {} times over {intervals} intervals, {unattributed_ns} ns not attributed",
+            self.stops, self.kills
+        )
+    }
+}

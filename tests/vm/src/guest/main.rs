@@ -1,0 +1,102 @@
+//! The first process of the guest: mounts what a machine has, has a child run the tests, waits for orphans meanwhile, and
+//! powers off. It says what it finds in events on the console.
+
+mod checks;
+mod run;
+
+use std::error::Error;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::thread;
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{WaitOptions, wait};
+use rustix::system::{RebootCommand, reboot};
+
+/// How the child is called that runs the tests.
+const RUN: &str = "run";
+
+/// What is mounted: file system and place. Not on /tmp: what is in the initramfs may lie below it.
+const MOUNTS: [(&str, &str); 8] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/dev/shm"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("tracefs", "/sys/kernel/tracing"),
+    ("bpf", "/sys/fs/bpf"),
+];
+
+/// Threads of the first process besides its leader: walks have to see them.
+const THREADS_OF_INIT: usize = 3;
+
+fn main() -> ExitCode {
+    if std::process::id() == 1 {
+        begin();
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        [RUN] => run::run(),
+        ["--list", ..] => checks::list(),
+        ["--exact", name, ..] => checks::check(name),
+        _ => {
+            eprintln!(
+                "this is the first process of a guest of cpuledger-vm, or runs its checks: --list, --exact NAME"
+            );
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The life of the first process.
+fn begin() -> ! {
+    if let Err(error) = live() {
+        println!("the guest cannot begin: {error}");
+    }
+    rustix::fs::sync();
+    let error = reboot(RebootCommand::PowerOff).err();
+    panic!("the guest cannot end: {error:?}");
+}
+
+fn live() -> Result<(), Box<dyn Error>> {
+    for (kind, place) in MOUNTS {
+        fs::create_dir_all(place)?;
+        mount(kind, place, kind, MountFlags::empty(), None)
+            .map_err(|error| format!("{kind} on {place}: {error}"))?;
+    }
+    for (link, target) in [("/dev/fd", "/proc/self/fd"), ("/dev/stdout", "/proc/self/fd/1")] {
+        std::os::unix::fs::symlink(target, link)?;
+    }
+    // By the memory of the guest there would be fewer than a test makes.
+    fs::write("/proc/sys/kernel/threads-max", "60000")?;
+    for _ in 0..THREADS_OF_INIT {
+        thread::spawn(|| {
+            loop {
+                thread::park()
+            }
+        });
+    }
+    let own = Path::new("/proc/self/exe").read_link()?;
+    let mut command = Command::new(own);
+    // Nobody else is on the machine: a test may take a CPU offline.
+    command.arg(RUN).env_clear().envs([
+        ("CPULEDGER_TEST_MAY_UNPLUG", "1"),
+        ("CPULEDGER_TEST_EMULATED", "1"),
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/"),
+        ("LANG", "C.UTF-8"),
+    ]);
+    let run = command.process_group(0).spawn()?.id();
+    // Who loses its parent is ours, and we wait for everybody.
+    loop {
+        match wait(WaitOptions::empty())? {
+            Some((pid, _)) if pid.as_raw_nonzero().get().cast_unsigned() == run => return Ok(()),
+            _ => {}
+        }
+    }
+}

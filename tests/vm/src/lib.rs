@@ -1,0 +1,14 @@
+//! The kernel matrix: the tests of this repository on the kernels that distributions ship, under emulation.
+//!
+//! The program `cpuledger-vm` fetches the kernels, makes an initramfs of static test binaries and boots one kernel after
+//! another; in each, `cpuledger-vm-guest` is the first process. Both have from here
+//!
+//! - [`Feature`]: what kernels have or lack, how that is found out, and since when each should have it,
+//! - [`suite`]: which tests run, and what they need,
+//! - [`protocol`]: what the guest says on its console.
+
+mod feature;
+pub mod protocol;
+pub mod suite;
+
+pub use feature::{Feature, Series};

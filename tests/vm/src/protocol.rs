@@ -1,0 +1,90 @@
+//! What the guest says on its console: one event a line, marked, for the kernel writes there too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Feature;
+
+/// How a line begins that is an event.
+const MARK: &str = "@cpuledger-vm ";
+
+/// Where the initramfs has the paths of the tests: an object of [`crate::suite::Suite::name`] to path.
+pub const PATHS: &str = "/paths.json";
+
+/// What became of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It held.
+    Passed,
+    /// It did not hold.
+    Failed,
+    /// It did not end in time.
+    Late,
+    /// It was not run, for this kernel lacks what it needs.
+    Lacks(Feature),
+}
+
+/// One statement of the guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// As uname(2) says it.
+    Kernel(String),
+    /// Whether the kernel has it.
+    Feature(Feature, bool),
+    /// A test begins: if the guest dies, it was this one.
+    Begins(String),
+    /// A test has ended.
+    Test {
+        /// [`crate::suite::Suite::name`].
+        suite: String,
+        /// As the test binary lists it.
+        name: String,
+        /// What became of it.
+        outcome: Outcome,
+        /// How long it took.
+        milliseconds: u64,
+        /// What it printed, unless it passed.
+        output: String,
+    },
+    /// What the verifier paid for a program, in instructions; 0 where the kernel does not tell.
+    Program(String, u32),
+    /// The guest has done all it had to: without this line nothing that it said counts.
+    Done,
+}
+
+impl Event {
+    /// The line that says it.
+    pub fn line(&self) -> String {
+        let text = serde_json::to_string(self).expect("an event has no maps with other keys than strings");
+        format!("{MARK}{text}")
+    }
+
+    /// What a line of the console says, if it is an event.
+    pub fn parse(line: &str) -> Option<Event> {
+        // The kernel may have written the beginning of the line.
+        let (_, text) = line.split_once(MARK)?;
+        serde_json::from_str(text.trim_end()).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_understood() {
+        let test = Event::Test {
+            suite: "walk_root".to_owned(),
+            name: "one\u{1b}\"two\"".to_owned(),
+            outcome: Outcome::Lacks(Feature::OpenCodedIterator),
+            milliseconds: 12,
+            output: "first\nsecond".to_owned(),
+        };
+        for event in [Event::Done, test, Event::Feature(Feature::Btf, true)] {
+            assert_eq!(Event::parse(&format!("[    1.0] random: {}\r\n", event.line())), Some(event));
+        }
+        assert_eq!(Event::parse("Kernel panic"), None);
+        assert_eq!(Event::parse("@cpuledger-vm \"do"), None);
+    }
+}

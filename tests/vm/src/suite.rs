@@ -1,0 +1,166 @@
+//! Which tests run in the guest, and what they need.
+
+use crate::Feature;
+
+/// The tests of one binary.
+#[derive(Debug, Clone, Copy)]
+pub struct Suite {
+    /// The package, as cargo knows it.
+    pub package: &'static str,
+    /// The test target; empty: the checks of the guest itself.
+    pub target: &'static str,
+    /// What all of them need.
+    pub needs: &'static [Feature],
+    /// Of single tests, whose names begin so, what they need on top, or why they are run elsewhere only.
+    pub exceptions: &'static [(&'static str, Exception)],
+}
+
+/// How a test differs from the others of its suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exception {
+    /// It needs this, too.
+    Needs(Feature),
+    /// It cannot run in the guest, on whatever kernel, for this is missing.
+    Elsewhere(&'static str),
+}
+
+impl Suite {
+    /// What it is called in events and tables: a target's name can be that of another package's, too.
+    pub fn name(&self) -> String {
+        match self.package.strip_prefix("cpuledger-") {
+            None => format!("library: {}", self.target),
+            Some("vm") => "the machine itself".to_owned(),
+            Some("bpf") => format!("kernel half: {}", self.target),
+            Some(_) => format!("binary: {}", self.target),
+        }
+    }
+
+    /// The first feature that a test needs and the kernel lacks.
+    pub fn lacks(&self, test: &str, has: impl Fn(Feature) -> bool) -> Option<Feature> {
+        let own = self.exceptions_of(test).filter_map(|exception| match exception {
+            Exception::Needs(feature) => Some(feature),
+            Exception::Elsewhere(_) => None,
+        });
+        self.needs.iter().copied().chain(own).find(|feature| !has(*feature))
+    }
+
+    /// Whether it can run in the guest at all.
+    pub fn runs(&self, test: &str) -> bool {
+        !self.exceptions_of(test).any(|exception| matches!(exception, Exception::Elsewhere(_)))
+    }
+
+    fn exceptions_of<'a>(&'a self, test: &'a str) -> impl Iterator<Item = Exception> + 'a {
+        // The module of a test is of no interest.
+        let name = test.rsplit("::").next().unwrap_or(test);
+        self.exceptions
+            .iter()
+            .filter(move |(start, _)| name.starts_with(start))
+            .map(|(_, exception)| *exception)
+    }
+}
+
+use Exception::{Elsewhere, Needs};
+use Feature::{Atomics, OpenCodedIterator, TaskByTid, TaskIterator};
+
+const SPEED: Exception = Elsewhere("a CPU that is not emulated, for its speed");
+const STRACE: Exception = Elsewhere("strace");
+
+/// What matters most comes first. What compares times to a few milliseconds is not among them, nor what makes tens of thousands of
+/// tasks: emulated CPUs are too slow for it.
+pub const SUITES: &[Suite] = &[
+    Suite { package: "cpuledger-vm", target: "", needs: &[], exceptions: &[] },
+    Suite {
+        package: "cpuledger",
+        target: "bracket_root",
+        needs: &[],
+        exceptions: &[
+            ("walk_in_one_call", Needs(OpenCodedIterator)),
+            ("walk_by_iterator", Needs(TaskIterator)),
+            ("leaders_leave", Needs(TaskIterator)),
+            ("netlink_agrees", SPEED),
+        ],
+    },
+    Suite {
+        package: "cpuledger",
+        target: "walk_root",
+        needs: &[TaskIterator],
+        exceptions: &[
+            ("every_thread_is_seen_by_both", Needs(OpenCodedIterator)),
+            ("one_process_is_walked_alone", Needs(OpenCodedIterator)),
+            ("one_walk_is_one_bpf_call", STRACE),
+            ("exec_by_another_thread", SPEED),
+        ],
+    },
+    Suite { package: "cpuledger", target: "status_text_root", needs: &[OpenCodedIterator], exceptions: &[] },
+    Suite {
+        package: "cpuledger",
+        target: "netlink_root",
+        needs: &[],
+        exceptions: &[("who_dies_untold", SPEED)],
+    },
+    Suite { package: "cpuledger", target: "procfs_root", needs: &[], exceptions: &[] },
+    Suite {
+        package: "cpuledger",
+        target: "lineage_root",
+        needs: &[Atomics],
+        exceptions: &[("a_leader_that_ends_first", SPEED), ("a_thread_that_is_not_the_leader", SPEED)],
+    },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "ledger_root",
+        needs: &[Atomics],
+        exceptions: &[
+            ("parallel_compilers", Elsewhere("a C compiler")),
+            ("ping_pong_of_200", SPEED),
+            ("a_storm_of_processes", SPEED),
+        ],
+    },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "inspect_root",
+        needs: &[TaskByTid, OpenCodedIterator],
+        exceptions: &[("one_inspection_is_one_bpf_call", STRACE)],
+    },
+    Suite { package: "cpuledger-bpf", target: "verifier_root", needs: &[OpenCodedIterator], exceptions: &[] },
+    Suite { package: "cpuledger-cli", target: "doctor_root", needs: &[Atomics], exceptions: &[] },
+    Suite {
+        package: "cpuledger-cli",
+        target: "kill_root",
+        needs: &[Atomics],
+        exceptions: &[("sigkill_in_a_storm", SPEED)],
+    },
+    Suite {
+        package: "cpuledger-cli",
+        target: "status_root",
+        needs: &[OpenCodedIterator],
+        exceptions: &[("texts_are_whole", SPEED)],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<String> = SUITES.iter().map(Suite::name).collect();
+        assert_eq!(names.len(), SUITES.len());
+    }
+
+    #[test]
+    fn what_a_test_lacks_is_what_it_or_its_suite_needs() {
+        let suite = Suite {
+            package: "cpuledger",
+            target: "a_root",
+            needs: &[TaskIterator],
+            exceptions: &[("first", Needs(OpenCodedIterator)), ("third", Elsewhere("a printer"))],
+        };
+        assert_eq!(suite.lacks("module::first_of_all_root", |_| false), Some(TaskIterator));
+        assert_eq!(
+            suite.lacks("first_of_all_root", |feature| feature == TaskIterator),
+            Some(OpenCodedIterator)
+        );
+        assert_eq!(suite.lacks("not_first_root", |feature| feature == TaskIterator), None);
+        assert!(suite.runs("first_of_all_root") && !suite.runs("third_root"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The tables: of features, of tests, and of what the verifier pays, by kernel.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use cpuledger_vm::protocol::{Event, Outcome};
+use cpuledger_vm::suite::SUITES;
+use cpuledger_vm::{Feature, Series};
+
+use crate::boot::Booted;
+
+/// What the document says before its tables.
+const INTRODUCTION: &str = "\
+# Kernels
+
+Written by `make vm`, which boots these kernels of Debian under QEMU's emulation, two CPUs each, and runs the privileged tests in them as
+they are, built as static programs. A test is left out only where the kernel lacks the feature that it needs; a kernel that
+lacks what its series should have, or has what it should not, is a failure. What runs, and what it needs, is in
+`tests/vm/src/suite.rs`; the features are in `tests/vm/src/feature.rs`.
+";
+
+/// A table whose first column is left-aligned.
+struct Table {
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty one with a column a kernel, after those that come first.
+    fn new(first: &[&str], kernels: impl IntoIterator<Item = Series>) -> Table {
+        let first = first.iter().map(|name| (*name).to_owned());
+        let kernels = kernels.into_iter().map(|series| series.to_string());
+        Table { head: first.chain(kernels).collect(), rows: Vec::new() }
+    }
+
+    fn row(&mut self, first: impl IntoIterator<Item = String>, cells: impl Iterator<Item = String>) {
+        self.rows.push(first.into_iter().chain(cells).collect());
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rule: Vec<String> = self.head.iter().map(|_| "---".to_owned()).collect();
+        let head = line(&self.head) + &line(&rule);
+        self.rows.iter().fold(head, |text, row| text + &line(row))
+    }
+
+    fn terminal(&self) -> String {
+        let lines: Vec<&Vec<String>> = std::iter::once(&self.head).chain(&self.rows).collect();
+        let width =
+            |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let mut text = String::new();
+        for cells in lines {
+            for (cell, width) in cells.iter().zip(&widths) {
+                let _ = write!(text, "{cell:<width$}  ");
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The tables as `make vm` prints them.
+pub fn terminal(booted: &[Booted]) -> String {
+    let mut text = String::from("\n");
+    text += &features(&found(booted)).terminal();
+    text.push('\n');
+    text += &tests(booted, counted).terminal();
+    text.push('\n');
+    for booted in booted {
+        let seconds = booted.took.as_secs_f64();
+        let _ = writeln!(text, "{} took {seconds:.0} s: {}", booted.series, booted.release());
+    }
+    text
+}
+
+/// The document.
+pub fn document(booted: &[Booted]) -> String {
+    let mut text = INTRODUCTION.to_owned();
+    let releases: Vec<String> = booted.iter().map(|booted| format!("`{}`", booted.release())).collect();
+    let _ = write!(text, "\nLast run on {}.\n", releases.join(", "));
+    text += "\n## Features\n\n";
+    text += &features(&found(booted)).markdown();
+    text += "\n## Tests\n\n";
+    text += &tests(booted, in_words).markdown();
+    text += "\n## What the verifier pays\nInstructions that it processed for each program; `-` where the program does not load, \
+             `?` where the kernel does not tell.\n\n";
+    text += &verifier(booted).markdown();
+    text
+}
+
+/// What each guest has found, by series.
+fn found(booted: &[Booted]) -> Vec<(Series, Vec<Option<bool>>)> {
+    let of_guest = |booted: &Booted| Feature::ALL.iter().map(|feature| booted.has(*feature)).collect();
+    booted.iter().map(|booted| (booted.series, of_guest(booted))).collect()
+}
+
+fn features(found: &[(Series, Vec<Option<bool>>)]) -> Table {
+    let mut table = Table::new(&["feature", "for"], found.iter().map(|(series, _)| *series));
+    for (index, feature) in Feature::ALL.iter().enumerate() {
+        let cells = found.iter().map(|(_, has)| match has[index] {
+            Some(true) => "yes".to_owned(),
+            Some(false) => "no".to_owned(),
+            None => "?".to_owned(),
+        });
+        table.row([feature.name().to_owned(), feature.purpose().to_owned()], cells);
+    }
+    table
+}
+
+fn tests(booted: &[Booted], cell: fn(&[Outcome]) -> String) -> Table {
+    let mut table = Table::new(&["tests"], booted.iter().map(|booted| booted.series));
+    for suite in SUITES {
+        let name = suite.name();
+        let outcomes = |booted: &Booted| -> Vec<Outcome> {
+            booted.tests().filter(|test| test.0 == name).map(|test| test.2).collect()
+        };
+        table.row([name.clone()], booted.iter().map(|booted| cell(&outcomes(booted))));
+    }
+    table
+}
+
+/// How many passed, failed and were left out.
+fn counted(outcomes: &[Outcome]) -> String {
+    let count = |is_it: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is_it(outcome)).count();
+    let parts = [
+        (count(|outcome| *outcome == Outcome::Passed), "passed"),
+        (count(|outcome| matches!(outcome, Outcome::Failed | Outcome::Late)), "FAILED"),
+        (count(|outcome| matches!(outcome, Outcome::Lacks(_))), "left out"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+/// What passed, without numbers: another test is no other document. Where one failed there is no document.
+fn in_words(outcomes: &[Outcome]) -> String {
+    let lacking: BTreeSet<Feature> = outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Lacks(feature) => Some(*feature),
+            _ => None,
+        })
+        .collect();
+    let names: Vec<&str> = lacking.iter().map(|feature| feature.name()).collect();
+    match (outcomes.contains(&Outcome::Passed), names.is_empty()) {
+        (true, true) => "pass".to_owned(),
+        (true, false) => format!("pass, without what needs {}", names.join(", ")),
+        (false, _) => format!("need {}", names.join(", ")),
+    }
+}
+
+fn verifier(booted: &[Booted]) -> Table {
+    let programs = |booted: &Booted| -> Vec<(String, u32)> {
+        let of_event = |event: &Event| match event {
+            Event::Program(name, instructions) => Some((name.clone(), *instructions)),
+            _ => None,
+        };
+        booted.events.iter().filter_map(of_event).collect()
+    };
+    let of_kernels: Vec<Vec<(String, u32)>> = booted.iter().map(programs).collect();
+    let names: BTreeSet<&String> = of_kernels.iter().flatten().map(|(name, _)| name).collect();
+    let mut table = Table::new(&["program"], booted.iter().map(|booted| booted.series));
+    for name in names {
+        let cells = of_kernels.iter().map(|programs| {
+            let costs = programs.iter().filter(|(program, _)| program == name).map(|(_, cost)| *cost);
+            match costs.max() {
+                None => "-".to_owned(),
+                Some(0) => "?".to_owned(),
+                Some(cost) => cost.to_string(),
+            }
+        });
+        table.row([format!("`{name}`")], cells);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_in_words_and_numbers() {
+        let lacks = Outcome::Lacks(Feature::Atomics);
+        assert_eq!(in_words(&[Outcome::Passed, Outcome::Passed]), "pass");
+        assert_eq!(in_words(&[Outcome::Passed, lacks]), "pass, without what needs BPF atomics");
+        assert_eq!(in_words(&[lacks, lacks]), "need BPF atomics");
+        assert_eq!(counted(&[Outcome::Passed, lacks, Outcome::Late]), "1 passed, 1 FAILED, 1 left out");
+        assert_eq!(counted(&[]), "-");
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let mut table = Table::new(&["what"], [Series(5, 10), Series(6, 1)]);
+        table.row(["longer".to_owned()], ["yes", "no"].map(str::to_owned).into_iter());
+        assert_eq!(table.terminal(), "what    5.10  6.1\nlonger  yes   no\n");
+        assert_eq!(table.markdown(), "| what | 5.10 | 6.1 |\n| --- | --- | --- |\n| longer | yes | no |\n");
+    }
+}
