@@ -12,6 +12,7 @@ use cpuledger_load::{RaisedLimits, Sleepers};
 
 use crate::measure::median;
 use crate::results::{Results, Row};
+use crate::table::{Table, thousands};
 
 /// Options of `hooks`.
 #[derive(Debug, clap::Args)]
@@ -26,21 +27,25 @@ pub struct Arguments {
 
 /// What is timed, and how often in one run: about 0.1 s.
 const SUBJECTS: [(&str, &str, u32); 3] = [
-    ("fork + exit + wait", "fork", 1_000),
+    ("fork + exit + wait of a minimal static process", "fork", 1_000),
     ("thread create + join", "thread", 4_000),
-    ("pipe round trip on one CPU", "pipe", 40_000),
+    ("pipe round trip on one CPU: two switches", "pipe", 40_000),
 ];
 
 /// How often the reader takes a cut while the ledger is attached.
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The work, compiled as the smallest process there is: static, without the pages of anything else.
-struct Latency {
+pub struct Latency {
     path: PathBuf,
 }
 
 impl Latency {
-    fn compile() -> anyhow::Result<Latency> {
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// Without cc.
+    pub fn compile() -> anyhow::Result<Latency> {
         let path = std::env::temp_dir().join(format!("cpuledger-latency-{}", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/latency.c");
         let status = Command::new("cc")
@@ -53,7 +58,10 @@ impl Latency {
     }
 
     /// The duration of each time.
-    fn run(&self, mode: &str, times: u32) -> anyhow::Result<Duration> {
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn run(&self, mode: &str, times: u32) -> anyhow::Result<Duration> {
         let output = Command::new(&self.path).args([mode, &times.to_string()]).output()?;
         ensure!(output.status.success(), "latency {mode}: {}", output.status);
         let text = String::from_utf8(output.stdout)?;
@@ -97,26 +105,42 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .context("cannot raise the limits; run as root")?;
     let latency = Latency::compile()?;
     let mut results = Results::create("hooks", &[])?;
-    println!("{:>8}  {:<28} {:>12} {:>12} {:>7}", "threads", "subject", "attached", "detached", "ratio");
+    let caption = "How many times as long it takes with the ledger attached and read, by the number of sleeping threads";
+    let populations = arguments.threads.iter().map(|&threads| thousands(threads));
+    let mut table = Table::new(
+        "hooks",
+        caption,
+        ["work".to_owned()].into_iter().chain(populations).chain(["median".to_owned()]),
+    );
+    let mut ratios = SUBJECTS.map(|_| Vec::new());
     for &threads in &arguments.threads {
         let _sleepers = Sleepers::start(threads, 1)?;
-        for (name, mode, times) in SUBJECTS {
-            compare(arguments.rounds, threads, name, || latency.run(mode, times), &mut results)?;
+        for ((name, mode, times), ratios) in SUBJECTS.iter().zip(&mut ratios) {
+            let work = || latency.run(mode, *times);
+            ratios.push(compare(arguments.rounds, threads, name, work, &mut results)?);
         }
     }
+    for ((name, ..), mut ratios) in SUBJECTS.iter().zip(ratios) {
+        let mut cells: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.3}")).collect();
+        ratios.sort_by(f64::total_cmp);
+        cells.push(format!("{:.3}", ratios.get(ratios.len() / 2).context("a population")?));
+        table.row([(*name).to_owned()].into_iter().chain(cells));
+    }
+    table.keep(&results)?;
     println!("raw results: {}", results.path().display());
     Ok(())
 }
 
-/// Alternates which of both is first, so that a machine that drifts favours neither.
-fn compare(
+/// Durations with and without the ledger, in pairs, after one that does not count. Alternates which of both is first, so that a
+/// machine that drifts favours neither.
+///
+/// # Errors
+/// When `work` fails, or the ledger.
+pub fn in_pairs(
     rounds: usize,
-    threads: usize,
-    name: &str,
     mut work: impl FnMut() -> anyhow::Result<Duration>,
-    results: &mut Results,
-) -> anyhow::Result<()> {
-    let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+) -> anyhow::Result<(Vec<Duration>, Vec<Duration>)> {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
         let is_first = round % 2 == 0;
         let before = (!is_first).then(&mut work).transpose()?;
@@ -125,17 +149,36 @@ fn compare(
         if round > 0 {
             with.push(attached);
             without.push(detached);
-            ratios.push(attached.as_secs_f64() / detached.as_secs_f64());
         }
     }
-    ratios.sort_by(f64::total_cmp);
-    let ratio = ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN);
+    Ok((with, without))
+}
+
+/// The median over pairs of what `of` makes of both durations, in seconds.
+pub fn median_of_pairs(with: &[Duration], without: &[Duration], of: impl Fn(f64, f64) -> f64) -> f64 {
+    let pairs = with.iter().zip(without);
+    let mut all: Vec<f64> =
+        pairs.map(|(with, without)| of(with.as_secs_f64(), without.as_secs_f64())).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn compare(
+    rounds: usize,
+    threads: usize,
+    name: &str,
+    mut work: impl FnMut() -> anyhow::Result<Duration>,
+    results: &mut Results,
+) -> anyhow::Result<f64> {
+    let (with, without) = in_pairs(rounds, &mut work)?;
+    let ratio = median_of_pairs(&with, &without, |attached, detached| attached / detached);
     let (attached, detached) = (median(&with), median(&without));
-    println!(
+    eprintln!(
         "{threads:>8}  {name:<28} {:>9} ns {:>9} ns {ratio:>7.3}",
         attached.as_nanos(),
         detached.as_nanos()
     );
     results.add(&Row::new(&format!("{name}, attached"), threads, &with))?;
-    results.add(&Row::new(&format!("{name}, detached"), threads, &without))
+    results.add(&Row::new(&format!("{name}, detached"), threads, &without))?;
+    Ok(ratio)
 }

@@ -1,13 +1,25 @@
 //! `cargo run --release -p cpuledger-bench -- walk`: measures cpuledger beside its peers, alternately and in one run, and
 //! prints medians and ratios. Raw results are kept in `bench/results/DATE-MACHINE/`.
 
+mod all;
+mod coverage;
+mod enumerate;
 mod hooks;
+mod listings;
 mod measure;
 mod monitors;
 mod procfs;
+mod rates;
 mod reader;
+mod readme;
 mod results;
+mod screen;
+mod status;
+mod supervise;
+mod table;
 mod walk;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -21,24 +33,58 @@ struct Cli {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Every table; `make bench` and `make bench-quick`
+    All(all::Arguments),
+    /// What the ledger costs by switches and exits and the walk by tasks
+    Rates(rates::Arguments),
     /// Listing every task over 0 to 100,000 sleeping threads: the walk, ps, top
     Walk(walk::Arguments),
+    /// Listings of threads and processes beside those of procps, over 100 to 100,000 sleeping threads
+    Listings(listings::Arguments),
+    /// Finding the processes: getdents of /proc beside the walk, with and without 100,000 threads (S3)
+    Enumerate(enumerate::Arguments),
+    /// What the rows of each tool sum to beside busy loops and compilers (S4, TEST 2)
+    Coverage(coverage::Arguments),
     /// Listing processes from /proc, over 0 to 5,000 sleeping ones: the source procfs, ps, top
     Procfs(procfs::Arguments),
     /// What forks, exits, threads and switches cost with the ledger attached and detached, over growing populations
     Hooks(hooks::Arguments),
     /// What an interval of the ledger costs its reader, with and without 100,000 sleeping threads, and attaching
     Reader(reader::Arguments),
-    /// CPU time of monitors that refresh every 2 s over 100,000 sleeping threads: cpuledger, top, htop, atop, pidstat
+    /// Text of /proc/PID/{status,stat,statm} of 1,000 to 100,000 tasks: one walk rendered, and the kernel's files
+    Status(status::Arguments),
+    /// CPU share of monitors that refresh every 2 s over 1,000 and 100,000 sleeping threads: ours with each source, top,
+    /// htop, atop, pidstat (S4, TEST 1); or what one refresh takes (S1)
     Monitors(monitors::Arguments),
+    /// The screen over 1,000 and 100,000 sleeping threads: CPU time, and from a key to its frame; beside htop
+    Screen(screen::Arguments),
+    /// Puts the tables of the newest results into the README
+    Readme(readme::Arguments),
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
+fn main() -> anyhow::Result<ExitCode> {
+    let command = Cli::parse().command;
+    if !supervise::is_worker()? {
+        return supervise::run();
+    }
+    run(command)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::All(arguments) => all::run(&arguments),
+        Command::Rates(arguments) => rates::run(&arguments),
         Command::Walk(arguments) => walk::run(&arguments),
+        Command::Listings(arguments) => listings::run(&arguments),
+        Command::Enumerate(arguments) => enumerate::run(&arguments),
+        Command::Coverage(arguments) => coverage::run(&arguments),
         Command::Procfs(arguments) => procfs::run(&arguments),
         Command::Hooks(arguments) => hooks::run(&arguments),
         Command::Reader(arguments) => reader::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),
+        Command::Screen(arguments) => screen::run(&arguments),
+        Command::Readme(arguments) => readme::run(&arguments),
     }
 }

@@ -1,5 +1,6 @@
 //! Timing: subjects run alternately, so that a machine that drifts drifts for all of them.
 
+use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,13 @@ pub struct Subject<'a> {
     pub name: String,
     /// Runs it once and says how long it took.
     pub run: Box<dyn FnMut() -> anyhow::Result<Duration> + 'a>,
+}
+
+impl<'a> Subject<'a> {
+    /// A whole process.
+    pub fn command(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
+        Subject { name: name.to_owned(), run: Box::new(move || time_command(program, arguments)) }
+    }
 }
 
 /// Runs each subject `rounds` times, one after another in each round, after one round that does not count. Returns the
@@ -38,19 +46,28 @@ pub fn median(durations: &[Duration]) -> Duration {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
+/// Bytes read at once.
+const ROOM_BYTES: usize = 256 * 1024;
+
 /// Wall time of a whole process whose output goes into a pipe that is read to its end.
 ///
 /// # Errors
 /// When it cannot be started or ends with an error.
 pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duration> {
     let begin = Instant::now();
-    let output = Command::new(program)
+    let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .with_context(|| format!("cannot run {program}"))?;
+    // Nothing is kept, so that the reader does not hold up who writes.
+    let mut room = vec![0; ROOM_BYTES];
+    if let Some(mut pipe) = child.stdout.take() {
+        while pipe.read(&mut room)? > 0 {}
+    }
+    let status = child.wait()?;
     let elapsed = begin.elapsed();
-    ensure!(output.status.success(), "{program} {}: {}", arguments.join(" "), output.status);
+    ensure!(status.success(), "{program} {}: {status}", arguments.join(" "));
     Ok(elapsed)
 }

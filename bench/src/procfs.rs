@@ -9,7 +9,7 @@ use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_load::Sleepers;
 
-use crate::measure::{Subject, alternate, median, time_command};
+use crate::measure::{Subject, alternate, median};
 use crate::results::{Results, Row};
 
 /// Options of `procfs`.
@@ -52,10 +52,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _sleepers = (processes > 0).then(|| Sleepers::start(processes, processes)).transpose()?;
         let source = Rc::new(RefCell::new((Procfs::open()?, Snapshot::default())));
         let mut subjects = [
-            command("ps -e", "ps", &["-e"]),
-            command("top -b -n1", "top", &["-b", "-n1"]),
-            command("ps aux", "ps", &["aux"]),
-            command("program procfs: fields of ps -e", example, &["1"]),
+            Subject::command("ps -e", "ps", &["-e"]),
+            Subject::command("top -b -n1", "top", &["-b", "-n1"]),
+            Subject::command("ps aux", "ps", &["aux"]),
+            Subject::command("program procfs: fields of ps -e", example, &["1"]),
             snapshot("snapshot: fields of ps -e", &source, Scope::Processes, LISTING),
             snapshot("snapshot: fields of ps aux", &source, Scope::Processes, USAGE),
             snapshot("snapshot: all fields", &source, Scope::Processes, FieldSet::ALL),
@@ -77,10 +77,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     println!("raw results: {}", results.path().display());
     Ok(())
-}
-
-fn command<'a>(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
-    Subject { name: name.to_owned(), run: Box::new(move || time_command(program, arguments)) }
 }
 
 /// A warm snapshot; those of one population share the source.

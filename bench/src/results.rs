@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,10 +28,26 @@ impl<'a> Row<'a> {
     }
 }
 
+/// The end of the name of a folder with results of the short form, which are kept apart.
+pub const QUICK: &str = "-quick";
+
+static IS_QUICK: AtomicBool = AtomicBool::new(false);
+
+/// From now on results are those of the short form.
+pub fn be_quick() {
+    IS_QUICK.store(true, Ordering::Relaxed);
+}
+
+/// Where all results are.
+pub fn folders() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("results")
+}
+
 /// The file the rows of one run go to.
 pub struct Results {
     path: PathBuf,
     file: File,
+    machine: String,
 }
 
 impl Results {
@@ -42,22 +59,24 @@ impl Results {
         let uname = rustix::system::uname();
         let date = jiff::Zoned::now().strftime("%Y-%m-%d").to_string();
         let cpus = std::thread::available_parallelism()?.get();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("results")
-            .join(format!("{date}-{}-{cpus}cpu", uname.machine().to_string_lossy()));
+        let form = if IS_QUICK.load(Ordering::Relaxed) { QUICK } else { "" };
+        let folder = folders().join(format!("{date}-{}-{cpus}cpu{form}", uname.machine().to_string_lossy()));
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let path = folder.join(format!("{name}.jsonl"));
         let mut file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let versions: Vec<String> = peers.iter().map(|peer| version(peer)).collect();
+        let kernel = series(&uname.release().to_string_lossy());
+        let described = [format!("{cpus} CPUs, Linux {kernel}")].into_iter().chain(versions.iter().cloned());
         let machine = serde_json::json!({
             "date": date,
-            "kernel": series(&uname.release().to_string_lossy()),
+            "kernel": kernel,
             "cpus": cpus,
             "cpuledger": env!("CARGO_PKG_VERSION"),
             "peers": versions,
         });
         writeln!(file, "{machine}")?;
-        Ok(Results { path, file })
+        let machine = described.chain([date]).collect::<Vec<_>>().join(", ");
+        Ok(Results { path, file, machine })
     }
 
     /// Appends a row.
@@ -65,8 +84,21 @@ impl Results {
     /// # Errors
     /// When it cannot be written.
     pub fn add(&mut self, row: &Row<'_>) -> anyhow::Result<()> {
+        self.add_any(row)
+    }
+
+    /// Appends a row of another shape.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_any(&mut self, row: &impl Serialize) -> anyhow::Result<()> {
         writeln!(self.file, "{}", serde_json::to_string(row)?)?;
         Ok(())
+    }
+
+    /// What the run was made on, in one line.
+    pub fn machine(&self) -> &str {
+        &self.machine
     }
 
     /// Where the rows are.
@@ -80,9 +112,10 @@ fn series(release: &str) -> String {
     release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
-/// The first line of what a program says of its version.
+/// A program and its version: the first word of what it says of itself that has digits and a point.
 fn version(program: &str) -> String {
     let output = Command::new(program).arg("-V").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    text.lines().next().unwrap_or("not installed").to_owned()
+    let is_version = |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    format!("{program} {}", text.split_whitespace().find(is_version).unwrap_or("of unknown version"))
 }

@@ -10,7 +10,7 @@ use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_bpf::{Walker, abi};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
-use crate::measure::{Subject, alternate, median, time_command};
+use crate::measure::{Subject, alternate, median};
 use crate::results::{Results, Row};
 
 /// Options of `walk`.
@@ -37,6 +37,7 @@ const LISTING: FieldSet =
 /// Every group of fields that a walk reads on demand.
 const ALL_GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
     | abi::CPULEDGER_READ_MEMORY
+    | abi::CPULEDGER_READ_RSS
     | abi::CPULEDGER_READ_CGROUP
     | abi::CPULEDGER_READ_KTHREAD_NAME;
 
@@ -134,13 +135,13 @@ fn population(
     let binary = binary.to_str().context("the path of the binary is not UTF-8")?;
     let rounds = if threads > arguments.patience { 2 } else { arguments.rounds };
     let mut slow = [
-        command("ps -eLo pid,tid,comm,time", "ps", &PS),
-        command("cpuledger ps -eLo pid,tid,comm,time", binary, &["ps", "-eLo", "pid,tid,comm,time"]),
-        command("ps -e", "ps", &["-e"]),
-        command("cpuledger ps -e", binary, &["ps", "-e"]),
-        command("cpuledger ps -e --source procfs", binary, &["ps", "-e", "--source", "procfs"]),
-        command("top -b -n1", "top", &["-b", "-n1"]),
-        command("top -H -b -n1", "top", &["-H", "-b", "-n1"]),
+        Subject::command("ps -eLo pid,tid,comm,time", "ps", &PS),
+        Subject::command("cpuledger ps -eLo pid,tid,comm,time", binary, &["ps", "-eLo", "pid,tid,comm,time"]),
+        Subject::command("ps -e", "ps", &["-e"]),
+        Subject::command("cpuledger ps -e", binary, &["ps", "-e"]),
+        Subject::command("cpuledger ps -e --source procfs", binary, &["ps", "-e", "--source", "procfs"]),
+        Subject::command("top -b -n1", "top", &["-b", "-n1"]),
+        Subject::command("top -H -b -n1", "top", &["-H", "-b", "-n1"]),
     ];
     let durations = alternate(&mut slow, rounds)?;
     let reference = median(&durations[0]);
@@ -203,10 +204,6 @@ fn time_snapshot(
     let begin = Instant::now();
     source.snapshot(&Request { scope, fields }, snapshot)?;
     Ok(begin.elapsed())
-}
-
-fn command<'a>(name: &str, program: &'a str, arguments: &'a [&'a str]) -> Subject<'a> {
-    Subject { name: name.to_owned(), run: Box::new(move || time_command(program, arguments)) }
 }
 
 fn report(
