@@ -2,7 +2,10 @@
 
 target := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help setup build run test check-fresh-roots
+SOAK_MINUTES ?= 10
+FUZZ_SECONDS ?= 300
+
+.PHONY: help setup build run test fuzz soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -28,6 +31,30 @@ test: ## all checks and tests (best as root; installs what they need)
 	scripts/check-dependencies
 	cargo test --workspace --locked --no-fail-fast
 	scripts/check-noop-build
+
+fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
+	@scripts/install-packages build
+	scripts/fuzz --seconds $(FUZZ_SECONDS)
+
+soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if not stated (as root)
+	@scripts/install-packages build test
+	cargo build --release --locked --package cpuledger-cli --package cpuledger-load --package cpuledger-soak
+	$(target)/release/cpuledger-soak --minutes $(SOAK_MINUTES)
+
+vm: ## run the privileged tests on the kernels of distributions, under emulation (writes docs/kernels.md)
+	@scripts/install-packages build test vm
+	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --write $(VM)
+
+bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
+	@scripts/install-packages build bench
+	cargo build --release --locked --workspace
+	$(target)/release/cpuledger-bench all
+	@echo "to put these tables into the README: $(target)/release/cpuledger-bench readme"
+
+bench-quick: ## the same with few rounds, under 3 minutes
+	@scripts/install-packages build bench
+	cargo build --release --locked --workspace
+	$(target)/release/cpuledger-bench all --quick
 
 check-fresh-roots: ## build in a new Debian 12 and a new Debian 13 (as root)
 	scripts/check-fresh-root bookworm
