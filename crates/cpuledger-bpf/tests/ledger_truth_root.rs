@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Ledger, Options};
+use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -43,6 +43,7 @@ fn account(ledger: &mut Ledger, mut is_over: impl FnMut() -> bool) -> Accounts {
     let mut goes_on = true;
     while goes_on {
         goes_on = !is_over();
+        let missed = ledger.lost().missed;
         let interval = ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
         assert_eq!(interval.imbalance_ns(), 0);
         for task in interval.tasks {
@@ -52,14 +53,9 @@ fn account(ledger: &mut Ledger, mut is_over: impl FnMut() -> bool) -> Accounts {
             account.ends += u32::from(task.is_last);
             account.slot = task.slot;
         }
+        were_missed(ledger.lost().missed - missed);
     }
     accounts
-}
-
-/// One test at a time: each keeps all CPUs busy, and what it says of time would have to allow for the others.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn attach() -> Ledger {
@@ -79,7 +75,6 @@ fn covers(wall_ns: u64, runtime_ns: u64) -> bool {
 }
 
 fn burned_is_booked(plan: &BurnPlan) {
-    let _alone = alone();
     let mut ledger = attach();
     let begin_ns = ledger.start_ns();
     let burn = Burn::start(plan).expect("it burns");
@@ -118,12 +113,13 @@ fn burned_is_booked(plan: &BurnPlan) {
 
 #[test]
 fn what_threads_burn_is_theirs_root() {
-    burned_is_booked(&BurnPlan { cpu_ms: 70, threads: 3, ..BurnPlan::default() });
+    scene(|| burned_is_booked(&BurnPlan { cpu_ms: 70, threads: 3, ..BurnPlan::default() }));
 }
 
 #[test]
 fn what_children_burn_is_theirs_though_nobody_waits_root() {
-    burned_is_booked(&BurnPlan { cpu_ms: 70, children: 3, ignore_sigchld: true, ..BurnPlan::default() });
+    let plan = BurnPlan { cpu_ms: 70, children: 3, ignore_sigchld: true, ..BurnPlan::default() };
+    scene(|| burned_is_booked(&plan));
 }
 
 const EXECS: &str = "CPULEDGER_TEST_EXECS";
@@ -145,7 +141,10 @@ fn a_thread_that_execs_takes_over_its_leader_root() {
     if std::env::var_os(EXECS).is_some() {
         return exec_by_a_thread();
     }
-    let _alone = alone();
+    scene(an_exec_is_booked);
+}
+
+fn an_exec_is_booked() {
     let mut ledger = attach();
     let mut child: Child = Command::new(std::env::current_exe().expect("this test is a file"))
         .args(["--exact", "a_thread_that_execs_takes_over_its_leader_root", "--nocapture"])
@@ -195,38 +194,41 @@ fn live_tasks() -> u32 {
 /// Slots run low: the dead are folded into the process, or the parent, that accounts for them.
 #[test]
 fn folded_time_stays_in_the_family_root() {
-    let _alone = alone();
     for threads in [false, true] {
-        // Enough that no live task goes without, even if the reader is held up for some ms after a cut, when nobody can be
-        // folded; so few that the deaths of the first interval run them low.
-        let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
-        let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
-        let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
-        let storm = Storm::start(&plan).expect("tasks are made");
-        // A worker that dies itself may be folded into the one who made it.
-        let (maker, workers) = (storm.pid(), storm.workers().to_vec());
-        let finish = std::thread::spawn(|| storm.finish(Duration::from_secs(60)));
-        std::thread::sleep(Duration::from_millis(1500));
-        let accounts = account(&mut ledger, || finish.is_finished());
-        let stormed = finish.join().expect("the thread ends").expect("the storm ends");
-        let mine = |account: &&Account| {
-            let pids = [account.slot.pid, account.slot.parent_pid];
-            pids.contains(&maker) || pids.iter().any(|pid| workers.contains(pid))
-        };
-        let folded_ns: u64 = accounts.values().filter(mine).map(|account| account.folded_ns).sum();
-        let own_ns: u64 = accounts.values().filter(mine).map(|account| account.wall_ns).sum();
-        println!(
-            "threads: {threads}, {} made, {} ns by the kernel, {own_ns} ns own, {folded_ns} ns folded, {:?}",
-            stormed.made,
-            stormed.cpu_ns,
-            ledger.lost()
-        );
-        assert_eq!((ledger.lost().no_slot, ledger.lost().no_entry), (0, 0));
-        // For short lives the scheduler's earlier clock makes a difference of up to a few percent.
-        assert!((own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * 0.95, "time has left the family");
-        if stormed.made > 4 * u64::from(slots) {
-            assert!(folded_ns > 0, "{} threads cannot all be kept in {slots} slots", stormed.made);
-        }
+        scene(|| folded_time_stays_in_the_family(threads));
+    }
+}
+
+fn folded_time_stays_in_the_family(threads: bool) {
+    // Enough that no live task goes without, even if the reader is held up for some ms after a cut, when nobody can be
+    // folded; so few that the deaths of the first interval run them low.
+    let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
+    let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
+    let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
+    let storm = Storm::start(&plan).expect("tasks are made");
+    // A worker that dies itself may be folded into the one who made it.
+    let (maker, workers) = (storm.pid(), storm.workers().to_vec());
+    let finish = std::thread::spawn(|| storm.finish(Duration::from_secs(60)));
+    std::thread::sleep(Duration::from_millis(1500));
+    let accounts = account(&mut ledger, || finish.is_finished());
+    let stormed = finish.join().expect("the thread ends").expect("the storm ends");
+    let mine = |account: &&Account| {
+        let pids = [account.slot.pid, account.slot.parent_pid];
+        pids.contains(&maker) || pids.iter().any(|pid| workers.contains(pid))
+    };
+    let folded_ns: u64 = accounts.values().filter(mine).map(|account| account.folded_ns).sum();
+    let own_ns: u64 = accounts.values().filter(mine).map(|account| account.wall_ns).sum();
+    println!(
+        "threads: {threads}, {} made, {} ns by the kernel, {own_ns} ns own, {folded_ns} ns folded, {:?}",
+        stormed.made,
+        stormed.cpu_ns,
+        ledger.lost()
+    );
+    assert_eq!((ledger.lost().no_slot, ledger.lost().no_entry), (0, 0));
+    // For short lives the scheduler's earlier clock makes a difference of up to a few percent.
+    assert!((own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * 0.95, "time has left the family");
+    if stormed.made > 4 * u64::from(slots) {
+        assert!(folded_ns > 0, "{} threads cannot all be kept in {slots} slots", stormed.made);
     }
 }
 

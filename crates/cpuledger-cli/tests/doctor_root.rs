@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
+use cpuledger_load::scene::alone;
 use serde_json::Value;
 
 /// The binary where nobody may execute it, whatever the folder of the build allows; gone when dropped. One at a time: a
@@ -15,8 +16,7 @@ struct Copied {
 
 impl Copied {
     fn new(test: &str) -> Copied {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let path = std::env::temp_dir().join(format!("cpuledger-doctor-{test}-{}", std::process::id()));
         std::fs::copy(env!("CARGO_BIN_EXE_cpuledger"), &path).expect("a copy");
         Copied { path, _alone: alone }

@@ -1,15 +1,10 @@
 //! `cpuledger top --batch` on the ledger, under a mixed load: it balances, with too few slots too. Needs root.
 
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, Mixture};
 use serde_json::Value;
-
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn top(arguments: &[&str]) -> String {
     // The load keeps a hundred tasks ready to run: at the same priority, to load the programs alone would take long.

@@ -5,10 +5,11 @@ mod intervals;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
 use intervals::{Killed, list, number, sum_of};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -21,9 +22,8 @@ const BURN: &str = "while kill -0 $PPID; do :; done";
 
 /// One test at a time: they measure the children of this process, and one changes a switch of the machine.
 fn alone_as_root() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
     assert!(nix::unistd::geteuid().is_root(), "this test reads taskstats: run it as root");
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    alone()
 }
 
 /// `cpuledger top` at work; killed when dropped.

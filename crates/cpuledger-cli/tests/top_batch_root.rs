@@ -4,9 +4,10 @@ mod intervals;
 
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::MutexGuard;
+use std::time::{Duration, Instant};
 
+use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan};
 use intervals::{Killed, list, number, sum_of};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -15,11 +16,9 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 /// One test at a time: they measure the children of this process, and the whole machine.
-static ALONE: Mutex<()> = Mutex::new(());
-
 fn alone_as_root() -> MutexGuard<'static, ()> {
     assert!(nix::unistd::geteuid().is_root(), "this test loads BPF programs: run it as root");
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    alone()
 }
 
 /// `cpuledger top` at work.
@@ -34,8 +33,23 @@ impl Top {
             .spawn()
             .expect("cpuledger starts");
         let top = Top(Some(child));
-        std::thread::sleep(Duration::from_secs(1)); // the first cut
+        top.waits_for_its_second_cut();
         top
+    }
+
+    /// Once it polls for signals, with the time of the next cut for a limit, the first one is made.
+    fn waits_for_its_second_cut(&self) {
+        let pid = self.0.as_ref().expect("it runs").id();
+        let polls = format!("{} ", nix::libc::SYS_ppoll);
+        let begin = Instant::now();
+        loop {
+            let syscall = std::fs::read_to_string(format!("/proc/{pid}/syscall")).expect("it runs");
+            if syscall.starts_with(&polls) {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "no first cut within a minute: {syscall}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Ends the running interval.

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use books::{Books, alone, forks, is_full};
+use books::{Books, forks, is_full};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, Kin, Mixture, Storm, StormPlan};
 
 /// Lengths of intervals, in turn.

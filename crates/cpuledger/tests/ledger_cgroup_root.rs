@@ -12,8 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use books::{Books, scene};
+use books::Books;
 use cpuledger::TaskId;
+use cpuledger_load::scene::scene;
 
 const SECONDS: &str = "10";
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::task::Task;
 use cpuledger::{Field, FieldSet, Interval, Snapshot, TaskId};
+use cpuledger_load::scene::alone;
 
 const THREADS: usize = 300;
 /// Enough for all, but few of them are left.
@@ -46,12 +46,6 @@ impl Drop for Stop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// One test at a time, for slots are counted.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// So many threads that each run for that time, again and again, while `work` is done.

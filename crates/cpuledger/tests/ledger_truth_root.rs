@@ -10,8 +10,9 @@ mod books;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use books::{Books, scene};
+use books::Books;
 use cpuledger::TaskId;
+use cpuledger_load::scene::scene;
 use cpuledger_load::{Kin, Kinsman};
 
 const ROLES: [&str; 4] = ["alone", "living-threads", "dead-threads", "dead-children"];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use cpuledger::interval::{Cut, Interval};
@@ -10,13 +10,13 @@ use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};
 use cpuledger::{Books, FieldSet, Request, Scope, Snapshot, Task, Tid, machine};
+use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan, Kin, Kinsman, Sleepers, Storm, StormPlan};
 
 /// One test at a time: they count what dies on this machine.
 fn alone_as_root() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
     assert!(nix::unistd::geteuid().is_root(), "this test reads taskstats: run it as root");
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    alone()
 }
 
 fn open() -> Netlink {

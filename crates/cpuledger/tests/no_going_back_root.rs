@@ -6,10 +6,11 @@ mod books;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use books::{Books, alone, assert_balance, forks, is_full};
+use books::{Books, assert_balance, forks, is_full};
 use cpuledger::interval::Counters;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, TaskId, Value};
+use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan};
 
 /// Lengths of intervals, in turn: a process of the churn lives for about 1 ms.

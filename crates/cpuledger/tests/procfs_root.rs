@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source, Value};
+use cpuledger_load::scene::alone;
 
 /// Set in the process that has become somebody else.
 const INSIDE: &str = "CPULEDGER_TEST_INSIDE";
@@ -26,13 +26,6 @@ fn again_as_nobody(test: &str, script: &str) {
         .status();
     std::fs::remove_file(&copy).expect("it is ours");
     assert!(status.expect("unshare runs: install the package util-linux").success());
-}
-
-/// One test at a time: a child that another starts during a copy would hold the file open for writing, and then it is not
-/// executed.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_inside() -> bool {

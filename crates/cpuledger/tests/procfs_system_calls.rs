@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger_load::Sleepers;
+use cpuledger_load::scene::alone;
 
 /// Processes beside what the machine runs anyway.
 const PROCESSES: usize = 300;
@@ -58,12 +58,6 @@ fn summary(path: &Path) -> BTreeMap<String, usize> {
         .collect();
     assert!(calls.contains_key("openat") && calls.contains_key("getdents64"), "no table: {text}");
     calls
-}
-
-/// One test at a time: the sleepers of another would be in the count.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn total(calls: &BTreeMap<String, usize>) -> usize {

@@ -11,6 +11,7 @@
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
+//! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -33,6 +34,7 @@ mod limits;
 mod mixture;
 mod program;
 mod running;
+pub mod scene;
 mod sleepers;
 mod storm;
 mod title;

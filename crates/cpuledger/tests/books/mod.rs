@@ -2,13 +2,11 @@
 //! The ledger with everything that holds in each of its intervals checked, and what they told so far.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cpuledger::interval::Exited;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
+use cpuledger_load::scene;
 
 /// What a process held in all intervals so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,12 +23,6 @@ impl Held {
     }
 }
 
-/// One test at a time: they keep all CPUs busy, and pids are forced.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Whether what takes minutes is wanted.
 pub fn is_full() -> bool {
     std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1")
@@ -41,27 +33,6 @@ pub fn forks() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").expect("/proc is there");
     let line = text.lines().find_map(|line| line.strip_prefix("processes ")).expect("a count of forks");
     line.parse().expect("a number")
-}
-
-/// Switches that the kernel has not shown since the scene began.
-static MISSED: AtomicU64 = AtomicU64::new(0);
-
-/// So often a scene is played.
-const PERFORMANCES: u32 = 6;
-
-/// Plays a scene by itself. Where the kernel has not shown a switch, and some kernels do not show those of tasks they protect,
-/// the time or the death of one task is another's: a scene that fails then is played again. It has to hold once.
-pub fn scene(play: impl Fn()) {
-    let _alone = alone();
-    for _ in 1..PERFORMANCES {
-        MISSED.store(0, Ordering::Relaxed);
-        match catch_unwind(AssertUnwindSafe(&play)) {
-            Ok(()) => return,
-            Err(reason) if MISSED.load(Ordering::Relaxed) == 0 => resume_unwind(reason),
-            Err(_) => println!("again, as {} switches were not shown", MISSED.load(Ordering::Relaxed)),
-        }
-    }
-    play();
 }
 
 /// The ledger, the last interval, and sums over all.
@@ -104,7 +75,7 @@ impl Books {
             .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
             .expect("an interval closes");
         self.intervals += 1;
-        MISSED.fetch_add(self.interval.missed_switches, Ordering::Relaxed);
+        scene::were_missed(self.interval.missed_switches);
         assert_balance(&self.interval);
         self.assert_every_death_is_where_it_belongs();
         self.take();

@@ -1,7 +1,7 @@
 //! Processes whose threads and leader part.
 
-use super::books::scene;
 use super::{Scene, assert_burned};
+use cpuledger_load::scene::scene;
 
 /// While its thread lives the process does, and keeps the time of its leader as that of an exited thread.
 #[test]

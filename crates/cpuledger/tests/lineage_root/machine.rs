@@ -3,7 +3,8 @@
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
 
-use super::books::{Books, scene};
+use super::books::Books;
+use cpuledger_load::scene::scene;
 
 /// The process that makes kernel threads.
 const KTHREADD: i32 = 2;

@@ -2,8 +2,8 @@
 
 use cpuledger::TaskId;
 
-use super::books::scene;
 use super::{Scene, assert_living};
+use cpuledger_load::scene::scene;
 
 /// Of the first process of the machine.
 fn inherited_by_init(scene: &Scene) -> u64 {

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::books::{Books, scene};
+use super::books::Books;
 use super::{CPU_MS, Kin, Scene, assert_burned, assert_living};
+use cpuledger_load::scene::scene;
 
 /// From the moment its parent has waited for it to the last switch of a process.
 const LAST_STEPS: Duration = Duration::from_millis(100);

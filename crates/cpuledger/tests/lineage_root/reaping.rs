@@ -1,7 +1,7 @@
 //! Children whose parent does not ask for them, or has made them otherwise than by fork(2).
 
-use super::books::scene;
 use super::{Scene, assert_living};
+use cpuledger_load::scene::scene;
 
 /// The child is inherited by the first process.
 fn child_is_inherited(kind: &str) {
