@@ -27,6 +27,7 @@
 //! ```
 
 mod burn;
+mod cgroup;
 mod error;
 mod held;
 mod kin;
@@ -41,11 +42,12 @@ mod title;
 mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
+pub use cgroup::Cgroup;
 pub use error::Error;
 pub use held::BpfHeld;
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
-pub use mixture::{ForkingShells, Mixture};
+pub use mixture::{ForkingShells, Mixture, MixturePlan};
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};
