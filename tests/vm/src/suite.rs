@@ -123,6 +123,7 @@ pub const SUITES: &[Suite] = &[
     },
     Suite { package: "cpuledger-bpf", target: "verifier_root", needs: &[OpenCodedIterator], exceptions: &[] },
     Suite { package: "cpuledger-cli", target: "doctor_root", needs: &[Atomics], exceptions: &[] },
+    Suite { package: "cpuledger-cli", target: "clock_root", needs: &[Atomics], exceptions: &[] },
     Suite {
         package: "cpuledger-cli",
         target: "kill_root",
