@@ -194,10 +194,10 @@ impl Run {
             self.findings.add(reason.to_owned());
         }
         let count = self.findings.count();
+        let seconds = self.begin.elapsed().as_secs();
         println!(
-            "soak: {} s, of which {} s were the warm-up",
-            self.begin.elapsed().as_secs(),
-            Weather::warm_up().as_secs()
+            "soak: {seconds} s, the first {} s for the warm-up",
+            Weather::warm_up().as_secs().min(seconds)
         );
         println!("  weather         {}", self.weather);
         println!("  steady reader   {}", self.steady);
@@ -218,7 +218,8 @@ impl Run {
     }
 }
 
-/// Columns of the terminal.
+/// Columns of the terminal, as many as usual where it does not say.
 fn terminal_width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stdout()).map_or(80, |size| usize::from(size.ws_col))
+    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    if width == 0 { 80 } else { width }
 }
