@@ -17,6 +17,7 @@ mod object;
 mod probe;
 mod records;
 mod status;
+pub mod threads;
 mod walk;
 
 pub use exits::{Drained, ExitHook};

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    memory::reserve_stack();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called_as_ptop =
         arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");

@@ -2,7 +2,9 @@
 //! for which there may be no memory either.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
 
+use rustix::process::{Resource, getrlimit};
 use signal_hook::low_level;
 
 /// The allocator of the system, which ends the program where it has nothing left.
@@ -46,4 +48,25 @@ unsafe impl GlobalAlloc for OrEnd {
         // SAFETY: as in `alloc`.
         or_end(unsafe { System.realloc(address, layout, size) })
     }
+}
+
+/// More stack than any command has been seen to use: 300 KiB, in a build without optimisation.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Where addresses are limited, takes those of the stack before anything else does: a stack that finds none when it has to grow
+/// ends the program by a signal.
+pub fn reserve_stack() {
+    let limits = [Resource::As, Resource::Stack].map(|resource| getrlimit(resource).current);
+    let [Some(_), stack_limit] = limits else { return };
+    if stack_limit.is_none_or(|limit| limit > 2 * STACK_BYTES as u64) {
+        // The allocator says so where there is no room. What it gives back is there for the stack.
+        drop(black_box(Vec::<u8>::with_capacity(STACK_BYTES)));
+        grow_stack();
+    }
+}
+
+#[inline(never)]
+fn grow_stack() {
+    let mut stack = [0u8; STACK_BYTES];
+    black_box(&mut stack);
 }

@@ -243,6 +243,19 @@ impl FieldSet {
 pub(crate) const IO: FieldSet =
     FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
+/// What a task waited for, where the kernel counts delays.
+pub(crate) const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
+
+/// What the kernel has counted of every task since its start.
+pub(crate) const USAGE: FieldSet = FieldSet::of(&[
+    Field::User,
+    Field::System,
+    Field::MinorFaults,
+    Field::MajorFaults,
+    Field::VoluntarySwitches,
+    Field::InvoluntarySwitches,
+]);
+
 /// `FIELDS.len()` where a constant is needed.
 const FIELDS_COUNT: u32 = Field::CgroupV1CpuId as u32 + 1;
 const _: () = assert!(FIELDS_COUNT < 64, "FieldSet holds 64 fields");

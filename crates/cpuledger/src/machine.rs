@@ -12,6 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::render::column::Lookups;
 
+pub use cpuledger_bpf::threads::spawn_scoped;
+
 /// Facts of the machine at one instant.
 #[derive(Debug)]
 pub struct Machine {

@@ -6,6 +6,8 @@ use std::thread;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::threads::spawn_scoped;
+
 /// A list like `0-3,8`; longer ones than this are not of this world.
 const LIST_BYTES: usize = 4096;
 
@@ -52,7 +54,7 @@ pub(super) fn visit(online: &[bool]) {
     let cpus = online.iter().enumerate().filter(|(_, online)| **online).map(|(cpu, _)| cpu);
     thread::scope(|scope| {
         // Where no thread can be had, each CPU comes into the books at its own next switch.
-        let _ = thread::Builder::new().spawn_scoped(scope, || {
+        let _ = spawn_scoped(scope, || {
             for cpu in cpus.take_while(|cpu| *cpu < CpuSet::MAX_CPU) {
                 let mut only = CpuSet::new();
                 only.set(cpu);

@@ -78,8 +78,12 @@ impl Crowd {
     /// When nothing can.
     pub fn open(fields: FieldSet) -> Result<Crowd, cpuledger::Error> {
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
-        Ok(Crowd {
-            source: open_for_listing(None, &request)?,
+        Ok(Crowd::of(open_for_listing(None, &request)?, fields))
+    }
+
+    fn of(source: Box<dyn Source>, fields: FieldSet) -> Crowd {
+        Crowd {
+            source,
             fields,
             walked: Arc::default(),
             walked_at: Instant::now(),
@@ -87,7 +91,7 @@ impl Crowd {
             is_stale: true,
             processes: Since::default(),
             tasks: Since::default(),
-        })
+        }
     }
 
     /// Other fields are wanted.
@@ -206,16 +210,7 @@ mod tests {
 
     #[test]
     fn who_ran_or_died_is_not_asleep_and_who_ran_before_is() {
-        let mut crowd = Crowd {
-            source: Box::new(Fixed(vec![1, 2, 3])),
-            fields: FieldSet::ALL,
-            walked: Arc::default(),
-            walked_at: Instant::now(),
-            walk: 0,
-            is_stale: true,
-            processes: Since::default(),
-            tasks: Since::default(),
-        };
+        let mut crowd = Crowd::of(Box::new(Fixed(vec![1, 2, 3])), FieldSet::ALL);
         let ran = |numbers: &[i32]| Snapshot {
             processes: numbers.iter().map(|&number| row(number)).collect(),
             tasks: numbers.iter().map(|&number| row(number)).collect(),

@@ -3,31 +3,17 @@
 use cpuledger_bpf::{Mechanism, Walked, abi};
 use rustix::param::page_size;
 
-use crate::field::{Field, FieldSet, Group, IO};
+use crate::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
 use crate::interval::Counters;
 use crate::snapshot::{Request, Snapshot};
 use crate::source::Exit;
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// What needs the visit of all threads of a process.
-pub(super) const TOTALS: FieldSet = FieldSet::of(&[
-    Field::Runtime,
-    Field::User,
-    Field::System,
-    Field::MinorFaults,
-    Field::MajorFaults,
-    Field::VoluntarySwitches,
-    Field::InvoluntarySwitches,
-    Field::RunqueueWait,
-    Field::ReadBytes,
-    Field::WriteBytes,
-    Field::CancelledWriteBytes,
-]);
+pub(super) const TOTALS: FieldSet =
+    USAGE.union(IO).union(FieldSet::of(&[Field::Runtime, Field::RunqueueWait]));
 const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
-
-/// What no program reads.
-const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
 
 /// Groups of fields that the kernel half reads on demand.
 const GROUPS: [(Group, u32); 8] = [

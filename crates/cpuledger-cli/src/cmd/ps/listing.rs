@@ -47,8 +47,8 @@ struct Listing<'a> {
 impl Listing<'_> {
     /// Rows are written while they are read: nothing is kept.
     fn list_as_they_come(&self, page: &mut Page) -> anyhow::Result<()> {
-        let (request, shows_threads) = self.request();
-        if self.plan.options.quick.is_none() && shows_threads && request.scope == Scope::Tasks {
+        let request = self.request();
+        if self.plan.options.quick.is_none() && self.shows_threads() && request.scope == Scope::Tasks {
             return self.list_all_families(&request, page);
         }
         let mut outcome = Ok(());
@@ -73,10 +73,10 @@ impl Listing<'_> {
 
     /// Each process, and below it its threads.
     fn list_families(&self, page: &mut Page) -> anyhow::Result<()> {
-        let mut outcome = Ok(());
         if self.plan.criteria.is_empty() && self.plan.options.quick.is_none() {
-            return self.list_all_families(&self.request().0, page);
+            return self.list_all_families(&self.request(), page);
         }
+        let mut outcome = Ok(());
         self.visit_snapshots(&mut |room| {
             outcome = self.list_families_of(room, page);
             outcome.is_ok()
@@ -114,12 +114,15 @@ impl Listing<'_> {
         })
     }
 
-    /// What is asked of a source, and whether rows are threads.
-    fn request(&self) -> (Request, bool) {
-        let shows_threads = self.plan.threads != Threads::Hidden;
+    fn shows_threads(&self) -> bool {
+        self.plan.threads != Threads::Hidden
+    }
+
+    /// What is asked of a source.
+    fn request(&self) -> Request {
         let fields = self.fields();
-        let scope = scope_of_listing(shows_threads, self.plan.selection.only_process(), fields);
-        (Request { scope, fields }, shows_threads)
+        let scope = scope_of_listing(self.shows_threads(), self.plan.selection.only_process(), fields);
+        Request { scope, fields }
     }
 
     fn list_families_of(&self, room: &Snapshot, page: &mut Page) -> anyhow::Result<()> {
@@ -187,7 +190,7 @@ impl Listing<'_> {
 
     /// Hands out the rows that are shown: by pid, or in the order of `-q`.
     fn visit(&self, each: Visitor<'_>) -> Result<(), Error> {
-        let (request, shows_threads) = self.request();
+        let (request, shows_threads) = (self.request(), self.shows_threads());
         let mut each = |row: &Task| match self.accepts(row) {
             true if self.plan.options.with_children => each(&self.prepared(row)),
             true => each(row),

@@ -92,12 +92,16 @@ impl Page {
 
     /// Writes what is there.
     fn flush(&mut self) -> anyhow::Result<()> {
-        if !std::mem::replace(&mut self.is_wide, true) {
-            output::widen();
-        }
+        self.widen();
         output::write(&self.out)?;
         self.out.clear();
         Ok(())
+    }
+
+    fn widen(&mut self) {
+        if !std::mem::replace(&mut self.is_wide, true) {
+            output::widen();
+        }
     }
 
     /// An empty page of the same form and instant, whose lines another thread makes; `None` where lines depend on how many
@@ -125,6 +129,7 @@ impl Page {
         if !self.out.is_empty() {
             self.flush()?;
         }
+        self.widen();
         output::write(lines)
     }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
+use cpuledger::machine::spawn_scoped;
 use cpuledger::render::layout::Part;
 use cpuledger::source::Families;
 use cpuledger::task::Task;
@@ -37,14 +38,15 @@ pub fn add(
     visit: &(dyn Fn(usize, Each<'_>) + Sync),
 ) -> anyhow::Result<()> {
     let parts = families.parts();
+    let forks = if parts < LEAST_PARTS { None } else { forks(page) };
+    let added = forks.and_then(|forks| add_in_turn(parts, forks, page, visit));
+    added.unwrap_or_else(|| add_alone(parts, page, visit))
+}
+
+/// One for each thread that it is worth to start.
+fn forks(page: &Page) -> Option<Vec<Page>> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let forks: Option<Vec<Page>> = (0..threads).map(|_| page.fork()).collect();
-    match forks {
-        Some(forks) if parts >= LEAST_PARTS && threads > 1 => {
-            add_in_turn(parts, forks, page, visit).unwrap_or_else(|| add_alone(parts, page, visit))
-        }
-        _ => add_alone(parts, page, visit),
-    }
+    if threads > 1 { (0..threads).map(|_| page.fork()).collect() } else { None }
 }
 
 fn add_alone(parts: usize, page: &mut Page, visit: &dyn Fn(usize, Each<'_>)) -> anyhow::Result<()> {
@@ -76,7 +78,7 @@ fn add_in_turn(
                 let (lines, ready) = sync_channel(AHEAD);
                 let (rooms, empty) = channel();
                 let work = move || make((index..parts).step_by(count), fork, visit, &lines, &empty);
-                thread::Builder::new().spawn_scoped(scope, work)?;
+                spawn_scoped(scope, work)?;
                 Ok(Lane { ready, rooms })
             })
             .collect();

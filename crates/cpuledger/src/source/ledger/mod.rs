@@ -13,7 +13,7 @@ use cpuledger_bpf::ledger as kernel;
 use crate::error::Error;
 use crate::field::{Field, FieldSet};
 use crate::interval::Interval;
-use crate::machine;
+use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::walk::{self, Walk};
 use crate::source::{Source, SourceKind};
@@ -96,7 +96,7 @@ impl Ledger {
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let load = || detail::load_inspector(options.fields);
-            let beside = std::thread::Builder::new().spawn_scoped(scope, load);
+            let beside = spawn_scoped(scope, load);
             let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
             let inspector =
                 beside.map_or_else(|_| load(), |beside| beside.join().expect("loading does not panic"));

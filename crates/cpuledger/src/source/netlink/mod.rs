@@ -36,7 +36,7 @@ mod socket;
 
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::machine;
+use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Exit, Exits, Fold, Source, SourceKind};
 use crate::task::{Pid, TaskId, Tid};
@@ -144,9 +144,10 @@ impl Netlink {
 
     /// Whether the report of a thread that has just died is there: it is sent before the thread can be joined.
     fn hears_a_death(&mut self) -> Result<bool, Error> {
-        let thread = std::thread::Builder::new().spawn(rustix::thread::gettid);
-        let tid = thread.map_err(|source| Error::Netlink { source })?.join();
-        let Ok(tid) = tid else { return Ok(false) };
+        let tid = std::thread::scope(|scope| {
+            spawn_scoped(scope, rustix::thread::gettid).map(|thread| thread.join())
+        });
+        let Ok(tid) = tid.map_err(|source| Error::Netlink { source })? else { return Ok(false) };
         self.read_reports()?;
         let tid = tid.as_raw_nonzero().get();
         Ok(self.pending.iter().any(|exit| exit.task.tid.0 == tid))

@@ -2,7 +2,7 @@
 
 use cpuledger_bpf::abi;
 
-use crate::field::{Field, FieldSet, IO};
+use crate::field::{DELAYS, Field, FieldSet, IO, USAGE};
 use crate::snapshot::Snapshot;
 use crate::source::records::scaled_cpu_time;
 use crate::task::{Pid, State, Task, Tid};
@@ -23,38 +23,20 @@ pub const TASK: FieldSet = FieldSet::of(&[
     Field::Policy,
     Field::Threads,
     Field::Runtime,
-    Field::User,
-    Field::System,
-    Field::MinorFaults,
-    Field::MajorFaults,
-    Field::VoluntarySwitches,
-    Field::InvoluntarySwitches,
-]);
+])
+.union(USAGE);
 /// Known while CLOCK_BOOTTIME and CLOCK_MONOTONIC are the same.
 pub const START: FieldSet = FieldSet::of(&[Field::StartTime]);
 /// By the directory of a process.
 pub const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid, Field::Egid]);
 /// Where the kernel tells the scheduler's figures.
 pub const RUNQUEUE_WAIT: FieldSet = FieldSet::of(&[Field::RunqueueWait]);
-/// Only where delay accounting is on.
-pub const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
 /// Known only of the dead: zombies.
 const STATE: FieldSet = FieldSet::of(&[Field::State]);
 /// What a message about a process has, its dead threads included.
-const TOTALS: FieldSet =
-    FieldSet::of(&[Field::Runtime, Field::RunqueueWait, Field::BlockIoDelay, Field::SwapInDelay]);
+const TOTALS: FieldSet = FieldSet::of(&[Field::Runtime, Field::RunqueueWait]).union(DELAYS);
 /// What is told of single tasks only, and of a process while it has no other.
-const OF_ONE_TASK: FieldSet = FieldSet::of(&[
-    Field::User,
-    Field::System,
-    Field::MinorFaults,
-    Field::MajorFaults,
-    Field::VoluntarySwitches,
-    Field::InvoluntarySwitches,
-    Field::ReadBytes,
-    Field::WriteBytes,
-    Field::CancelledWriteBytes,
-]);
+const OF_ONE_TASK: FieldSet = USAGE.union(IO);
 
 /// What this kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
