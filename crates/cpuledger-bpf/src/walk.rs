@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, OpenObject};
 
 use crate::abi;
 use crate::object::{self, Error};
@@ -163,14 +163,15 @@ impl Walker {
         let mechanism = form.mechanism();
         // It needs 5.19, and the sum of RSS, which it prepares, is for the forms that read memory.
         let prepares = matches!(form, Form::Whole | Form::ByTid) && readable & abi::CPULEDGER_READ_RSS != 0;
-        let buffers = Buffers::new(room.0, room.1)?;
-        let mut object = object::load("cpuledger_walk", object, |open| {
+        let choose = |open: &mut OpenObject| {
             for mut program in open.progs_mut() {
                 let name = program.name().to_owned();
                 program.set_autoload(name == chosen || (name == "prepare" && prepares));
             }
-            buffers.adopt(open)
-        })?;
+        };
+        let make = || Buffers::new(room.0, room.1);
+        let (mut object, buffers) =
+            object::load_beside("cpuledger_walk", object, choose, make, Buffers::adopt)?;
         let cpus = records::possible_cpus()?;
         let iterator = match mechanism {
             Mechanism::OneCall => None,
