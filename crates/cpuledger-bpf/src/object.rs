@@ -164,7 +164,8 @@ pub(crate) fn load_beside<T: Send>(
         let beside = spawn_scoped(scope, &make);
         // SAFETY: the object is open, not loaded, and `open` is its only owner.
         let code = unsafe { libbpf_sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) };
-        let made = beside.map_or_else(|_| make(), |beside| beside.join().expect("making maps does not panic"))?;
+        let made =
+            beside.map_or_else(|_| make(), |beside| beside.join().expect("making maps does not panic"))?;
         match code {
             0 => Ok(made),
             code => Err(Error::from_errno(&loading(name), Errno::from_raw_os_error(-code))),

@@ -82,6 +82,8 @@ pub struct Request {
 pub struct Walked<'a> {
     /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
     pub tasks: &'a [abi::cpuledger_task],
+    /// The rest of each of them, in their order; empty where only groups were loaded that have no part in it.
+    pub rests: &'a [abi::cpuledger_task_rest],
     /// Every visited process; with [`Mechanism::Iterator`] sorted by pid.
     pub processes: &'a [abi::cpuledger_process],
     /// When the walk began, CLOCK_MONOTONIC.
@@ -169,7 +171,8 @@ impl Walker {
                 program.set_autoload(name == chosen || (name == "prepare" && prepares));
             }
         };
-        let make = || Buffers::new(room.0, room.1);
+        let has_rest = readable & abi::CPULEDGER_WALK_REST != 0;
+        let make = || Buffers::new(room.0, has_rest, room.1);
         let (mut object, buffers) =
             object::load_beside("cpuledger_walk", object, choose, make, Buffers::adopt)?;
         let cpus = records::possible_cpus()?;

@@ -89,13 +89,14 @@ thread_local! {
 pub fn abi_records(bytes: &[u8]) -> Printed {
     let mut printed = Printed::default();
     let Some((&choice, bytes)) = bytes.split_first() else { return printed };
-    let (processes, tasks) = cpuledger_bpf::fuzzing::records(bytes);
+    let of_walk = cpuledger_bpf::fuzzing::records(bytes);
     cpuledger_bpf::fuzzing::exits(bytes).iter().for_each(|exit| {
         black_box(records::decode_exit(exit));
     });
     let walked = Walked {
-        tasks: &tasks,
-        processes: &processes,
+        tasks: &of_walk.tasks,
+        rests: &of_walk.rests,
+        processes: &of_walk.processes,
         begin_ns: 0,
         end_ns: 1,
         lacks: u32::from(choice >> 2),
