@@ -10,7 +10,7 @@ use crate::records::{self, Buffers, bytes_mut};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
-/// Without cgroups, namespaces, activity and RSS.
+/// Without the rest of each task, and without RSS.
 static MEMORY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_memory.bpf.o"));
 /// The same without memory.
 static IDENTITY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_identity.bpf.o"));
