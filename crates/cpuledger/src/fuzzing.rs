@@ -93,10 +93,11 @@ thread_local! {
 fn snapshot_of(bytes: &[u8]) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let Some((&choice, bytes)) = bytes.split_first() else { return snapshot };
-    let (processes, tasks) = cpuledger_bpf::fuzzing::records(bytes);
+    let of_walk = cpuledger_bpf::fuzzing::records(bytes);
     let walked = Walked {
-        tasks: &tasks,
-        processes: &processes,
+        tasks: &of_walk.tasks,
+        rests: &of_walk.rests,
+        processes: &of_walk.processes,
         begin_ns: 0,
         end_ns: 1,
         lacks: u32::from(choice >> 2),
