@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use cpuledger_bpf::{Inspector, Request, Walked, Walker, Wanted, abi};
 use cpuledger_load::Sleepers;
@@ -69,12 +70,33 @@ fn assert_same_process(inspected: &abi::cpuledger_process, walked: &abi::cpuledg
     assert_eq!(format!("{:?}", of_lists(inspected)), format!("{:?}", of_lists(walked)));
 }
 
+/// TASK_INTERRUPTIBLE.
+const ASLEEP: u32 = 1;
+
+/// Waits until all threads of a process sleep: those that were just made have a way to go, and a slow CPU takes its time.
+fn settle(walker: &mut Walker, pid: i32) {
+    let request = Request { scope: abi::CPULEDGER_WALK_TASKS, groups: GROUPS, only_pid: Some(pid) };
+    let mut before = Vec::new();
+    for _ in 0..1000 {
+        let walked = walker.walk(&request).expect("a walk");
+        let is_asleep = walked.tasks.iter().all(|task| task.state == ASLEEP);
+        let now: Vec<String> = walked.tasks.iter().map(|task| format!("{task:?}")).collect();
+        if is_asleep && now == before {
+            return;
+        }
+        before = now;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("process {pid} does not go to sleep: {before:#?}");
+}
+
 #[test]
 fn records_equal_those_of_a_walk_root() {
     let sleepers = Sleepers::start(50, 2).expect("threads that sleep");
     let mut walker = Walker::load().expect("the walk loads; it needs root");
     let mut inspector = Inspector::load(1, 1, u32::MAX).expect("the inspection loads");
     for process in sleepers.processes() {
+        settle(&mut walker, process.pid);
         let request = Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: GROUPS, only_pid: None };
         let walked = walker.walk(&request).expect("a walk");
         let inspected = inspector.inspect(&[leader(process.pid)], GROUPS).expect("an inspection");
@@ -98,6 +120,7 @@ fn records_equal_those_of_a_walk_root() {
     // A process with one thread: its totals are known.
     let sleepers = Sleepers::start(1, 1).expect("a process that sleeps");
     let pid = sleepers.processes()[0].pid;
+    settle(&mut walker, pid);
     let request = Request { scope: abi::CPULEDGER_WALK_TASKS, groups: GROUPS, only_pid: Some(pid) };
     let walked = walker.walk(&request).expect("a walk");
     let inspected = inspector.inspect(&[leader(pid)], GROUPS).expect("an inspection");

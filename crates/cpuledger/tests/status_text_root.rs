@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use cpuledger::render::kernel_text::{Form, LEFT_OUT, Whole};
 use cpuledger::source::SourceKind;
 use cpuledger::source::status::{StatusTexts, StatusWalk, Wanted};
-use cpuledger_load::{Sleepers, Zoo};
+use cpuledger_load::{Sleepers, Zoo, is_emulated};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -202,7 +202,7 @@ fn compare(
 #[test]
 fn texts_of_tasks_that_stand_still_are_those_of_the_kernel_root() {
     let zoo = Zoo::start().expect("the zoo; it needs root");
-    let sleepers = Sleepers::start(600, 3).expect("sleepers");
+    let sleepers = Sleepers::start(if is_emulated() { 150 } else { 600 }, 3).expect("sleepers");
     let odd = Odd::start();
     odd.settle();
     let signalled = Pid::from_raw(odd.0[8].id().cast_signed());
