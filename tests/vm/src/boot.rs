@@ -18,15 +18,16 @@ use crate::kernels::Kernel;
 /// The emulator.
 const EMULATOR: &str = "qemu-system-x86_64";
 /// The machine: `/dev/kvm` is not asked for, for it may be there and not work. Two CPUs by one thread: with a thread each, QEMU 7.2
-/// fails now and then on Linux 6.18 and later. The CPU lacks, and the kernel leaves alone, what only costs an emulator time: strings
-/// copied byte by byte, a fifth level of pages, protection from the own user. `no_timer_check`: while the host is busy, a kernel may find no tick.
+/// fails now and then on Linux 6.18 and later. An old model of CPU, and a kernel that leaves alone what only costs an emulator time:
+/// wide registers to be saved at each switch, strings copied byte by byte, protection from the own user. `no_timer_check` and
+/// `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its clock is wrong.
 const MACHINE: &[&str] = &[
     "-M",
     "q35",
     "-accel",
     "tcg,thread=single",
     "-cpu",
-    "max,-erms,-fsrm,-la57,-smap,-smep,-pku",
+    "Nehalem",
     "-smp",
     "2",
     "-m",
@@ -38,7 +39,7 @@ const MACHINE: &[&str] = &[
     "-serial",
     "stdio",
     "-append",
-    "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off",
+    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0",
 ];
 /// So many of the last lines of the console are kept for the case that the guest dies.
 const LAST_LINES: usize = 30;
