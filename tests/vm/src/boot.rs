@@ -39,7 +39,7 @@ const MACHINE: &[&str] = &[
     "-serial",
     "stdio",
     "-append",
-    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0",
+    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0 cryptomgr.notests",
 ];
 /// So many of the last lines of the console are kept for the case that the guest dies.
 const LAST_LINES: usize = 30;

@@ -24,8 +24,8 @@ use rustix::fs::MemfdFlags;
 use boot::Booted;
 use kernels::{Fetched, Kernel};
 
-/// So many guests at a time: each takes a CPU, and waits for a part of its time.
-const AT_A_TIME: usize = 3;
+/// So many guests at a time: each takes a CPU.
+const AT_A_TIME: usize = 2;
 /// So long may a guest take; where the machine is idle it takes a minute.
 const GUEST_LIMIT: Duration = Duration::from_secs(1000);
 /// Where the tables go, below the repository.
