@@ -16,6 +16,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("taskstats", taskstats),
     ("abi_records", abi_records),
     ("ps_options", ps_options),
+    ("query", query),
+    ("config", config),
 ];
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
@@ -64,5 +66,22 @@ pub fn ps_options(bytes: &[u8]) {
     let arguments: Vec<&str> = text.split('\n').collect();
     if let Err(sentence) = cpuledger_cli::fuzzing::plan_of_ps(&arguments) {
         assert!(!sentence.is_empty());
+    }
+}
+
+/// A filter of the screen, and the tasks it is asked about.
+pub fn query(bytes: &[u8]) {
+    fuzzing::query(bytes);
+}
+
+/// The configuration file of the screen.
+pub fn config(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let sentences = match cpuledger_cli::fuzzing::config(text) {
+        Ok(warnings) => warnings,
+        Err(error) => vec![error],
+    };
+    for sentence in sentences {
+        assert!(!sentence.is_empty() && !sentence.contains(char::is_control), "{sentence:?}");
     }
 }

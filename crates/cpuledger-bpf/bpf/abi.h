@@ -9,6 +9,9 @@
 #define CPULEDGER_ABI_H
 
 typedef unsigned char u8;
+typedef signed char s8;
+typedef unsigned short u16;
+typedef signed short s16;
 typedef signed int s32;
 typedef unsigned int u32;
 typedef signed long long s64;
@@ -62,7 +65,7 @@ enum cpuledger_walk_scope {
 
 /* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
 enum cpuledger_read_group {
-	/* of a task all but its numbers, name and CPU time: start, state, scheduling, users */
+	/* of a task what its record has beside its numbers, name and CPU time: start, state, scheduling, user */
 	CPULEDGER_READ_DETAIL = 1 << 3,
 	CPULEDGER_READ_MEMORY = 1 << 0, /* virtual and locked memory */
 	CPULEDGER_READ_CGROUP = 1 << 1,
@@ -75,10 +78,15 @@ enum cpuledger_read_group {
 	CPULEDGER_READ_ACTIVITY = 1 << 6,
 	/* resident and swapped memory */
 	CPULEDGER_READ_RSS = 1 << 7,
+	/* groups, and users that are neither real nor effective: likewise */
+	CPULEDGER_READ_CREDENTIALS = 1 << 8,
 	/* What the brief walk can read of these. */
 	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME | CPULEDGER_READ_SESSION,
 	/* What only the whole walk can read of these. */
-	CPULEDGER_WALK_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_NAMESPACE | CPULEDGER_READ_ACTIVITY | CPULEDGER_READ_RSS,
+	CPULEDGER_WALK_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_NAMESPACE | CPULEDGER_READ_ACTIVITY | CPULEDGER_READ_RSS |
+				CPULEDGER_READ_CREDENTIALS,
+	/* What is in the rest of a task. */
+	CPULEDGER_WALK_REST = CPULEDGER_WALK_WHOLLY & ~CPULEDGER_READ_RSS,
 	/* What the brief inspection cannot read of these. */
 	CPULEDGER_INSPECT_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_SESSION | CPULEDGER_READ_NAMESPACE,
 };
@@ -91,13 +99,17 @@ enum cpuledger_lack {
 	CPULEDGER_LACKS_RSS_SUM = 1 << 3,	/* the per-CPU part of RSS could not be summed: what was read is inexact */
 };
 
-/* Cumulative figures of one task, or of a process: live and dead threads together. */
-struct cpuledger_counters {
+/* What the scheduler knows of the CPU time of one task, or of a process: live and dead threads together. */
+struct cpuledger_cpu_time {
 	u64 runtime_ns;	     /* se.sum_exec_runtime: exact, scheduler clock */
 	u64 tick_user_ns;    /* utime: sampled at the tick unless the kernel accounts precisely */
 	u64 tick_system_ns;  /* stime, likewise */
 	u64 shown_user_ns;   /* prev_cputime: what the kernel showed last, its lower bound */
 	u64 shown_system_ns;
+};
+
+/* What else it has done, likewise. */
+struct cpuledger_activity {
 	u64 minor_faults;
 	u64 major_faults;
 	u64 voluntary_switches;
@@ -108,26 +120,41 @@ struct cpuledger_counters {
 	u64 cancelled_write_bytes;
 };
 
-/* One task. What the brief walk writes comes first: it dirties one or two cache lines a task. */
+/* All cumulative figures of one task or process. */
+struct cpuledger_counters {
+	struct cpuledger_cpu_time cpu_time;
+	struct cpuledger_activity activity;
+};
+
+/*
+ * One task, by what most listings show of it: the memory of a record has to be cleared before it is written, and that takes longer
+ * than the walk. What the brief walk writes comes first: it dirties one or two cache lines a task.
+ */
 struct cpuledger_task {
 	s32 tid;
 	s32 pid;
 	u32 process_index;	/* of its record among the processes of this walk */
 	u32 flags;		/* PF_* */
 	u8 comm[CPULEDGER_COMM_BYTES];
-	struct cpuledger_counters own;
+	struct cpuledger_cpu_time cpu_time;
 	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
+	u32 uid, euid;
 	u32 state;		/* __state */
-	u32 exit_state;
-	s32 exit_signal;	/* sent to the parent; 17 is SIGCHLD, -1 of threads: none */
-	s32 priority;		/* prio - 100, as /proc shows it */
-	s32 nice;
-	u32 rt_priority;
-	u32 policy;
 	u32 processor;
+	u16 exit_state;
+	s16 priority;		/* prio - 100, as /proc shows it */
+	s8 nice;
+	u8 rt_priority;
+	u8 policy;
+	s8 exit_signal;		/* sent to the parent; 17 is SIGCHLD, -1 of threads: none */
+};
+
+/* The rest of the same task, at the same index of its own array, for walks that read more. */
+struct cpuledger_task_rest {
+	struct cpuledger_activity activity;
 	s32 namespace_tid;	/* in the innermost PID namespace of the task */
 	u32 namespace_level;	/* 0: the initial PID namespace */
-	u32 uid, euid, suid, fsuid;
+	u32 suid, fsuid;
 	u32 gid, egid, sgid, fsgid;
 	u64 cgroup_id;		/* unified hierarchy */
 	u64 cgroup_v1_cpu_id;	/* hierarchy of the cpu controller; 0 where it is not compiled in */
@@ -257,11 +284,7 @@ struct cpuledger_status_task {
 	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
 	u64 guest_ns;		/* gtime */
 	u64 block_delay_ns;	/* delays->blkio_delay */
-	u64 runtime_ns;		/* as in struct cpuledger_counters */
-	u64 tick_user_ns;
-	u64 tick_system_ns;
-	u64 shown_user_ns;
-	u64 shown_system_ns;
+	struct cpuledger_cpu_time cpu_time;
 	u64 minor_faults;
 	u64 major_faults;
 };
@@ -490,7 +513,8 @@ struct cpuledger_control {
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
 CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
-CPULEDGER_ASSERT_SIZE(cpuledger_task, 232);
+CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
+CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 112);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);

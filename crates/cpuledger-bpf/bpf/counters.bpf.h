@@ -7,7 +7,7 @@
 
 #include "compat.bpf.h"
 
-static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_counters *own)
+static __always_inline void read_cpu_time(struct task_struct *task, struct cpuledger_cpu_time *own)
 {
 	own->runtime_ns = task->se.sum_exec_runtime;
 	own->tick_user_ns = task->utime;
@@ -16,7 +16,7 @@ static __always_inline void read_cpu_time(struct task_struct *task, struct cpule
 	own->shown_system_ns = task->prev_cputime.stime;
 }
 
-static __always_inline void read_activity(struct task_struct *task, struct cpuledger_counters *own)
+static __always_inline void read_activity(struct task_struct *task, struct cpuledger_activity *own)
 {
 	own->minor_faults = task->min_flt;
 	own->major_faults = task->maj_flt;

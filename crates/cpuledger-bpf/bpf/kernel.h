@@ -9,10 +9,10 @@
 #include "abi.h"
 
 typedef u8 __u8;
-typedef unsigned short __u16;
+typedef u16 __u16;
 typedef u32 __u32;
 typedef u64 __u64;
-typedef signed short __s16;
+typedef s16 __s16;
 typedef s32 __s32;
 typedef s64 __s64;
 typedef __u16 __be16;

@@ -156,8 +156,8 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->uid = BPF_CORE_READ(task, real_cred, uid.val);
 	if (slot->first_runtime_ns) {
 		/* It has run before: what the reader counts from. */
-		read_cpu_time(task, &slot->last);
-		read_activity(task, &slot->last);
+		read_cpu_time(task, &slot->last.cpu_time);
+		read_activity(task, &slot->last.activity);
 	}
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
 	if (index_insert(task->pid, number))
@@ -305,8 +305,8 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->ppid = BPF_CORE_READ(prev, real_parent, tgid);
 	slot->end_ns = tile->end_ns;
 	slot->lifetime_ns = tile->end_ns - prev->start_time;
-	read_cpu_time(prev, &slot->last);
-	read_activity(prev, &slot->last);
+	read_cpu_time(prev, &slot->last.cpu_time);
+	read_activity(prev, &slot->last.activity);
 	__builtin_memcpy(slot->comm, prev->comm, sizeof(slot->comm));
 	slot->task = 0;
 	index_remove(slot->tid, number);

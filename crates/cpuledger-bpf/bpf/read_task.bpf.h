@@ -58,18 +58,12 @@ static __always_inline void read_schedule(struct task_struct *task, struct cpule
 	record->processor = task_processor(task);
 }
 
-static __always_inline void read_credentials(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_user(struct task_struct *task, struct cpuledger_task *record)
 {
 	const struct cred *cred = task->real_cred;
 
 	record->uid = cred->uid.val;
 	record->euid = cred->euid.val;
-	record->suid = cred->suid.val;
-	record->fsuid = cred->fsuid.val;
-	record->gid = cred->gid.val;
-	record->egid = cred->egid.val;
-	record->sgid = cred->sgid.val;
-	record->fsgid = cred->fsgid.val;
 }
 
 /* A pointer as a number: the verifier forgets what it is once it has been in a map. One reader at a time runs this. */
@@ -102,18 +96,18 @@ __noinline int namespace_number(u64 pid_address, u32 level)
 	return number;
 }
 
-static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_namespace(struct task_struct *task, s32 tid, struct cpuledger_task_rest *record)
 {
 	struct pid *pid = task->thread_pid;
 	u32 level = pid->level; /* 0 where the task is already released */
 
 	record->namespace_level = level;
-	record->namespace_tid = level ? namespace_number(as_number(pid), level) : record->tid;
+	record->namespace_tid = level ? namespace_number(as_number(pid), level) : tid;
 }
 
 #else
 
-static __always_inline void read_namespace(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_namespace(struct task_struct *task, s32 tid, struct cpuledger_task_rest *record)
 {
 }
 
@@ -145,7 +139,7 @@ __noinline int remember_cgroups(u64 set_address)
 	return 0;
 }
 
-static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task_rest *record)
 {
 	u64 set;
 
@@ -165,7 +159,7 @@ static __always_inline void forget_cgroups(void)
 
 #else
 
-static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task *record)
+static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task_rest *record)
 {
 }
 
@@ -183,57 +177,80 @@ static __always_inline void read_task(struct task_struct *task, struct task_stru
 				      struct cpuledger_task *record)
 {
 	__builtin_memcpy(record->comm, task->comm, sizeof(record->comm));
-	read_cpu_time(task, &record->own);
+	read_cpu_time(task, &record->cpu_time);
 	if (groups & CPULEDGER_READ_DETAIL) {
 		read_schedule(task, record);
-#ifndef CPULEDGER_WITHOUT_ACTIVITY
-		read_activity(task, &record->own);
-#endif
+		read_user(untrusted, record);
+	}
+}
+
+#ifndef CPULEDGER_WITHOUT_REST
+
+static __always_inline void read_credentials(struct task_struct *task, struct cpuledger_task_rest *record)
+{
+	const struct cred *cred = task->real_cred;
+
+	record->suid = cred->suid.val;
+	record->fsuid = cred->fsuid.val;
+	record->gid = cred->gid.val;
+	record->egid = cred->egid.val;
+	record->sgid = cred->sgid.val;
+	record->fsgid = cred->fsgid.val;
+}
+
+/* Likewise. `tid` was read by the caller. */
+static __always_inline void read_rest(struct task_struct *task, struct task_struct *untrusted, s32 tid, u32 groups,
+				      struct cpuledger_task_rest *record)
+{
+	if (groups & CPULEDGER_READ_DETAIL) {
+		read_activity(task, &record->activity);
 		read_credentials(untrusted, record);
-		read_namespace(untrusted, record);
+		read_namespace(untrusted, tid, record);
 	}
 	if (groups & CPULEDGER_READ_CGROUP)
 		read_cgroup(untrusted, record);
 }
 
+#endif
+
 /* What the kernel keeps of the dead threads of a process. */
 static __always_inline void read_dead_threads(struct signal_struct *signal, struct cpuledger_counters *group)
 {
-	group->runtime_ns = signal->sum_sched_runtime;
-	group->tick_user_ns = signal->utime;
-	group->tick_system_ns = signal->stime;
-	group->shown_user_ns = signal->prev_cputime.utime;
-	group->shown_system_ns = signal->prev_cputime.stime;
-	group->minor_faults = signal->min_flt;
-	group->major_faults = signal->maj_flt;
-	group->voluntary_switches = signal->nvcsw;
-	group->involuntary_switches = signal->nivcsw;
-	group->runqueue_wait_ns = 0;
+	group->cpu_time.runtime_ns = signal->sum_sched_runtime;
+	group->cpu_time.tick_user_ns = signal->utime;
+	group->cpu_time.tick_system_ns = signal->stime;
+	group->cpu_time.shown_user_ns = signal->prev_cputime.utime;
+	group->cpu_time.shown_system_ns = signal->prev_cputime.stime;
+	group->activity.minor_faults = signal->min_flt;
+	group->activity.major_faults = signal->maj_flt;
+	group->activity.voluntary_switches = signal->nvcsw;
+	group->activity.involuntary_switches = signal->nivcsw;
+	group->activity.runqueue_wait_ns = 0;
 	if (bpf_core_field_exists(signal->ioac.read_bytes)) {
-		group->read_bytes = signal->ioac.read_bytes;
-		group->write_bytes = signal->ioac.write_bytes;
-		group->cancelled_write_bytes = signal->ioac.cancelled_write_bytes;
+		group->activity.read_bytes = signal->ioac.read_bytes;
+		group->activity.write_bytes = signal->ioac.write_bytes;
+		group->activity.cancelled_write_bytes = signal->ioac.cancelled_write_bytes;
 	}
 }
 
 static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
 {
-	group->runtime_ns += task->se.sum_exec_runtime;
-	group->tick_user_ns += task->utime;
-	group->tick_system_ns += task->stime;
-#ifndef CPULEDGER_WITHOUT_ACTIVITY
+	group->cpu_time.runtime_ns += task->se.sum_exec_runtime;
+	group->cpu_time.tick_user_ns += task->utime;
+	group->cpu_time.tick_system_ns += task->stime;
+#ifndef CPULEDGER_WITHOUT_REST
 	if (!(groups & CPULEDGER_READ_DETAIL))
 		return;
-	group->minor_faults += task->min_flt;
-	group->major_faults += task->maj_flt;
-	group->voluntary_switches += task->nvcsw;
-	group->involuntary_switches += task->nivcsw;
+	group->activity.minor_faults += task->min_flt;
+	group->activity.major_faults += task->maj_flt;
+	group->activity.voluntary_switches += task->nvcsw;
+	group->activity.involuntary_switches += task->nivcsw;
 	if (bpf_core_field_exists(task->sched_info.run_delay))
-		group->runqueue_wait_ns += task->sched_info.run_delay;
+		group->activity.runqueue_wait_ns += task->sched_info.run_delay;
 	if (bpf_core_field_exists(task->ioac.read_bytes)) {
-		group->read_bytes += task->ioac.read_bytes;
-		group->write_bytes += task->ioac.write_bytes;
-		group->cancelled_write_bytes += task->ioac.cancelled_write_bytes;
+		group->activity.read_bytes += task->ioac.read_bytes;
+		group->activity.write_bytes += task->ioac.write_bytes;
+		group->activity.cancelled_write_bytes += task->ioac.cancelled_write_bytes;
 	}
 #endif
 }

@@ -10,7 +10,30 @@
 #include "read_task.bpf.h"
 
 RECORDS(task_records, cpuledger_task);
+#ifndef CPULEDGER_WITHOUT_REST
+RECORDS(rest_records, cpuledger_task_rest);
+#endif
 RECORDS(process_records, cpuledger_process);
+
+#ifndef CPULEDGER_WITHOUT_REST
+
+static __always_inline void record_rest(struct task_struct *task, struct task_struct *untrusted, s32 tid, u32 index,
+					u32 groups)
+{
+	struct cpuledger_task_rest *record = bpf_map_lookup_elem(&rest_records, &index);
+
+	if (record)
+		read_rest(task, untrusted, tid, groups, record);
+}
+
+#else
+
+static __always_inline void record_rest(struct task_struct *task, struct task_struct *untrusted, s32 tid, u32 index,
+					u32 groups)
+{
+}
+
+#endif
 
 /* `tid` and `pid` were read once by the caller: an exec by another thread may exchange them at any time. */
 static __always_inline void record_task(struct task_struct *task, struct task_struct *untrusted, s32 tid, s32 pid,
@@ -25,6 +48,7 @@ static __always_inline void record_task(struct task_struct *task, struct task_st
 	record->pid = pid;
 	read_task(task, untrusted, groups, record);
 	record->process_index = walk->processes - 1;
+	record_rest(task, untrusted, tid, index, groups);
 }
 
 /* A leader opens a process. */

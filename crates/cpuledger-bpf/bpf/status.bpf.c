@@ -366,11 +366,7 @@ static __always_inline void read_for_stat(struct task_struct *task, struct cpule
 	record->block_delay_ns = 0;
 	if (bpf_core_field_exists(task->delays) && task->delays)
 		record->block_delay_ns = task->delays->blkio_delay;
-	record->runtime_ns = task->se.sum_exec_runtime;
-	record->tick_user_ns = task->utime;
-	record->tick_system_ns = task->stime;
-	record->shown_user_ns = task->prev_cputime.utime;
-	record->shown_system_ns = task->prev_cputime.stime;
+	read_cpu_time(task, &record->cpu_time);
 	record->minor_faults = task->min_flt;
 	record->major_faults = task->maj_flt;
 }

@@ -3,17 +3,31 @@
 use crate::abi;
 use crate::map::{Record, decode};
 
-/// A process takes its bytes first, then four tasks, and so on to the end.
+/// A process takes its bytes first, then four tasks, each with its rest, and so on to the end.
 const TASKS_A_PROCESS: usize = 4;
 
+/// What a walk writes.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Of processes.
+    pub processes: Vec<abi::cpuledger_process>,
+    /// Of tasks.
+    pub tasks: Vec<abi::cpuledger_task>,
+    /// The rest of each of them, but perhaps for the last.
+    pub rests: Vec<abi::cpuledger_task_rest>,
+}
+
 /// Records of processes and tasks, from these bytes as far as they go.
-pub fn records(mut bytes: &[u8]) -> (Vec<abi::cpuledger_process>, Vec<abi::cpuledger_task>) {
-    let (mut processes, mut tasks) = (Vec::new(), Vec::new());
+pub fn records(mut bytes: &[u8]) -> Records {
+    let mut records = Records::default();
     while let Some(process) = take(&mut bytes) {
-        processes.push(process);
-        tasks.extend((0..TASKS_A_PROCESS).map_while(|_| take::<abi::cpuledger_task>(&mut bytes)));
+        records.processes.push(process);
+        for _ in 0..TASKS_A_PROCESS {
+            records.tasks.extend(take::<abi::cpuledger_task>(&mut bytes));
+            records.rests.extend(take::<abi::cpuledger_task_rest>(&mut bytes));
+        }
     }
-    (processes, tasks)
+    records
 }
 
 /// Records of exits, from the same bytes.

@@ -46,7 +46,7 @@ impl Inspector {
             0 => (BRIEF, abi::CPULEDGER_INSPECT_WHOLLY),
             _ => (WHOLE, 0),
         };
-        let buffers = Buffers::new(room, room)?;
+        let buffers = Buffers::new(room, true, room)?;
         let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
         let parents = MappedArray::new("parents", with_headroom(processes))?;
         let mut object = object::load("cpuledger_inspect", bytes, |open| {

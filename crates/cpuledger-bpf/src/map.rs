@@ -19,6 +19,8 @@ pub(crate) unsafe trait Record: Copy + 'static {}
 
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_task {}
+// SAFETY: integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_task_rest {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_process {}
 // SAFETY: two integers; abi.h asserts the size.

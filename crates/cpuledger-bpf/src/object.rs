@@ -2,11 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::thread;
 
-use libbpf_rs::{MapCore, MapMut, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{AsRawLibbpf, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
 use rustix::io::Errno;
 
 use crate::log;
+use crate::threads::spawn_scoped;
 
 /// Where the kernel offers its own type information.
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -142,17 +144,51 @@ pub(crate) fn load(
     bytes: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
 ) -> Result<Object, Error> {
+    let mut open = open(name, bytes)?;
+    prepare(&mut open)?;
+    open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
+}
+
+/// The same with maps that take long to make: another thread makes them while libbpf looks for the types of this kernel,
+/// which takes as long, and `adopt` hands them over before the kernel sees the programs.
+pub(crate) fn load_beside<T: Send>(
+    name: &str,
+    bytes: &[u8],
+    choose: impl FnOnce(&mut OpenObject),
+    make: impl Fn() -> Result<T, Error> + Sync,
+    adopt: impl FnOnce(&T, &mut OpenObject) -> Result<(), Error>,
+) -> Result<(Object, T), Error> {
+    let mut open = open(name, bytes)?;
+    choose(&mut open);
+    let made = thread::scope(|scope| {
+        let beside = spawn_scoped(scope, &make);
+        // SAFETY: the object is open, not loaded, and `open` is its only owner.
+        let code = unsafe { libbpf_sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) };
+        let made =
+            beside.map_or_else(|_| make(), |beside| beside.join().expect("making maps does not panic"))?;
+        match code {
+            0 => Ok(made),
+            code => Err(Error::from_errno(&loading(name), Errno::from_raw_os_error(-code))),
+        }
+    })?;
+    adopt(&made, &mut open)?;
+    let object = open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))?;
+    Ok((object, made))
+}
+
+fn open(name: &str, bytes: &[u8]) -> Result<OpenObject, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
     log::start();
-    let what = format!("to load the BPF object `{name}`");
-    let mut open = ObjectBuilder::default()
+    ObjectBuilder::default()
         .name(name)
         .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|error| Error::from_libbpf(&what, &error))?;
-    prepare(&mut open)?;
-    open.load().map_err(|error| Error::from_libbpf(&what, &error))
+        .map_err(|error| Error::from_libbpf(&loading(name), &error))
+}
+
+fn loading(name: &str) -> String {
+    format!("to load the BPF object `{name}`")
 }
 
 /// A map of a loaded object; its name is a constant of this crate.

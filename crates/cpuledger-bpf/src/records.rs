@@ -11,20 +11,25 @@ use crate::walk::{Mechanism, Walked};
 /// Where the programs write.
 pub(crate) struct Buffers {
     pub(crate) tasks: MappedArray<abi::cpuledger_task>,
+    /// Where the programs have it: as long as `tasks`.
+    rests: Option<MappedArray<abi::cpuledger_task_rest>>,
     pub(crate) processes: MappedArray<abi::cpuledger_process>,
 }
 
 impl Buffers {
-    /// Room for `tasks` and `processes` with headroom.
-    pub(crate) fn new(tasks: u32, processes: u32) -> Result<Buffers, Error> {
-        let tasks = MappedArray::new("tasks", with_headroom(tasks))?;
+    /// Room for `tasks`, with the rest of each or without, and `processes`, with headroom.
+    pub(crate) fn new(tasks: u32, has_rest: bool, processes: u32) -> Result<Buffers, Error> {
+        let room = with_headroom(tasks);
+        let tasks = MappedArray::new("tasks", room)?;
+        let rests = has_rest.then(|| MappedArray::new("rests", room)).transpose()?;
         let processes = MappedArray::new("processes", with_headroom(processes))?;
-        Ok(Buffers { tasks, processes })
+        Ok(Buffers { tasks, rests, processes })
     }
 
     /// Makes the programs use these buffers.
     pub(crate) fn adopt(&self, open: &mut OpenObject) -> Result<(), Error> {
         self.tasks.adopt(open, "task_records")?;
+        self.rests.as_ref().map_or(Ok(()), |rests| rests.adopt(open, "rest_records"))?;
         self.processes.adopt(open, "process_records")
     }
 
@@ -37,6 +42,7 @@ impl Buffers {
     pub(crate) fn walked(&mut self, walk: &abi::cpuledger_walk, mechanism: Mechanism) -> Walked<'_> {
         Walked {
             tasks: self.tasks.records(walk.tasks),
+            rests: self.rests.as_mut().map_or(&[], |rests| rests.records(walk.tasks)),
             processes: self.processes.records(walk.processes),
             begin_ns: walk.begin_ns,
             end_ns: walk.end_ns,

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, OpenObject};
 
 use crate::abi;
 use crate::object::{self, Error};
@@ -10,7 +10,7 @@ use crate::records::{self, Buffers, bytes_mut};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
-/// Without cgroups, namespaces, activity and RSS.
+/// Without the rest of each task, and without RSS.
 static MEMORY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_memory.bpf.o"));
 /// The same without memory.
 static IDENTITY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_identity.bpf.o"));
@@ -82,6 +82,8 @@ pub struct Request {
 pub struct Walked<'a> {
     /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
     pub tasks: &'a [abi::cpuledger_task],
+    /// The rest of each of them, in their order; empty where only groups were loaded that have no part in it.
+    pub rests: &'a [abi::cpuledger_task_rest],
     /// Every visited process; with [`Mechanism::Iterator`] sorted by pid.
     pub processes: &'a [abi::cpuledger_process],
     /// When the walk began, CLOCK_MONOTONIC.
@@ -163,14 +165,16 @@ impl Walker {
         let mechanism = form.mechanism();
         // It needs 5.19, and the sum of RSS, which it prepares, is for the forms that read memory.
         let prepares = matches!(form, Form::Whole | Form::ByTid) && readable & abi::CPULEDGER_READ_RSS != 0;
-        let buffers = Buffers::new(room.0, room.1)?;
-        let mut object = object::load("cpuledger_walk", object, |open| {
+        let choose = |open: &mut OpenObject| {
             for mut program in open.progs_mut() {
                 let name = program.name().to_owned();
                 program.set_autoload(name == chosen || (name == "prepare" && prepares));
             }
-            buffers.adopt(open)
-        })?;
+        };
+        let has_rest = readable & abi::CPULEDGER_WALK_REST != 0;
+        let make = || Buffers::new(room.0, has_rest, room.1);
+        let (mut object, buffers) =
+            object::load_beside("cpuledger_walk", object, choose, make, Buffers::adopt)?;
         let cpus = records::possible_cpus()?;
         let iterator = match mechanism {
             Mechanism::OneCall => None,

@@ -116,6 +116,8 @@ fn records_equal_those_of_a_walk_root() {
         for (inspected, walked) in inspected.tasks.iter().zip(walked.tasks) {
             assert_same_task(inspected, walked);
         }
+        assert_eq!(inspected.rests.len(), inspected.tasks.len());
+        assert_eq!(format!("{:?}", inspected.rests), format!("{:?}", walked.rests));
     }
     // A process with one thread: its totals are known.
     let sleepers = Sleepers::start(1, 1).expect("a process that sleeps");

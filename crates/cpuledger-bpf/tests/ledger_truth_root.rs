@@ -89,7 +89,7 @@ fn burned_is_booked(plan: &BurnPlan) {
     let mut ticks_ns = 0;
     for burned in burned {
         let account = &of_process(&accounts, burned.pid)[&burned.tid];
-        let (wall, runtime) = (account.wall_ns, account.slot.last.runtime_ns);
+        let (wall, runtime) = (account.wall_ns, account.slot.last.cpu_time.runtime_ns);
         println!("{}: {} ns burned, {runtime} ns runtime, {wall} ns on a CPU", burned.comm, burned.ns);
         assert_eq!(account.ends, 1);
         assert!(account.has(abi::CPULEDGER_SLOT_EXITED) && account.has(abi::CPULEDGER_SLOT_PARENT_KNOWN));
@@ -98,9 +98,9 @@ fn burned_is_booked(plan: &BurnPlan) {
         assert!(account.slot.lifetime_ns >= wall);
         assert!((begin_ns..=end_ns).contains(&account.slot.end_ns));
         assert!(account.slot.end_ns - account.slot.lifetime_ns >= begin_ns);
-        let last = account.slot.last;
-        assert!(last.minor_faults > 0 && last.voluntary_switches + last.involuntary_switches > 0);
-        ticks_ns += last.tick_user_ns + last.tick_system_ns;
+        let abi::cpuledger_counters { cpu_time, activity } = account.slot.last;
+        assert!(activity.minor_faults > 0 && activity.voluntary_switches + activity.involuntary_switches > 0);
+        ticks_ns += cpu_time.tick_user_ns + cpu_time.tick_system_ns;
         assert_eq!(account.comm(), burned.comm);
         let is_thread = burned.pid == pid;
         let expected = if is_thread { std::process::id() as i32 } else { pid };
@@ -168,7 +168,7 @@ fn an_exec_is_booked() {
     for (tid, account) in &process {
         println!(
             "{tid}: {} ns, flags {:#x}, ended {} times, {} ns at the last",
-            account.wall_ns, account.slot.flags, account.ends, account.slot.last.runtime_ns
+            account.wall_ns, account.slot.flags, account.ends, account.slot.last.cpu_time.runtime_ns
         );
     }
     println!("{:?}", ledger.lost());
@@ -183,8 +183,8 @@ fn an_exec_is_booked() {
     assert!(renumbered.len() <= 1);
     for thread in renumbered {
         assert_ne!(thread.slot.tid, pid);
-        assert!(covers(thread.wall_ns, thread.slot.last.runtime_ns));
-        assert!(leader.slot.first_runtime_ns >= thread.slot.last.runtime_ns);
+        assert!(covers(thread.wall_ns, thread.slot.last.cpu_time.runtime_ns));
+        assert!(leader.slot.first_runtime_ns >= thread.slot.last.cpu_time.runtime_ns);
     }
 }
 

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use cpuledger::view::filter::Asker;
 
 use crate::cmd::ps::{Personality, Plan, Surrounding, help};
+use crate::tui::config;
 
 /// Reads the arguments of ps in the personality that the first one names, and makes the plan of a listing.
 ///
@@ -22,4 +23,20 @@ pub fn plan_of_ps(arguments: &[&str]) -> Result<(), String> {
     let plan = Plan::of(arguments, &surrounding)?;
     black_box(help::options(&plan.options.help_section));
     Ok(())
+}
+
+/// Reads the text of the screen's configuration file. What was understood is written and read again.
+///
+/// # Errors
+/// Why it is no configuration, in a sentence.
+///
+/// # Panics
+/// If what is read is not what was written.
+pub fn config(text: &str) -> Result<Vec<String>, String> {
+    let (settings, warnings) = config::read(text).map_err(|error| error.to_string())?;
+    let written = config::write(&settings);
+    let (read, complaints) = config::read(&written).expect("what is written is TOML");
+    assert_eq!((&read, complaints), (&settings, Vec::new()), "{written}");
+    assert_eq!(config::write(&read), written);
+    Ok(warnings)
 }

@@ -6,7 +6,7 @@
 
 mod act;
 mod app;
-mod config;
+pub mod config;
 mod crowd;
 mod event;
 mod export;

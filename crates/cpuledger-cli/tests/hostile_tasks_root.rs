@@ -189,28 +189,3 @@ fn assert_figures_are_possible(intervals: &[u8]) {
         }
     }
 }
-
-/// The calendar is only shown; intervals go by a clock that nobody can set.
-#[test]
-fn a_clock_that_jumps_root() {
-    if std::env::var_os("CPULEDGER_TEST_MAY_SET_CLOCK").is_none() {
-        eprintln!(
-            "left out: it sets the clock of the machine for a moment; CPULEDGER_TEST_MAY_SET_CLOCK=1 allows it"
-        );
-        return;
-    }
-    let jumping = "\"$@\" & sleep 0.3; date -s '+1 day' >/dev/null; sleep 0.3; date -s '-2 days' >/dev/null; \
-                   sleep 0.3; date -s '+1 day' >/dev/null; wait $!";
-    let machine = Machine::new(&["sh", "-c", jumping, "sh"]);
-    for source in ["ledger", "walk", "procfs"] {
-        let output = machine.run(&format!("top --batch -n 12 -d 0.1 --format json --source {source}"));
-        assert_eq!(output.status.code(), Some(0), "{}", error_of(&output));
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
-        assert_eq!(text.lines().count(), 12);
-        for line in text.lines() {
-            let interval: Value = serde_json::from_str(line).expect("JSON");
-            let at = |key: &str| interval[key].as_u64().expect("a time");
-            assert!(at("end_ns") - at("start_ns") < 60_000_000_000, "an interval of a day: {line}");
-        }
-    }
-}

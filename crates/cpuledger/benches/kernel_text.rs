@@ -84,9 +84,12 @@ fn task(number: usize, process_index: u32, pid: i32) -> abi::cpuledger_status_ta
         exit_signal: -1,
         priority: 20,
         start_time_ns: 12_345_678_900_000 + number as u64 * 10_000_000,
-        runtime_ns: 55_555_555_555,
-        tick_user_ns: 44_000_000_000,
-        tick_system_ns: 11_000_000_000,
+        cpu_time: abi::cpuledger_cpu_time {
+            runtime_ns: 55_555_555_555,
+            tick_user_ns: 44_000_000_000,
+            tick_system_ns: 11_000_000_000,
+            ..Default::default()
+        },
         minor_faults: 12_345,
         major_faults: 3,
         ..Default::default()

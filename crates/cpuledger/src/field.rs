@@ -38,8 +38,10 @@ pub enum Unit {
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
     Basic,
-    /// Start, state, scheduling and users of a task.
+    /// Start, state, scheduling and user of a task.
     Detail,
+    /// Its groups, and users that are neither real nor effective.
+    Credentials,
     /// Its faults, switches, waiting and I/O.
     Activity,
     /// Process group, session and terminal.
@@ -121,12 +123,12 @@ fields! {
     StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
     Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
     Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
-    Suid "suid" None Detail "Saved user." |t| unsigned(t.suid);
-    Fsuid "fsuid" None Detail "File-system user." |t| unsigned(t.fsuid);
-    Gid "gid" None Detail "Real group." |t| unsigned(t.gid);
-    Egid "egid" None Detail "Effective group." |t| unsigned(t.egid);
-    Sgid "sgid" None Detail "Saved group." |t| unsigned(t.sgid);
-    Fsgid "fsgid" None Detail "File-system group." |t| unsigned(t.fsgid);
+    Suid "suid" None Credentials "Saved user." |t| unsigned(t.suid);
+    Fsuid "fsuid" None Credentials "File-system user." |t| unsigned(t.fsuid);
+    Gid "gid" None Credentials "Real group." |t| unsigned(t.gid);
+    Egid "egid" None Credentials "Effective group." |t| unsigned(t.egid);
+    Sgid "sgid" None Credentials "Saved group." |t| unsigned(t.sgid);
+    Fsgid "fsgid" None Credentials "File-system group." |t| unsigned(t.fsgid);
     Comm "comm" None Name "Name of the task." |t| Bytes(t.comm.as_bytes());
     State "state" None Detail "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
     Flags "flags" None Detail "PF_* flags of the kernel." |t| unsigned(t.flags);

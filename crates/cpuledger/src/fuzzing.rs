@@ -17,6 +17,10 @@ use crate::source::records;
 use crate::support::facts;
 use crate::{machine, terminal};
 
+mod query;
+
+pub use query::query;
+
 /// Every parser of a file of /proc and /sys.
 pub fn proc_text(bytes: &[u8]) {
     black_box(stat::parse_stat(bytes));
@@ -84,27 +88,34 @@ thread_local! {
     };
 }
 
-/// Decodes records of the kernel half, and prints what they make. The first byte chooses the form of the walk; the rest are
-/// processes, then as many tasks as there are bytes for, and the records of exits.
-pub fn abi_records(bytes: &[u8]) -> Printed {
-    let mut printed = Printed::default();
-    let Some((&choice, bytes)) = bytes.split_first() else { return printed };
-    let (processes, tasks) = cpuledger_bpf::fuzzing::records(bytes);
-    cpuledger_bpf::fuzzing::exits(bytes).iter().for_each(|exit| {
-        black_box(records::decode_exit(exit));
-    });
+/// What records of the kernel half make. The first byte chooses the form of the walk; the rest are processes, then as many tasks
+/// as there are bytes for.
+fn snapshot_of(bytes: &[u8]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let Some((&choice, bytes)) = bytes.split_first() else { return snapshot };
+    let of_walk = cpuledger_bpf::fuzzing::records(bytes);
     let walked = Walked {
-        tasks: &tasks,
-        processes: &processes,
+        tasks: &of_walk.tasks,
+        rests: &of_walk.rests,
+        processes: &of_walk.processes,
         begin_ns: 0,
         end_ns: 1,
         lacks: u32::from(choice >> 2),
         mechanism: if choice & 1 == 0 { Mechanism::OneCall } else { Mechanism::Iterator },
     };
     let scope = if choice & 2 == 0 { Scope::Processes } else { Scope::Tasks };
-    let mut snapshot = Snapshot::default();
     records::Decoder::new(walked, &Request { scope, fields: FieldSet::ALL })
         .decode(&mut Vec::new(), &mut snapshot);
+    snapshot
+}
+
+/// Decodes records of the kernel half, and prints what they make; the records of exits, too.
+pub fn abi_records(bytes: &[u8]) -> Printed {
+    let mut printed = Printed::default();
+    cpuledger_bpf::fuzzing::exits(bytes.get(1..).unwrap_or_default()).iter().for_each(|exit| {
+        black_box(records::decode_exit(exit));
+    });
+    let snapshot = snapshot_of(bytes);
     PAGE.with(|(around, columns)| {
         let mut layout = Layout::new(columns.clone(), None);
         for task in snapshot.processes.iter().chain(&snapshot.tasks) {

@@ -9,71 +9,29 @@ mod books;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use books::Books;
 use cpuledger::TaskId;
+use cpuledger_load::Cgroup;
 use cpuledger_load::scene::scene;
 
 const SECONDS: &str = "10";
 
-/// A cgroup of this test's own, removed at the end.
-struct Cgroup {
-    path: PathBuf,
-    is_v1: bool,
+fn id(cgroup: &Cgroup) -> u64 {
+    fs::metadata(cgroup.path()).expect("it is there").ino()
 }
 
-impl Cgroup {
-    fn new() -> Cgroup {
-        let mounts = fs::read_to_string("/proc/self/mounts").expect("procfs");
-        let find = |is_wanted: &dyn Fn(&str, &str) -> bool| {
-            mounts.lines().find_map(|line| {
-                let mut words = line.split(' ').skip(1);
-                let (point, kind, options) = (words.next()?, words.next()?, words.next()?);
-                is_wanted(kind, options).then(|| PathBuf::from(point))
-            })
-        };
-        let v2 = find(&|kind, _| kind == "cgroup2");
-        let is_v1 = v2.is_none();
-        let has_cpuacct = |options: &str| options.split(',').any(|option| option == "cpuacct");
-        let root = v2.or_else(|| find(&|kind, options| kind == "cgroup" && has_cpuacct(options)));
-        let root = root.expect("neither cgroup v2 nor cpuacct of v1 is mounted");
-        let path = root.join(format!("cpuledger-test-{}", std::process::id()));
-        fs::create_dir(&path).expect("a cgroup is made; it needs root");
-        Cgroup { path, is_v1 }
+/// What the kernel has charged to it.
+fn usage_ns(cgroup: &Cgroup) -> u64 {
+    if cgroup.is_v1() {
+        let text = cgroup.read("cpuacct.usage").expect("cpuacct.usage");
+        return text.trim().parse().expect("nanoseconds");
     }
-
-    fn id(&self) -> u64 {
-        fs::metadata(&self.path).expect("it is there").ino()
-    }
-
-    /// What the kernel has charged to it.
-    fn usage_ns(&self) -> u64 {
-        if self.is_v1 {
-            let text = fs::read_to_string(self.path.join("cpuacct.usage")).expect("cpuacct.usage");
-            return text.trim().parse().expect("nanoseconds");
-        }
-        let text = fs::read_to_string(self.path.join("cpu.stat")).expect("cpu.stat");
-        let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
-        usage.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
-    }
-
-    fn is_empty(&self) -> bool {
-        fs::read_to_string(self.path.join("cgroup.procs")).expect("cgroup.procs").is_empty()
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // Its last task may still be on its way out.
-        while !self.is_empty() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        if let Err(error) = fs::remove_dir(&self.path) {
-            eprintln!("{} is left behind: {error}", self.path.display());
-        }
-    }
+    let text = cgroup.read("cpu.stat").expect("cpu.stat");
+    let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
+    usage.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
 }
 
 /// A storm of processes that enters the cgroup before it begins.
@@ -147,19 +105,19 @@ impl Members {
 #[test]
 fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
     scene(|| {
-        let cgroup = Cgroup::new();
+        let cgroup = Cgroup::new("cpuacct").expect("a cgroup is made; it needs root");
         let mut books = Books::open();
-        let mut storm = Storm::start(&cgroup.path);
+        let mut storm = Storm::start(cgroup.path());
         let first = storm.0.id() as i32;
-        let mut members = Members { id: cgroup.id(), is_v1: cgroup.is_v1, ..Members::default() };
+        let mut members = Members { id: id(&cgroup), is_v1: cgroup.is_v1(), ..Members::default() };
         let mut is_over = false;
         while !is_over {
-            is_over = storm.is_over() && cgroup.is_empty();
+            is_over = storm.is_over() && cgroup.is_empty().expect("it is there");
             books.close(250_000_000);
             members.take(&books, first);
             books.forget();
         }
-        let (told, truth) = (members.runtime_ns, cgroup.usage_ns());
+        let (told, truth) = (members.runtime_ns, usage_ns(&cgroup));
         println!(
             "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
             books.intervals,

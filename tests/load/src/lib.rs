@@ -27,6 +27,7 @@
 //! ```
 
 mod burn;
+mod cgroup;
 mod error;
 mod held;
 mod kin;
@@ -42,11 +43,12 @@ mod title;
 mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
+pub use cgroup::Cgroup;
 pub use error::Error;
 pub use held::BpfHeld;
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
-pub use mixture::{ForkingShells, Mixture};
+pub use mixture::{ForkingShells, Mixture, MixturePlan};
 pub use pace::is_emulated;
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};

@@ -12,16 +12,34 @@ use crate::{Error, Kin, Storm, StormPlan};
 /// A process that ends without having been waited for, and one that has dead parents below it.
 const FORKING: &str =
     "while kill -0 $PPID; do /bin/true; sh -c '(/bin/true; /bin/true) & /bin/true; wait'; done";
-const COMPILERS: usize = 2;
 
-/// A mixed load at work: shells that fork, threads made without pause, compilers, 200 tasks that wake each other through
-/// pipes. Dropping it ends it.
+/// How much of each there is in a [`Mixture`]; each keeps about one task on a CPU.
+#[derive(Debug, Clone, Copy)]
+pub struct MixturePlan {
+    /// Shells that fork.
+    pub shells: usize,
+    /// Compilers.
+    pub compilers: usize,
+    /// Processes that make threads without pause.
+    pub thread_makers: usize,
+    /// Pairs of processes that wake each other through pipes.
+    pub pairs: u64,
+}
+
+impl Default for MixturePlan {
+    fn default() -> MixturePlan {
+        MixturePlan { shells: 2, compilers: 2, thread_makers: 2, pairs: 100 }
+    }
+}
+
+/// A mixed load at work: shells that fork, threads made without pause, compilers, tasks that wake each other through pipes.
+/// Dropping it ends it.
 #[derive(Debug)]
 pub struct Mixture {
     forking: Vec<i32>,
     _shells: Vec<Shell>,
-    _threads: Storm,
-    _ping_pong: Kin,
+    _threads: Option<Storm>,
+    _ping_pong: Option<Kin>,
     _folder: Folder,
 }
 
@@ -45,6 +63,14 @@ impl Mixture {
     /// # Errors
     /// If a part of it cannot be started.
     pub fn start() -> Result<Mixture, Error> {
+        Mixture::of(&MixturePlan::default())
+    }
+
+    /// Starts so much of each.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn of(plan: &MixturePlan) -> Result<Mixture, Error> {
         let folder = Folder::new().map_err(|error| Error::GaveUp(format!("no temporary folder: {error}")))?;
         let compiling = |number: usize| {
             let object = folder.0.join(format!("{number}.o"));
@@ -54,15 +80,18 @@ impl Mixture {
                 folder.source().display()
             )
         };
-        let mut shells = vec![Shell::start(FORKING)?, Shell::start(FORKING)?];
+        let mut shells = (0..plan.shells).map(|_| Shell::start(FORKING)).collect::<Result<Vec<_>, _>>()?;
         let forking = shells.iter().map(|shell| shell.0.id().cast_signed()).collect();
-        for number in 0..COMPILERS {
+        for number in 0..plan.compilers {
             shells.push(Shell::start(&compiling(number))?);
         }
-        let mut ping_pong = Kin::start("ping-pong", 0)?;
-        ping_pong.begin()?;
-        let plan = StormPlan { workers: 2, threads: true, ..StormPlan::default() };
-        let threads = Storm::start(&plan)?;
+        let ping_pong = (plan.pairs > 0).then(|| {
+            let mut kin = Kin::start_with("ping-pong", 0, plan.pairs)?;
+            kin.begin().map(|()| kin)
+        });
+        let storm = StormPlan { workers: plan.thread_makers, threads: true, ..StormPlan::default() };
+        let threads = (plan.thread_makers > 0).then(|| Storm::start(&storm)).transpose()?;
+        let ping_pong = ping_pong.transpose()?;
         Ok(Mixture { forking, _shells: shells, _threads: threads, _ping_pong: ping_pong, _folder: folder })
     }
 

@@ -2,14 +2,17 @@
 //! killed at random; ledgers and walks are attached and detached without end. Meanwhile every interval has to balance to
 //! 0 ns, memory and descriptors have to stay what they were after the warm-up, and nothing may stay attached.
 
+mod attaching;
 mod churn;
 mod process;
 mod reader;
 mod weather;
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -20,6 +23,8 @@ use reader::{Steady, Victim};
 use weather::Weather;
 
 /// A long run of cpuledger under storms. Needs root and bpftool
+///
+/// Ends with 0 if everything held, 1 if anything did not, and 130 if it was interrupted before its time.
 #[derive(Parser)]
 struct CommandLine {
     /// How long, in minutes
@@ -31,6 +36,9 @@ struct CommandLine {
     /// Begins the random numbers: the same for the same storms and signals
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Attach and detach, a round for each byte of standard input
+    #[arg(long, hide = true)]
+    attach: bool,
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
@@ -40,8 +48,9 @@ fn minutes(text: &str) -> Result<f64, String> {
 
 /// How often all is looked at.
 const BEAT: Duration = Duration::from_millis(250);
-/// How often the state is told.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
+/// How often the state is told, on a terminal in one line that is written over, and elsewhere.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
+const WRITTEN_EVERY: Duration = Duration::from_secs(30);
 /// What is not in order, of which no more are kept.
 const KEPT_FINDINGS: usize = 50;
 
@@ -50,9 +59,9 @@ const KEPT_FINDINGS: usize = 50;
 pub struct Findings(Mutex<Vec<String>>);
 
 impl Findings {
-    /// Keeps one, and says it at once.
+    /// Keeps one, and says it at once, below the line of progress.
     pub fn add(&self, finding: String) {
-        eprintln!("cpuledger-soak: FINDING: {finding}");
+        eprintln!("\ncpuledger-soak: FINDING: {finding}");
         let mut findings = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if findings.len() < KEPT_FINDINGS {
             findings.push(finding);
@@ -64,10 +73,18 @@ impl Findings {
     }
 }
 
+/// How it ended.
+enum End {
+    Held,
+    Found,
+    Interrupted,
+}
+
 fn main() -> ExitCode {
     match run(&CommandLine::parse()) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+        Ok(End::Held) => ExitCode::SUCCESS,
+        Ok(End::Found) => ExitCode::FAILURE,
+        Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             eprintln!("cpuledger-soak: {error:#}");
             ExitCode::FAILURE
@@ -75,49 +92,134 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns how much was not in order.
-fn run(line: &CommandLine) -> Result<usize> {
+/// All that is looked at.
+struct Run {
+    begin: Instant,
+    length: Duration,
+    weather: Weather,
+    steady: Steady,
+    victim: Victim,
+    churn: Churn,
+    findings: Findings,
+}
+
+fn run(line: &CommandLine) -> Result<End> {
     ensure!(rustix::process::geteuid().is_root(), "it needs root, to attach the ledger");
     let seed = line.seed.unwrap_or_else(|| fastrand::u64(..));
     fastrand::seed(seed);
+    if line.attach {
+        attaching::run()?;
+        return Ok(End::Held);
+    }
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&interrupted)).context("listen to signals")?;
+    }
     let cpuledger = match &line.cpuledger {
         Some(path) => path.clone(),
         None => std::env::current_exe().context("where this program is")?.with_file_name("cpuledger"),
     };
     ensure!(cpuledger.is_file(), "there is no binary {}: build it first", cpuledger.display());
-    let length = Duration::from_secs_f64(line.minutes * 60.0);
-    println!("soak: {:.1} minutes, seed {seed}; in the warm-up each kind of storm comes once", line.minutes);
-
-    let findings = Findings::default();
-    let begin = Instant::now();
-    let mut weather = Weather::default();
-    let mut steady = Steady::start(&cpuledger)?;
-    let mut victim = Victim::start(&cpuledger)?;
-    let mut churn = Churn::default();
-    let mut told = begin;
-    while begin.elapsed() < length {
-        weather.change()?;
-        let is_warm = weather.has_seen_all();
-        steady.look(is_warm, &findings)?;
-        victim.torment(&findings)?;
-        churn.once(is_warm, &findings)?;
-        if told.elapsed() > TOLD_EVERY {
-            told = Instant::now();
-            println!("{:>5} s: {steady}; {victim}; {churn}; {weather}", begin.elapsed().as_secs());
-        }
-        std::thread::sleep(BEAT);
-    }
-    weather.clear();
-    steady.end(&findings)?;
-    victim.end(&findings)?;
-    if !steady.has_told() || !churn.has_attached() || !weather.has_seen_all() {
-        findings.add("too little was looked at: the run is too short, or the machine too busy".to_owned());
-    }
-    let count = findings.count();
-    println!("soak: {} s over; {steady}; {victim}; {churn}; {weather}", begin.elapsed().as_secs());
     println!(
-        "soak: {}",
-        if count == 0 { "everything held".to_owned() } else { format!("{count} FINDINGS, see above") }
+        "soak: {:.1} minutes, seed {seed}; in the warm-up of {} s each kind of storm comes once",
+        line.minutes,
+        Weather::warm_up().as_secs()
     );
-    Ok(count)
+    let mut run = Run {
+        begin: Instant::now(),
+        length: Duration::from_secs_f64(line.minutes * 60.0),
+        weather: Weather::new()?,
+        steady: Steady::start(&cpuledger)?,
+        victim: Victim::start(&cpuledger)?,
+        churn: Churn::start(seed)?,
+        findings: Findings::default(),
+    };
+    run.go_on(&interrupted)?;
+    run.end(interrupted.load(Ordering::Relaxed))
+}
+
+impl Run {
+    fn go_on(&mut self, interrupted: &AtomicBool) -> Result<()> {
+        let is_terminal = std::io::stdout().is_terminal();
+        let mut told = Instant::now();
+        while self.begin.elapsed() < self.length && !interrupted.load(Ordering::Relaxed) {
+            self.weather.change()?;
+            let is_warm = self.weather.has_seen_all();
+            self.steady.look(is_warm, &self.findings)?;
+            self.victim.torment(&self.findings)?;
+            self.churn.once(is_warm, &self.findings)?;
+            if told.elapsed() > if is_terminal { TOLD_EVERY } else { WRITTEN_EVERY } {
+                told = Instant::now();
+                self.tell(is_terminal)?;
+            }
+            std::thread::sleep(BEAT);
+        }
+        if is_terminal {
+            println!();
+        }
+        Ok(())
+    }
+
+    /// The line of progress.
+    fn tell(&self, is_terminal: bool) -> Result<()> {
+        let mut line = format!(
+            "{:>5} of {} s, {}{}: {}, {}; {}; {}; {} findings",
+            self.begin.elapsed().as_secs(),
+            self.length.as_secs(),
+            self.weather.name(),
+            if self.weather.has_seen_all() { "" } else { " (warm-up)" },
+            self.steady.brief(),
+            self.steady.limits().brief(),
+            self.victim.brief(),
+            self.churn,
+            self.findings.count()
+        );
+        if is_terminal {
+            line = format!("\r\x1b[2K{}", line.chars().take(terminal_width()).collect::<String>());
+        } else {
+            line.push('\n');
+        }
+        let mut stdout = std::io::stdout();
+        stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).context("write")
+    }
+
+    fn end(&mut self, is_interrupted: bool) -> Result<End> {
+        self.weather.clear();
+        self.steady.end(&self.findings)?;
+        self.victim.end(&self.findings)?;
+        self.churn.end(&self.findings)?;
+        let has_looked = self.steady.has_told() && self.churn.has_attached() && self.weather.has_seen_all();
+        if !has_looked && !is_interrupted {
+            let reason = "too little was looked at: the run is too short, or the machine too busy";
+            self.findings.add(reason.to_owned());
+        }
+        let count = self.findings.count();
+        let seconds = self.begin.elapsed().as_secs();
+        println!(
+            "soak: {seconds} s, the first {} s for the warm-up",
+            Weather::warm_up().as_secs().min(seconds)
+        );
+        println!("  weather         {}", self.weather);
+        println!("  steady reader   {}", self.steady);
+        println!("                  {}", self.steady.limits());
+        println!("  victim          {}", self.victim);
+        println!("  churn           {}", self.churn);
+        println!("                  {}", self.churn.limits());
+        let (verdict, end) = match (count, is_interrupted) {
+            (0, false) => ("everything held, and nothing is left attached".to_owned(), End::Held),
+            (0, true) => (
+                "interrupted; until then everything held, and nothing is left attached".to_owned(),
+                End::Interrupted,
+            ),
+            (count, _) => (format!("{count} FINDINGS, see above"), End::Found),
+        };
+        println!("soak: {verdict}");
+        Ok(end)
+    }
+}
+
+/// Columns of the terminal, as many as usual where it does not say.
+fn terminal_width() -> usize {
+    let width = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    if width == 0 { 80 } else { width }
 }

@@ -1,7 +1,9 @@
 //! Readers: `cpuledger top` on the ledger, each interval checked. One lives as long as the run, one is killed again and again.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -11,13 +13,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use cpuledger_load::BpfHeld;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::Findings;
-use crate::process::Limits;
+use crate::process::{Demand, Limits};
 
 /// The kernel frees BPF objects some grace periods after their last file is closed.
-const GONE_WITHIN: Duration = Duration::from_secs(60);
+pub const GONE_WITHIN: Duration = Duration::from_secs(60);
 /// A reader that says nothing for so long, and is not stopped, hangs.
 const SILENT_FOR: Duration = Duration::from_secs(60);
 
@@ -30,7 +32,11 @@ struct Top {
 
 impl Top {
     fn start(cpuledger: &Path, delay: &str) -> Result<Top> {
-        let mut child = Command::new(cpuledger)
+        // Killed with this program, if that is; Ctrl-C is for this program alone.
+        let mut child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL"])
+            .arg(cpuledger)
+            .process_group(0)
             .args(["top", "--batch", "--source", "ledger", "--delay", delay, "--format", "json"])
             .args(["--iterations", "1000000000"])
             .stdin(Stdio::null())
@@ -67,36 +73,90 @@ fn lines_of(stdout: ChildStdout) -> Receiver<String> {
     receiver
 }
 
+/// What is looked at in an interval; the rest is read over.
+#[derive(Debug, Deserialize)]
+struct Line {
+    start_ns: u64,
+    end_ns: u64,
+    online_cpus: u64,
+    capacity_ns: u64,
+    attributed_ns: u64,
+    idle_ns: u64,
+    unattributed_ns: u64,
+    processes: Vec<Row>,
+    exited: Vec<Dead>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    cpu_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Dead {
+    pid: i32,
+    tid: i32,
+}
+
+/// A dead process is remembered so long, in nanoseconds.
+const REMEMBERED_NS: u64 = 30_000_000_000;
+
 /// What the intervals of a reader have told.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 struct Told {
     intervals: u64,
     attributed_ns: u64,
     unattributed_ns: u64,
     exited: u64,
+    longest_ns: u64,
+    most_deaths: u64,
+    last_cut_ns: Option<u64>,
+    /// Ends of intervals, and how many processes died in each.
+    deaths: VecDeque<(u64, u64)>,
 }
 
 impl Told {
     fn take(&mut self, who: &str, line: &str, findings: &Findings) {
-        let Ok(interval) = serde_json::from_str::<Value>(line) else {
-            return findings
-                .add(format!("{who} writes what is no JSON: {}", line.get(..200).unwrap_or(line)));
+        let interval: Line = match serde_json::from_str(line) {
+            Ok(interval) => interval,
+            Err(error) => {
+                let begin = line.get(..200).unwrap_or(line);
+                return findings.add(format!("{who} writes what is no interval, {error}: {begin}"));
+            }
         };
-        let of = |key: &str| interval[key].as_u64().unwrap_or(u64::MAX / 4);
-        let booked = of("attributed_ns") + of("idle_ns") + of("unattributed_ns");
-        let rows = interval["processes"].as_array().map_or(&[][..], Vec::as_slice);
-        let sum: u64 = rows.iter().filter_map(|row| row["cpu_ns"].as_u64()).sum();
-        if booked != of("capacity_ns") || sum != of("attributed_ns") {
+        let Line { start_ns, end_ns, capacity_ns, attributed_ns, unattributed_ns, .. } = interval;
+        let booked = attributed_ns + interval.idle_ns + unattributed_ns;
+        let sum: u64 = interval.processes.iter().map(|row| row.cpu_ns).sum();
+        if booked != capacity_ns || sum != attributed_ns {
             findings.add(format!(
-                "{who}: capacity {}, booked {booked}; attributed {}, rows {sum} (ns)",
-                of("capacity_ns"),
-                of("attributed_ns")
+                "{who}: capacity {capacity_ns}, booked {booked}; attributed {attributed_ns}, rows {sum} (ns)"
             ));
         }
+        // No CPU comes or goes here.
+        if capacity_ns != interval.online_cpus * (end_ns - start_ns) {
+            findings.add(format!("{who}: a capacity of {capacity_ns} ns from {start_ns} to {end_ns}"));
+        }
+        if self.last_cut_ns.replace(end_ns).is_some_and(|cut_ns| cut_ns != start_ns) {
+            findings.add(format!("{who}: an interval begins at {start_ns}, not where the last ended"));
+        }
         self.intervals += 1;
-        self.attributed_ns += of("attributed_ns");
-        self.unattributed_ns += of("unattributed_ns");
-        self.exited += interval["exited"].as_array().map_or(0, Vec::len) as u64;
+        self.longest_ns = self.longest_ns.max(end_ns - start_ns);
+        self.attributed_ns += attributed_ns;
+        self.unattributed_ns += unattributed_ns;
+        self.exited += interval.exited.len() as u64;
+        self.most_deaths = self.most_deaths.max(interval.exited.len() as u64);
+        let processes = interval.exited.iter().filter(|dead| dead.pid == dead.tid).count();
+        self.deaths.push_back((end_ns, processes as u64));
+        while self.deaths.front().is_some_and(|(cut_ns, _)| cut_ns + REMEMBERED_NS < end_ns) {
+            self.deaths.pop_front();
+        }
+    }
+
+    fn demand(&self) -> Demand {
+        Demand {
+            remembered: self.deaths.iter().map(|(_, processes)| processes).sum(),
+            in_an_interval: self.most_deaths,
+        }
     }
 }
 
@@ -144,7 +204,18 @@ impl Steady {
     /// If it has ended.
     pub fn look(&mut self, is_warm: bool, findings: &Findings) -> Result<()> {
         take_lines("the steady reader", &self.top, &mut self.told, &mut self.heard, findings)?;
-        self.limits.look("the steady reader", self.top.child.id(), is_warm, findings)
+        let (pid, demand) = (self.top.child.id(), self.told.demand());
+        self.limits.look("the steady reader", pid, demand, is_warm, findings)
+    }
+
+    /// For the line of progress.
+    pub fn brief(&self) -> String {
+        format!("{} intervals, {} exits", self.told.intervals, self.told.exited)
+    }
+
+    /// What it took.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Whether it has told of any interval.
@@ -170,6 +241,10 @@ impl Steady {
     }
 }
 
+/// Nothing of it is in the kernel any more, or it is a finding.
+///
+/// # Errors
+/// Without bpftool.
 fn assert_gone(who: &str, held: &BpfHeld, findings: &Findings) -> Result<()> {
     let left = held.left_after(GONE_WITHIN)?;
     if left != BpfHeld::default() {
@@ -180,12 +255,12 @@ fn assert_gone(who: &str, held: &BpfHeld, findings: &Findings) -> Result<()> {
 
 impl fmt::Display for Steady {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told { intervals, attributed_ns, unattributed_ns, exited } = self.told;
+        let Told { intervals, attributed_ns, unattributed_ns, exited, longest_ns, .. } = &self.told;
         write!(
             formatter,
-            "{intervals} intervals, {:.1} CPU s attributed, {unattributed_ns} ns not, {exited} exits, {}",
-            attributed_ns as f64 / 1e9,
-            self.limits
+            "{intervals} intervals of at most {:.1} s, {:.1} CPU s attributed, {unattributed_ns} ns not, {exited} exits",
+            *longest_ns as f64 / 1e9,
+            *attributed_ns as f64 / 1e9,
         )
     }
 }
@@ -251,6 +326,7 @@ impl Victim {
             Fate::Kill => {
                 self.kill(findings)?;
                 self.top = Top::start(&self.cpuledger, "0.1")?;
+                self.told.last_cut_ns = None;
                 self.heard = Instant::now();
                 (Fate::Stop, after(1000..4000))
             }
@@ -264,6 +340,11 @@ impl Victim {
         self.top.child.wait().context("wait for the victim")?;
         self.kills += 1;
         assert_gone("the killed reader", &held, findings)
+    }
+
+    /// For the line of progress.
+    pub fn brief(&self) -> String {
+        format!("stopped {} times, killed {} times", self.stops, self.kills)
     }
 
     /// Kills it for the last time.
@@ -282,11 +363,13 @@ fn after(milliseconds: std::ops::Range<u64>) -> Instant {
 
 impl fmt::Display for Victim {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told { intervals, unattributed_ns, .. } = self.told;
+        let Told { intervals, unattributed_ns, longest_ns, .. } = &self.told;
         write!(
             formatter,
-            "stopped {} times and killed {} times over {intervals} intervals, {unattributed_ns} ns not attributed",
-            self.stops, self.kills
+            "stopped {} times and killed {} times over {intervals} intervals of at most {:.1} s, {unattributed_ns} ns not attributed",
+            self.stops,
+            self.kills,
+            *longest_ns as f64 / 1e9
         )
     }
 }

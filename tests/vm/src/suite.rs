@@ -128,6 +128,7 @@ pub const SUITES: &[Suite] = &[
         needs: &[],
         exceptions: &[("root_has_the_ledger", Needs(Atomics))],
     },
+    Suite { package: "cpuledger-cli", target: "clock_root", needs: &[Atomics], exceptions: &[] },
     Suite {
         package: "cpuledger-cli",
         target: "kill_root",

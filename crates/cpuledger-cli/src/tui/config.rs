@@ -176,8 +176,7 @@ pub static SETTINGS: [Setting; 17] = [
         get: |settings| Value::String(settings.sort.to_owned()),
         set: |settings, value| {
             let name = value.as_str().ok_or("is the name of a column")?;
-            settings.sort = sort_name(name)
-                .ok_or_else(|| format!("knows no `{name}`; is it `{}`?", Order::nearest(name)))?;
+            settings.sort = sort_name(name).ok_or_else(|| unknown(name))?;
             Ok(())
         },
     },
@@ -301,13 +300,16 @@ fn read_column(value: &Value) -> Result<ShownColumn, String> {
     let (name, width) = match text.split_once(':') {
         Some((name, width)) => {
             let width = width.parse().ok().filter(|width| (1..=MOST_WIDTH).contains(width));
-            (name, Some(width.ok_or_else(|| format!("has a bad width in `{text}`"))?))
+            (name, Some(width.ok_or_else(|| format!("has a bad width in `{}`", text.escape_debug()))?))
         }
         None => (text, None),
     };
-    let column = Chosen::by_name(name)
-        .ok_or_else(|| format!("knows no `{name}`; is it `{}`?", Order::nearest(name)))?;
+    let column = Chosen::by_name(name).ok_or_else(|| unknown(name))?;
     Ok(ShownColumn { column, width })
+}
+
+fn unknown(name: &str) -> String {
+    format!("knows no `{}`; is it `{}`?", name.escape_debug(), Order::nearest(name))
 }
 
 /// Where the file is by the rules of XDG.
@@ -335,7 +337,10 @@ pub fn load(wanted: Option<&Path>) -> anyhow::Result<(Settings, Vec<String>)> {
 }
 
 /// Reads the text of a file.
-fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
+///
+/// # Errors
+/// When it is no TOML.
+pub fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let before = error.span().map_or("", |span| &text[..span.start.min(text.len())]);
         anyhow::anyhow!(

@@ -164,7 +164,7 @@ pub fn error_of(output: &Output) -> String {
 }
 
 /// No panic, no hang, no signal; a documented code; in case of a failure one sentence, and none of anybody else.
-fn assert_is_an_answer(line: &str, output: &Output) {
+pub fn assert_is_an_answer(line: &str, output: &Output) {
     let error = error_of(output);
     let code = output.status.code().unwrap_or_else(|| panic!("{line} ends by {}: {error}", output.status));
     assert!((0..=3).contains(&code), "{line} ends with {code}: {error}");

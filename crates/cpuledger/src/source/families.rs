@@ -82,10 +82,9 @@ impl Families for RecordedFamilies<'_> {
             let mut row = shared;
             set_counters(&mut row, &process.group);
             each(if first == 0 { Member::Process(&row) } else { Member::Rest(&row) })?;
-            let records = self.decoder.walked().tasks.get(process.task_index as usize + first..);
-            let members = records.into_iter().flatten().take(last - first);
-            for record in members.take_while(|record| record.pid == process.pid) {
-                self.decoder.set_task(&mut row, &shared, record);
+            let members = self.decoder.family(process.task_index as usize + first, process.pid);
+            for record in members.take(last - first) {
+                self.decoder.set_task(&mut row, &shared, &record);
                 each(Member::Task(&row))?;
             }
         }

@@ -16,8 +16,9 @@ const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared,
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 
 /// Groups of fields that the kernel half reads on demand.
-const GROUPS: [(Group, u32); 8] = [
+const GROUPS: [(Group, u32); 9] = [
     (Group::Detail, abi::CPULEDGER_READ_DETAIL),
+    (Group::Credentials, abi::CPULEDGER_READ_CREDENTIALS | abi::CPULEDGER_READ_DETAIL),
     (Group::Activity, abi::CPULEDGER_READ_ACTIVITY | abi::CPULEDGER_READ_DETAIL),
     (Group::Memory, abi::CPULEDGER_READ_MEMORY),
     (Group::Resident, abi::CPULEDGER_READ_RSS),
@@ -52,6 +53,13 @@ pub(super) fn lacking(lacks: u32) -> FieldSet {
     .fold(DELAYS, |unknown, (_, fields)| unknown.union(fields))
 }
 
+/// One task: what most listings show, and the rest where it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded<'a> {
+    task: &'a abi::cpuledger_task,
+    rest: Option<&'a abi::cpuledger_task_rest>,
+}
+
 /// Turns records into rows: what is known is decided once a walk, not once a task.
 pub(crate) struct Decoder<'a> {
     walked: Walked<'a>,
@@ -80,11 +88,6 @@ impl<'a> Decoder<'a> {
             by_tid: walked.mechanism == Mechanism::Iterator,
             walked,
         }
-    }
-
-    /// What is decoded.
-    pub(super) fn walked(&self) -> &Walked<'a> {
-        &self.walked
     }
 
     pub(crate) fn decode(&self, sums: &mut Vec<abi::cpuledger_counters>, into: &mut Snapshot) {
@@ -116,9 +119,20 @@ impl<'a> Decoder<'a> {
     }
 
     /// The record of the leader of a process, if it is that: an exec by another thread may have come in between.
-    fn leader_of(&self, process: &abi::cpuledger_process) -> Option<&'a abi::cpuledger_task> {
-        let leader = self.walked.tasks.get(process.task_index as usize)?;
-        (leader.tid == process.pid && leader.pid == process.pid).then_some(leader)
+    fn leader_of(&self, process: &abi::cpuledger_process) -> Option<Recorded<'a>> {
+        let leader = self.recorded(process.task_index as usize)?;
+        (leader.task.tid == process.pid && leader.task.pid == process.pid).then_some(leader)
+    }
+
+    /// Both records of a task.
+    fn recorded(&self, index: usize) -> Option<Recorded<'a>> {
+        let Walked { tasks, rests, .. } = self.walked;
+        Some(Recorded { task: tasks.get(index)?, rest: rests.get(index) })
+    }
+
+    /// Those of the tasks from this one on that belong to that process.
+    pub(super) fn family(&self, first: usize, pid: i32) -> impl Iterator<Item = Recorded<'a>> {
+        (first..).map_while(|index| self.recorded(index)).take_while(move |of_it| of_it.task.pid == pid)
     }
 
     /// The size of so many pages in all.
@@ -161,9 +175,9 @@ impl<'a> Decoder<'a> {
             locked_bytes: self.bytes(&[process.locked_pages]),
             ..Task::default()
         };
-        set_identity(&mut row, leader);
+        set_identity(&mut row, &leader);
         if is_kernel_thread && self.has_names {
-            row.comm = kernel_thread_name(process, &leader.comm);
+            row.comm = kernel_thread_name(process, &leader.task.comm);
         }
         Some(row)
     }
@@ -171,29 +185,33 @@ impl<'a> Decoder<'a> {
     fn task_rows(&self, into: &mut Snapshot) {
         // The row of the process a run of tasks belongs to, to copy what they share.
         let mut shared: Option<(i32, Task)> = None;
-        for record in self.walked.tasks {
-            let is_open = shared.as_ref().is_some_and(|(pid, _)| *pid == record.pid);
+        for record in (0..).map_while(|index| self.recorded(index)) {
+            let pid = record.task.pid;
+            let is_open = shared.as_ref().is_some_and(|(open, _)| *open == pid);
             if !is_open {
-                let process = self.process_of(record).and_then(|process| self.process_row(process));
-                shared = process.map(|row| (record.pid, row));
+                let process = self.process_of(record.task).and_then(|process| self.process_row(process));
+                shared = process.map(|row| (pid, row));
             }
             // A thread whose leader was not seen comes and goes with an exec of another thread.
             let Some((_, shared)) = &shared else { continue };
             let mut row = *shared;
-            self.set_task(&mut row, shared, record);
+            self.set_task(&mut row, shared, &record);
             into.tasks.push(row);
         }
     }
 
     /// Makes a row that holds what a process shares, or another of its tasks, that of this task.
-    pub(super) fn set_task(&self, row: &mut Task, shared: &Task, record: &abi::cpuledger_task) {
-        if record.tid == record.pid {
+    pub(super) fn set_task(&self, row: &mut Task, shared: &Task, record: &Recorded<'_>) {
+        if record.task.tid == record.task.pid {
             *row = *shared;
         } else {
             set_identity(row, record);
         }
         row.known = shared.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
-        set_counters(row, &record.own);
+        set_cpu_time(row, &record.task.cpu_time);
+        if let Some(rest) = record.rest {
+            set_activity(row, &rest.activity);
+        }
     }
 
     /// The record of the process of a task.
@@ -212,55 +230,67 @@ impl<'a> Decoder<'a> {
         let processes = self.walked.processes;
         sums.clear();
         sums.extend(processes.iter().map(|process| process.group));
-        for task in self.walked.tasks.iter().filter(|task| task.tid != task.pid) {
+        let recorded = (0..).map_while(|index| self.recorded(index));
+        for Recorded { task, rest } in recorded.filter(|recorded| recorded.task.tid != recorded.task.pid) {
             let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else {
                 continue;
             };
-            add(&mut sums[index], &task.own);
+            let (cpu_time, activity) =
+                (task.cpu_time, rest.map_or_else(Default::default, |rest| rest.activity));
+            add(&mut sums[index], &abi::cpuledger_counters { cpu_time, activity });
         }
     }
 }
 
 /// What a task says of itself.
-fn set_identity(row: &mut Task, task: &abi::cpuledger_task) {
+fn set_identity(row: &mut Task, Recorded { task, rest }: &Recorded<'_>) {
     row.tid = Tid(task.tid);
     row.start_time_ns = task.start_time_ns;
     row.uid = task.uid;
     row.euid = task.euid;
-    row.suid = task.suid;
-    row.fsuid = task.fsuid;
-    row.gid = task.gid;
-    row.egid = task.egid;
-    row.sgid = task.sgid;
-    row.fsgid = task.fsgid;
-    row.state = state_letter(task.state, task.exit_state);
+    row.state = state_letter(task.state, task.exit_state.into());
     row.flags = task.flags;
-    row.exit_signal = task.exit_signal;
-    row.nice = task.nice;
-    row.priority = task.priority;
-    row.rt_priority = task.rt_priority;
-    row.policy = task.policy;
+    row.exit_signal = task.exit_signal.into();
+    row.nice = task.nice.into();
+    row.priority = task.priority.into();
+    row.rt_priority = task.rt_priority.into();
+    row.policy = task.policy.into();
     row.processor = task.processor;
-    row.namespace_tid = task.namespace_tid;
-    row.cgroup_id = task.cgroup_id;
-    row.cgroup_v1_cpu_id = task.cgroup_v1_cpu_id;
     row.comm = Comm::from_c_bytes(&task.comm);
+    let Some(rest) = rest else { return };
+    row.suid = rest.suid;
+    row.fsuid = rest.fsuid;
+    row.gid = rest.gid;
+    row.egid = rest.egid;
+    row.sgid = rest.sgid;
+    row.fsgid = rest.fsgid;
+    row.namespace_tid = rest.namespace_tid;
+    row.cgroup_id = rest.cgroup_id;
+    row.cgroup_v1_cpu_id = rest.cgroup_v1_cpu_id;
 }
 
 /// The cumulative figures of a task or of a process.
 pub(super) fn set_counters(row: &mut Task, counters: &abi::cpuledger_counters) {
-    let (user_ns, system_ns) = scaled_cpu_time(counters);
-    row.runtime_ns = counters.runtime_ns;
+    set_cpu_time(row, &counters.cpu_time);
+    set_activity(row, &counters.activity);
+}
+
+fn set_cpu_time(row: &mut Task, cpu_time: &abi::cpuledger_cpu_time) {
+    let (user_ns, system_ns) = scaled_cpu_time(cpu_time);
+    row.runtime_ns = cpu_time.runtime_ns;
     row.user_ns = user_ns;
     row.system_ns = system_ns;
-    row.runqueue_wait_ns = counters.runqueue_wait_ns;
-    row.minor_faults = counters.minor_faults;
-    row.major_faults = counters.major_faults;
-    row.voluntary_switches = counters.voluntary_switches;
-    row.involuntary_switches = counters.involuntary_switches;
-    row.read_bytes = counters.read_bytes;
-    row.write_bytes = counters.write_bytes;
-    row.cancelled_write_bytes = counters.cancelled_write_bytes;
+}
+
+fn set_activity(row: &mut Task, activity: &abi::cpuledger_activity) {
+    row.runqueue_wait_ns = activity.runqueue_wait_ns;
+    row.minor_faults = activity.minor_faults;
+    row.major_faults = activity.major_faults;
+    row.voluntary_switches = activity.voluntary_switches;
+    row.involuntary_switches = activity.involuntary_switches;
+    row.read_bytes = activity.read_bytes;
+    row.write_bytes = activity.write_bytes;
+    row.cancelled_write_bytes = activity.cancelled_write_bytes;
 }
 
 /// The figures of a task by themselves: all are known that a task has.
@@ -278,25 +308,27 @@ pub(super) fn nothing_used() -> Counters {
 /// Adds a thread to its process.
 fn add(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
     let sum = u64::saturating_add; // no record may end the program
-    group.runtime_ns = sum(group.runtime_ns, thread.runtime_ns);
-    group.tick_user_ns = sum(group.tick_user_ns, thread.tick_user_ns);
-    group.tick_system_ns = sum(group.tick_system_ns, thread.tick_system_ns);
-    group.minor_faults = sum(group.minor_faults, thread.minor_faults);
-    group.major_faults = sum(group.major_faults, thread.major_faults);
-    group.voluntary_switches = sum(group.voluntary_switches, thread.voluntary_switches);
-    group.involuntary_switches = sum(group.involuntary_switches, thread.involuntary_switches);
-    group.runqueue_wait_ns = sum(group.runqueue_wait_ns, thread.runqueue_wait_ns);
-    group.read_bytes = sum(group.read_bytes, thread.read_bytes);
-    group.write_bytes = sum(group.write_bytes, thread.write_bytes);
-    group.cancelled_write_bytes = sum(group.cancelled_write_bytes, thread.cancelled_write_bytes);
+    let (time, by) = (&mut group.cpu_time, &thread.cpu_time);
+    time.runtime_ns = sum(time.runtime_ns, by.runtime_ns);
+    time.tick_user_ns = sum(time.tick_user_ns, by.tick_user_ns);
+    time.tick_system_ns = sum(time.tick_system_ns, by.tick_system_ns);
+    let (activity, by) = (&mut group.activity, &thread.activity);
+    activity.minor_faults = sum(activity.minor_faults, by.minor_faults);
+    activity.major_faults = sum(activity.major_faults, by.major_faults);
+    activity.voluntary_switches = sum(activity.voluntary_switches, by.voluntary_switches);
+    activity.involuntary_switches = sum(activity.involuntary_switches, by.involuntary_switches);
+    activity.runqueue_wait_ns = sum(activity.runqueue_wait_ns, by.runqueue_wait_ns);
+    activity.read_bytes = sum(activity.read_bytes, by.read_bytes);
+    activity.write_bytes = sum(activity.write_bytes, by.write_bytes);
+    activity.cancelled_write_bytes = sum(activity.cancelled_write_bytes, by.cancelled_write_bytes);
 }
 
 /// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is
 /// divided in the proportion of the sampled ticks, and neither part falls below what the kernel has shown before.
-pub(crate) fn scaled_cpu_time(counters: &abi::cpuledger_counters) -> (u64, u64) {
-    let runtime = counters.runtime_ns;
-    let (user, system) = (counters.tick_user_ns, counters.tick_system_ns);
-    let (shown_user, shown_system) = (counters.shown_user_ns, counters.shown_system_ns);
+pub(crate) fn scaled_cpu_time(cpu_time: &abi::cpuledger_cpu_time) -> (u64, u64) {
+    let runtime = cpu_time.runtime_ns;
+    let (user, system) = (cpu_time.tick_user_ns, cpu_time.tick_system_ns);
+    let (shown_user, shown_system) = (cpu_time.shown_user_ns, cpu_time.shown_system_ns);
     if shown_user.saturating_add(shown_system) >= runtime {
         return (shown_user, shown_system);
     }

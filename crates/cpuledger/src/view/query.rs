@@ -55,7 +55,7 @@ pub struct Query {
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryError {
-    /// Where, in bytes.
+    /// Where: so many characters are before it.
     pub at: usize,
     /// One sentence.
     pub sentence: String,
@@ -144,7 +144,11 @@ impl Query {
     /// # Errors
     /// One sentence about the first thing that is wrong, and where.
     pub fn parse(text: &str) -> Result<Query, QueryError> {
-        Ok(Query { text: text.to_owned(), root: parse::parse(text)? })
+        let root = parse::parse(text).map_err(|error| {
+            let before = text.char_indices().take_while(|(index, _)| *index < error.at).count();
+            QueryError { at: before, ..error }
+        })?;
+        Ok(Query { text: text.to_owned(), root })
     }
 
     /// As it was written.

@@ -83,9 +83,10 @@ fn live() -> Result<(), Box<dyn Error>> {
     }
     let own = Path::new("/proc/self/exe").read_link()?;
     let mut command = Command::new(own);
-    // Nobody else is on the machine: a test may take a CPU offline.
+    // Nobody else is on the machine: a test may take a CPU offline, and set the clock.
     command.arg(RUN).env_clear().envs([
         ("CPULEDGER_TEST_MAY_UNPLUG", "1"),
+        ("CPULEDGER_TEST_MAY_SET_CLOCK", "1"),
         ("CPULEDGER_TEST_EMULATED", "1"),
         ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
         ("HOME", "/"),

@@ -153,7 +153,7 @@ const MOST_DELAY_S: f64 = 4e9;
 pub fn parse_delay(text: &str) -> Result<u64, Failure> {
     let seconds: Option<f64> = text.parse().ok();
     match seconds.filter(|seconds| (LEAST_DELAY_S..=MOST_DELAY_S).contains(seconds)) {
-        Some(seconds) => Ok((seconds * 1e9) as u64),
+        Some(seconds) => Ok((seconds * 1e9).round() as u64),
         None => Err(usage(format!("-d needs seconds from {LEAST_DELAY_S} up, not `{text}`"))),
     }
 }

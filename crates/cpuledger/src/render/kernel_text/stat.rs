@@ -52,28 +52,17 @@ pub(super) fn write_stat(dialect: &Dialect, of: &Parts<'_>, is_process: bool, ou
 
 fn write_times(dialect: &Dialect, of: &Parts<'_>, is_process: bool, out: &mut Vec<u8>) {
     let process = &of.process.process;
-    let own = if is_process { process.group } else { counters(of.task) };
-    let (user_ns, system_ns) = scaled_cpu_time(&own);
-    for faults in
-        [own.minor_faults, process.children_minor_faults, own.major_faults, process.children_major_faults]
-    {
+    let (group, task) = (&process.group, of.task);
+    let (cpu_time, minor_faults, major_faults) = match is_process {
+        true => (&group.cpu_time, group.activity.minor_faults, group.activity.major_faults),
+        false => (&task.cpu_time, task.minor_faults, task.major_faults),
+    };
+    let (user_ns, system_ns) = scaled_cpu_time(cpu_time);
+    for faults in [minor_faults, process.children_minor_faults, major_faults, process.children_major_faults] {
         spaced(out, faults);
     }
     for ns in [user_ns, system_ns, process.children_user_ns, process.children_system_ns] {
         spaced(out, ns / dialect.ns_per_tick);
-    }
-}
-
-fn counters(task: &abi::cpuledger_status_task) -> abi::cpuledger_counters {
-    abi::cpuledger_counters {
-        runtime_ns: task.runtime_ns,
-        tick_user_ns: task.tick_user_ns,
-        tick_system_ns: task.tick_system_ns,
-        shown_user_ns: task.shown_user_ns,
-        shown_system_ns: task.shown_system_ns,
-        minor_faults: task.minor_faults,
-        major_faults: task.major_faults,
-        ..Default::default()
     }
 }
 

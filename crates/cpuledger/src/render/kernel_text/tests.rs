@@ -165,7 +165,7 @@ fn sums_of_a_process_are_shown_where_there_are_any() {
     let mut records = Records::new();
     assert_eq!(records.texts(&dialect(), Form::Stat, Whole::Process), [None, None, None]);
     records.processes[0].process.totals_known = 1;
-    records.processes[0].process.group.minor_faults = 77;
+    records.processes[0].process.group.activity.minor_faults = 77;
     let whole = records.texts(&dialect(), Form::Stat, Whole::Process)[0].clone().expect("a line");
     let one = records.texts(&dialect(), Form::Stat, Whole::Task)[0].clone().expect("a line");
     assert!(whole.contains(" 0 77 0 0 0 ") && !one.contains("77"), "{whole}{one}");

@@ -441,7 +441,7 @@ fn exit(time: &TaskTime) -> Exit {
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
         exit_code: slot.exit_code,
-        runtime_ns: slot.last.runtime_ns,
+        runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
     }
 }

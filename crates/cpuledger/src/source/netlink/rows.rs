@@ -192,12 +192,11 @@ fn is_of(figures: &Taskstats, pid: i32) -> bool {
 
 /// User and system time by the kernel's rule: the runtime in the proportion of the ticks, never less than shown before.
 fn times(runtime_ns: u64, figures: &Taskstats, shown: &Known) -> (u64, u64) {
-    scaled_cpu_time(&abi::cpuledger_counters {
+    scaled_cpu_time(&abi::cpuledger_cpu_time {
         runtime_ns,
         tick_user_ns: figures.user_us.saturating_mul(1_000),
         tick_system_ns: figures.system_us.saturating_mul(1_000),
         shown_user_ns: shown.user_ns,
         shown_system_ns: shown.system_ns,
-        ..Default::default()
     })
 }

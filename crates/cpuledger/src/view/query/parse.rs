@@ -15,6 +15,7 @@ const MOST_DEPTH: usize = 32;
 /// Memory of a compiled pattern.
 const MOST_PATTERN_BYTES: usize = 1 << 20;
 
+/// Here the place of an error is in bytes.
 pub(super) fn parse(text: &str) -> Result<Option<Node>, QueryError> {
     if text.len() > MOST_BYTES {
         return Err(QueryError { at: MOST_BYTES, sentence: format!("longer than {MOST_BYTES} bytes") });
@@ -63,7 +64,8 @@ impl<'a> Parser<'a> {
     fn take_word(&mut self, word: &str) -> bool {
         let found = self.rest().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
         let after = self.rest().get(word.len()..).unwrap_or_default();
-        let is_next = found && after.starts_with(|next: char| next.is_whitespace() || next == '(');
+        let ends = after.chars().next().is_none_or(|next| next.is_whitespace() || "()".contains(next));
+        let is_next = found && ends;
         if is_next {
             self.at += word.len();
         }
@@ -141,7 +143,8 @@ impl<'a> Parser<'a> {
         }
         let Some(what) = what(name) else {
             self.at = begin;
-            return Err(self.error(format!("there is no `{name}`; is it `{}`?", nearest(name))));
+            let nearest = nearest(name);
+            return Err(self.error(format!("there is no `{}`; is it `{nearest}`?", name.escape_debug())));
         };
         let at = self.at;
         let value = self.value(matches!(operator, Operator::Matches | Operator::Lacks))?;
@@ -212,6 +215,7 @@ impl<'a> Parser<'a> {
         at: usize,
     ) -> Result<Operand, QueryError> {
         let wrong = |sentence: String| QueryError { at, sentence };
+        let shown = value.escape_debug();
         let is_text = is_text(what);
         if matches!(operator, Operator::Matches | Operator::Lacks) {
             if !is_text {
@@ -231,9 +235,9 @@ impl<'a> Parser<'a> {
         if matches!(what, What::Share(_) | What::MemoryShare) {
             let number = value.strip_suffix('%').unwrap_or(value).parse().ok();
             let number = number.filter(|number: &f64| number.is_finite());
-            return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{value}` is no percentage")));
+            return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{shown}` is no percentage")));
         }
-        number(what, value).map(Operand::Number).ok_or_else(|| wrong(format!("`{value}` is no number")))
+        number(what, value).map(Operand::Number).ok_or_else(|| wrong(format!("`{shown}` is no number")))
     }
 
     fn pattern(&self, pattern: &str, any_case: bool, at: usize) -> Result<Regex, QueryError> {

@@ -15,7 +15,8 @@ use rustix::process::{Pid, WaitOptions, getpid, waitpid};
 use super::make::fork_with_pid;
 use super::{burn_until, status_of, sys};
 
-const PAIRS: usize = 100;
+/// Where it is not stated how many.
+const PAIRS: u64 = 100;
 const LIFE_NS: u64 = 300_000;
 /// Somebody else has the pid for a while.
 const TAKEN: Duration = Duration::from_millis(5);
@@ -36,8 +37,8 @@ pub(super) fn start() -> Result<()> {
 }
 
 /// Pairs of processes, each of which waits for the other.
-pub(super) fn ping_pong() -> Result<()> {
-    for _ in 0..PAIRS {
+pub(super) fn ping_pong(pairs: u64) -> Result<()> {
+    for _ in 0..if pairs == 0 { PAIRS } else { pairs } {
         let (hear_ping, ping) = std::io::pipe().context("make a pipe")?;
         let (hear_pong, pong) = std::io::pipe().context("make a pipe")?;
         sys::fork(|| status_of(answer(&hear_ping, &pong))).context("make a process")?;

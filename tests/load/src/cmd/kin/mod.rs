@@ -69,7 +69,7 @@ enum Kind {
     Brood,
     /// Execs by threads, reused pids and short threads, without end
     Churn,
-    /// 100 pairs of processes that wake each other through pipes, without end
+    /// Pairs of processes that wake each other through pipes, without end: as many as --children, or 100
     PingPong,
     /// What an exec has put into place
     #[value(hide = true)]
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Kind::Sums => sums::sums(ns)?,
         Kind::Brood => sums::brood(arguments.children)?,
         Kind::Churn => churn::start()?,
-        Kind::PingPong => churn::ping_pong()?,
+        Kind::PingPong => churn::ping_pong(arguments.children)?,
         Kind::AfterExec | Kind::ChurnImage => {}
     }
     std::io::stdin().read_to_end(&mut Vec::new()).context("wait for the end")?;

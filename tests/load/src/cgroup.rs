@@ -1,0 +1,106 @@
+//! A cgroup of a test's own, in whichever version is mounted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+
+/// Its last task may still be on its way out.
+const EMPTY_WITHIN: Duration = Duration::from_secs(30);
+
+/// A cgroup without members, removed when dropped.
+#[derive(Debug)]
+pub struct Cgroup {
+    path: PathBuf,
+    is_v1: bool,
+}
+
+impl Cgroup {
+    /// Makes one that has this controller: of v2 where that offers it, else of v1. CPU time is charged in any of v2.
+    ///
+    /// # Errors
+    /// [`Error::GaveUp`] where neither is mounted, [`Error::System`] without root.
+    pub fn new(controller: &str) -> Result<Cgroup, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let mounts = fs::read_to_string("/proc/self/mounts").map_err(Error::system("read mounts"))?;
+        let find = |is_wanted: &dyn Fn(&str, &str) -> bool| {
+            mounts.lines().find_map(|line| {
+                let mut words = line.split(' ').skip(1);
+                let (point, kind, options) = (words.next()?, words.next()?, words.next()?);
+                is_wanted(kind, options).then(|| PathBuf::from(point))
+            })
+        };
+        let v2 = find(&|kind, _| kind == "cgroup2").filter(|root| offers(root, controller));
+        let is_v1 = v2.is_none();
+        let has_it = |options: &str| options.split(',').any(|option| option == controller);
+        let root = v2.or_else(|| find(&|kind, options| kind == "cgroup" && has_it(options)));
+        let root = root.ok_or_else(|| {
+            Error::GaveUp(format!("no cgroup has `{controller}`: mount v2 with it, or that controller of v1"))
+        })?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = root.join(format!("cpuledger-test-{}-{number}", std::process::id()));
+        fs::create_dir(&path).map_err(Error::system("make a cgroup"))?;
+        Ok(Cgroup { path, is_v1 })
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is of v1.
+    pub fn is_v1(&self) -> bool {
+        self.is_v1
+    }
+
+    /// Reads a file of it.
+    ///
+    /// # Errors
+    /// [`Error::System`] where there is no such file.
+    pub fn read(&self, name: &str) -> Result<String, Error> {
+        fs::read_to_string(self.path.join(name)).map_err(Error::system(format!("read {name} of a cgroup")))
+    }
+
+    /// Writes a file of it.
+    ///
+    /// # Errors
+    /// [`Error::System`] where there is no such file, or the kernel refuses the value.
+    pub fn write(&self, name: &str, value: &str) -> Result<(), Error> {
+        fs::write(self.path.join(name), value).map_err(Error::system(format!("write {name} of a cgroup")))
+    }
+
+    /// Whether it has no members.
+    ///
+    /// # Errors
+    /// [`Error::System`]
+    pub fn is_empty(&self) -> Result<bool, Error> {
+        self.read("cgroup.procs").map(|members| members.is_empty())
+    }
+}
+
+/// Whether children of this root of v2 can have the controller; if so, they shall.
+fn offers(root: &Path, controller: &str) -> bool {
+    let has = |file: &str| {
+        fs::read_to_string(root.join(file))
+            .is_ok_and(|list| list.split_whitespace().any(|name| name == controller))
+    };
+    controller == "cpuacct"
+        || has("cgroup.subtree_control")
+        || (has("cgroup.controllers")
+            && fs::write(root.join("cgroup.subtree_control"), format!("+{controller}")).is_ok())
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        while !self.is_empty().unwrap_or(true) && begin.elapsed() < EMPTY_WITHIN {
+            sleep(Duration::from_millis(10));
+        }
+        if let Err(error) = fs::remove_dir(&self.path) {
+            eprintln!("{} is left behind: {error}", self.path.display());
+        }
+    }
+}
