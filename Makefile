@@ -31,6 +31,8 @@ test: ## all checks and tests (best as root; installs what they need)
 	scripts/check-dependencies
 	cargo test --workspace --locked --no-fail-fast
 	scripts/check-noop-build
+	-@scripts/install-packages vm
+	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
 	@scripts/install-packages build

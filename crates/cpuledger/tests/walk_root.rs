@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
 use cpuledger_bpf::Mechanism;
-use cpuledger_load::Sleepers;
+use cpuledger_load::{Sleepers, is_emulated};
 
 /// More than the first buffer holds, so that it has to grow.
 const THREADS: usize = 5000;
@@ -47,7 +47,8 @@ fn one_walk_is_one_bpf_call_root() {
 
 #[test]
 fn every_thread_is_seen_by_both_mechanisms_root() {
-    let sleepers = Sleepers::start(THREADS, 3).expect("threads that sleep");
+    let threads = if is_emulated() { THREADS / 4 } else { THREADS };
+    let sleepers = Sleepers::start(threads, 3).expect("threads that sleep");
     let pids: BTreeSet<i32> = sleepers.processes().iter().map(|process| process.pid).collect();
     for mechanism in [Mechanism::OneCall, Mechanism::Iterator] {
         let mut walk = Walk::open_mechanism(mechanism).expect("the walk loads");
@@ -103,7 +104,7 @@ fn a_population_that_grows_between_walks_is_never_cut_root() {
     let mut walk = Walk::open().expect("the walk loads");
     let mut snapshot = Snapshot::default();
     let mut held = Vec::new();
-    for threads in [10, 1000, 10_000] {
+    for threads in [10, 1000, if is_emulated() { 2000 } else { 10_000 }] {
         held.push(Sleepers::start(threads, 1).expect("threads that sleep"));
         walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
         for sleepers in &held {

@@ -10,6 +10,7 @@ use cpuledger_vm::protocol::PATHS;
 use cpuledger_vm::suite::{SUITES, Suite};
 use serde_json::Value;
 
+use crate::Impossible;
 use crate::cpio::Archive;
 
 /// Naming the target keeps build scripts and macros as they are: only what runs in the guest is static.
@@ -21,6 +22,11 @@ const SETTINGS: [(&str, &str); 4] = [
     ("CARGO_PROFILE_DEV_DEBUG", "0"),
     ("CARGO_INCREMENTAL", "0"),
 ];
+
+/// Our own code, which computes, is optimised: emulation makes each instruction dear. Of others so little runs in a guest that it would
+/// only take longer to build.
+const OPTIMISED: [&str; 4] =
+    ["--config", "profile.dev.opt-level = 1", "--config", "profile.dev.package.'*'.opt-level = 0"];
 
 /// Programs that the tests call, besides our own; with the libraries that they load.
 const PROGRAMS: &[&str] = &[
@@ -35,56 +41,74 @@ pub fn target_folder() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from)
 }
 
+/// Whether programs can be linked here as the guests need them: x86_64, and with a libelf.a that wants nothing but zlib.
+pub fn find_static_libraries() -> Result<(), Impossible> {
+    if env::consts::ARCH != "x86_64" {
+        return Err(Impossible(format!("this machine is {}, and the guests are x86_64", env::consts::ARCH)));
+    }
+    let missing = || Impossible("there is no libelf: scripts/install-packages build installs it".to_owned());
+    let wanted = pkg_config("--print-requires-private").ok_or_else(missing)?;
+    match wanted.split_whitespace().find(|library| *library != "zlib") {
+        None => Ok(()),
+        Some(other) => {
+            Err(Impossible(format!("the libelf.a of this system wants {other}; Debian 12's does not")))
+        }
+    }
+}
+
+/// What pkg-config says of libelf.
+fn pkg_config(question: &str) -> Option<String> {
+    let output = Command::new("pkg-config").args([question, "libelf"]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 /// The archive with all that a guest needs, for the suites whose name has `part` in it.
 pub fn initramfs(part: Option<&str>) -> anyhow::Result<Vec<u8>> {
     let suites: Vec<&Suite> =
         SUITES.iter().filter(|suite| part.is_none_or(|part| suite.name().contains(part))).collect();
     ensure!(!suites.is_empty(), "no suite has a name with `{}` in it", part.unwrap_or_default());
-    let programs =
-        build(&["build", "-p", "cpuledger-cli", "-p", "cpuledger-load", "-p", "cpuledger-vm", "--bins"])?;
+    // All at once: otherwise what the tests depend on, too, would be built once more with other features.
+    let mut arguments = vec!["--bin", "cpuledger", "--bin", "cpuledger-load", "--bin", "cpuledger-vm-guest"];
+    for package in ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-load", "cpuledger-vm"] {
+        arguments.extend(["--package", package]);
+    }
     let targets: BTreeSet<&str> =
         suites.iter().map(|suite| suite.target).filter(|name| !name.is_empty()).collect();
-    let mut arguments =
-        vec!["test", "--no-run", "-p", "cpuledger-cli", "-p", "cpuledger", "-p", "cpuledger-bpf"];
     for target in targets {
         arguments.extend(["--test", target]);
     }
-    let tests =
-        if suites.iter().any(|suite| !suite.target.is_empty()) { build(&arguments)? } else { Vec::new() };
+    let all = build(&arguments)?;
 
     let mut archive = Archive::default();
     for folder in ["/dev", "/proc", "/sys", "/tmp", "/run", "/var/tmp"] {
         archive.directory(Path::new(folder));
     }
+    // As on Debian.
+    for folder in ["/bin", "/sbin", "/lib", "/lib64"] {
+        archive.link(Path::new(folder), &Path::new("/usr").join(&folder[1..]));
+    }
     archive.device(Path::new("/dev/console"), (5, 1));
     archive.file(Path::new("/etc/passwd"), b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n");
     archive.file(Path::new("/etc/group"), b"root:x:0:\nnogroup:x:65534:\n");
     let mut paths = BTreeMap::new();
-    for built in programs.iter().chain(&tests) {
-        let content =
-            fs::read(&built.path).with_context(|| format!("cannot read {}", built.path.display()))?;
-        match built.name.as_str() {
-            // The host's half.
-            "cpuledger-vm" => continue,
-            "cpuledger-vm-guest" => archive.file(Path::new("/init"), &content),
-            "cpuledger" if built.kind == "bin" => archive.file(Path::new("/usr/bin/cpuledger"), &content),
+    for built in all {
+        let is_it = |suite: &&&Suite| match suite.target {
+            "" => built.package == suite.package && built.kind == "bin",
+            target => built.package == suite.package && built.kind == "test" && built.name == target,
+        };
+        let suite = suites.iter().find(is_it).map(|suite| suite.name());
+        // Tests know where cargo has put what they call; others of the same name are of no use.
+        let mut place = built.path.clone();
+        match (built.kind.as_str(), built.name.as_str()) {
+            ("test", _) if suite.is_none() => continue,
+            (_, "cpuledger-vm-guest") => place = PathBuf::from("/init"),
+            ("bin", "cpuledger") => archive.link(Path::new("/usr/bin/cpuledger"), &built.path),
             _ => {}
         }
-        if built.name != "cpuledger-vm-guest" {
-            // Tests know where cargo has put what they call.
-            archive.file(&built.path, &content);
-        }
-        let is_it = |suite: &&&Suite| {
-            let is_of_package = built.package == suite.package;
-            match suite.target {
-                "" => is_of_package && built.kind == "bin",
-                target => is_of_package && built.kind == "test" && built.name == target,
-            }
-        };
-        if let Some(suite) = suites.iter().find(is_it) {
-            let path = if suite.target.is_empty() { PathBuf::from("/init") } else { built.path.clone() };
-            paths.insert(suite.name(), path);
-        }
+        let content =
+            fs::read(&built.path).with_context(|| format!("cannot read {}", built.path.display()))?;
+        archive.file(&place, &content);
+        paths.extend(suite.map(|suite| (suite, place)));
     }
     for suite in suites {
         ensure!(
@@ -108,16 +132,15 @@ struct Built {
 
 fn build(arguments: &[&str]) -> anyhow::Result<Vec<Built>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let (command, rest) = arguments.split_first().expect("a command of cargo");
-    let libraries = Command::new("pkg-config").args(["--variable=libdir", "libelf"]).output();
-    let libraries = libraries.context("pkg-config cannot be run: run scripts/install-packages build")?;
+    let libraries = pkg_config("--variable=libdir").context("there is no libelf.a")?;
     let output = Command::new(cargo)
-        .arg(command)
+        .arg("build")
+        .args(OPTIMISED)
         .args(["--locked", "--quiet", "--target", TARGET])
         .args(["--features", "cpuledger-bpf/static", "--message-format", "json-render-diagnostics"])
-        .args(rest)
+        .args(arguments)
         .envs(SETTINGS)
-        .env("LIBBPF_SYS_LIBRARY_PATH", String::from_utf8_lossy(&libraries.stdout).trim())
+        .env("LIBBPF_SYS_LIBRARY_PATH", libraries)
         .stderr(Stdio::inherit())
         .output()
         .context("cargo cannot be run")?;
@@ -151,12 +174,8 @@ fn add_programs(archive: &mut Archive) -> anyhow::Result<()> {
     }
     for path in files {
         let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        // In the guest /bin is no link to /usr/bin, and some scripts say /bin/true.
-        let below_usr = path.strip_prefix("/usr").map(|path| Path::new("/").join(path));
-        if let Ok(also) = below_usr {
-            archive.file(&also, &content);
-        }
-        archive.file(&path, &content);
+        let path = path.strip_prefix("/usr").or(path.strip_prefix("/")).expect("an absolute path");
+        archive.file(&Path::new("/usr").join(path), &content);
     }
     Ok(())
 }

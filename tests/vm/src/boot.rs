@@ -12,17 +12,22 @@ use anyhow::Context;
 use cpuledger_vm::protocol::{Event, Outcome};
 use cpuledger_vm::{Feature, Series};
 
+use crate::Impossible;
 use crate::kernels::Kernel;
 
-/// The emulator and the machine: `/dev/kvm` is not asked for, for it may be there and not work. Two CPUs by one thread: with a
-/// thread each, QEMU 7.2 fails now and then on Linux 6.18 and later. `no_timer_check`: while the host is busy, a kernel may find no tick.
+/// The emulator.
+const EMULATOR: &str = "qemu-system-x86_64";
+/// The machine: `/dev/kvm` is not asked for, for it may be there and not work. Two CPUs by one thread: with a thread each, QEMU 7.2
+/// fails now and then on Linux 6.18 and later. An old model of CPU, and a kernel that leaves alone what only costs an emulator time:
+/// wide registers to be saved at each switch, strings copied byte by byte, protection from the own user. `no_timer_check` and
+/// `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its clock is wrong.
 const MACHINE: &[&str] = &[
     "-M",
     "q35",
     "-accel",
     "tcg,thread=single",
     "-cpu",
-    "max",
+    "Nehalem",
     "-smp",
     "2",
     "-m",
@@ -34,7 +39,7 @@ const MACHINE: &[&str] = &[
     "-serial",
     "stdio",
     "-append",
-    "console=ttyS0 quiet panic=-1 no_timer_check",
+    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0 cryptomgr.notests",
 ];
 /// So many of the last lines of the console are kept for the case that the guest dies.
 const LAST_LINES: usize = 30;
@@ -134,12 +139,21 @@ impl Booted {
     }
 }
 
+/// Whether guests can be started here at all.
+pub fn find_emulator() -> Result<(), Impossible> {
+    let output = Command::new(EMULATOR).arg("--version").output();
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        _ => Err(Impossible(format!("{EMULATOR} cannot be run: scripts/install-packages vm installs it"))),
+    }
+}
+
 /// Boots a kernel and listens until the guest ends, or `limit` has passed.
 pub fn boot(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Result<Booted> {
     let begin = Instant::now();
     // An emulator that nobody listens to any more is of no use, however we end.
     let mut machine = Command::new("setpriv")
-        .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
+        .args(["--pdeathsig", "KILL", EMULATOR])
         .args(MACHINE)
         .arg("-kernel")
         .arg(&kernel.path)
@@ -148,7 +162,7 @@ pub fn boot(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Resul
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .context("qemu-system-x86_64 cannot be run: run scripts/install-packages vm")?;
+        .context("setpriv cannot be run: run scripts/install-packages vm")?;
     let console = machine.stdout.take().context("a pipe was asked for")?;
     let (sender, lines) = channel();
     let listening = thread::spawn(move || {

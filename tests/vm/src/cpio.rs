@@ -5,6 +5,7 @@ use std::path::Path;
 
 const DIRECTORY: u32 = 0o040_755;
 const EXECUTABLE: u32 = 0o100_755;
+const LINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
 /// Everybody may make files in it, and remove only his own.
 const SHARED_DIRECTORY: u32 = 0o041_777;
@@ -31,6 +32,13 @@ impl Archive {
         if self.directories.insert(name.clone()) {
             self.entry(&name, if name == "tmp" { SHARED_DIRECTORY } else { DIRECTORY }, (0, 0), &[]);
         }
+    }
+
+    /// Adds a symbolic link.
+    pub fn link(&mut self, path: &Path, target: &Path) {
+        self.parents(path);
+        let target = target.to_str().expect("paths of this build are UTF-8");
+        self.entry(&relative(path), LINK, (0, 0), target.as_bytes());
     }
 
     /// Adds a character device.
@@ -86,6 +94,7 @@ mod tests {
         let mut archive = Archive::default();
         archive.file(Path::new("/a/b/c"), b"hello");
         archive.file(Path::new("/a/d"), b"");
+        archive.link(Path::new("/bin"), Path::new("/a/b"));
         archive.device(Path::new("/dev/console"), (5, 1));
         let bytes = archive.finish();
         let (mut at, mut seen) = (0, Vec::new());
@@ -102,10 +111,10 @@ mod tests {
             at = (at + 110 + name_size).next_multiple_of(4);
             at = (at + size).next_multiple_of(4);
         }
-        let modes = [DIRECTORY, DIRECTORY, EXECUTABLE, EXECUTABLE, DIRECTORY, CHARACTER_DEVICE, 0];
-        let names = ["a", "a/b", "a/b/c", "a/d", "dev", "dev/console", "TRAILER!!!"];
+        let modes = [DIRECTORY, DIRECTORY, EXECUTABLE, EXECUTABLE, LINK, DIRECTORY, CHARACTER_DEVICE, 0];
+        let names = ["a", "a/b", "a/b/c", "a/d", "bin", "dev", "dev/console", "TRAILER!!!"];
         assert!(seen.iter().map(|entry| entry.0.as_str()).eq(names), "{seen:?}");
         assert!(seen.iter().map(|entry| entry.1 as u32).eq(modes), "{seen:?}");
-        assert_eq!((seen[2].2, seen[5].3), (5, (5, 1)));
+        assert_eq!((seen[2].2, seen[4].2, seen[6].3), (5, 4, (5, 1)));
     }
 }

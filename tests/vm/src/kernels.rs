@@ -11,6 +11,8 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 use cpuledger_vm::Series;
 
+use crate::Impossible;
+
 /// Series that have to be there; the newest that are to be had come on top.
 const FIXED: [Series; 4] = [Series(5, 10), Series(6, 1), Series(6, 12), Series(6, 18)];
 /// So many of the newest.
@@ -51,23 +53,6 @@ pub struct Fetched {
     pub notes: Vec<String>,
 }
 
-/// There is no network, and not all kernels are here from earlier.
-#[derive(Debug)]
-struct Offline(String);
-
-impl std::fmt::Display for Offline {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Offline {}
-
-/// Whether an error means that there is no network, and no kernels from earlier.
-pub fn is_offline(error: &anyhow::Error) -> bool {
-    error.is::<Offline>()
-}
-
 /// Finds the newest kernel of each series and fetches those that are not here.
 pub fn fetch(cache: &Path) -> anyhow::Result<Fetched> {
     let apt = Apt::new(&cache.join("apt"))?;
@@ -79,7 +64,7 @@ pub fn fetch(cache: &Path) -> anyhow::Result<Fetched> {
             if let Err(missing) = choose(&cached) {
                 let sentence =
                     format!("Debian's lists cannot be fetched ({error:#}), and of earlier runs {missing}");
-                return Err(Offline(sentence).into());
+                return Err(Impossible(sentence).into());
             }
             notes.push(format!("NO NETWORK, so these are the kernels of an earlier run: {error:#}"));
             cached
@@ -337,11 +322,5 @@ mod tests {
         );
         let error = choose(&names(&LISTED[3..11])).expect_err("5.10 is gone, and there is one new series");
         assert_eq!(error, "there is no package with a kernel 5.10, nor of 2 series after 6.18");
-    }
-
-    #[test]
-    fn without_a_network_and_a_cache_the_sentence_says_both() {
-        let error = anyhow::Error::from(Offline("no".to_owned()));
-        assert!(is_offline(&error) && !is_offline(&anyhow::anyhow!("another")));
     }
 }

@@ -7,15 +7,19 @@ mod cpio;
 mod kernels;
 mod table;
 
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{env, fmt, fs, thread};
 
 use anyhow::Context;
 use clap::Parser;
 use cpuledger_vm::Series;
+use rustix::fs::MemfdFlags;
 
 use boot::Booted;
 use kernels::{Fetched, Kernel};
@@ -39,15 +43,32 @@ struct Arguments {
     /// Write docs/kernels.md, if all kernels and suites were run and all is as it should be
     #[arg(long)]
     write: bool,
-    /// Where there is neither a network nor all kernels from an earlier run, say so and succeed
+    /// Where this machine cannot run them (no network and no kernels from an earlier run, no emulator), say so and succeed
     #[arg(long)]
-    unless_offline: bool,
+    if_possible: bool,
 }
 
+/// Why this machine cannot run the matrix, whatever it is that would be tested.
+#[derive(Debug)]
+struct Impossible(String);
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Impossible {}
+
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
+        Err(error) if arguments.if_possible && error.is::<Impossible>() => {
+            println!("cpuledger-vm: THE KERNEL MATRIX HAS NOT RUN: {error}");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("cpuledger-vm: {error:#}");
             ExitCode::FAILURE
@@ -59,13 +80,9 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let begin = Instant::now();
     let cache = cache()?;
-    let fetched = match kernels::fetch(&cache) {
-        Err(error) if arguments.unless_offline && kernels::is_offline(&error) => {
-            println!("cpuledger-vm: THE KERNEL MATRIX HAS NOT RUN: {error:#}");
-            return Ok(true);
-        }
-        fetched => fetched?,
-    };
+    boot::find_emulator()?;
+    binaries::find_static_libraries()?;
+    let fetched = kernels::fetch(&cache)?;
     for note in &fetched.notes {
         println!("cpuledger-vm: {note}");
     }
@@ -75,10 +92,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         anyhow::ensure!(!kernels.is_empty(), "no kernel of the matrix is of these series");
     }
     println!("cpuledger-vm: kernels after {:.0} s; building the tests", begin.elapsed().as_secs_f64());
-    let initramfs = cache.join(format!("initramfs-{}", std::process::id()));
-    let _removed = Removed(initramfs.clone());
-    fs::write(&initramfs, binaries::initramfs(arguments.suite.as_deref())?)
-        .with_context(|| format!("cannot write {}", initramfs.display()))?;
+    let (initramfs, _open) = in_memory(&binaries::initramfs(arguments.suite.as_deref())?)?;
     println!(
         "cpuledger-vm: tests after {:.0} s; booting {} kernels",
         begin.elapsed().as_secs_f64(),
@@ -98,14 +112,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     Ok(problems.is_empty())
 }
 
-/// A file that goes when this does.
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        // Nobody misses it, and the next run writes its own.
-        let _ = fs::remove_file(&self.0);
-    }
+/// A file without a name, which goes with us however we end; its path holds for us and for what we start.
+fn in_memory(content: &[u8]) -> anyhow::Result<(PathBuf, File)> {
+    let file = rustix::fs::memfd_create("initramfs", MemfdFlags::empty()).context("no file in memory")?;
+    let mut file = File::from(file);
+    file.write_all(content).context("the initramfs does not fit into memory")?;
+    Ok((format!("/proc/self/fd/{}", file.as_raw_fd()).into(), file))
 }
 
 /// Where kernels are kept between runs: they are the same for all clones.

@@ -122,12 +122,17 @@ pub const SUITES: &[Suite] = &[
         exceptions: &[("one_inspection_is_one_bpf_call", STRACE)],
     },
     Suite { package: "cpuledger-bpf", target: "verifier_root", needs: &[OpenCodedIterator], exceptions: &[] },
-    Suite { package: "cpuledger-cli", target: "doctor_root", needs: &[Atomics], exceptions: &[] },
+    Suite {
+        package: "cpuledger-cli",
+        target: "doctor_root",
+        needs: &[],
+        exceptions: &[("root_has_the_ledger", Needs(Atomics))],
+    },
     Suite { package: "cpuledger-cli", target: "clock_root", needs: &[Atomics], exceptions: &[] },
     Suite {
         package: "cpuledger-cli",
         target: "kill_root",
-        needs: &[Atomics],
+        needs: &[TaskIterator],
         exceptions: &[("sigkill_in_a_storm", SPEED)],
     },
     Suite {

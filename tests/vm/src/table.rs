@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use cpuledger_vm::protocol::{Event, Outcome};
-use cpuledger_vm::suite::SUITES;
+use cpuledger_vm::suite::{Exception, SUITES};
 use cpuledger_vm::{Feature, Series};
 
 use crate::boot::Booted;
@@ -84,6 +84,8 @@ pub fn document(booted: &[Booted]) -> String {
     text += &features(&found(booted)).markdown();
     text += "\n## Tests\n\n";
     text += &tests(booted, in_words).markdown();
+    text += "\n## What runs elsewhere\nTests of these suites that run on the machine that builds, and not in the guests, for what is missing there.\n\n";
+    text += &elsewhere().markdown();
     text += "\n## What the verifier pays\nInstructions that it processed for each program; `-` where the program does not load, \
              `?` where the kernel does not tell.\n\n";
     text += &verifier(booted).markdown();
@@ -117,6 +119,19 @@ fn tests(booted: &[Booted], cell: fn(&[Outcome]) -> String) -> Table {
             booted.tests().filter(|test| test.0 == name).map(|test| test.2).collect()
         };
         table.row([name.clone()], booted.iter().map(|booted| cell(&outcomes(booted))));
+    }
+    table
+}
+
+/// Tests that no guest can run, and why.
+fn elsewhere() -> Table {
+    let mut table = Table::new(&["tests", "whose name begins", "need"], []);
+    for suite in SUITES {
+        for (start, exception) in suite.exceptions {
+            if let Exception::Elsewhere(what) = exception {
+                table.row([suite.name(), format!("`{start}`"), (*what).to_owned()], std::iter::empty());
+            }
+        }
     }
     table
 }
@@ -179,6 +194,31 @@ fn verifier(booted: &[Booted]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The committed document, whose kernels change as Debian's do: what it says of them has to be what this source says.
+    const COMMITTED: &str = include_str!("../../../docs/kernels.md");
+
+    fn series() -> Vec<Series> {
+        let head =
+            COMMITTED.lines().find(|line| line.starts_with("| feature |")).expect("the table of features");
+        head.split('|').filter_map(|cell| cell.trim().parse().ok()).collect()
+    }
+
+    #[test]
+    fn the_document_is_of_these_features_and_suites() {
+        let series = series();
+        assert!(series.len() >= 6, "{series:?}");
+        let expected: Vec<_> = series
+            .iter()
+            .map(|series| (*series, Feature::ALL.map(|feature| Some(*series >= feature.since())).to_vec()))
+            .collect();
+        let is_as_written = COMMITTED.starts_with(INTRODUCTION)
+            && COMMITTED.contains(&features(&expected).markdown())
+            && COMMITTED.contains(&elsewhere().markdown())
+            && COMMITTED.contains("\n| `on_switch` | ")
+            && SUITES.iter().all(|suite| COMMITTED.contains(&format!("\n| {} | ", suite.name())));
+        assert!(is_as_written, "docs/kernels.md is not what `make vm` writes now: run it");
+    }
 
     #[test]
     fn outcomes_in_words_and_numbers() {

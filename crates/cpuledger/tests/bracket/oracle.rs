@@ -111,6 +111,11 @@ impl Oracle {
         })
     }
 
+    /// How often its tasks have left a CPU, by themselves and otherwise.
+    pub fn switches(&self) -> (u64, u64) {
+        self.switches
+    }
+
     /// A field of /proc/PID/stat by its number in proc(5), from 1.
     fn stat(&self, number: usize) -> i128 {
         let text = String::from_utf8_lossy(&self.stat[number - 1]);

@@ -14,7 +14,7 @@ mod reaping;
 use books::Books;
 use cpuledger::TaskId;
 use cpuledger::interval::Exited;
-use cpuledger_load::{Kin, Kinsman};
+use cpuledger_load::{Kin, Kinsman, is_emulated};
 
 const INTERVAL_NS: u64 = 10_000_000;
 /// Several intervals, even if the reader is held up: what burns after a death does so in another interval.
@@ -100,10 +100,7 @@ impl Scene {
 /// The most that a task uses after its last word, and the least share of the scheduler's time that is booked. An emulated CPU
 /// takes its time, to the end of a life as between the reading of two clocks at a switch.
 fn tolerances() -> (u64, f64) {
-    match std::env::var_os("CPULEDGER_TEST_EMULATED") {
-        Some(_) => (EMULATED_REST_NS, 0.5),
-        None => (REST_NS, 0.99),
-    }
+    if is_emulated() { (EMULATED_REST_NS, 0.5) } else { (REST_NS, 0.99) }
 }
 
 /// All that a task had on a CPU is at least what its clock said, and its runtime is what the clock said and the rest.

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// So long may a test take; under emulation everything is slow.
 const TEST_LIMIT: Duration = Duration::from_secs(100);
 /// How often it is looked whether a test has ended.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(15);
 /// The most that is told of what a test printed: its end.
 const OUTPUT_LIMIT: usize = 8000;
 
