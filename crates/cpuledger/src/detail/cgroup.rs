@@ -193,7 +193,7 @@ mod tests {
                 ["user-1000.slice", "user@1000.service", "b.service", "-"],
             ),
             ("/system.slice/_cpu.service", ["system.slice", "cpu.service", "-", "-"]),
-            ("/process_api/x", ["-.slice", "-", "-", "-"]),
+            ("/taskmanager/x", ["-.slice", "-", "-", "-"]),
             ("/system.slice/x@.service", ["system.slice", "-", "-", "-"]),
             ("/system.slice/a b.service", ["system.slice", "-", "-", "-"]),
         ] {

@@ -8,6 +8,9 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
 use cpuledger_load::scene;
 
+/// No family has so many dead in a row; pids that come again may have made a circle.
+const MOST_HEIRS: usize = 64;
+
 /// What a process held in all intervals so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
@@ -48,6 +51,8 @@ pub struct Books {
     pub exited: Vec<Exited>,
     /// Of the last interval.
     last_exited: Vec<Exited>,
+    /// Who has inherited from each process that died, by pid.
+    inherited: HashMap<i32, i32>,
     pub intervals: u64,
 }
 
@@ -63,6 +68,7 @@ impl Books {
             tasks: HashMap::new(),
             exited: Vec::new(),
             last_exited: Vec::new(),
+            inherited: HashMap::new(),
             intervals: 0,
         }
     }
@@ -113,14 +119,11 @@ impl Books {
             if usage.cpu_ns == 0 || by_pid.contains_key(&row.pid.0) {
                 continue;
             }
-            let dead = self.interval.exited.iter().flatten().chain(&self.last_exited);
-            let heir = dead
-                .filter(|exited| exited.exit.process.tid.0 == row.pid.0)
-                .find_map(|of_it| of_it.accounting_parent);
+            let heirs = std::iter::successors(Some(row.pid.0), |pid| self.heir_of_dead(*pid));
+            let heir = heirs.take(MOST_HEIRS).find_map(|pid| by_pid.get(&pid));
             let lost = self.ledger.lost();
-            let heir =
-                heir.unwrap_or_else(|| panic!("{row:?} has no process, and none of it has died; {lost:?}"));
-            parts[by_pid[&heir.0]].1 += usage.cpu_ns;
+            let heir = heir.unwrap_or_else(|| panic!("{row:?} has no process and no heir; {lost:?}"));
+            parts[*heir].1 += usage.cpu_ns;
         }
         for ((row, usage), part) in rows.iter().zip(&self.interval.processes).zip(parts) {
             let told = (usage.exited_threads_ns, usage.exited_children_ns);
@@ -130,6 +133,14 @@ impl Books {
             }
             assert_eq!(told, expected, "{:?} pid {}; {}", row.comm, row.pid, self.without_row());
         }
+    }
+
+    /// Who has inherited from a process, as a task of it said that died in this interval, or before: on a busy machine its last
+    /// task may be on its way for long.
+    fn heir_of_dead(&self, pid: i32) -> Option<i32> {
+        let mut dead = self.interval.exited.iter().flatten();
+        let heir = dead.find_map(|exited| exited.accounting_parent.filter(|_| exited.exit.process.tid.0 == pid));
+        heir.map(|heir| heir.0).or_else(|| self.inherited.get(&pid).copied())
     }
 
     /// Whether it inherits from a process in which a thread that is not the leader has exec'd: that gives up its tid, of which
@@ -173,6 +184,9 @@ impl Books {
         }
         for exited in self.interval.exited.iter().flatten() {
             *self.tasks.entry(exited.exit.task).or_default() += exited.cpu_ns;
+            if let Some(heir) = exited.accounting_parent {
+                self.inherited.insert(exited.exit.process.tid.0, heir.0);
+            }
             self.exited.push(*exited);
         }
     }

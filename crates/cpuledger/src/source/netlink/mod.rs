@@ -142,7 +142,8 @@ impl Netlink {
         Ok(())
     }
 
-    /// Whether the report of a thread that has just died is there: it is sent before the thread can be joined.
+    /// Whether the report of a thread that has just died is there: it is sent before the thread can be joined. Where more die than
+    /// there is room for, it may be among those that were lost; so may it only where reports arrive.
     fn hears_a_death(&mut self) -> Result<bool, Error> {
         let tid = std::thread::scope(|scope| {
             spawn_scoped(scope, rustix::thread::gettid).map(|thread| thread.join())
@@ -150,7 +151,8 @@ impl Netlink {
         let Ok(tid) = tid.map_err(|source| Error::Netlink { source })? else { return Ok(false) };
         self.read_reports()?;
         let tid = tid.as_raw_nonzero().get();
-        Ok(self.pending.iter().any(|exit| exit.task.tid.0 == tid))
+        let is_there = self.pending.iter().any(|exit| exit.task.tid.0 == tid);
+        Ok(is_there || self.listener.as_ref().is_some_and(|listener| listener.missed() > 0))
     }
 
     /// Reads the reports that wait.
