@@ -16,13 +16,15 @@ pub struct Arguments {
     /// Populations: threads that sleep in one process
     #[arg(long, value_delimiter = ',', default_value = "100,1000,2000,4000,8000,16000,100000")]
     threads: Vec<usize>,
-    /// Beyond so many threads, listings are run only three times: some of procps take seconds
+    /// Beyond so many threads, listings of them are run only five times: those of procps take seconds
     #[arg(long, default_value_t = 20_000)]
     patience: usize,
 }
 
 /// What both are asked for, by the words of the command line.
-const LISTINGS: [&[&str]; 5] = [&["-eLf"], &["-eLo", "pid,tid,comm,time"], &["axm"], &["-e"], &["aux"]];
+const LISTINGS: [&[&str]; 5] =
+    [&["-eLf"], &["-eLo", "pid,tid,comm,time"], &["axm"], OF_PROCESSES[0], OF_PROCESSES[1]];
+const OF_PROCESSES: [&[&str]; 2] = [&["-e"], &["aux"]];
 
 /// Measures and prints.
 ///
@@ -44,8 +46,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut rows = LISTINGS.map(|listing| vec![format!("`ps {}`", listing.join(" "))]);
     for &threads in &arguments.threads {
         let _sleepers = Sleepers::start(threads, 1)?;
-        let rounds = if threads > arguments.patience { 3 } else { arguments.rounds };
         for (listing, row) in LISTINGS.iter().zip(&mut rows) {
+            let is_long = threads > arguments.patience && !OF_PROCESSES.contains(listing);
+            let rounds = if is_long { arguments.rounds.min(5) } else { arguments.rounds };
             let words = listing.join(" ");
             let with_name: Vec<&str> = std::iter::once("ps").chain(listing.iter().copied()).collect();
             let mut subjects = [

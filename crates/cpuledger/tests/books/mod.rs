@@ -139,7 +139,8 @@ impl Books {
     /// task may be on its way for long.
     fn heir_of_dead(&self, pid: i32) -> Option<i32> {
         let mut dead = self.interval.exited.iter().flatten();
-        let heir = dead.find_map(|exited| exited.accounting_parent.filter(|_| exited.exit.process.tid.0 == pid));
+        let heir =
+            dead.find_map(|exited| exited.accounting_parent.filter(|_| exited.exit.process.tid.0 == pid));
         heir.map(|heir| heir.0).or_else(|| self.inherited.get(&pid).copied())
     }
 
