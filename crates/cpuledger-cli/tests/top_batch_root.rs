@@ -8,7 +8,7 @@ use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use cpuledger_load::scene::alone;
-use cpuledger_load::{Burn, BurnPlan};
+use cpuledger_load::{Burn, BurnPlan, Ticks};
 use intervals::{Killed, list, number, sum_of};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
@@ -190,9 +190,13 @@ fn a_fork_storm_is_attributed_root() {
     let storm = "while kill -0 $PPID; do /bin/true; done";
     let _shells = [Killed::shell(storm), Killed::shell(storm)];
     let top = Top::start(&["-n", "3", "-d", "1", "--source", "walk"]);
-    let unused_ns = unused_ns();
+    let unused_ns = || {
+        let ticks = Ticks::now().expect("procfs");
+        (ticks.idle + ticks.stolen).as_nanos() as u64
+    };
+    let before_ns = unused_ns();
     let intervals = top.finish();
-    let unused_ns = self::unused_ns() - unused_ns;
+    let unused_ns = unused_ns() - before_ns;
     let sum = |key: &str| intervals.iter().map(|interval| number(&interval[key])).sum::<u64>();
     let (attributed, capacity) = (sum("attributed_ns"), sum("capacity_ns"));
     let used = capacity - unused_ns;
@@ -204,14 +208,6 @@ fn a_fork_storm_is_attributed_root() {
         assert!(deaths > 100);
         assert_eq!(interval["unidentified_exits"], 0);
     }
-}
-
-/// CPU time of this machine that no task had, as the kernel counts it by the tick: idle, or stolen by the host.
-fn unused_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/stat").expect("procfs");
-    let ticks: Vec<u64> = text.split_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
-    let (idle, iowait, steal) = (ticks[3], ticks[4], ticks[7]);
-    (idle + iowait + steal) * 10_000_000
 }
 
 #[test]

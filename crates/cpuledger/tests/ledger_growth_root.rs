@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::task::Task;
 use cpuledger::{Field, FieldSet, Interval, Snapshot, TaskId};
+use cpuledger_load::Ticks;
 use cpuledger_load::scene::alone;
 
 const THREADS: usize = 300;
@@ -134,7 +135,12 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
     let pid = std::process::id() as i32;
     let (mut booked_ns, mut clock_ns, mut unattributed_ns, mut told_apart) = (0, 0, 0, 0);
     run(&mut ledger, 1, |_, _, _| {});
-    let begin_ns = process_clock_ns();
+    // The process's own clock leaves these out, where the kernel can tell.
+    let not_ours = || {
+        let ticks = Ticks::now().expect("procfs");
+        (ticks.interrupts + ticks.stolen).as_nanos() as u64
+    };
+    let (begin_ns, not_ours_ns) = (process_clock_ns(), not_ours());
     with_threads(MANY_THREADS, TURN, || {
         run(&mut ledger, 25, |ledger, interval, snapshot| {
             assert_eq!(ledger.slots(), SOME_SLOTS);
@@ -145,10 +151,12 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
         });
         clock_ns = process_clock_ns() - begin_ns;
     });
+    let not_ours_ns = not_ours() - not_ours_ns;
     println!(
-        "{told_apart} threads of {MANY_THREADS}; {booked_ns} ns of {clock_ns} ns, {unattributed_ns} ns unattributed"
+        "{told_apart} threads of {MANY_THREADS}; {booked_ns} ns of {clock_ns} ns, {unattributed_ns} ns unattributed, \
+         {not_ours_ns} ns of interrupts and the host"
     );
     assert!(ledger.lost().no_slot > 0 && told_apart < MANY_THREADS, "{:?}", ledger.lost());
-    assert!(booked_ns <= clock_ns + clock_ns / 100, "{booked_ns} of {clock_ns} ns");
+    assert!(booked_ns <= clock_ns + clock_ns / 100 + not_ours_ns, "{booked_ns} of {clock_ns} ns");
     assert!(booked_ns >= clock_ns - clock_ns / 10, "{booked_ns} of {clock_ns} ns");
 }

@@ -12,6 +12,7 @@
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
+//! - [`Ticks`]: CPU time of the machine that no task had,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -39,6 +40,7 @@ mod running;
 pub mod scene;
 mod sleepers;
 mod storm;
+mod ticks;
 mod title;
 mod zoo;
 
@@ -53,5 +55,6 @@ pub use pace::is_emulated;
 pub use program::program;
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};
+pub use ticks::Ticks;
 pub use title::LongArguments;
 pub use zoo::{Bytes, Member, ThreadTruth, Truth, Zoo};

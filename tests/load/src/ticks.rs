@@ -1,0 +1,45 @@
+//! CPU time of the machine that no task had, as the kernel counts it by the tick.
+
+use std::time::Duration;
+
+use crate::Error;
+
+/// Sums over all CPUs since the boot, by the first line of /proc/stat.
+#[derive(Debug, Clone, Copy)]
+pub struct Ticks {
+    /// Nobody ran.
+    pub idle: Duration,
+    /// Interrupts, where the kernel tells them from the tasks they came upon.
+    pub interrupts: Duration,
+    /// The host of a virtual machine had the CPU, where it says so.
+    pub stolen: Duration,
+}
+
+impl Ticks {
+    /// Those of now.
+    ///
+    /// # Errors
+    /// [`Error::System`] without procfs.
+    pub fn now() -> Result<Ticks, Error> {
+        let text = std::fs::read_to_string("/proc/stat").map_err(Error::system("read /proc/stat"))?;
+        let ticks = text.split_whitespace().skip(1).map_while(|word| word.parse().ok());
+        let ticks: Vec<u64> = ticks.collect();
+        // user nice system idle iowait irq softirq steal: all kernels have them, in hundredths of a second.
+        let sum = |which: &[usize]| {
+            Duration::from_millis(10 * which.iter().filter_map(|&index| ticks.get(index)).sum::<u64>())
+        };
+        Ok(Ticks { idle: sum(&[3, 4]), interrupts: sum(&[5, 6]), stolen: sum(&[7]) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ticks;
+
+    #[test]
+    fn no_count_falls() {
+        let (first, last) = (Ticks::now().expect("procfs"), Ticks::now().expect("procfs"));
+        assert!(first.interrupts <= last.interrupts && first.stolen <= last.stolen);
+        assert!(!last.idle.is_zero());
+    }
+}
