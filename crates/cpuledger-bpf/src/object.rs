@@ -28,7 +28,7 @@ pub enum Error {
     #[error("this kernel has no bpf(2) system call, or a seccomp filter hides it")]
     NoBpf,
     /// The kernel refused a program, a map or a call.
-    #[error("the kernel refused {what}: {source}{}", mend_of(source))]
+    #[error("the kernel refused {what}: {source}{}{}", complaint_of(log), mend_of(source))]
     Refused {
         /// What was asked for.
         what: String,
@@ -97,6 +97,13 @@ fn errno_of(error: &libbpf_rs::Error) -> Option<Errno> {
     let text = cause.to_string();
     let (_, code) = text.rsplit_once("(os error ")?;
     Some(Errno::from_raw_os_error(code.strip_suffix(')')?.parse().ok()?))
+}
+
+/// What the verifier has complained of, with a colon before it: the line before its closing summary. Empty where it said nothing.
+fn complaint_of(log: &[String]) -> String {
+    let summary = log.iter().rposition(|line| line.starts_with("processed ") && line.contains(" insns"));
+    let complaint = summary.and_then(|summary| log.get(summary.checked_sub(1)?));
+    complaint.map_or_else(String::new, |line| format!(": {}", line.escape_debug()))
 }
 
 /// What helps against this answer, as the end of a sentence.
@@ -207,5 +214,19 @@ mod tests {
             libbpf_rs::Error::from(io::Error::from_raw_os_error(38)).context("outer").context("outermost");
         assert_eq!(errno_of(&error), Some(Errno::NOSYS));
         assert!(matches!(Error::from_libbpf("to test", &error), Error::NoBpf));
+    }
+
+    #[test]
+    fn the_verifier_has_complained_before_its_summary() {
+        let log = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let said = log(&[
+            "7: (61) r1 = *(u32 *)(r0 +8)",
+            "invalid access to map value, value_size=4 off=8 size=4",
+            "processed 7 insns (limit 1000000) max_states_per_insn 0",
+            "-- END PROG LOAD LOG --",
+        ]);
+        assert_eq!(complaint_of(&said), ": invalid access to map value, value_size=4 off=8 size=4");
+        assert_eq!(complaint_of(&said[2..]), "");
+        assert_eq!(complaint_of(&log(&["libbpf: failed to load object"])), "");
     }
 }
