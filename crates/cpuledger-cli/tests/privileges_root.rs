@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use cpuledger::support::privilege;
 use cpuledger::{SourceKind, support::privilege::Need};
+use cpuledger_load::Sleepers;
 use hostile::{Machine, error_of};
 use serde_json::Value;
 
@@ -65,6 +66,9 @@ fn block_io_of_others_needs_two_root() {
         assert!(!sees(&rest), "without {missing}");
     }
 }
+
+/// More than the headroom of buffers made for an ordinary machine.
+const MORE_THREADS: usize = 3000;
 
 /// A running `top`, and what /proc says of it when its second interval is there.
 struct Top {
@@ -136,8 +140,9 @@ fn sudo_leads_back_to_the_caller_root() {
             }
             assert_eq!(capabilities(&status, "CapBnd:") & !kept, 0, "{kind}: no way back");
         }
-        // And it goes on, with every row of the others.
-        for _ in 0..3 {
+        // And it goes on, with every row of the others, also where there are more than its first buffers hold.
+        let _sleepers = Sleepers::start(MORE_THREADS, 1).expect("threads that sleep");
+        for _ in 0..4 {
             let interval = top.interval();
             assert!(interval["processes"].is_array());
             if kind == SourceKind::Ledger {

@@ -67,8 +67,8 @@ const WALK: &[Need] = &[
         capability: CapabilitySet::PERFMON,
         name: "CAP_PERFMON",
         is_needed: true,
-        is_kept: false,
-        purpose: "programs that read tasks: once they are loaded, running them takes no capability",
+        is_kept: true,
+        purpose: "programs that read tasks; later the same for larger buffers",
     },
 ];
 
