@@ -130,9 +130,14 @@ impl<'a> Decoder<'a> {
         Some(Recorded { task: tasks.get(index)?, rest: rests.get(index) })
     }
 
+    /// Both of each task from this one on.
+    fn recorded_from(&self, first: usize) -> impl Iterator<Item = Recorded<'a>> {
+        (first..).map_while(|index| self.recorded(index))
+    }
+
     /// Those of the tasks from this one on that belong to that process.
     pub(super) fn family(&self, first: usize, pid: i32) -> impl Iterator<Item = Recorded<'a>> {
-        (first..).map_while(|index| self.recorded(index)).take_while(move |of_it| of_it.task.pid == pid)
+        self.recorded_from(first).take_while(move |of_it| of_it.task.pid == pid)
     }
 
     /// The size of so many pages in all.
@@ -185,7 +190,7 @@ impl<'a> Decoder<'a> {
     fn task_rows(&self, into: &mut Snapshot) {
         // The row of the process a run of tasks belongs to, to copy what they share.
         let mut shared: Option<(i32, Task)> = None;
-        for record in (0..).map_while(|index| self.recorded(index)) {
+        for record in self.recorded_from(0) {
             let pid = record.task.pid;
             let is_open = shared.as_ref().is_some_and(|(open, _)| *open == pid);
             if !is_open {
@@ -230,8 +235,8 @@ impl<'a> Decoder<'a> {
         let processes = self.walked.processes;
         sums.clear();
         sums.extend(processes.iter().map(|process| process.group));
-        let recorded = (0..).map_while(|index| self.recorded(index));
-        for Recorded { task, rest } in recorded.filter(|recorded| recorded.task.tid != recorded.task.pid) {
+        let threads = self.recorded_from(0).filter(|recorded| recorded.task.tid != recorded.task.pid);
+        for Recorded { task, rest } in threads {
             let Ok(index) = processes.binary_search_by_key(&task.pid, |process| process.pid) else {
                 continue;
             };
