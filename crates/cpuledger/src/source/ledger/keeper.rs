@@ -366,7 +366,7 @@ impl Keeper {
 
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
-        self.inheritance.len() + self.lives.len()
+        self.inheritance.lasting() + self.lives.len()
     }
 }
 
