@@ -65,6 +65,15 @@ struct bpf_array {
 	void *pptrs[1];
 } __attribute__((preserve_access_index));
 
+/*
+ * The same task, to read pointers through: for each one read through a trusted pointer (6.2) the verifier searches all kernel
+ * types by name, and a helper that reads it costs more each time.
+ */
+static __always_inline struct task_struct *as_walked(struct task_struct *task)
+{
+	return bpf_rdonly_cast ? bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)) : task;
+}
+
 /* 5.14, 2f064a59a11f: task_struct.state became __state. */
 static __always_inline u32 task_state(struct task_struct *task)
 {

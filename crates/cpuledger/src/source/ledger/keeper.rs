@@ -437,7 +437,7 @@ fn exit(time: &TaskTime) -> Exit {
     Exit {
         task: task_of(slot),
         process: process_of(slot),
-        ppid: Pid(slot.ppid),
+        ppid: Pid(slot.ppid_or_next_free.cast_signed()),
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
         exit_code: slot.exit_code,
