@@ -414,6 +414,12 @@ enum cpuledger_run {
 	CPULEDGER_RUN_SHIFT = 2,
 };
 
+/* Numbers of types of the running kernel. */
+struct cpuledger_kernel_types {
+	u32 task_struct;
+	u32 cred;
+};
+
 /* How a cut is packed: time << SHIFT | CONFIRMED. 0: none is published; all ones: a hook has voided it. */
 enum cpuledger_cut_word {
 	CPULEDGER_CUT_CONFIRMED = 1 << 0,
@@ -519,6 +525,7 @@ struct cpuledger_control {
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
+CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 112);
