@@ -12,7 +12,7 @@
 
 /*
  * Members that exist under two names are both in kernel.h and asked for with bpf_core_field_exists; a flavour of its own
- * is needed only where one name has two types: each further struct costs libbpf a pass over all kernel types.
+ * is needed only where one name has two types.
  */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

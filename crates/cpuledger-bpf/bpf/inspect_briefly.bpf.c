@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The inspection without cgroups, sessions and namespaces: libbpf then has half as many kernel types to find, and each takes it
- * nearly 1 ms.
+ * The inspection without cgroups, sessions and namespaces: there is less to relocate and to verify.
  */
 #define CPULEDGER_WITHOUT_CGROUPS
 #define CPULEDGER_WITHOUT_NAMESPACES

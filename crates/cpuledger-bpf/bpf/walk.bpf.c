@@ -39,7 +39,7 @@ static __always_inline void visit_thread(struct task_struct *thread, const struc
 		add_thread(&process->group, thread, groups);
 }
 
-/* `brief`, a constant, leaves out most groups of fields: then libbpf has half as many kernel types to find. */
+/* `brief`, a constant, leaves out most groups of fields: there is less to relocate and to verify. */
 static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief)
 {
 	struct cpuledger_walk walk = *context;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The walk without what most listings leave out: libbpf then has half as many kernel types to find, and each takes it
- * nearly 1 ms; and the kernel fetches fewer lines of memory for each task.
+ * The walk without what most listings leave out: there is less to relocate and to verify, and the kernel fetches fewer lines of
+ * memory for each task.
  */
 #define CPULEDGER_WITHOUT_REST
 #define CPULEDGER_WITHOUT_CGROUPS

@@ -158,7 +158,7 @@ pub(crate) fn load(
     open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
 }
 
-/// The same with maps that take long to make: another thread makes them while libbpf looks for the types of this kernel,
+/// The same with maps that take long to make: another thread makes them while libbpf reads the types of this kernel,
 /// which takes as long, and `adopt` hands them over before the kernel sees the programs.
 pub(crate) fn load_beside<T: Send>(
     name: &str,
