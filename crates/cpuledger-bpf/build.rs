@@ -8,8 +8,7 @@ use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::btf::{Btf, BtfKind, BtfType};
 
 /// The BPF objects, each a `.bpf.c` of its own.
-const OBJECTS: [&str; 8] =
-    ["walk", "walk_memory", "walk_identity", "lifecycle", "ledger", "inspect", "inspect_briefly", "status"];
+const OBJECTS: [&str; 6] = ["walk", "walk_slim", "lifecycle", "ledger", "inspect", "status"];
 
 /// `v3` is understood by every kernel since 5.1; warnings are errors.
 const CLANG_ARGUMENTS: [&str; 6] =

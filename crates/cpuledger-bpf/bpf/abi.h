@@ -87,8 +87,6 @@ enum cpuledger_read_group {
 				CPULEDGER_READ_CREDENTIALS,
 	/* What is in the rest of a task. */
 	CPULEDGER_WALK_REST = CPULEDGER_WALK_WHOLLY & ~CPULEDGER_READ_RSS,
-	/* What the brief inspection cannot read of these. */
-	CPULEDGER_INSPECT_WHOLLY = CPULEDGER_READ_CGROUP | CPULEDGER_READ_SESSION | CPULEDGER_READ_NAMESPACE,
 };
 
 /* What the running kernel was built without: user space shows the fields as not known. */

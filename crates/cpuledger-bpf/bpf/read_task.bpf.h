@@ -255,8 +255,6 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 #endif
 }
 
-#ifndef CPULEDGER_WITHOUT_SESSIONS
-
 static __always_inline void read_tty(struct signal_struct *signal, struct cpuledger_process *record)
 {
 	struct tty_struct *tty = signal->tty;
@@ -275,14 +273,6 @@ static __always_inline void read_session(struct signal_struct *signal, struct cp
 	record->sid = pid_number(signal->pids[CPULEDGER_PIDTYPE_SID]);
 	read_tty(signal, record);
 }
-
-#else
-
-static __always_inline void read_session(struct signal_struct *signal, struct cpuledger_process *record)
-{
-}
-
-#endif
 
 #ifndef CPULEDGER_WITHOUT_RSS
 
@@ -364,7 +354,6 @@ static __always_inline void read_memory(struct task_struct *leader, const struct
 	struct mm_struct *mm = leader->mm;
 
 	record->has_mm = mm && !(leader->flags & PF_KTHREAD);
-#ifndef CPULEDGER_WITHOUT_MEMORY
 	record->vsize_pages = record->locked_pages = record->swap_pages = 0;
 	record->rss_file_pages = record->rss_anonymous_pages = record->rss_shmem_pages = 0;
 	if (!record->has_mm)
@@ -375,7 +364,6 @@ static __always_inline void read_memory(struct task_struct *leader, const struct
 	}
 	if (groups & CPULEDGER_READ_RSS)
 		read_resident_memory(mm, walk, sums_rss, record);
-#endif
 }
 
 /*

@@ -364,14 +364,12 @@ mod tests {
     use super::*;
     use crate::object::open;
 
-    const OBJECTS: [&[u8]; 8] = [
+    const OBJECTS: [&[u8]; 6] = [
         include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/walk_memory.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/walk_identity.bpf.o")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o")),
-        include_bytes!(concat!(env!("OUT_DIR"), "/inspect_briefly.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o")),
     ];
 

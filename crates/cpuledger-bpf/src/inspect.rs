@@ -11,10 +11,7 @@ use crate::records::{self, Buffers, bytes_mut, with_headroom};
 use crate::walk::{Mechanism, Walked};
 
 /// The compiled `bpf/inspect.bpf.c`.
-static WHOLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));
-
-/// The compiled `bpf/inspect_briefly.bpf.c`.
-static BRIEF: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect_briefly.bpf.o"));
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));
 
 /// One task to be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,25 +32,19 @@ pub struct Inspector {
     wanted: MappedArray<abi::cpuledger_wanted>,
     parents: MappedArray<abi::cpuledger_parent>,
     cpus: u32,
-    groups: u32,
 }
 
 impl Inspector {
     /// Loads the programs, with room for `room` tasks and headroom; for more the programs are loaded anew when it
-    /// is needed. `processes` is how many there are about now, for [`Inspector::parents`]. Without
-    /// the groups of fields `CPULEDGER_INSPECT_WHOLLY` loading takes 7 ms less.
+    /// is needed. `processes` is how many there are about now, for [`Inspector::parents`].
     ///
     /// # Errors
     /// Without BTF, without privilege, and on kernels before 6.7.
-    pub fn load(room: u32, processes: u32, groups: u32) -> Result<Inspector, Error> {
-        let (bytes, lacking) = match groups & abi::CPULEDGER_INSPECT_WHOLLY {
-            0 => (BRIEF, abi::CPULEDGER_INSPECT_WHOLLY),
-            _ => (WHOLE, 0),
-        };
+    pub fn load(room: u32, processes: u32) -> Result<Inspector, Error> {
         let buffers = Buffers::new(room, true, room)?;
         let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
         let parents = MappedArray::new("parents", with_headroom(processes))?;
-        let mut object = object::load("cpuledger_inspect", bytes, |open| {
+        let mut object = object::load("cpuledger_inspect", OBJECT, |open| {
             wanted.adopt(open, "wanted_records")?;
             parents.adopt(open, "parent_records")?;
             buffers.adopt(open)
@@ -66,12 +57,7 @@ impl Inspector {
             source: error,
             log: Vec::new(),
         })?;
-        Ok(Inspector { object, inspect, buffers, wanted, parents, cpus, groups: !lacking })
-    }
-
-    /// The groups of fields that were loaded (`CPULEDGER_READ_*`); others are left out.
-    pub fn groups(&self) -> u32 {
-        self.groups
+        Ok(Inspector { object, inspect, buffers, wanted, parents, cpus })
     }
 
     /// Looks at these tasks, in their order. A leader that opens a process is followed by those threads of it that are
@@ -111,7 +97,7 @@ impl Inspector {
         let capacity = self.wanted.capacity();
         if count > capacity {
             let room = count.max(capacity.saturating_mul(2));
-            *self = Inspector::load(room, self.parents.capacity(), self.groups)?;
+            *self = Inspector::load(room, self.parents.capacity())?;
         }
         Ok(())
     }

@@ -11,16 +11,13 @@ use crate::records::{self, Buffers, bytes_mut};
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
 /// Without the rest of each task, and without RSS.
-static MEMORY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_memory.bpf.o"));
-/// The same without memory.
-static IDENTITY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_identity.bpf.o"));
+static SLIM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o"));
 
 /// The object that takes the shortest to load of those that can read these groups, and what it cannot read.
 fn object_for(groups: u32) -> (&'static [u8], u32) {
-    match groups {
-        _ if groups & abi::CPULEDGER_WALK_WHOLLY != 0 => (OBJECT, 0),
-        _ if groups & abi::CPULEDGER_READ_MEMORY != 0 => (MEMORY, abi::CPULEDGER_WALK_WHOLLY),
-        _ => (IDENTITY, abi::CPULEDGER_WALK_WHOLLY | abi::CPULEDGER_READ_MEMORY),
+    match groups & abi::CPULEDGER_WALK_WHOLLY {
+        0 => (SLIM, abi::CPULEDGER_WALK_WHOLLY),
+        _ => (OBJECT, 0),
     }
 }
 

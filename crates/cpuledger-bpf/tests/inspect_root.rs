@@ -94,7 +94,7 @@ fn settle(walker: &mut Walker, pid: i32) {
 fn records_equal_those_of_a_walk_root() {
     let sleepers = Sleepers::start(50, 2).expect("threads that sleep");
     let mut walker = Walker::load().expect("the walk loads; it needs root");
-    let mut inspector = Inspector::load(1, 1, u32::MAX).expect("the inspection loads");
+    let mut inspector = Inspector::load(1, 1).expect("the inspection loads");
     for process in sleepers.processes() {
         settle(&mut walker, process.pid);
         let request = Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: GROUPS, only_pid: None };
@@ -137,7 +137,7 @@ fn who_is_not_what_was_asked_for_is_left_out_root() {
     let process = sleeping_process(&sleepers);
     let (pid, other) = (process[0].tid, other.processes()[0].pid);
     let own = process[1].tid;
-    let mut inspector = Inspector::load(8, 1, u32::MAX).expect("the inspection loads; it needs root");
+    let mut inspector = Inspector::load(8, 1).expect("the inspection loads; it needs root");
     let mut expect = |wanted: &[Wanted], seen: &[i32]| {
         let inspected = inspector.inspect(wanted, GROUPS).expect("an inspection");
         assert_linked(&inspected);
@@ -163,7 +163,7 @@ fn who_is_not_what_was_asked_for_is_left_out_root() {
 
 #[test]
 fn a_task_that_has_died_is_left_out_root() {
-    let mut inspector = Inspector::load(8, 1, u32::MAX).expect("the inspection loads; it needs root");
+    let mut inspector = Inspector::load(8, 1).expect("the inspection loads; it needs root");
     let sleepers = Sleepers::start(4, 1).expect("threads that sleep");
     let wanted = sleeping_process(&sleepers);
     assert_eq!(inspector.inspect(&wanted, 0).expect("an inspection").tasks.len(), wanted.len());
@@ -178,7 +178,7 @@ fn a_long_list_is_answered_whole_root() {
     let sleepers = Sleepers::start(threads, 1).expect("threads that sleep");
     let wanted = sleeping_process(&sleepers);
     assert!(wanted.len() >= threads);
-    let mut inspector = Inspector::load(60, 1, u32::MAX).expect("the inspection loads; it needs root");
+    let mut inspector = Inspector::load(60, 1).expect("the inspection loads; it needs root");
     for length in [60, wanted.len(), 1, wanted.len()] {
         let inspected = inspector.inspect(&wanted[..length], GROUPS).expect("an inspection");
         assert_linked(&inspected);
@@ -224,7 +224,7 @@ fn one_inspection_is_one_bpf_call_root() {
 fn every_process_has_the_parent_that_proc_tells_root() {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep runs");
     let pid = child.id() as i32;
-    let mut inspector = Inspector::load(1, 100_000, u32::MAX).expect("the inspection loads; it needs root");
+    let mut inspector = Inspector::load(1, 100_000).expect("the inspection loads; it needs root");
     let parents = inspector.parents().expect("a list").to_vec();
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
@@ -235,6 +235,6 @@ fn every_process_has_the_parent_that_proc_tells_root() {
     assert!(find(pid).start_time_ns > find(myself).start_time_ns);
     assert_eq!(find(myself).parent_pid, std::os::unix::process::parent_id() as i32);
     // Of a list without room for all, what fits.
-    let mut small = Inspector::load(1, 0, u32::MAX).expect("the inspection loads");
+    let mut small = Inspector::load(1, 0).expect("the inspection loads");
     assert!(!small.parents().expect("a list").is_empty());
 }

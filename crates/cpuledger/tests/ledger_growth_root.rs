@@ -76,8 +76,8 @@ fn process_clock_ns() -> u64 {
 #[test]
 fn figures_go_on_in_the_larger_ledger_root() {
     let _alone = alone();
-    let mut ledger = Ledger::open(Options { slots: SLOTS, may_grow: true, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(Options { slots: SLOTS, may_grow: true }).expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let mut figures: HashMap<TaskId, (u64, u64)> = HashMap::new();
     let mut sizes = vec![ledger.slots()];
@@ -114,8 +114,8 @@ fn figures_go_on_in_the_larger_ledger_root() {
 #[test]
 fn it_grows_until_everybody_has_a_slot_root() {
     let _alone = alone();
-    let mut ledger = Ledger::open(Options { slots: FEW_SLOTS, may_grow: true, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(Options { slots: FEW_SLOTS, may_grow: true }).expect("it attaches; it needs root");
     with_threads(THREADS, Duration::ZERO, || {
         run(&mut ledger, 20, |_, _, _| {});
         run(&mut ledger, 3, |ledger, interval, snapshot| {
@@ -130,8 +130,8 @@ fn it_grows_until_everybody_has_a_slot_root() {
 #[test]
 fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
     let _alone = alone();
-    let mut ledger = Ledger::open(Options { slots: SOME_SLOTS, may_grow: false, ..Options::default() })
-        .expect("it attaches; it needs root");
+    let mut ledger =
+        Ledger::open(Options { slots: SOME_SLOTS, may_grow: false }).expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let (mut booked_ns, mut clock_ns, mut unattributed_ns, mut told_apart) = (0, 0, 0, 0);
     run(&mut ledger, 1, |_, _, _| {});

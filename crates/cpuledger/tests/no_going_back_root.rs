@@ -117,7 +117,7 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
         // Those that died before slots ran low keep theirs: the living have an eighth.
         ((2_048 + 8 * living_tasks()).min(MOST_SLOTS), 2, Duration::from_secs(2))
     };
-    let options = Options { slots, may_grow: false, ..Options::default() };
+    let options = Options { slots, may_grow: false };
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let (_shells, (_churn, storm)) = (ForkingShells::start(2).expect("shells"), churn());
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());

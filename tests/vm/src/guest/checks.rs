@@ -145,7 +145,7 @@ fn what_the_verifier_pays() {
         Walker::load_for(1, 1, abi::CPULEDGER_READ_BRIEFLY).ok(),
         Walker::load_mechanism(Mechanism::Iterator).ok(),
         Walker::load_plain_iterator().ok(),
-        Inspector::load(1, 1, u32::MAX).ok(),
+        Inspector::load(1, 1).ok(),
         StatusWalker::load(1, 1).ok(),
         ExitHook::attach().ok(),
         Ledger::attach(Options::default()).ok(),

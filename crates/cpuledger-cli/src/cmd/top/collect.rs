@@ -309,7 +309,7 @@ impl Snapshots {
 
 /// The wanted source, or the best that works: the ledger, if it is worth its cost, then those of snapshots.
 fn open_means(options: &Options) -> anyhow::Result<Means> {
-    let size = ledger::Options { fields: fields(options), ..options.size };
+    let size = options.size;
     let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
     Ok(match options.source {
         Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(size)?)),

@@ -193,7 +193,7 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     let slots = text.parse().ok().filter(|slots| range.contains(slots));
     let (least, most) = (range.start(), range.end());
     match slots {
-        Some(slots) => Ok(ledger::Options { slots, may_grow: false, ..Default::default() }),
+        Some(slots) => Ok(ledger::Options { slots, may_grow: false }),
         None => Err(usage(format!("--slots needs a number from {least} to {most}, not `{text}`"))),
     }
 }

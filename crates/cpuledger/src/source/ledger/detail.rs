@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::records::{Decoder, groups, lacking, not_loaded};
+use crate::source::records::{Decoder, groups, lacking};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 use crate::task::{Pid, TaskId, Tid};
@@ -24,8 +24,8 @@ pub(super) enum Detail {
 }
 
 /// The means of choice.
-pub(super) fn load_inspector(fields: FieldSet) -> Result<Inspector, cpuledger_bpf::Error> {
-    Inspector::load(FIRST_ROOM, machine::processes().unwrap_or(0), groups(fields))
+pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
+    Inspector::load(FIRST_ROOM, machine::processes().unwrap_or(0))
 }
 
 impl Detail {
@@ -77,7 +77,6 @@ impl Detail {
             }
             Detail::Inspector(_) if wanted.is_empty() => Ok(()),
             Detail::Inspector(inspector) => {
-                let fields = fields.without(not_loaded(inspector.groups()));
                 let read = inspector.inspect(wanted, groups(fields))?;
                 let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
                 into.source = SourceKind::Ledger;

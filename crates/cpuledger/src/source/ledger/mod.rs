@@ -32,8 +32,6 @@ pub struct Options {
     pub slots: u32,
     /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
     pub may_grow: bool,
-    /// Fields that will be wanted: attaching for few of them is cheaper than for all.
-    pub fields: FieldSet,
 }
 
 /// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
@@ -41,7 +39,7 @@ pub const MOST_GROWN_SLOTS: u32 = 196_608;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: kernel::Options::default().slots, may_grow: true, fields: FieldSet::ALL }
+        Options { slots: kernel::Options::default().slots, may_grow: true }
     }
 }
 
@@ -95,11 +93,12 @@ impl Ledger {
         let before_ns = machine::boottime_ns();
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
-            let load = || detail::load_inspector(options.fields);
-            let beside = spawn_scoped(scope, load);
+            let beside = spawn_scoped(scope, detail::load_inspector);
             let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
-            let inspector =
-                beside.map_or_else(|_| load(), |beside| beside.join().expect("loading does not panic"));
+            let inspector = beside.map_or_else(
+                |_| detail::load_inspector(),
+                |beside| beside.join().expect("loading does not panic"),
+            );
             (kernel, inspector)
         });
         let kernel = kernel?;
