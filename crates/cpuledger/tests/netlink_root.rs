@@ -37,9 +37,9 @@ fn by_tid(snapshot: &Snapshot) -> HashMap<Tid, &Task> {
 fn every_task_has_what_walks_before_and_after_say_root() {
     let _alone = alone_as_root();
     let _sleepers = Sleepers::start(300, 3).expect("sleepers");
+    let (mut walk, mut netlink) = (Walk::open().expect("a walk"), open());
     let plan = BurnPlan { cpu_ms: 60_000, threads: 3, ..BurnPlan::default() };
     let _burn = Burn::start(&plan).expect("burning threads");
-    let (mut walk, mut netlink) = (Walk::open().expect("a walk"), open());
     let before = snapshot(&mut walk, Scope::Tasks);
     let found = snapshot(&mut netlink, Scope::Tasks);
     let after = snapshot(&mut walk, Scope::Tasks);
