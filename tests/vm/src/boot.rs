@@ -20,7 +20,9 @@ const EMULATOR: &str = "qemu-system-x86_64";
 /// The machine: `/dev/kvm` is not asked for, for it may be there and not work. Two CPUs by one thread: with a thread each, QEMU 7.2
 /// fails now and then on Linux 6.18 and later. An old model of CPU, and a kernel that leaves alone what only costs an emulator time:
 /// wide registers to be saved at each switch, strings copied byte by byte, protection from the own user. `no_timer_check` and
-/// `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its clock is wrong.
+/// `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its clock is wrong. The random numbers that
+/// `jent_mod_init` would try out for half a second nobody asks for. And every process has its code at the same addresses: at others QEMU
+/// would translate it anew, which was a quarter of all it did.
 const MACHINE: &[&str] = &[
     "-M",
     "q35",
@@ -39,7 +41,8 @@ const MACHINE: &[&str] = &[
     "-serial",
     "stdio",
     "-append",
-    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0 cryptomgr.notests",
+    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0 cryptomgr.notests \
+     initcall_blacklist=jent_mod_init norandmaps",
 ];
 /// So many of the last lines of the console are kept for the case that the guest dies.
 const LAST_LINES: usize = 30;
