@@ -1,9 +1,11 @@
 //! Compiles each BPF object and translates `bpf/abi.h` for Rust.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
 use libbpf_cargo::SkeletonBuilder;
+use libbpf_rs::btf::{Btf, BtfKind, BtfType};
 
 /// The BPF objects, each a `.bpf.c` of its own.
 const OBJECTS: [&str; 8] =
@@ -24,6 +26,7 @@ fn main() {
             .build()
             .unwrap_or_else(|error| panic!("bpf/{object}.bpf.c does not compile: {error:#}"));
     }
+    write_kernel_types(&out);
     bindgen::Builder::default()
         .header("bpf/abi.h")
         .allowlist_item("(cpuledger|CPULEDGER)_.*")
@@ -33,4 +36,27 @@ fn main() {
         .expect("bpf/abi.h is plain C")
         .write_to_file(out.join("abi.rs"))
         .expect("OUT_DIR is writable");
+}
+
+/// The names of all types that the objects name, for `src/btf.rs`: those of the kernel are among them.
+fn write_kernel_types(out: &Path) {
+    let mut names = BTreeSet::new();
+    for object in OBJECTS {
+        let btf = Btf::from_path(out.join(format!("{object}.bpf.o"))).expect("clang has written BTF");
+        for id in 1..btf.len() as u32 {
+            let named: BtfType<'_> = btf.type_by_id(id.into()).expect("types are numbered one by one");
+            let is_nameable = matches!(
+                named.kind(),
+                BtfKind::Struct | BtfKind::Union | BtfKind::Enum | BtfKind::Enum64 | BtfKind::Typedef
+            );
+            let name = named.name().and_then(|name| name.to_str()).unwrap_or_default();
+            let essential = name.rfind("___").map_or(name, |flavor| &name[..flavor]);
+            if is_nameable && essential.len() > 1 && !essential.starts_with("cpuledger_") {
+                names.insert(essential.to_owned());
+            }
+        }
+    }
+    let (count, names) = (names.len(), names.into_iter().collect::<Vec<_>>());
+    let text = format!("const KERNEL_TYPES: [&str; {count}] = {names:?};\n");
+    std::fs::write(out.join("kernel_types.rs"), text).expect("OUT_DIR is writable");
 }

@@ -414,6 +414,12 @@ enum cpuledger_run {
 	CPULEDGER_RUN_SHIFT = 2,
 };
 
+/* Numbers of types of the running kernel. */
+struct cpuledger_kernel_types {
+	u32 task_struct;
+	u32 cred;
+};
+
 /* How a cut is packed: time << SHIFT | CONFIRMED. 0: none is published; all ones: a hook has voided it. */
 enum cpuledger_cut_word {
 	CPULEDGER_CUT_CONFIRMED = 1 << 0,
@@ -446,7 +452,7 @@ enum cpuledger_slot_flag {
 	CPULEDGER_SLOT_COLLECTS = 1 << 4,     /* of a dead task, and still in the index: collects the time of its process until the cut */
 };
 
-/* One task that has run since the ledger was attached. The first line is what a switch touches. */
+/* One task that has run since the ledger was attached: four cache lines. The first one is what a switch touches. */
 struct cpuledger_slot {
 	u64 wall_ns[2];		/* on a CPU, by parity of the interval */
 	u64 mark[2];		/* number of the last interval that lists this slot; 0: none yet */
@@ -457,24 +463,28 @@ struct cpuledger_slot {
 	u32 flags;		/* enum cpuledger_slot_flag */
 	s32 exit_code;		/* as wait(2) returns it */
 
+	/* What a fork writes. */
 	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
 	u64 process_start_time_ns;
 	u64 parent_start_time_ns; /* of the process that is the accounting parent */
 	u64 first_runtime_ns;	/* runtime when the slot was made: 0 of a child */
 	s32 parent_pid;		/* accounting parent */
-	u32 uid;
-	u8 comm[CPULEDGER_COMM_BYTES];
-	u32 next_free;		/* slot number; 0: the last */
 	s32 grandparent_pid;	/* accounting parent of the accounting parent, or a living one further up; 0: not known */
-	u64 grandparent_start_time_ns;
+	u32 uid;
+	u32 ppid_or_next_free;	/* the parent when it died; of a free slot the number of the next, 0: the last */
+	u8 comm[CPULEDGER_COMM_BYTES];
 
-	s32 ppid;		/* from here on, but for what was folded: at the last switch; the parent when it died */
-	u32 reserved;
-	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
-	u64 folded_children_ns[2];
+	/* But for the first one, at the last switch. */
+	u64 grandparent_start_time_ns;
 	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
 	struct cpuledger_counters last; /* before: when the slot was made */
+};
+
+/* What a slot seldom has: at the same index of an array of its own. */
+struct cpuledger_slot_rest {
+	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
+	u64 folded_children_ns[2];
 };
 
 /* 8 tids with their slots: tid << 32 | slot; 0: free. */
@@ -489,8 +499,11 @@ struct cpuledger_control {
 	u64 cut[CPULEDGER_CUTS]; /* its end: enum cpuledger_cut_word */
 	u32 slots;
 	u32 bucket_mask;
-	s64 low_slots;		/* fewer free slots: fold */
-	s64 slots_of_leaders;	/* no more free slots than that: none for threads */
+	s32 low_slots;		/* fewer free slots: fold */
+	s32 slots_of_leaders;	/* no more free slots than that: none for threads */
+	/* Written by whoever takes or gives a slot, when it changes: deaths that look at free_count would take that line away. */
+	u32 is_low;		/* whether free_count was below low_slots */
+	u32 reserved;
 	/* Free slots: a stack of given-back ones, then those never used. */
 	u64 free_head;		/* changes so far << 32 | slot; slot 0: empty */
 	u64 fresh;		/* first slot that was never used */
@@ -512,6 +525,7 @@ struct cpuledger_control {
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
+CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 112);
@@ -528,7 +542,8 @@ CPULEDGER_ASSERT_SIZE(cpuledger_status_walk, 56);
 CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot, 296);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot, 256);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 32);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
 _Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");

@@ -60,10 +60,27 @@ extern void *bpf_rdonly_cast(const void *object, u32 btf_id) __ksym __weak;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak;
 extern void bpf_task_release(struct task_struct *task) __ksym __weak;
 
+/*
+ * Set before loading: what libbpf searches for types is not the whole of the kernel's, so it does not know their numbers.
+ */
+const volatile struct cpuledger_kernel_types kernel_types SEC(".rodata.types") = {};
+
+/* The object of this kernel type at an address that is a number, or a pointer that the verifier takes for something else. */
+#define CAST(address, type) ((struct type *)bpf_rdonly_cast((void *)(address), kernel_types.type))
+
 /* The start of a per-CPU array map, as kernel/bpf/arraymap.c keeps it. */
 struct bpf_array {
 	void *pptrs[1];
 } __attribute__((preserve_access_index));
+
+/*
+ * The same task, to read pointers through: for each one read through a trusted pointer (6.2) the verifier searches all kernel
+ * types by name, and a helper that reads it costs more each time.
+ */
+static __always_inline struct task_struct *as_walked(struct task_struct *task)
+{
+	return bpf_rdonly_cast ? CAST(task, task_struct) : task;
+}
 
 /* 5.14, 2f064a59a11f: task_struct.state became __state. */
 static __always_inline u32 task_state(struct task_struct *task)

@@ -26,7 +26,7 @@ struct inspection {
 /* A global function, as in the walk: the verifier looks into it once. */
 __noinline int inspect_task(u64 address, s32 tid, s32 pid, struct cpuledger_walk *walk)
 {
-	struct task_struct *task = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct task_struct *task = CAST(address, task_struct);
 	u32 groups;
 
 	if (!walk)

@@ -131,13 +131,12 @@ static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 
 /*
  * Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it.
- * Pointers are read by a helper: for each load of one through a trusted pointer the verifier searches all kernel types.
  */
 static __noinline u32 make_slot(struct task_struct *task)
 {
 	u32 number = take_slot();
 	struct cpuledger_slot *slot = slot_at(number);
-	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+	struct task_struct *walked = as_walked(task), *parent = walked->real_parent;
 
 	if (number < CPULEDGER_SLOT_FIRST || !slot)
 		return CPULEDGER_SLOT_NOBODY;
@@ -148,12 +147,12 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->flags = 0;
 	slot->exit_code = 0;
 	slot->start_time_ns = task->start_boottime;
-	slot->process_start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	slot->parent_start_time_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
+	slot->process_start_time_ns = walked->group_leader->start_boottime;
+	slot->parent_start_time_ns = parent->group_leader->start_boottime;
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
-	slot->parent_pid = BPF_CORE_READ(parent, tgid);
+	slot->parent_pid = parent->tgid;
 	slot->grandparent_pid = 0;
-	slot->uid = BPF_CORE_READ(task, real_cred, uid.val);
+	slot->uid = walked->real_cred->uid.val;
 	if (slot->first_runtime_ns) {
 		/* It has run before: what the reader counts from. */
 		read_cpu_time(task, &slot->last.cpu_time);
@@ -179,22 +178,23 @@ static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
  */
 __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 {
-	struct cpuledger_slot *slot = slot_at(number), *target = slot_at(into);
+	struct cpuledger_slot_rest *rest = rest_at(number), *target = rest_at(into);
+	struct cpuledger_slot *slot = slot_at(number);
 
-	if (!slot || !target)
+	if (!slot || !rest || !target)
 		return 0;
 	/* Listed first: what is added must not wait for the next interval of that parity. */
 	list_slot(into, interval);
 	if (is_thread) {
 		move_time(slot->wall_ns, target->folded_threads_ns, interval);
-		move_time(slot->folded_threads_ns, target->folded_threads_ns, interval);
+		move_time(rest->folded_threads_ns, target->folded_threads_ns, interval);
 		__sync_fetch_and_add(&control.folded_threads, 1);
 	} else {
 		move_time(slot->wall_ns, target->folded_children_ns, interval);
-		move_time(slot->folded_threads_ns, target->folded_children_ns, interval);
+		move_time(rest->folded_threads_ns, target->folded_children_ns, interval);
 		__sync_fetch_and_add(&control.folded_processes, 1);
 	}
-	move_time(slot->folded_children_ns, target->folded_children_ns, interval);
+	move_time(rest->folded_children_ns, target->folded_children_ns, interval);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
@@ -230,14 +230,15 @@ __noinline u32 find_heir(u32 number, u64 interval)
  */
 __noinline int collect(u32 number, u64 interval)
 {
+	struct cpuledger_slot_rest *rest = rest_at(number);
 	struct cpuledger_slot *slot = slot_at(number);
 
-	if (!slot)
+	if (!slot || !rest)
 		return 0;
 	if (slot->tid == slot->pid) {
 		slot->flags |= CPULEDGER_SLOT_COLLECTS;
 	} else {
-		move_time(slot->wall_ns, slot->folded_threads_ns, interval);
+		move_time(slot->wall_ns, rest->folded_threads_ns, interval);
 		__sync_fetch_and_add(&control.folded_threads, 1);
 		slot->flags = (slot->flags & CPULEDGER_SLOT_PARENT_KNOWN) | CPULEDGER_SLOT_COLLECTS;
 		slot->tid = slot->pid;
@@ -292,17 +293,18 @@ static __always_inline u32 find_reaper(struct task_struct *dead)
 static __noinline int retire(struct task_struct *prev, u32 number, const struct tile *tile)
 {
 	struct cpuledger_slot *slot = slot_at(number);
+	struct task_struct *walked = as_walked(prev);
 	u32 flags;
 
 	if (!slot)
 		return 0;
 	flags = slot->flags | (task_state(prev) == TASK_DEAD ? CPULEDGER_SLOT_EXITED : CPULEDGER_SLOT_RENUMBERED);
-	if (BPF_CORE_READ(prev, signal, live.counter) <= 0)
+	if (walked->signal->live.counter <= 0)
 		flags |= CPULEDGER_SLOT_PROCESS_DEAD;
 	slot->flags = flags;
 	slot->exit_code = prev->exit_code;
-	slot->uid = BPF_CORE_READ(prev, real_cred, uid.val);
-	slot->ppid = BPF_CORE_READ(prev, real_parent, tgid);
+	slot->uid = walked->real_cred->uid.val;
+	slot->ppid_or_next_free = walked->real_parent->tgid;
 	slot->end_ns = tile->end_ns;
 	slot->lifetime_ns = tile->end_ns - prev->start_time;
 	read_cpu_time(prev, &slot->last.cpu_time);
@@ -317,7 +319,7 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	}
 	slot->exit_interval = tile->interval + ends_after_cut(tile);
 	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
-	if (*(volatile s64 *)&control.free_count < control.low_slots && !ends_after_cut(tile))
+	if (*(volatile u32 *)&control.is_low && !ends_after_cut(tile))
 		fold_slot(number, tile->interval, find_reaper(prev));
 	return 0;
 }
@@ -370,7 +372,7 @@ static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_stru
 
 	if (task->pid == task->tgid)
 		return CPULEDGER_SLOT_NOBODY;
-	number = find_leader(task->tgid, BPF_CORE_READ(task, group_leader, start_boottime));
+	number = find_leader(task->tgid, as_walked(task)->group_leader->start_boottime);
 	if (!number)
 		number = make_slot_of_leader(task->group_leader);
 	if (number < CPULEDGER_SLOT_FIRST)
@@ -383,20 +385,21 @@ static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_stru
 static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 number,
 				      const struct tile *tile)
 {
+	struct cpuledger_slot_rest *rest = rest_at(number);
 	struct cpuledger_slot *slot = slot_at(number);
 
 	/* The leader may have died since this thread came. */
-	if (!slot || slot->tid != prev->tgid || slot->pid != prev->tgid || slot->exit_interval) {
+	if (!slot || !rest || slot->tid != prev->tgid || slot->pid != prev->tgid || slot->exit_interval) {
 		book_cpu(cpu->unattributed_ns, tile);
 		return 0;
 	}
 	if (!starts_after_cut(tile)) {
 		list_slot(number, tile->interval);
-		__sync_fetch_and_add(&slot->folded_threads_ns[tile->interval & 1], before_cut(tile));
+		__sync_fetch_and_add(&rest->folded_threads_ns[tile->interval & 1], before_cut(tile));
 	}
 	if (ends_after_cut(tile)) {
 		list_slot(number, tile->interval + 1);
-		__sync_fetch_and_add(&slot->folded_threads_ns[(tile->interval + 1) & 1], after_cut(tile));
+		__sync_fetch_and_add(&rest->folded_threads_ns[(tile->interval + 1) & 1], after_cut(tile));
 	}
 	return 0;
 }

@@ -22,6 +22,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, struct cpuledger_slot_rest);
+} slot_rests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct cpuledger_bucket);
@@ -30,6 +38,11 @@ struct {
 static __always_inline struct cpuledger_slot *slot_at(u32 number)
 {
 	return bpf_map_lookup_elem(&slots, &number);
+}
+
+static __always_inline struct cpuledger_slot_rest *rest_at(u32 number)
+{
+	return bpf_map_lookup_elem(&slot_rests, &number);
 }
 
 /*
@@ -41,6 +54,15 @@ static __always_inline struct cpuledger_bucket *bucket_of(u32 tid, int choice)
 	u32 key = (choice ? tid * CPULEDGER_BUCKET_HASH >> CPULEDGER_BUCKET_HASH_SHIFT : tid) & control.bucket_mask;
 
 	return bpf_map_lookup_elem(&tid_index, &key);
+}
+
+/* What the next slot taken or given finds wrong, it corrects: two CPUs may come here in another order than they counted. */
+static __always_inline void note_free_count(s64 count)
+{
+	u32 is_low = count < control.low_slots;
+
+	if (control.is_low != is_low)
+		control.is_low = is_low;
 }
 
 /*
@@ -58,7 +80,7 @@ __noinline u32 try_take_slot(void)
 	struct cpuledger_slot *slot = slot_at(head);
 
 	if (slot && (u32)head) {
-		u64 next = ((head >> 32) + 1) << 32 | slot->next_free;
+		u64 next = ((head >> 32) + 1) << 32 | slot->ppid_or_next_free;
 
 		return __sync_val_compare_and_swap(&control.free_head, head, next) == head ? head : CPULEDGER_SLOT_IDLE;
 	}
@@ -76,7 +98,7 @@ __noinline u32 take_slot(void)
 	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS && number == CPULEDGER_SLOT_IDLE; i++)
 		number = try_take_slot();
 	if (number >= CPULEDGER_SLOT_FIRST) {
-		__sync_fetch_and_add(&control.free_count, -1);
+		note_free_count(__sync_fetch_and_add(&control.free_count, -1) - 1);
 		return number;
 	}
 	__sync_fetch_and_add(&control.no_slot, 1);
@@ -91,7 +113,7 @@ __noinline int try_give_slot(u32 number)
 
 	if (!slot)
 		return false;
-	slot->next_free = head;
+	slot->ppid_or_next_free = head;
 	return __sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) == head;
 }
 
@@ -100,7 +122,7 @@ __noinline int give_slot(u32 number)
 {
 	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++)
 		if (try_give_slot(number)) {
-			__sync_fetch_and_add(&control.free_count, 1);
+			note_free_count(__sync_fetch_and_add(&control.free_count, 1) + 1);
 			return true;
 		}
 	return false;

@@ -35,8 +35,6 @@ struct cpuledger_status_placement last_placement;
 /* struct k_sigaction is four words on every architecture this runs on: asserted before it is relied on. */
 u64 signal_actions[64 * 4];
 
-#define CAST(address, type) ((struct type *)bpf_rdonly_cast((void *)(address), bpf_core_type_id_kernel(struct type)))
-
 static __always_inline void read_handlers(struct sighand_struct *sighand, struct cpuledger_status_process *record)
 {
 	u64 ignored = 0, caught = 0;

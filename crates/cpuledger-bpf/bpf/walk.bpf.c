@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* visit_leader() as a global function, for the loop. */
 __noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 {
-	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct task_struct *leader = CAST(address, task_struct);
 
 	if (walk)
 		visit_leader(leader, walk, walk->groups | CPULEDGER_READ_DETAIL, true);
@@ -22,7 +22,7 @@ __noinline int visit_leader_at(u64 address, struct cpuledger_walk *walk)
 
 __noinline int visit_leader_briefly_at(u64 address, struct cpuledger_walk *walk)
 {
-	struct task_struct *leader = bpf_rdonly_cast((void *)address, bpf_core_type_id_kernel(struct task_struct));
+	struct task_struct *leader = CAST(address, task_struct);
 
 	if (walk)
 		visit_leader(leader, walk, walk->groups & CPULEDGER_READ_BRIEFLY, false);
@@ -81,7 +81,7 @@ static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief
 			visit_thread(task, &walk, groups);
 		}
 		if (tid == pid || walk.scope == CPULEDGER_WALK_TASKS)
-			record_task(task, bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct)), tid, pid,
+			record_task(task, CAST(task, task_struct), tid, pid,
 				    &walk, groups);
 	}
 	bpf_iter_task_destroy(&iterator);

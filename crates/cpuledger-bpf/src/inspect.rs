@@ -1,11 +1,13 @@
 //! Detail of a list of tasks, in one system call into mapped records: a walk that visits nobody else.
 
+use std::os::fd::{AsFd, OwnedFd};
+
 use libbpf_rs::Object;
 
 use crate::abi;
 use crate::map::MappedArray;
 use crate::object::{self, Error};
-use crate::records::{self, Buffers, with_headroom};
+use crate::records::{self, Buffers, bytes_mut, with_headroom};
 use crate::walk::{Mechanism, Walked};
 
 /// The compiled `bpf/inspect.bpf.c`.
@@ -27,6 +29,8 @@ pub struct Wanted {
 /// The loaded program and its buffers. Nothing is attached or pinned: all is gone when the process is.
 pub struct Inspector {
     object: Object,
+    /// The program of `object` that looks at tasks.
+    inspect: OwnedFd,
     buffers: Buffers,
     wanted: MappedArray<abi::cpuledger_wanted>,
     parents: MappedArray<abi::cpuledger_parent>,
@@ -56,7 +60,13 @@ impl Inspector {
         })?;
         let cpus = records::possible_cpus()?;
         records::prepare(&mut object, cpus)?;
-        Ok(Inspector { object, buffers, wanted, parents, cpus, groups: !lacking })
+        let inspect = records::program(&mut object, "inspect").as_fd().try_clone_to_owned();
+        let inspect = inspect.map_err(|error| Error::Refused {
+            what: "to keep a program".to_owned(),
+            source: error,
+            log: Vec::new(),
+        })?;
+        Ok(Inspector { object, inspect, buffers, wanted, parents, cpus, groups: !lacking })
     }
 
     /// The groups of fields that were loaded (`CPULEDGER_READ_*`); others are left out.
@@ -81,7 +91,7 @@ impl Inspector {
             *entry = abi::cpuledger_wanted { tid: wanted.tid, opens_process };
         }
         let mut walk = abi::cpuledger_walk { groups, cpus: self.cpus, wanted: count, ..Default::default() };
-        records::run(&mut self.object, "inspect", &mut walk)?;
+        records::run_program(self.inspect.as_fd(), "inspect", bytes_mut(&mut walk))?;
         Ok(self.buffers.walked(&walk, Mechanism::OneCall))
     }
 

@@ -6,6 +6,7 @@
 //! - [`ExitHook`]: the final figures of every task that dies
 //! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
+mod btf;
 mod exits;
 #[doc(hidden)]
 pub mod fuzzing;

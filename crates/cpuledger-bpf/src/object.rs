@@ -7,11 +7,12 @@ use std::thread;
 use libbpf_rs::{AsRawLibbpf, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
 use rustix::io::Errno;
 
+use crate::btf::{self, KERNEL_BTF, KernelTypes};
 use crate::log;
 use crate::threads::spawn_scoped;
 
-/// Where the kernel offers its own type information.
-const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+/// The map with the numbers of kernel types.
+const TYPE_NUMBERS: &str = ".rodata.types";
 
 /// Why the kernel half cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -151,7 +152,8 @@ pub(crate) fn load(
     bytes: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
 ) -> Result<Object, Error> {
-    let mut open = open(name, bytes)?;
+    let types = KernelTypes::of_this_kernel();
+    let mut open = open(name, bytes, types.as_ref())?;
     prepare(&mut open)?;
     open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
 }
@@ -165,16 +167,17 @@ pub(crate) fn load_beside<T: Send>(
     make: impl Fn() -> Result<T, Error> + Sync,
     adopt: impl FnOnce(&T, &mut OpenObject) -> Result<(), Error>,
 ) -> Result<(Object, T), Error> {
-    let mut open = open(name, bytes)?;
-    choose(&mut open);
-    let made = thread::scope(|scope| {
+    let (mut open, made) = thread::scope(|scope| {
         let beside = spawn_scoped(scope, &make);
+        let types = KernelTypes::of_this_kernel();
+        let mut open = open(name, bytes, types.as_ref())?;
+        choose(&mut open);
         // SAFETY: the object is open, not loaded, and `open` is its only owner.
         let code = unsafe { libbpf_sys::bpf_object__prepare(open.as_libbpf_object().as_ptr()) };
         let made =
             beside.map_or_else(|_| make(), |beside| beside.join().expect("making maps does not panic"))?;
         match code {
-            0 => Ok(made),
+            0 => Ok((open, made)),
             code => Err(Error::from_errno(&loading(name), Errno::from_raw_os_error(-code))),
         }
     })?;
@@ -183,15 +186,25 @@ pub(crate) fn load_beside<T: Send>(
     Ok((object, made))
 }
 
-fn open(name: &str, bytes: &[u8]) -> Result<OpenObject, Error> {
+/// `types` has to live until the object is prepared or loaded.
+pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Result<OpenObject, Error> {
     if !Path::new(KERNEL_BTF).exists() {
         return Err(Error::NoBtf);
     }
     log::start();
-    ObjectBuilder::default()
-        .name(name)
-        .and_then(|builder| builder.open_memory(bytes))
-        .map_err(|error| Error::from_libbpf(&loading(name), &error))
+    let refused = |error| Error::from_libbpf(&loading(name), &error);
+    let mut builder = ObjectBuilder::default();
+    if let Some(types) = types {
+        builder.btf_custom_path(types.path()).map_err(refused)?;
+    }
+    let mut open = builder.name(name).and_then(|builder| builder.open_memory(bytes)).map_err(refused)?;
+    let numbers = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
+    if let Some(mut numbers) = numbers {
+        let ids = types.map_or_else(btf::ids_by_libbpf, |types| Ok(types.ids)).map_err(refused)?;
+        let bytes: Vec<u8> = [ids.task_struct, ids.cred].into_iter().flat_map(u32::to_ne_bytes).collect();
+        numbers.set_initial_value(&bytes).map_err(refused)?;
+    }
+    Ok(open)
 }
 
 fn loading(name: &str) -> String {

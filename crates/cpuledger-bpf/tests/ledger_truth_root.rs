@@ -104,7 +104,10 @@ fn burned_is_booked(plan: &BurnPlan) {
         assert_eq!(account.comm(), burned.comm);
         let is_thread = burned.pid == pid;
         let expected = if is_thread { std::process::id() as i32 } else { pid };
-        assert_eq!((account.slot.parent_pid, account.slot.ppid), (expected, expected));
+        assert_eq!(
+            (account.slot.parent_pid, account.slot.ppid_or_next_free.cast_signed()),
+            (expected, expected)
+        );
         if !is_thread {
             assert_eq!(account.slot.parent_start_time_ns, parent.slot.start_time_ns);
             assert!(account.has(abi::CPULEDGER_SLOT_PROCESS_DEAD));
@@ -204,7 +207,7 @@ fn folded_time_stays_in_the_family_root() {
 }
 
 fn folded_time_stays_in_the_family(threads: bool) {
-    // Enough that no live task goes without, even if the reader is held up for some ms after a cut, when nobody can be
+    // Enough that no process goes without, even if the reader is held up for some ms after a cut, when nobody can be
     // folded; so few that the deaths of the first interval run them low.
     let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
     let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
@@ -228,7 +231,9 @@ fn folded_time_stays_in_the_family(threads: bool) {
         stormed.cpu_ns,
         ledger.lost()
     );
-    assert_eq!((ledger.lost().no_slot, ledger.lost().no_entry), (0, 0));
+    assert_eq!(ledger.lost().no_entry, 0);
+    // A host that holds the reader up for long makes threads go without: then their time is folded while they live.
+    assert!(threads || ledger.lost().no_slot == 0);
     // For short lives the scheduler's earlier clock makes a difference of up to a few percent.
     assert!((own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * 0.95, "time has left the family");
     if stormed.made > 4 * u64::from(slots) {

@@ -19,8 +19,8 @@ const BASELINE: [(&str, u32); 12] = [
     ("walk_seq", 1110),
     ("walk_seq_plain", 1020),
     ("last_switch", 140),
-    ("on_switch", 7200),
-    ("on_fork", 3270),
+    ("on_switch", 7280),
+    ("on_fork", 3420),
     ("on_rename", 760),
     ("on_hotplug", 10),
 ];

@@ -173,6 +173,11 @@ impl Inheritance {
         self.members.len()
     }
 
+    /// Those that nothing but a death makes forgotten: without the dead of the last seconds.
+    pub fn lasting(&self) -> usize {
+        self.members.len() - self.mourned.len()
+    }
+
     /// Whether no process is known.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()

@@ -60,6 +60,7 @@ impl Ledger {
             control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
             cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
             slots: Shared::new(&object::map_mut(&mut object, "slots"), options.slots)?,
+            rests: Shared::new(&object::map_mut(&mut object, "slot_rests"), options.slots)?,
             listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.slots)?,
             index: Shared::new(&object::map_mut(&mut object, "tid_index"), options.buckets())?,
             _links: Vec::new(),
@@ -96,18 +97,14 @@ impl Ledger {
         let free = u64::from(self.options.slots - abi::CPULEDGER_SLOT_FIRST);
         set(offset_of!(abi::cpuledger_control, fresh), u64::from(abi::CPULEDGER_SLOT_FIRST));
         set(offset_of!(abi::cpuledger_control, free_count), free);
-        set(
-            offset_of!(abi::cpuledger_control, low_slots),
-            u64::from(self.options.slots / abi::CPULEDGER_LOW_SLOTS_SHARE),
-        );
-        set(
-            offset_of!(abi::cpuledger_control, slots_of_leaders),
-            u64::from(self.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE),
-        );
         let half = |offset| self.control.half(0, offset);
         half(offset_of!(abi::cpuledger_control, slots)).store(self.options.slots, Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, bucket_mask))
             .store(self.options.buckets() - 1, Ordering::Relaxed);
+        half(offset_of!(abi::cpuledger_control, low_slots))
+            .store(self.options.low_slots(), Ordering::Relaxed);
+        half(offset_of!(abi::cpuledger_control, slots_of_leaders))
+            .store(self.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE, Ordering::Relaxed);
         for cpu in 0..self.books.len() as u32 {
             let run = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, run));
             run.store(u64::from(abi::CPULEDGER_RUN_OUT), Ordering::Relaxed);
@@ -145,6 +142,7 @@ fn load(options: Options, cpus: u32, watches_cpus: bool) -> Result<Object, Error
     object::load("cpuledger_ledger", OBJECT, |open| {
         resize(open, "cpus", cpus);
         resize(open, "slots", options.slots);
+        resize(open, "slot_rests", options.slots);
         resize(open, "listed", 2 * options.slots);
         resize(open, "tid_index", options.buckets());
         for mut program in open.progs_mut().filter(|program| program.name() == HOTPLUG_HOOK) {

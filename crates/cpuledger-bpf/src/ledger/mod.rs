@@ -13,7 +13,7 @@ mod shared;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::{Link, Object};
 
@@ -48,11 +48,16 @@ impl Options {
     /// Kernel memory that a ledger of this size locks, in bytes, on a machine with so many possible CPUs.
     pub fn locked_bytes(&self, possible_cpus: u32) -> u64 {
         let slots = u64::from(self.slots);
-        slots * size_of::<abi::cpuledger_slot>() as u64
+        slots * (size_of::<abi::cpuledger_slot>() + size_of::<abi::cpuledger_slot_rest>()) as u64
             + 2 * slots * size_of::<u64>() as u64
             + u64::from(self.buckets()) * size_of::<abi::cpuledger_bucket>() as u64
             + u64::from(possible_cpus) * size_of::<abi::cpuledger_cpu>() as u64
             + size_of::<abi::cpuledger_control>() as u64
+    }
+
+    /// Fewer free slots are few: the dead are folded.
+    fn low_slots(&self) -> u32 {
+        self.slots / abi::CPULEDGER_LOW_SLOTS_SHARE
     }
 
     /// Buckets of the index of tids: at most half of their entries are ever used.
@@ -185,6 +190,7 @@ pub struct Ledger {
     control: Shared<abi::cpuledger_control>,
     cpus: Shared<abi::cpuledger_cpu>,
     slots: Shared<abi::cpuledger_slot>,
+    rests: Shared<abi::cpuledger_slot_rest>,
     listed: Shared<u64>,
     index: Shared<abi::cpuledger_bucket>,
     online: Online,
@@ -366,15 +372,17 @@ impl Ledger {
 
     /// `running_ns` is what the reader has closed of it; None: it was not on a CPU at the cut.
     fn gather_task(&mut self, number: u32, running_ns: Option<u64>) -> u64 {
-        let take = |offset| {
-            let word = self.slots.word(number, of_parity(offset, self.interval));
-            // Nearly all are zero: do not write them.
-            if word.load(Ordering::Relaxed) == 0 { 0 } else { word.swap(0, Ordering::Relaxed) }
+        // Nearly all are zero: do not write them.
+        let take = |word: &AtomicU64| match word.load(Ordering::Relaxed) {
+            0 => 0,
+            _ => word.swap(0, Ordering::Relaxed),
         };
-        let wall_ns = running_ns.unwrap_or(0) + take(offset_of!(abi::cpuledger_slot, wall_ns));
+        let own = |offset| self.slots.word(number, of_parity(offset, self.interval));
+        let folded = |offset| self.rests.word(number, of_parity(offset, self.interval));
+        let wall_ns = running_ns.unwrap_or(0) + take(own(offset_of!(abi::cpuledger_slot, wall_ns)));
         let folded_threads_ns = self.of_leaders.remove(&number).unwrap_or(0)
-            + take(offset_of!(abi::cpuledger_slot, folded_threads_ns));
-        let folded_children_ns = take(offset_of!(abi::cpuledger_slot, folded_children_ns));
+            + take(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
+        let folded_children_ns = take(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
         let slot = self.slots.copy(number);
         let is_last = slot.exit_interval == self.interval;
         if is_last {
@@ -413,7 +421,7 @@ impl Ledger {
     /// Gives the slots of the dead back, all with one exchange.
     fn free(&mut self) {
         let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
-        let next = |number| self.slots.half(number, offset_of!(abi::cpuledger_slot, next_free));
+        let next = |number| self.slots.half(number, offset_of!(abi::cpuledger_slot, ppid_or_next_free));
         for pair in self.freed.windows(2) {
             next(pair[0]).store(pair[1], Ordering::Relaxed);
         }
@@ -428,7 +436,11 @@ impl Ledger {
             }
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
-        count.fetch_add(self.freed.len() as u64, Ordering::Relaxed);
+        let freed = self.freed.len() as u64;
+        let free = count.fetch_add(freed, Ordering::Relaxed).wrapping_add(freed).cast_signed();
+        if free >= i64::from(self.options.low_slots()) {
+            self.control.half(0, offset_of!(abi::cpuledger_control, is_low)).store(0, Ordering::Relaxed);
+        }
     }
 
     /// Before the list of online CPUs is read: a change that this misses is in the list.

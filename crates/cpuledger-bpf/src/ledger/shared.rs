@@ -17,6 +17,8 @@ use crate::object::Error;
 unsafe impl Record for abi::cpuledger_cpu {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_slot {}
+// SAFETY: arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_slot_rest {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_control {}
 // SAFETY: an array of integers; abi.h asserts the size.

@@ -366,7 +366,7 @@ impl Keeper {
 
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
-        self.inheritance.len() + self.lives.len()
+        self.inheritance.lasting() + self.lives.len()
     }
 }
 
@@ -437,7 +437,7 @@ fn exit(time: &TaskTime) -> Exit {
     Exit {
         task: task_of(slot),
         process: process_of(slot),
-        ppid: Pid(slot.ppid),
+        ppid: Pid(slot.ppid_or_next_free.cast_signed()),
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
         exit_code: slot.exit_code,
