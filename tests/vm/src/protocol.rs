@@ -39,6 +39,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// How long it has been up by its own clock, in milliseconds: the first that it says.
+    Uptime(u64),
     /// As uname(2) says it.
     Kernel(String),
     /// Whether the kernel has it.

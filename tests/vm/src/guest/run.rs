@@ -24,6 +24,8 @@ const OUTPUT_LIMIT: usize = 8000;
 
 /// Finds out what the kernel has, runs all tests whose paths are known, and says that all is done.
 pub fn run() {
+    let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    say(&Event::Uptime(uptime.tv_sec.cast_unsigned() * 1000 + uptime.tv_nsec.cast_unsigned() / 1_000_000));
     say(&Event::Kernel(rustix::system::uname().release().to_string_lossy().into_owned()));
     let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let mut features = HashMap::new();
