@@ -1,8 +1,7 @@
 //! The exit hook: the final figures of every task that dies, from the ring that the last switch fills.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::{Link, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 
@@ -26,7 +25,8 @@ pub struct Drained {
 pub struct ExitHook {
     object: Object,
     ring: RingBuffer<'static>,
-    gathered: Rc<RefCell<Vec<abi::cpuledger_exit>>>,
+    /// Nobody else has it but the ring's callback, which runs within [`ExitHook::gather`].
+    gathered: Arc<Mutex<Vec<abi::cpuledger_exit>>>,
     /// Folds only grow in the kernel, which would lose an exit between a read and a removal.
     seen_folds: HashMap<i32, abi::cpuledger_fold>,
     _link: Link,
@@ -40,13 +40,14 @@ impl ExitHook {
     pub fn attach() -> Result<ExitHook, Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to attach the exit hook", &error);
         let mut object = object::load("cpuledger_exits", OBJECT, |_| Ok(()))?;
-        let gathered = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&gathered);
+        let gathered = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&gathered);
         let mut builder = RingBufferBuilder::new();
         let exits = object::map_mut(&mut object, "exits");
         builder
             .add(&exits, move |bytes: &[u8]| {
-                sink.borrow_mut().extend(decode::<abi::cpuledger_exit>(bytes));
+                let mut gathered = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                gathered.extend(decode::<abi::cpuledger_exit>(bytes));
                 0
             })
             .map_err(refused)?;
@@ -74,7 +75,7 @@ impl ExitHook {
         self.gather();
         into.exits.clear();
         into.folds.clear();
-        std::mem::swap(&mut into.exits, &mut self.gathered.borrow_mut());
+        std::mem::swap(&mut into.exits, &mut self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to read the folded exits", &error);
         let folds = object::map_mut(&mut self.object, "folds");
         for key in folds.keys() {

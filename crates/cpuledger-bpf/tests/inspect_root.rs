@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cpuledger_bpf::{Inspector, Request, Walked, Walker, Wanted, abi};
-use cpuledger_load::{Sleepers, is_emulated};
+use cpuledger_load::{Lent, Shared, Sleepers, is_emulated};
 
 const GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
     | abi::CPULEDGER_READ_MEMORY
@@ -19,6 +19,12 @@ const THREADS: usize = 5000;
 
 /// Above the largest pid_max there is.
 const NOBODY: i32 = 1 << 23;
+
+/// An inspection with room for a few, for those tests that are not about its beginning.
+fn inspector() -> Lent<'static, Inspector> {
+    static INSPECTOR: Shared<Inspector> = Shared::new();
+    INSPECTOR.lend(|| Inspector::load(8, 1).expect("the inspection loads; it needs root"))
+}
 
 fn leader(tid: i32) -> Wanted {
     Wanted { tid, opens_process: true }
@@ -137,7 +143,7 @@ fn who_is_not_what_was_asked_for_is_left_out_root() {
     let process = sleeping_process(&sleepers);
     let (pid, other) = (process[0].tid, other.processes()[0].pid);
     let own = process[1].tid;
-    let mut inspector = Inspector::load(8, 1).expect("the inspection loads; it needs root");
+    let mut inspector = inspector();
     let mut expect = |wanted: &[Wanted], seen: &[i32]| {
         let inspected = inspector.inspect(wanted, GROUPS).expect("an inspection");
         assert_linked(&inspected);
@@ -163,7 +169,7 @@ fn who_is_not_what_was_asked_for_is_left_out_root() {
 
 #[test]
 fn a_task_that_has_died_is_left_out_root() {
-    let mut inspector = Inspector::load(8, 1).expect("the inspection loads; it needs root");
+    let mut inspector = inspector();
     let sleepers = Sleepers::start(4, 1).expect("threads that sleep");
     let wanted = sleeping_process(&sleepers);
     assert_eq!(inspector.inspect(&wanted, 0).expect("an inspection").tasks.len(), wanted.len());
@@ -174,7 +180,7 @@ fn a_task_that_has_died_is_left_out_root() {
 
 #[test]
 fn a_long_list_is_answered_whole_root() {
-    let (threads, processes) = if is_emulated() { (THREADS / 5, 100) } else { (THREADS, 500) };
+    let (threads, processes) = if is_emulated() { (THREADS / 10, 50) } else { (THREADS, 500) };
     let sleepers = Sleepers::start(threads, 1).expect("threads that sleep");
     let wanted = sleeping_process(&sleepers);
     assert!(wanted.len() >= threads);

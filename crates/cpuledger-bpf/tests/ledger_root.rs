@@ -30,10 +30,10 @@ fn assert_balance(interval: &Interval<'_>) {
     );
 }
 
-/// Closes intervals of `length` for as long as `total`, or a quarter of it where the CPU is emulated, and checks each. Returns how many, and how many tasks were seen dead.
+/// Closes intervals of `length` for as long as `total`, or an eighth of it where the CPU is emulated, and checks each. Returns how many, and how many tasks were seen dead.
 fn run(ledger: &mut Ledger, length: Duration, total: Duration) -> (u64, u64) {
     let (mut intervals, mut deaths) = (0, 0);
-    let total = if is_emulated() { total / 4 } else { total };
+    let total = if is_emulated() { total / 8 } else { total };
     let end_ns = ledger.start_ns() + total.as_nanos() as u64;
     // From when the last one has ended, not from when it should have: a busy machine shall not take longer, but fewer.
     while ledger.start_ns() < end_ns {

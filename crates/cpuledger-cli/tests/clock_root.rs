@@ -1,19 +1,24 @@
 //! A clock that jumps. The calendar is only shown; intervals and ages go by clocks that nobody can set. Needs root, and sets the clock of
 //! the machine: only where `CPULEDGER_TEST_MAY_SET_CLOCK` allows it, as in the guests of `make vm`, whose clock is their own.
 
-use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use serde_json::Value;
 
 const DAY_S: i64 = 86_400;
 /// Forth and back, by leaps that a calendar can have.
 const JUMPS_S: [i64; 4] = [DAY_S, -DAY_S, 3600, -3600];
-/// The clock is wrong for so long at once.
-const WRONG_FOR: Duration = Duration::from_millis(150);
-const INTERVALS: usize = 12;
+const DELAY_NS: u64 = 300_000_000;
+/// The clock is right for so long, and then wrong for longer: each jump is in an interval of each source.
+const BETWEEN: Duration = Duration::from_millis(150);
+/// Each source has at least so many.
+const INTERVALS: usize = 6;
 
 /// The clock of the machine, right again when dropped: what was before, and what has passed by the clock that cannot be set.
 struct Calendar {
@@ -55,27 +60,81 @@ fn cpuledger(line: &str) -> Command {
     command
 }
 
-fn text_of(output: &Output) -> &str {
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    str::from_utf8(&output.stdout).expect("UTF-8")
+/// A `top` that goes on until it is told to end.
+struct Top {
+    source: &'static str,
+    child: Child,
+    begin: Instant,
+    coming: Receiver<Value>,
+    intervals: Vec<Value>,
 }
 
-/// Runs while the clock jumps, and once in each wrong hour asks how old the process is.
-fn run_while_it_jumps(line: &str) -> Output {
-    let top = cpuledger(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    let age = format!("ps -o etimes= -p {}", top.id());
+impl Top {
+    fn start(source: &'static str) -> Top {
+        let line = format!("top --batch -n 100000 -d 0.3 --format json --source {source}");
+        let begin = Instant::now();
+        let mut child = cpuledger(&line).stdout(Stdio::piped()).spawn().expect("it runs");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, coming) = channel();
+        spawn(move || {
+            let lines = output.lines().map(|line| serde_json::from_str(&line.expect("UTF-8")).expect("JSON"));
+            // Where nobody listens any more the test has failed.
+            lines.map_while(|interval| sender.send(interval).ok()).count()
+        });
+        Top { source, child, begin, coming, intervals: Vec::new() }
+    }
+
+    /// Waits until it has told of so many intervals.
+    fn wait_for(&mut self, count: usize) {
+        while self.intervals.len() < count {
+            self.intervals.push(self.coming.recv().unwrap_or_else(|_| panic!("{} has ended", self.source)));
+        }
+    }
+
+    /// Ends it, which was at work for longer than `jumped` after its first interval, and looks at the intervals.
+    fn end(mut self, jumped: Duration) {
+        let source = self.source;
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
+        self.intervals.extend(self.coming.iter());
+        assert!(self.child.wait().expect("it is ours").success(), "{source}");
+        let passed_ns = self.begin.elapsed().as_nanos() as u64;
+        let at = |interval: &Value, key: &str| interval[key].as_u64().expect("a time");
+        for pair in self.intervals.windows(2) {
+            assert_eq!(at(&pair[0], "end_ns"), at(&pair[1], "start_ns"), "{source}: a gap");
+        }
+        let (first, last) = (&self.intervals[0], &self.intervals[self.intervals.len() - 1]);
+        let told_ns = at(last, "end_ns") - at(first, "start_ns");
+        // The first interval of some sources begins with the one before it.
+        let least_ns = DELAY_NS * (self.intervals.len() as u64 - 1);
+        assert!(told_ns >= least_ns, "{source}: {told_ns} ns in {} intervals", self.intervals.len());
+        assert!(told_ns <= passed_ns, "{source}: {told_ns} ns told, {passed_ns} ns passed");
+        let through_ns = at(last, "end_ns") - at(first, "end_ns");
+        assert!(u128::from(through_ns) >= jumped.as_nanos(), "{source}: {through_ns} ns of {jumped:?}");
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Lets the clock jump, and in each wrong hour asks how old these processes are.
+fn jump(pids: &str, count: usize) {
     for off_s in JUMPS_S {
-        sleep(WRONG_FOR);
+        sleep(BETWEEN);
         let calendar = Calendar::take();
         calendar.set(off_s);
         assert!((now_ns() - calendar.right_ns()).abs() > 3_000_000_000_000, "the clock has not jumped");
-        sleep(WRONG_FOR);
-        let old = cpuledger(&age).output().expect("it runs");
+        sleep(BETWEEN);
+        let output = cpuledger(&format!("ps -o etimes= -p {pids}")).output().expect("it runs");
         drop(calendar);
-        let seconds: u64 = text_of(&old).trim().parse().expect("seconds");
-        assert!(seconds < 60, "{seconds} s old");
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let ages = String::from_utf8(output.stdout).expect("digits");
+        let ages: Vec<u64> = ages.lines().map(|age| age.trim().parse().expect("seconds")).collect();
+        assert!(ages.len() == count && ages.iter().all(|seconds| *seconds < 60), "{ages:?} s old");
     }
-    top.wait_with_output().expect("it ends")
 }
 
 #[test]
@@ -86,21 +145,12 @@ fn a_clock_that_jumps_root() {
         );
         return;
     }
-    for source in ["ledger", "walk", "procfs"] {
-        let begin = Instant::now();
-        let line = format!("top --batch -n {INTERVALS} -d 0.1 --format json --source {source}");
-        let output = run_while_it_jumps(&line);
-        let passed_ns = begin.elapsed().as_nanos() as u64;
-        let intervals: Vec<Value> =
-            text_of(&output).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        assert_eq!(intervals.len(), INTERVALS);
-        let at = |interval: &Value, key: &str| interval[key].as_u64().expect("a time");
-        for pair in intervals.windows(2) {
-            assert_eq!(at(&pair[0], "end_ns"), at(&pair[1], "start_ns"), "{source}: a gap");
-        }
-        let told_ns = at(&intervals[INTERVALS - 1], "end_ns") - at(&intervals[0], "start_ns");
-        // The first interval of some sources begins with the one before it.
-        assert!(told_ns >= 100_000_000 * (INTERVALS as u64 - 1), "{source}: {told_ns} ns");
-        assert!(told_ns <= passed_ns, "{source}: {told_ns} ns told, {passed_ns} ns passed");
-    }
+    let mut tops = ["ledger", "walk", "procfs"].map(Top::start);
+    tops.iter_mut().for_each(|top| top.wait_for(1));
+    let begin = Instant::now();
+    let pids: Vec<String> = tops.iter().map(|top| top.child.id().to_string()).collect();
+    jump(&pids.join(","), pids.len());
+    let jumped = begin.elapsed();
+    tops.iter_mut().for_each(|top| top.wait_for(INTERVALS));
+    tops.into_iter().for_each(|top| top.end(jumped));
 }

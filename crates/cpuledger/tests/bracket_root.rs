@@ -5,6 +5,7 @@
 mod oracle;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use cpuledger::field::FIELDS;
 use cpuledger::source::netlink::Netlink;
@@ -22,12 +23,14 @@ const KTHREADD: i32 = 2;
 /// What kernel threads are called among the kinds.
 const KERNEL_THREAD: &str = "kernel thread";
 
-fn members() -> (Zoo, Vec<(String, i32, Vec<i32>)>) {
-    let zoo = Zoo::start().expect("the zoo starts; it needs root");
+/// One zoo for all tests, as its members do nothing; it ends with this process.
+fn members() -> Vec<(String, i32, Vec<i32>)> {
+    static ZOO: OnceLock<Zoo> = OnceLock::new();
+    let zoo = ZOO.get_or_init(|| Zoo::start().expect("the zoo starts; it needs root"));
     let mut members: Vec<(String, i32, Vec<i32>)> =
         zoo.members().iter().map(|member| (member.kind.clone(), member.pid, member.tids.clone())).collect();
     members.extend(kernel_threads().into_iter().map(|pid| (KERNEL_THREAD.to_owned(), pid, vec![pid])));
-    (zoo, members)
+    members
 }
 
 /// Kernel threads, among them the daemon that makes them, and some that are named beyond 15 characters.
@@ -107,7 +110,7 @@ fn bracket_but(
     source: &mut dyn Source,
     is_apart: fn(&str, Field) -> bool,
 ) -> (BTreeSet<Field>, BTreeSet<Field>) {
-    let (_zoo, members) = members();
+    let members = members();
     let mut compared = (BTreeSet::new(), BTreeSet::new());
     let mut snapshot = Snapshot::default();
     let mut subjects: Vec<(String, Subject)> = members
@@ -231,7 +234,7 @@ fn netlink_agrees_with_procfs_root() {
 
 #[test]
 fn leaders_leave_totals_of_several_threads_unknown_root() {
-    let (zoo, members) = members();
+    let members = members();
     let mut walk = Walk::open().expect("the walk loads; it needs root");
     let mut snapshot = Snapshot::default();
     walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot)
@@ -249,5 +252,4 @@ fn leaders_leave_totals_of_several_threads_unknown_root() {
         }
     }
     assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
-    drop(zoo);
 }

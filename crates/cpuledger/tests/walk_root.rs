@@ -8,12 +8,25 @@ use std::process::{Command, Stdio};
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
 use cpuledger_bpf::Mechanism;
-use cpuledger_load::{Sleepers, is_emulated};
+use cpuledger_load::{Lent, Shared, Sleepers, is_emulated};
 
 /// More than the first buffer holds, so that it has to grow.
 const THREADS: usize = 5000;
 
 const EVERYTHING: Request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+
+/// A walk for those tests that are not about its beginning.
+fn walk() -> Lent<'static, Walk> {
+    static WALK: Shared<Walk> = Shared::new();
+    WALK.lend(|| Walk::open().expect("the walk loads; it needs root"))
+}
+
+/// The same by this mechanism.
+fn walk_by(mechanism: Mechanism) -> Lent<'static, Walk> {
+    static WALKS: [Shared<Walk>; 2] = [Shared::new(), Shared::new()];
+    let place = usize::from(mechanism == Mechanism::Iterator);
+    WALKS[place].lend(|| Walk::open_mechanism(mechanism).expect("the walk loads"))
+}
 
 /// An example of this package; `cargo test` builds them beside the tests.
 fn example(name: &str) -> PathBuf {
@@ -50,11 +63,11 @@ fn one_walk_is_one_bpf_call_root() {
 
 #[test]
 fn every_thread_is_seen_by_both_mechanisms_root() {
-    let threads = if is_emulated() { THREADS / 4 } else { THREADS };
+    let threads = if is_emulated() { 1500 } else { THREADS };
     let sleepers = Sleepers::start(threads, 3).expect("threads that sleep");
     let pids: BTreeSet<i32> = sleepers.processes().iter().map(|process| process.pid).collect();
     for mechanism in [Mechanism::OneCall, Mechanism::Iterator] {
-        let mut walk = Walk::open_mechanism(mechanism).expect("the walk loads");
+        let mut walk = walk_by(mechanism);
         let mut snapshot = Snapshot::default();
         walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
         for &pid in &pids {
@@ -82,7 +95,7 @@ fn one_process_is_walked_alone_root() {
     let sleepers = Sleepers::start(100, 2).expect("threads that sleep");
     let pid = sleepers.processes()[0].pid;
     for mechanism in [Mechanism::OneCall, Mechanism::Iterator] {
-        let mut walk = Walk::open_mechanism(mechanism).expect("the walk loads");
+        let mut walk = walk_by(mechanism);
         let mut snapshot = Snapshot::default();
         let request = Request { scope: Scope::Process(Pid(pid)), fields: FieldSet::ALL };
         walk.snapshot(&request, &mut snapshot).expect("a snapshot");
@@ -94,7 +107,7 @@ fn one_process_is_walked_alone_root() {
 
 #[test]
 fn a_process_that_is_gone_is_an_empty_snapshot_root() {
-    let mut walk = Walk::open().expect("the walk loads");
+    let mut walk = walk();
     let mut snapshot = Snapshot::default();
     // Above the largest pid_max there is.
     let request = Request { scope: Scope::Process(Pid(1 << 23)), fields: FieldSet::ALL };
@@ -107,7 +120,8 @@ fn a_population_that_grows_between_walks_is_never_cut_root() {
     let mut walk = Walk::open().expect("the walk loads");
     let mut snapshot = Snapshot::default();
     let mut held = Vec::new();
-    for threads in [10, 1000, if is_emulated() { 2000 } else { 10_000 }] {
+    // Twice more than there was room for.
+    for threads in if is_emulated() { [10, 500, 700] } else { [10, 1000, 10_000] } {
         held.push(Sleepers::start(threads, 1).expect("threads that sleep"));
         walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
         for sleepers in &held {
@@ -183,7 +197,7 @@ fn this_test_with(execs: u32) -> Command {
 
 #[test]
 fn names_that_were_not_asked_for_are_unknown_root() {
-    let mut walk = Walk::open().expect("the walk loads; it needs root");
+    let mut walk = walk();
     let mut snapshot = Snapshot::default();
     walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
     let request = Request { scope: Scope::Processes, fields: FieldSet::of(&[Field::Pid]) };

@@ -11,6 +11,7 @@
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
+//! - [`Shared`]: what is dear to make, lent to one test after another,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
 //! - [`Ticks`]: CPU time of the machine that no task had,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
@@ -38,6 +39,7 @@ mod pace;
 mod program;
 mod running;
 pub mod scene;
+mod shared;
 mod sleepers;
 mod storm;
 mod ticks;
@@ -53,6 +55,7 @@ pub use limits::{RaisedLimits, room_for};
 pub use mixture::{ForkingShells, Mixture, MixturePlan};
 pub use pace::is_emulated;
 pub use program::program;
+pub use shared::{Lent, Shared};
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};
 pub use ticks::Ticks;

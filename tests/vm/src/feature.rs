@@ -139,10 +139,20 @@ impl Feature {
     }
 }
 
-/// Whether this is one of the names in a BTF: these stand in it one after another, each between two zeros.
+/// Whether this is one of the names in a BTF. In the whole of it, which is several megabytes, an emulated CPU would look for seconds.
 fn has_name(btf: &[u8], name: &str) -> bool {
-    let framed: Vec<u8> = [b"\0", name.as_bytes(), b"\0"].concat();
-    btf.windows(framed.len()).any(|window| window == framed)
+    names(btf).unwrap_or_default().split(|byte| *byte == 0).any(|other| other == name.as_bytes())
+}
+
+/// The names, each with a zero behind it. The length of the header stands at byte 4 of it, how far behind it the names begin at 16,
+/// and their length at 20.
+fn names(btf: &[u8]) -> Option<&[u8]> {
+    let number = |at: usize| {
+        let bytes = btf.get(at..at + 4)?.try_into().ok()?;
+        Some(u32::from_ne_bytes(bytes) as usize)
+    };
+    let begin = number(4)?.checked_add(number(16)?)?;
+    btf.get(begin..)?.get(..number(20)?)
 }
 
 #[cfg(test)]
@@ -158,9 +168,13 @@ mod tests {
 
     #[test]
     fn names_are_whole() {
-        let btf = b"\0int\0bpf_iter_task_new\0";
-        assert!(has_name(btf, "bpf_iter_task_new") && has_name(btf, "int"));
-        assert!(!has_name(btf, "bpf_iter_task") && !has_name(btf, "task_new") && !has_name(b"", "int"));
+        let names = b"\0int\0bpf_iter_task_new\0";
+        // Magic, version and flags; length of the header; types; names; and as a type four bytes.
+        let header = [0x0001_eb9f, 24, 0, 4, 4, names.len() as u32, 0x0074_6e69].map(u32::to_ne_bytes);
+        let btf = [header.as_flattened(), names].concat();
+        assert!(has_name(&btf, "bpf_iter_task_new") && has_name(&btf, "int"));
+        assert!(!has_name(&btf, "bpf_iter_task") && !has_name(&btf, "task_new"));
+        assert!(!has_name(&btf[..btf.len() - 1], "int") && !has_name(b"", "int"), "a BTF that was cut off");
     }
 
     #[test]

@@ -5,9 +5,11 @@
 //!
 //! - [`Feature`]: what kernels have or lack, how that is found out, and since when each should have it,
 //! - [`suite`]: which tests run, and what they need,
-//! - [`protocol`]: what the guest says on its console.
+//! - [`protocol`]: what the guest says on its console,
+//! - [`progress`]: what a test binary prints on its way through its tests.
 
 mod feature;
+pub mod progress;
 pub mod protocol;
 pub mod suite;
 

@@ -1,5 +1,7 @@
 //! What the guest says on its console: one event a line, marked, for the kernel writes there too.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Feature;
@@ -7,8 +9,17 @@ use crate::Feature;
 /// How a line begins that is an event.
 const MARK: &str = "@cpuledger-vm ";
 
-/// Where the initramfs has the paths of the tests: an object of [`crate::suite::Suite::name`] to path.
-pub const PATHS: &str = "/paths.json";
+/// Where the initramfs says what there is to run: an object of [`crate::suite::Suite::name`] to [`Listed`].
+pub const LISTED: &str = "/tests.json";
+
+/// A test binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Where it lies in the guest.
+    pub path: PathBuf,
+    /// Its tests, as it lists them.
+    pub tests: Vec<String>,
+}
 
 /// What became of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +39,8 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// How long it has been up by its own clock, in milliseconds: the first that it says.
+    Uptime(u64),
     /// As uname(2) says it.
     Kernel(String),
     /// Whether the kernel has it.
@@ -60,6 +73,13 @@ impl Event {
         format!("{MARK}{text}")
     }
 
+    /// What a line of a test says that looks at what the verifier pays: `NAME: COUNT instructions`.
+    pub fn of_verifier(line: &str) -> Option<Event> {
+        let (name, cost) = line.split_once(": ")?;
+        let cost = cost.strip_suffix(" instructions")?.parse().ok()?;
+        Some(Event::Program(name.to_owned(), cost))
+    }
+
     /// What a line of the console says, if it is an event.
     pub fn parse(line: &str) -> Option<Event> {
         // The kernel may have written the beginning of the line.
@@ -86,5 +106,15 @@ mod tests {
         }
         assert_eq!(Event::parse("Kernel panic"), None);
         assert_eq!(Event::parse("@cpuledger-vm \"do"), None);
+    }
+
+    #[test]
+    fn what_the_verifier_pays_is_a_line() {
+        assert_eq!(
+            Event::of_verifier("walk_once: 7700 instructions"),
+            Some(Event::Program("walk_once".to_owned(), 7700))
+        );
+        assert_eq!(Event::of_verifier("walk_once: 7700 instructions, and more"), None);
+        assert_eq!(Event::of_verifier("walk_once: all instructions"), None);
     }
 }

@@ -121,7 +121,12 @@ pub const SUITES: &[Suite] = &[
         needs: &[TaskByTid, OpenCodedIterator],
         exceptions: &[("one_inspection_is_one_bpf_call", STRACE)],
     },
-    Suite { package: "cpuledger-bpf", target: "verifier_root", needs: &[OpenCodedIterator], exceptions: &[] },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "verifier_root",
+        needs: &[],
+        exceptions: &[("verifier_cost", Needs(OpenCodedIterator))],
+    },
     Suite {
         package: "cpuledger-cli",
         target: "doctor_root",

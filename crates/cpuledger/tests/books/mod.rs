@@ -54,6 +54,8 @@ pub struct Books {
     /// Who has inherited from each process that died, by pid.
     inherited: HashMap<i32, i32>,
     pub intervals: u64,
+    /// In all intervals so far.
+    pub missed_switches: u64,
 }
 
 impl Books {
@@ -70,6 +72,7 @@ impl Books {
             last_exited: Vec::new(),
             inherited: HashMap::new(),
             intervals: 0,
+            missed_switches: 0,
         }
     }
 
@@ -82,6 +85,7 @@ impl Books {
             .expect("an interval closes");
         self.intervals += 1;
         scene::were_missed(self.interval.missed_switches);
+        self.missed_switches += self.interval.missed_switches;
         assert_balance(&self.interval);
         self.assert_every_death_is_where_it_belongs();
         self.take();

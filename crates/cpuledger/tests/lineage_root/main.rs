@@ -14,7 +14,7 @@ mod reaping;
 use books::Books;
 use cpuledger::TaskId;
 use cpuledger::interval::Exited;
-use cpuledger_load::{Kin, Kinsman, is_emulated};
+use cpuledger_load::{Kin, Kinsman, Lent, Shared, is_emulated};
 
 const INTERVAL_NS: u64 = 10_000_000;
 /// Several intervals, even if the reader is held up: what burns after a death does so in another interval.
@@ -25,17 +25,38 @@ const EMULATED_REST_NS: u64 = 1_000_000_000;
 /// So long a death is waited for after the last word.
 const INTERVALS_LIMIT: u64 = 500;
 
+/// Most scenes need no books of their own.
+static BOOKS: Shared<Books> = Shared::new();
+
+/// Books that begin now, whoever had them before; new ones where a switch was not shown in their time, as what that has done to them
+/// is not this scene's.
+fn books() -> Lent<'static, Books> {
+    let mut books = BOOKS.lend(Books::open);
+    if books.missed_switches > 0 {
+        drop(books);
+        return new_books();
+    }
+    books.close(0);
+    books.forget();
+    books
+}
+
+/// Books that know only from a list who was there before them. They are those of the scenes to come.
+fn new_books() -> Lent<'static, Books> {
+    BOOKS.lend_new(Books::open)
+}
+
 /// A family that has burned, and the books of that time.
 struct Scene {
-    books: Books,
+    books: Lent<'static, Books>,
     kin: Kin,
     members: Vec<Kinsman>,
 }
 
-/// What is done with a family before the books are opened, and after.
-fn play(kind: &str, members: usize) -> Scene {
+/// What is done with a family before the books begin, and after.
+fn play(kind: &str, members: usize, books: fn() -> Lent<'static, Books>) -> Scene {
     let mut kin = Kin::start(kind, CPU_MS).expect("a family");
-    let mut books = Books::open();
+    let mut books = books();
     kin.begin().expect("it begins");
     let hear = std::thread::spawn(move || {
         let members = kin.burned(members);
@@ -50,7 +71,12 @@ fn play(kind: &str, members: usize) -> Scene {
 impl Scene {
     /// As [`play`], and waits until the members of these roles are dead, then opens and closes one more interval.
     fn of(kind: &str, members: usize, dying: &[&str]) -> Scene {
-        let mut scene = play(kind, members);
+        Scene::in_books(kind, members, dying, books)
+    }
+
+    /// The same, in these books.
+    fn in_books(kind: &str, members: usize, dying: &[&str], books: fn() -> Lent<'static, Books>) -> Scene {
+        let mut scene = play(kind, members, books);
         let tids: Vec<i32> = dying.iter().map(|role| scene.member(role).tid).collect();
         let expected = |tid: i32| tids.iter().filter(|other| **other == tid).count();
         let limit = scene.books.intervals + INTERVALS_LIMIT;

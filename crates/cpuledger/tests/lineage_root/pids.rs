@@ -4,8 +4,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::books::Books;
-use super::{CPU_MS, Kin, Scene, assert_burned, assert_living};
+use super::{CPU_MS, Kin, Scene, assert_burned, assert_living, books};
 use cpuledger_load::scene::scene;
 
 /// From the moment its parent has waited for it to the last switch of a process.
@@ -16,7 +15,7 @@ const LAST_STEPS: Duration = Duration::from_millis(100);
 fn one_pid_three_times_in_one_interval_root() {
     scene(|| {
         let mut kin = Kin::start("pid-reuse", CPU_MS).expect("a family");
-        let mut books = Books::open();
+        let mut books = books();
         kin.begin().expect("it begins");
         let members = kin.burned(3).expect("all have burned");
         let pid = members[0].pid;

@@ -1,11 +1,11 @@
 //! Children whose parent does not ask for them, or has made them otherwise than by fork(2).
 
-use super::{Scene, assert_living};
+use super::{Scene, assert_living, books, new_books};
 use cpuledger_load::scene::scene;
 
-/// The child is inherited by the first process.
-fn child_is_inherited(kind: &str) {
-    let scene = Scene::of(kind, 1, &["child"]);
+/// The child is inherited by the first process. Where they are to be older than the books, these know them only from a list.
+fn child_is_inherited(kind: &str, is_older: bool) {
+    let scene = Scene::in_books(kind, 1, &["child"], if is_older { new_books } else { books });
     let first = scene.kin.pid();
     scene.assert_inherited("child", first);
     scene.assert_holds_exactly(first, &["child"]);
@@ -16,28 +16,28 @@ fn child_is_inherited(kind: &str) {
 #[test]
 fn a_child_of_who_ignores_sigchld_root() {
     scene(|| {
-        child_is_inherited("sigchld-ignored");
+        child_is_inherited("sigchld-ignored", false);
     });
 }
 
 #[test]
 fn a_child_of_who_keeps_no_zombies_root() {
     scene(|| {
-        child_is_inherited("no-cld-wait");
+        child_is_inherited("no-cld-wait", false);
     });
 }
 
 #[test]
 fn a_child_that_borrowed_the_memory_root() {
     scene(|| {
-        child_is_inherited("vfork");
+        child_is_inherited("vfork", false);
     });
 }
 
 #[test]
 fn a_child_that_existed_before_root() {
     scene(|| {
-        child_is_inherited("before");
+        child_is_inherited("before", true);
     });
 }
 

@@ -42,10 +42,10 @@ fn main() -> ExitCode {
     match words[..] {
         [RUN] => run::run(),
         ["--list", ..] => checks::list(),
-        ["--exact", name, ..] => checks::check(name),
+        ["--test-threads=1", "--nocapture", "--exact", ref names @ ..] => return checks::check(names),
         _ => {
             eprintln!(
-                "this is the first process of a guest of cpuledger-vm, or runs its checks: --list, --exact NAME"
+                "this is the first process of a guest of cpuledger-vm, or lists and runs its checks as a test binary"
             );
             return ExitCode::from(2);
         }
