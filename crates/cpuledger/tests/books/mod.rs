@@ -10,6 +10,8 @@ use cpuledger_load::scene;
 
 /// No family has so many dead in a row; pids that come again may have made a circle.
 const MOST_HEIRS: usize = 64;
+/// So late a reader may be and still have a slot for each task that died: 50,000 a second are made at most.
+const HELD_UP_NS: u64 = 200_000_000;
 
 /// What a process held in all intervals so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,7 +89,13 @@ impl Books {
         scene::were_missed(self.interval.missed_switches);
         self.missed_switches += self.interval.missed_switches;
         assert_balance(&self.interval);
-        self.assert_every_death_is_where_it_belongs();
+        // While the host holds the reader up for long, more may die than there are slots.
+        if self.interval.end_ns - self.interval.start_ns < length_ns + HELD_UP_NS {
+            assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
+        }
+        if self.interval.unidentified_exits == 0 {
+            self.assert_every_death_is_where_it_belongs();
+        }
         self.take();
     }
 
@@ -103,11 +111,15 @@ impl Books {
     /// accounting parent; so is what a task of a dead process used that has yet to make its last switch, and of a
     /// thread that gave up its tid for the leader's. There is nothing else in x and c.
     fn assert_every_death_is_where_it_belongs(&self) {
-        assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
         let rows = &self.snapshot.processes;
         let by_id: HashMap<TaskId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id(), at)).collect();
         let by_pid: HashMap<i32, usize> = rows.iter().enumerate().map(|(at, row)| (row.pid.0, at)).collect();
-        assert_eq!((by_id.len(), by_pid.len()), (rows.len(), rows.len()), "one row a process, and a pid");
+        // A pid may have its next owner before the last switch of the one before, who has a row of his own then.
+        assert_eq!(by_id.len(), rows.len(), "one row a process");
+        assert!(
+            rows.is_sorted_by_key(|row| (row.pid.0, row.start_time_ns)),
+            "of two with a pid the later comes last"
+        );
         let mut parts = vec![(0, 0); rows.len()];
         for exited in self.interval.exited.iter().flatten().filter(|exited| exited.cpu_ns > 0) {
             if let Some(&process) = by_id.get(&exited.exit.process) {
