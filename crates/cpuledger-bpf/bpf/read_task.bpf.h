@@ -81,7 +81,7 @@ static __always_inline u64 as_number(const void *pointer)
  * travel as numbers.
  */
 
-#ifndef CPULEDGER_WITHOUT_NAMESPACES
+#ifndef CPULEDGER_WITHOUT_REST
 
 /* The number of a task in the PID namespace of that level. */
 __noinline int namespace_number(u64 pid_address, u32 level)
@@ -104,16 +104,6 @@ static __always_inline void read_namespace(struct task_struct *task, s32 tid, st
 	record->namespace_level = level;
 	record->namespace_tid = level ? namespace_number(as_number(pid), level) : tid;
 }
-
-#else
-
-static __always_inline void read_namespace(struct task_struct *task, s32 tid, struct cpuledger_task_rest *record)
-{
-}
-
-#endif
-
-#ifndef CPULEDGER_WITHOUT_CGROUPS
 
 /* The cgroups of the last css_set: neighbours in the task list mostly share it. */
 struct {
@@ -158,10 +148,6 @@ static __always_inline void forget_cgroups(void)
 }
 
 #else
-
-static __always_inline void read_cgroup(struct task_struct *task, struct cpuledger_task_rest *record)
-{
-}
 
 static __always_inline void forget_cgroups(void)
 {

@@ -4,7 +4,5 @@
  * memory for each task.
  */
 #define CPULEDGER_WITHOUT_REST
-#define CPULEDGER_WITHOUT_CGROUPS
-#define CPULEDGER_WITHOUT_NAMESPACES
 #define CPULEDGER_WITHOUT_RSS
 #include "walk.bpf.c"

@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::ptr::NonNull;
+use std::sync::OnceLock;
 
 use libbpf_rs::btf::{Btf, types};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::abi;
+use crate::map::Mapping;
 
 // Names of `KERNEL_TYPES`, sorted: what the objects of this crate name.
 include!(concat!(env!("OUT_DIR"), "/kernel_types.rs"));
@@ -53,21 +54,18 @@ mod kind {
 pub(crate) struct KernelTypes {
     file: File,
     /// The numbers that these have in the kernel: in the extract they have others.
-    pub(crate) ids: abi::cpuledger_kernel_types,
+    pub(crate) numbers: abi::cpuledger_kernel_types,
 }
 
 impl KernelTypes {
-    /// Takes them out of the BTF of the running kernel. `None` where that is not of the form known here, or no file can be
-    /// made that libbpf could open: then it has to search the whole.
+    /// Takes them out of the BTF of the running kernel, which does not change: once. `None` where that is not of the form known
+    /// here, or no file can be made that libbpf could open: then it has to search the whole.
     pub(crate) fn of_this_kernel() -> Option<KernelTypes> {
-        let file = File::open(KERNEL_BTF).ok()?;
-        let (bytes, ids) = match Mapped::of(&file) {
-            Some(mapped) => extract(mapped.bytes()),
-            None => extract(&fs::read(KERNEL_BTF).ok()?),
-        }?;
+        static EXTRACT: OnceLock<Option<(Vec<u8>, abi::cpuledger_kernel_types)>> = OnceLock::new();
+        let (bytes, numbers) = EXTRACT.get_or_init(extract_from_kernel).as_ref()?;
         let mut file = File::from(memfd_create("cpuledger-btf", MemfdFlags::CLOEXEC).ok()?);
-        file.write_all(&bytes).ok()?;
-        let types = KernelTypes { file, ids };
+        file.write_all(bytes).ok()?;
+        let types = KernelTypes { file, numbers: *numbers };
         types.path().exists().then_some(types)
     }
 
@@ -109,39 +107,16 @@ fn string_at(strings: &[u8], offset: u32) -> Option<&[u8]> {
     Some(&rest[..rest.iter().position(|byte| *byte == 0)?])
 }
 
-/// A file that was mapped for reading. The kernel lets its BTF be mapped since 6.16; to copy it takes some ms.
-struct Mapped {
-    address: NonNull<u8>,
-    bytes: usize,
+/// The numbers of those types that `find` finds by name; `None`: one is missing.
+fn numbers(find: impl Fn(&str) -> Option<u32>) -> Option<abi::cpuledger_kernel_types> {
+    Some(abi::cpuledger_kernel_types { task_struct: find("task_struct")?, cred: find("cred")? })
 }
 
-impl Mapped {
-    fn of(file: &File) -> Option<Mapped> {
-        let bytes = usize::try_from(file.metadata().ok()?.len()).ok().filter(|bytes| *bytes > 0)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else is touched.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }.ok()?;
-        Some(Mapped { address: NonNull::new(address.cast())?, bytes })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping has this length and lives as long as `self`; the kernel's types do not change while it runs.
-        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.bytes) }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: made in `of` with this length, and no reference into it outlives `self`.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
-    }
-}
-
-/// The numbers of those types as libbpf finds them, where nothing could be taken out.
-pub(crate) fn ids_by_libbpf() -> libbpf_rs::Result<abi::cpuledger_kernel_types> {
+/// The same where nothing could be taken out.
+pub(crate) fn numbers_by_libbpf() -> libbpf_rs::Result<abi::cpuledger_kernel_types> {
     let kernel = Btf::from_vmlinux()?;
-    let id = |name| kernel.type_by_name(name).map_or(0, |found: types::Struct<'_>| found.type_id().into());
-    Ok(abi::cpuledger_kernel_types { task_struct: id("task_struct"), cred: id("cred") })
+    let find = |name: &str| kernel.type_by_name(name).map(|found: types::Struct<'_>| found.type_id().into());
+    Ok(numbers(find).unwrap_or_default())
 }
 
 /// The BTF of a kernel, and where each of its types begins.
@@ -329,29 +304,38 @@ impl Extract {
     }
 }
 
+/// Of the running kernel, which lets its BTF be mapped since 6.16; to copy it takes some ms.
+fn extract_from_kernel() -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
+    let file = File::open(KERNEL_BTF).ok()?;
+    let count = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let Ok(mapping) = Mapping::new(&file, count, ProtFlags::READ, MapFlags::PRIVATE) else {
+        return extract(&fs::read(KERNEL_BTF).ok()?);
+    };
+    // SAFETY: the mapping has this length and outlives the slice; the kernel's types do not change while it runs.
+    extract(unsafe { std::slice::from_raw_parts(mapping.address().as_ptr(), count) })
+}
+
 /// The wanted types of a kernel's BTF with all that lies in them, as BTF, and the numbers that some have in the kernel.
 fn extract(bytes: &[u8]) -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
     let (kernel, wanted) = Kernel::read(bytes)?;
     let mut extract = Extract::default();
     extract.strings.push(0);
     extract.names.insert(0, 0);
-    let mut ids = abi::cpuledger_kernel_types::default();
+    let mut structs = HashMap::new();
     for id in wanted {
         extract.number(&kernel, id)?;
         let of = kernel.get(id)?;
-        match (of.kind(), string_at(kernel.strings, of.name)?) {
-            (kind::STRUCT, b"task_struct") => ids.task_struct = id,
-            (kind::STRUCT, b"cred") => ids.cred = id,
-            _ => {}
+        if of.kind() == kind::STRUCT {
+            structs.entry(string_at(kernel.strings, of.name)?).or_insert(id);
         }
     }
+    let numbers = numbers(|name| structs.get(name.as_bytes()).copied())?;
     let mut written = 0;
     while let Some(&id) = extract.order.get(written) {
         extract.write(&kernel, id)?;
         written += 1;
     }
-    let is_known = ids.task_struct != 0 && ids.cred != 0;
-    is_known.then(|| (extract.into_bytes(), ids))
+    Some((extract.into_bytes(), numbers))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use libbpf_rs::Object;
 use crate::abi;
 use crate::map::MappedArray;
 use crate::object::{self, Error};
-use crate::records::{self, Buffers, bytes_mut, with_headroom};
+use crate::records::{self, Buffers, with_headroom};
 use crate::walk::{Mechanism, Walked};
 
 /// The compiled `bpf/inspect.bpf.c`.
@@ -77,7 +77,7 @@ impl Inspector {
             *entry = abi::cpuledger_wanted { tid: wanted.tid, opens_process };
         }
         let mut walk = abi::cpuledger_walk { groups, cpus: self.cpus, wanted: count, ..Default::default() };
-        records::run_program(self.inspect.as_fd(), "inspect", bytes_mut(&mut walk))?;
+        records::run_program(self.inspect.as_fd(), "inspect", &mut walk)?;
         Ok(self.buffers.walked(&walk, Mechanism::OneCall))
     }
 

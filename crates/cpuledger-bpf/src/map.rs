@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use libbpf_rs::{MapHandle, MapType, OpenObject, libbpf_sys};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
-use rustix::param::page_size;
 
 use crate::abi;
 use crate::object::Error;
@@ -41,6 +41,12 @@ unsafe impl Record for abi::cpuledger_status_memory {}
 unsafe impl Record for abi::cpuledger_status_credentials {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_status_placement {}
+// SAFETY: integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_walk {}
+// SAFETY: integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_status_walk {}
+// SAFETY: two integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_kernel_types {}
 // SAFETY: an integer.
 unsafe impl Record for i32 {}
 
@@ -53,12 +59,62 @@ pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Option<R> {
     Some(unsafe { bytes.as_ptr().cast::<R>().read_unaligned() })
 }
 
+/// The bytes of a record, for the kernel to read and to answer in.
+pub(crate) fn bytes_mut<R: Record>(record: &mut R) -> &mut [u8] {
+    // SAFETY: records are integers without padding, and any bytes are a valid one.
+    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(record).cast(), size_of::<R>()) }
+}
+
+/// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. To make and to end it is safe: what is read
+/// and written there is the matter of whoever does it.
+pub(crate) struct Mapping {
+    address: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Mapping {
+    /// Maps so many bytes from its beginning.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub(crate) fn new(
+        file: impl AsFd,
+        bytes: usize,
+        protection: ProtFlags,
+        flags: MmapFlags,
+    ) -> Result<Mapping, Errno> {
+        // SAFETY: a fresh mapping; nothing else is touched.
+        let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0) }?;
+        Ok(Mapping {
+            address: NonNull::new(address.cast()).expect("mmap never answers with address 0"),
+            bytes,
+        })
+    }
+
+    /// Where it begins: at the begin of a page.
+    pub(crate) fn address(&self) -> NonNull<u8> {
+        self.address
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: made in `new` with this length; whoever reads or writes it borrows this value meanwhile.
+        // An error could only mean that it is already gone.
+        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// SAFETY: it is owned by this value alone, is not bound to a thread, and nothing here reads or writes what it holds.
+unsafe impl Send for Mapping {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Mapping {}
+
 /// A BPF array of its own, outside any object, mapped for reading, or for writing too.
 pub(crate) struct MappedArray<R: Record> {
     handle: MapHandle,
-    address: NonNull<R>,
+    mapping: Mapping,
     capacity: u32,
-    bytes: usize,
     is_writable: bool,
     record: PhantomData<R>,
 }
@@ -91,14 +147,11 @@ impl<R: Record> MappedArray<R> {
         let handle =
             MapHandle::create(MapType::Array, Some(name), 4, size_of::<R>() as u32, capacity, &options)
                 .map_err(|error| Error::from_libbpf(&what, &error))?;
-        let bytes = (capacity as usize * size_of::<R>()).next_multiple_of(page_size());
-        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else is touched.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MmapFlags::SHARED, handle.as_fd(), 0) }
-                .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
-        let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
+        let bytes = capacity as usize * size_of::<R>();
+        let mapping = Mapping::new(&handle, bytes, protection, MmapFlags::SHARED)
+            .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
         let is_writable = protection.contains(ProtFlags::WRITE);
-        Ok(MappedArray { handle, address, capacity, bytes, is_writable, record: PhantomData })
+        Ok(MappedArray { handle, mapping, capacity, is_writable, record: PhantomData })
     }
 
     /// How many records fit.
@@ -111,7 +164,7 @@ impl<R: Record> MappedArray<R> {
         let count = count.min(self.capacity) as usize;
         // SAFETY: the mapping holds `capacity` records, lives as long as `self`, is zeroed by the kernel at creation,
         // any bytes are a valid record, and the only writer is the program that the holder of `&mut self` runs.
-        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), count) }
+        unsafe { std::slice::from_raw_parts(self.mapping.address().cast().as_ptr(), count) }
     }
 
     /// All records, for writing.
@@ -122,7 +175,9 @@ impl<R: Record> MappedArray<R> {
         assert!(self.is_writable);
         // SAFETY: as in `records`; the mapping is writable, and the kernel only reads it, while the holder of `&mut self` runs
         // the program.
-        unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.capacity as usize) }
+        unsafe {
+            std::slice::from_raw_parts_mut(self.mapping.address().cast().as_ptr(), self.capacity as usize)
+        }
     }
 
     /// Makes the programs of an object use this array as theirs of that name, which is a constant of this crate.
@@ -135,16 +190,3 @@ impl<R: Record> MappedArray<R> {
             .map_err(|error| Error::from_libbpf("to hand a buffer to the programs", &error))
     }
 }
-
-impl<R: Record> Drop for MappedArray<R> {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made in `new` with this length, and no slice of it outlives `self`.
-        // An error could only mean that it is already gone.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
-    }
-}
-
-// SAFETY: the mapping is owned by this value alone and is not bound to a thread.
-unsafe impl<R: Record> Send for MappedArray<R> {}
-// SAFETY: behind a shared reference the mapping is neither read nor written.
-unsafe impl<R: Record> Sync for MappedArray<R> {}

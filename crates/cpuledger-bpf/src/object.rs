@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::btf::{self, KERNEL_BTF, KernelTypes};
 use crate::log;
+use crate::map::bytes_mut;
 use crate::threads::spawn_scoped;
 
 /// The map with the numbers of kernel types.
@@ -200,9 +201,8 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
     let mut open = builder.name(name).and_then(|builder| builder.open_memory(bytes)).map_err(refused)?;
     let numbers = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
     if let Some(mut numbers) = numbers {
-        let ids = types.map_or_else(btf::ids_by_libbpf, |types| Ok(types.ids)).map_err(refused)?;
-        let bytes: Vec<u8> = [ids.task_struct, ids.cred].into_iter().flat_map(u32::to_ne_bytes).collect();
-        numbers.set_initial_value(&bytes).map_err(refused)?;
+        let found = types.map_or_else(btf::numbers_by_libbpf, |types| Ok(types.numbers));
+        numbers.set_initial_value(bytes_mut(&mut found.map_err(refused)?)).map_err(refused)?;
     }
     Ok(open)
 }

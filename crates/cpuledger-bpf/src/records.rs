@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::abi;
 use crate::log;
-use crate::map::MappedArray;
+use crate::map::{MappedArray, Record, bytes_mut};
 use crate::object::Error;
 use crate::walk::{Mechanism, Walked};
 
@@ -65,18 +65,18 @@ pub(crate) fn program<'a>(object: &'a mut Object, name: &str) -> ProgramMut<'a> 
     object.progs_mut().find(|program| program.name() == name).expect("the embedded object defines it")
 }
 
-/// Runs a `SEC("syscall")` program; the kernel copies `walk` in and out.
-pub(crate) fn run(object: &mut Object, name: &str, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
-    run_with(object, name, bytes_mut(walk))
-}
-
-/// The same with the bytes of any other record of arguments.
-pub(crate) fn run_with(object: &mut Object, name: &str, context: &mut [u8]) -> Result<(), Error> {
-    run_program(program(object, name).as_fd(), name, context)
+/// Runs a `SEC("syscall")` program; the kernel copies `arguments` in and out.
+pub(crate) fn run<R: Record>(object: &mut Object, name: &str, arguments: &mut R) -> Result<(), Error> {
+    run_program(program(object, name).as_fd(), name, arguments)
 }
 
 /// The same for who has kept the program: to find it by its name takes 6 us of an interval, in which nothing is in the caches.
-pub(crate) fn run_program(program: BorrowedFd<'_>, name: &str, context: &mut [u8]) -> Result<(), Error> {
+pub(crate) fn run_program<R: Record>(
+    program: BorrowedFd<'_>,
+    name: &str,
+    arguments: &mut R,
+) -> Result<(), Error> {
+    let context = bytes_mut(arguments);
     let mut options = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
         ctx_in: context.as_mut_ptr().cast(),
@@ -103,12 +103,4 @@ pub(crate) fn possible_cpus() -> Result<u32, Error> {
 /// Lets the programs learn what the sum of RSS over CPUs needs.
 pub(crate) fn prepare(object: &mut Object, cpus: u32) -> Result<(), Error> {
     run(object, "prepare", &mut abi::cpuledger_walk { cpus, ..Default::default() })
-}
-
-/// The bytes of the arguments, in which the kernel answers.
-pub(crate) fn bytes_mut(walk: &mut abi::cpuledger_walk) -> &mut [u8] {
-    // SAFETY: the record is integers without padding (abi.h asserts its size), and any bytes are a valid one.
-    unsafe {
-        std::slice::from_raw_parts_mut(std::ptr::from_mut(walk).cast(), size_of::<abi::cpuledger_walk>())
-    }
 }

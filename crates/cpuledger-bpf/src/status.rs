@@ -152,7 +152,7 @@ impl StatusWalker {
                 reads_stat: u32::from(reads.stat),
                 ..Default::default()
             };
-            records::run_with(&mut self.object, "walk_status", bytes_mut(&mut walk))?;
+            records::run(&mut self.object, "walk_status", &mut walk)?;
             if self.room().holds(&Room::wanted(&walk)) {
                 return Ok(self.records(&walk));
             }
@@ -177,11 +177,4 @@ impl StatusWalker {
             lacks: walk.lacks,
         }
     }
-}
-
-/// The bytes of the arguments, in which the kernel answers.
-fn bytes_mut(walk: &mut abi::cpuledger_status_walk) -> &mut [u8] {
-    let bytes = size_of::<abi::cpuledger_status_walk>();
-    // SAFETY: the record is integers without padding (abi.h asserts its size), and any bytes are a valid one.
-    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(walk).cast(), bytes) }
 }

@@ -5,8 +5,9 @@ use std::io::Read;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, OpenObject};
 
 use crate::abi;
+use crate::map::bytes_mut;
 use crate::object::{self, Error};
-use crate::records::{self, Buffers, bytes_mut};
+use crate::records::{self, Buffers};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));

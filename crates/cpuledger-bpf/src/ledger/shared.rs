@@ -3,14 +3,12 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use rustix::param::page_size;
+use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::abi;
-use crate::map::Record;
+use crate::map::{Mapping, Record};
 use crate::object::Error;
 
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
@@ -30,9 +28,8 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 /// The records of a BPF array or data section, mapped for reading and writing.
 pub(super) struct Shared<R: Record> {
-    address: NonNull<u8>,
+    mapping: Mapping,
     count: u32,
-    bytes: usize,
     record: PhantomData<R>,
 }
 
@@ -43,14 +40,10 @@ impl<R: Record> Shared<R> {
     /// When the kernel refuses it.
     pub(super) fn new(map: &impl AsFd, count: u32) -> Result<Shared<R>, Error> {
         const { assert!(size_of::<R>().is_multiple_of(WORD_BYTES) && align_of::<R>() <= WORD_BYTES) };
-        let bytes = (count as usize * size_of::<R>()).next_multiple_of(page_size());
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else is touched.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, map.as_fd(), 0) }
-                .map_err(|errno| Error::from_errno("to map a shared BPF array", errno))?;
-        let address = NonNull::new(address.cast()).expect("mmap never answers with address 0");
-        Ok(Shared { address, count, bytes, record: PhantomData })
+        let bytes = count as usize * size_of::<R>();
+        let mapping = Mapping::new(map, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
+            .map_err(|errno| Error::from_errno("to map a shared BPF array", errno))?;
+        Ok(Shared { mapping, count, record: PhantomData })
     }
 
     /// The word at `offset` of record `index`.
@@ -61,7 +54,14 @@ impl<R: Record> Shared<R> {
         assert!(index < self.count && offset + WORD_BYTES <= size_of::<R>() && offset.is_multiple_of(8));
         // SAFETY: in the mapping, which lives as long as `self`; aligned, as the mapping, the size of a record and `offset`
         // are multiples of 8; all accesses, from here and by the programs, are single loads and stores or atomic.
-        unsafe { &*self.address.as_ptr().add(index as usize * size_of::<R>() + offset).cast::<AtomicU64>() }
+        unsafe {
+            &*self
+                .mapping
+                .address()
+                .as_ptr()
+                .add(index as usize * size_of::<R>() + offset)
+                .cast::<AtomicU64>()
+        }
     }
 
     /// The half word at `offset` of record `index`; only [`Shared::copy`] reads it as part of a word.
@@ -71,7 +71,14 @@ impl<R: Record> Shared<R> {
     pub(super) fn half(&self, index: u32, offset: usize) -> &AtomicU32 {
         assert!(index < self.count && offset + 4 <= size_of::<R>() && offset.is_multiple_of(4));
         // SAFETY: as in `word`, with multiples of 4.
-        unsafe { &*self.address.as_ptr().add(index as usize * size_of::<R>() + offset).cast::<AtomicU32>() }
+        unsafe {
+            &*self
+                .mapping
+                .address()
+                .as_ptr()
+                .add(index as usize * size_of::<R>() + offset)
+                .cast::<AtomicU32>()
+        }
     }
 
     /// A copy of record `index`, word by word: what a program writes meanwhile may be old or new.
@@ -86,14 +93,3 @@ impl<R: Record> Shared<R> {
         unsafe { record.assume_init() }
     }
 }
-
-impl<R: Record> Drop for Shared<R> {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made in `new` with this length, and no reference into it outlives `self`.
-        // An error could only mean that it is already gone.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
-    }
-}
-
-// SAFETY: the mapping is owned by this value alone and is not bound to a thread.
-unsafe impl<R: Record> Send for Shared<R> {}

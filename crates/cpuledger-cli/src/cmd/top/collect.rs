@@ -309,16 +309,15 @@ impl Snapshots {
 
 /// The wanted source, or the best that works: the ledger, if it is worth its cost, then those of snapshots.
 fn open_means(options: &Options) -> anyhow::Result<Means> {
-    let size = options.size;
     let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
     Ok(match options.source {
-        Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(size)?)),
+        Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(options.size)?)),
         Some(kind) => snapshots(source::open(kind)?),
         // Who asks for a size asks for the ledger.
-        None if !size.may_grow => Means::Ledger(Box::new(Ledger::open(size)?)),
+        None if !options.size.may_grow => Means::Ledger(Box::new(Ledger::open(options.size)?)),
         None => {
             let activity = Activity::observe(GLANCE);
-            match Ledger::open(size) {
+            match Ledger::open(options.size) {
                 Ok(ledger) => match cheaper(&ledger, activity, options.delay_ns) {
                     Some(walk) => snapshots(walk),
                     None => Means::Ledger(Box::new(ledger)),
