@@ -5,7 +5,8 @@ use std::path::Path;
 use std::thread;
 
 use libbpf_rs::{AsRawLibbpf, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
-use rustix::io::Errno;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::btf::{self, KERNEL_BTF, KernelTypes};
 use crate::log;
@@ -14,6 +15,9 @@ use crate::threads::spawn_scoped;
 
 /// The map with the numbers of kernel types.
 const TYPE_NUMBERS: &str = ".rodata.types";
+
+/// As many files as loading an object has open at once, with two for libbpf's probes and some for a load beside it.
+const FILES_TO_LOAD: usize = 24;
 
 /// Why the kernel half cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +109,7 @@ fn errno_of(error: &libbpf_rs::Error) -> Option<Errno> {
 fn complaint_of(log: &[String]) -> String {
     let summary = log.iter().rposition(|line| line.starts_with("processed ") && line.contains(" insns"));
     let complaint = summary.and_then(|summary| log.get(summary.checked_sub(1)?));
+    let complaint = complaint.filter(|line| !line.ends_with("-- BEGIN PROG LOAD LOG --"));
     complaint.map_or_else(String::new, |line| format!(": {}", line.escape_debug()))
 }
 
@@ -153,6 +158,7 @@ pub(crate) fn load(
     bytes: &[u8],
     prepare: impl FnOnce(&mut OpenObject) -> Result<(), Error>,
 ) -> Result<Object, Error> {
+    room_for_files(name)?;
     let types = KernelTypes::of_this_kernel();
     let mut open = open(name, bytes, types.as_ref())?;
     prepare(&mut open)?;
@@ -168,6 +174,7 @@ pub(crate) fn load_beside<T: Send>(
     make: impl Fn() -> Result<T, Error> + Sync,
     adopt: impl FnOnce(&T, &mut OpenObject) -> Result<(), Error>,
 ) -> Result<(Object, T), Error> {
+    room_for_files(name)?;
     let (mut open, made) = thread::scope(|scope| {
         let beside = spawn_scoped(scope, &make);
         let types = KernelTypes::of_this_kernel();
@@ -207,6 +214,15 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
     Ok(open)
 }
 
+/// Refuses a load that would run out of open files midway. libbpf takes a probe of its own that fails for want of a file
+/// for a kernel without the feature: it leaves out what is global, and the verifier's answer then names no file at all.
+fn room_for_files(name: &str) -> Result<(), Error> {
+    let room = eventfd(0, EventfdFlags::CLOEXEC).and_then(|file| {
+        (1..FILES_TO_LOAD).map(|_| fcntl_dupfd_cloexec(&file, 0)).collect::<Result<Vec<_>, _>>()
+    });
+    room.map(drop).map_err(|errno| Error::from_errno(&loading(name), errno))
+}
+
 fn loading(name: &str) -> String {
     format!("to load the BPF object `{name}`")
 }
@@ -240,6 +256,9 @@ mod tests {
         ]);
         assert_eq!(complaint_of(&said), ": invalid access to map value, value_size=4 off=8 size=4");
         assert_eq!(complaint_of(&said[2..]), "");
+        let refused_early =
+            ["libbpf: prog 'walk': -- BEGIN PROG LOAD LOG --", "processed 0 insns (limit 1000000)"];
+        assert_eq!(complaint_of(&log(&refused_early)), "");
         assert_eq!(complaint_of(&log(&["libbpf: failed to load object"])), "");
     }
 }
