@@ -8,14 +8,15 @@ use crate::source::{self, Source, SourceKind, procfs::Procfs, records, walk};
 use crate::support::facts;
 use crate::task::Pid;
 
-/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. 30 ms since it is verified
-/// without searching all types of the kernel.
-///
-/// The other two were measured on 2 CPUs, Linux 6.18, whole processes: `ps -e` with 3,000 processes took 40 ms with the
-/// walk and 80 ms with procfs, `ps -eL` 40 ms and 150 ms; with 3,000 threads in one process 40 ms and 5 ms, 50 ms and 70 ms.
-const LOADING_US: u64 = 30_000;
-/// One process or thread, read from its files.
-const FILES_US: u64 = 25;
+/// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
+/// on 2 CPUs, Linux 6.18, whole processes of 1 to 3,000 tasks.
+const LOADING_US: u64 = 22_000;
+/// Without what few listings show.
+const LOADING_SLIM_US: u64 = 10_000;
+/// `stat` of one process or thread.
+const STAT_US: u64 = 10;
+/// Another file of it.
+const FILE_US: u64 = 12;
 /// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
 const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 
@@ -35,9 +36,7 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         gives_fields && facts::procfs_shows_every_process() == Some(true)
     };
     match Procfs::open() {
-        Ok(procfs) if population(request.scope).procfs_us() < LOADING_US && gives_all(&procfs) => {
-            Ok(Box::new(procfs))
-        }
+        Ok(procfs) if Reading::of(request, &procfs).is_sooner() && gives_all(&procfs) => Ok(Box::new(procfs)),
         _ => match walk::Walk::open_for(request.fields) {
             Ok(walk) => Ok(Box::new(walk)),
             // Messages of netlink lack most of what a listing shows, and need /proc as well.
@@ -48,36 +47,44 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
 
 /// How much there is to read for a listing from procfs.
 #[derive(Debug, Clone, Copy)]
-struct Population {
+struct Reading {
     /// Processes and threads that have to be read.
     visited: u64,
+    /// Files of each of them, beside `stat`.
+    files: u64,
     /// Entries of /proc that have to be found.
     entries: u64,
     /// Tasks of the machine.
     tasks: u64,
+    /// Whether the walk would be loaded whole.
+    is_whole: bool,
 }
 
-impl Population {
-    fn procfs_us(self) -> u64 {
-        let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
-        self.visited.saturating_mul(FILES_US).saturating_add(finding)
+impl Reading {
+    /// By the number of links of directories, which the kernel keeps: nothing is visited to know how much there is to visit.
+    fn of(request: &Request, procfs: &Procfs) -> Reading {
+        // Where it cannot be told, the files are no better source.
+        let tasks = machine::tasks().map_or(u64::MAX, u64::from);
+        let (visited, entries) = match request.scope {
+            Scope::Process(pid) => (links(&format!("/proc/{pid}/task")), 0),
+            Scope::Leaders | Scope::Processes => {
+                let processes = links("/proc");
+                (processes, processes)
+            }
+            Scope::Tasks => {
+                let processes = links("/proc");
+                (processes.saturating_add(tasks), processes)
+            }
+        };
+        let files = procfs.files_beside_stat(request);
+        Reading { visited, files, entries, tasks, is_whole: records::needs_whole_walk(request.fields) }
     }
-}
 
-/// By the number of links of directories, which the kernel keeps: nothing is visited to know how much there is to visit.
-fn population(scope: Scope) -> Population {
-    // Where it cannot be told, the files are no better source.
-    let tasks = machine::tasks().map_or(u64::MAX, u64::from);
-    match scope {
-        Scope::Process(pid) => Population { visited: links(&format!("/proc/{pid}/task")), entries: 0, tasks },
-        Scope::Leaders | Scope::Processes => {
-            let processes = links("/proc");
-            Population { visited: processes, entries: processes, tasks }
-        }
-        Scope::Tasks => {
-            let processes = links("/proc");
-            Population { visited: processes.saturating_add(tasks), entries: processes, tasks }
-        }
+    /// Whether it takes less than to load the walk.
+    fn is_sooner(self) -> bool {
+        let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
+        let reading = self.visited.saturating_mul(STAT_US + self.files * FILE_US);
+        reading.saturating_add(finding) < if self.is_whole { LOADING_US } else { LOADING_SLIM_US }
     }
 }
 
@@ -98,11 +105,22 @@ mod tests {
 
     #[test]
     fn procfs_is_for_little_to_read() {
-        let is_sooner =
-            |visited, entries, tasks| Population { visited, entries, tasks }.procfs_us() < LOADING_US;
-        assert!(is_sooner(100, 100, 150) && is_sooner(1_000, 1_000, 3_000) && is_sooner(100, 100, 100_000));
-        assert!(!is_sooner(2_000, 2_000, 2_000) && !is_sooner(100_000, 0, 100_000));
-        assert!(!is_sooner(1_000, 1_000, 100_000) && !is_sooner(1, 1, u64::MAX));
+        let slim = |visited, files, entries, tasks| {
+            Reading { visited, files, entries, tasks, is_whole: false }.is_sooner()
+        };
+        // ps -e, ps -eLf
+        assert!(slim(900, 0, 900, 900) && slim(400, 1, 80, 320) && slim(100, 0, 100, 50_000));
+        assert!(!slim(1_100, 0, 1_100, 1_100) && !slim(500, 1, 80, 420) && !slim(100, 0, 100, 100_000));
+        assert!(!slim(100_000, 0, 0, 100_000) && !slim(1, 0, 1, u64::MAX));
+        // ps aux
+        let whole = |processes| Reading {
+            visited: processes,
+            files: 1,
+            entries: processes,
+            tasks: processes,
+            is_whole: true,
+        };
+        assert!(whole(900).is_sooner() && !whole(1_100).is_sooner());
     }
 
     #[test]

@@ -84,6 +84,13 @@ impl Procfs {
         Ok(Procfs { root, reader, available, pids: Vec::new() })
     }
 
+    /// How many files of each process or, where tasks are wanted, of each task are read for this request beside `stat`.
+    pub(super) fn files_beside_stat(&self, request: &Request) -> u64 {
+        let needs = Needs::of(request, self.available);
+        let files = if needs.has_tasks { needs.task } else { needs.process };
+        files.count()
+    }
+
     /// One process with its totals, and none of its threads; `None` where it is gone or hidden.
     ///
     /// # Errors

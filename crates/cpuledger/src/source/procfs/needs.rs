@@ -74,9 +74,14 @@ pub struct Files {
 }
 
 impl Files {
+    /// How many there are.
+    pub fn count(self) -> u64 {
+        [self.status, self.statm, self.io, self.schedstat, self.cgroup].map(u64::from).iter().sum()
+    }
+
     /// Whether there is another file than `stat`.
     pub fn any(self) -> bool {
-        self.status || self.statm || self.io || self.schedstat || self.cgroup
+        self.count() > 0
     }
 
     /// Those of either.
