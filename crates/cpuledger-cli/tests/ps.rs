@@ -43,6 +43,8 @@ fn nothing_found_is_a_header_and_code_1() {
 fn a_wrong_command_line_is_one_sentence_and_code_1() {
     for (arguments, part) in [
         (&["-p", "abc"][..], "`abc` is none"),
+        (&["-o", "nonsense"], "`ps L` lists them"),
+        (&["--nonsense"], "`--help` lists them"),
         (&["-eo", "pdi"], "did you mean `pid`"),
         (&["-e", "--sort", "rsss"], "did you mean `rss`"),
         (&["--no-heders"], "did you mean `--no-headers`"),

@@ -80,7 +80,9 @@ pub fn by_letters(letters: &str) -> Option<Result<Vec<Criterion>, String>> {
 fn criterion(name: &str, descending: bool) -> Result<Criterion, String> {
     match Chosen::by_name(name) {
         Some(by) => Ok(Criterion { by, descending }),
-        None => Err(format!("there is no key `{name}` of an order{}", did_you_mean("", name, names()))),
+        None => {
+            Err(format!("there is no key `{name}` of an order{}", did_you_mean("", name, names(), "ps L")))
+        }
     }
 }
 

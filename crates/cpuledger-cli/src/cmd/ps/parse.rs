@@ -125,7 +125,10 @@ impl<'a> Reader<'a> {
         let spelled = format!("--{name}");
         let Some(flag) = FLAGS.iter().find(|flag| flag.long.contains(&name)) else {
             let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
-            return Err(format!("there is no option `{spelled}`{}", did_you_mean("--", name, known)));
+            return Err(format!(
+                "there is no option `{spelled}`{}",
+                did_you_mean("--", name, known, "--help")
+            ));
         };
         match (flag.takes, attached) {
             (Takes::Value(_) | Takes::Optional(_), _) => {
@@ -186,8 +189,13 @@ fn unknown_letter(name: &str, style: Style, letter: char) -> String {
     format!("there is no option `{name}`; `--help` lists them")
 }
 
-/// The nearest of the known names, as the end of a sentence; empty where none is near.
-pub fn did_you_mean<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+/// The nearest of the known names, as the end of a sentence; where none is near, what lists them all.
+pub fn did_you_mean<'a>(
+    prefix: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    lists_all: &str,
+) -> String {
     const MOST: usize = 3;
     /// A name of so many letters may have one of them wrong.
     const LETTERS_A_MISTAKE: usize = 3;
@@ -201,7 +209,7 @@ pub fn did_you_mean<'a>(prefix: &str, name: &str, known: impl Iterator<Item = &'
     near.sort_by_key(|(mistakes, _)| *mistakes);
     let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
     match near.split_last() {
-        None => String::new(),
+        None => format!("; `{lists_all}` lists them"),
         Some((only, [])) => format!("; did you mean {only}?"),
         Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
     }

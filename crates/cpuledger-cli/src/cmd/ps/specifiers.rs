@@ -46,7 +46,7 @@ pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
 pub fn named(name: &str) -> Result<Chosen, String> {
     Chosen::by_name(name).ok_or_else(|| {
         let known = names().chain(macros::names());
-        format!("there is no column `{name}`{}", did_you_mean("", name, known))
+        format!("there is no column `{name}`{}", did_you_mean("", name, known, "ps L"))
     })
 }
 
