@@ -7,6 +7,7 @@ mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
 mod memory;
+mod near;
 mod output;
 #[cfg(test)]
 mod pages;

@@ -233,7 +233,7 @@ fn a_bad_configuration_is_said() {
     let file = terminal.folder().join("my.toml");
     std::fs::write(&file, "delays = 1\ntheme = \"contrast\"\n").expect("a file");
     terminal.start(&format!("{OPTIONS} --config {}", file.display()));
-    terminal.wait_for("there is no key `delays`; is it `delay`?");
+    terminal.wait_for("there is no key `delays`; did you mean `delay`?");
     terminal.quit();
     std::fs::write(&file, "delay = \n").expect("a file");
     let text = terminal.ask(&format!("{} top --config my.toml", env!("CARGO_BIN_EXE_cpuledger")));

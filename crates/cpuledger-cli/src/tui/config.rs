@@ -12,6 +12,7 @@ use toml::Value;
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
 use crate::cmd::top::select::Order;
+use crate::near::did_you_mean;
 
 /// A column of the table, and its width if it was changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -309,7 +310,7 @@ fn read_column(value: &Value) -> Result<ShownColumn, String> {
 }
 
 fn unknown(name: &str) -> String {
-    format!("knows no `{}`; is it `{}`?", name.escape_debug(), Order::nearest(name))
+    format!("knows no `{}`{}", name.escape_debug(), Order::instead_of(name))
 }
 
 /// Where the file is by the rules of XDG.
@@ -361,9 +362,9 @@ pub fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
                 }
             }
             None => {
-                let likeness = |setting: &&Setting| (strsim::jaro_winkler(setting.key, key) * 1e6) as u64;
-                let nearest = SETTINGS.iter().max_by_key(likeness).map_or("", |setting| setting.key);
-                warnings.push(format!("there is no key `{}`; is it `{nearest}`?", key.escape_debug()));
+                let known = SETTINGS.iter().map(|setting| setting.key);
+                let near = did_you_mean("", key, known, "ptop(1) has them all");
+                warnings.push(format!("there is no key `{}`{near}", key.escape_debug()));
             }
         }
     }

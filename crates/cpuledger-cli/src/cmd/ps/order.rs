@@ -3,8 +3,8 @@
 use cpuledger::render::layout::{Chosen, names};
 use cpuledger::view::sort::Criterion;
 
-use super::parse::did_you_mean;
 use super::selection::SEPARATORS;
+use crate::near::did_you_mean;
 
 /// The letters of `O`, with the key that each stands for.
 const LETTERS: &[(char, &str)] = &[
@@ -80,9 +80,10 @@ pub fn by_letters(letters: &str) -> Option<Result<Vec<Criterion>, String>> {
 fn criterion(name: &str, descending: bool) -> Result<Criterion, String> {
     match Chosen::by_name(name) {
         Some(by) => Ok(Criterion { by, descending }),
-        None => {
-            Err(format!("there is no key `{name}` of an order{}", did_you_mean("", name, names(), "ps L")))
-        }
+        None => Err(format!(
+            "there is no key `{name}` of an order{}",
+            did_you_mean("", name, names(), "`ps L` lists them")
+        )),
     }
 }
 

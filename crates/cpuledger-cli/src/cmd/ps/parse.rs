@@ -3,6 +3,8 @@
 
 use cpuledger::view::filter::Property;
 
+use crate::near::did_you_mean;
+
 use super::flags::{FLAGS, Flag, Style, Takes};
 use super::options::{Action, Context, Options};
 use super::selection;
@@ -127,7 +129,7 @@ impl<'a> Reader<'a> {
             let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
             return Err(format!(
                 "there is no option `{spelled}`{}",
-                did_you_mean("--", name, known, "--help")
+                did_you_mean("--", name, known, "`--help` lists them")
             ));
         };
         match (flag.takes, attached) {
@@ -187,32 +189,6 @@ fn unknown_letter(name: &str, style: Style, letter: char) -> String {
         return format!("there is no option `{name}`; {there}, `{}`, there is", other.spell(letter));
     }
     format!("there is no option `{name}`; `--help` lists them")
-}
-
-/// The nearest of the known names, as the end of a sentence; where none is near, what lists them all.
-pub fn did_you_mean<'a>(
-    prefix: &str,
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-    lists_all: &str,
-) -> String {
-    const MOST: usize = 3;
-    /// A name of so many letters may have one of them wrong.
-    const LETTERS_A_MISTAKE: usize = 3;
-    let mistakes = |candidate: &str| {
-        let is_beginning = name.len() >= LETTERS_A_MISTAKE && candidate.starts_with(name);
-        let mistakes = strsim::osa_distance(name, candidate);
-        (is_beginning || mistakes <= name.len() / LETTERS_A_MISTAKE).then_some(mistakes)
-    };
-    let mut near: Vec<(usize, &str)> =
-        known.filter_map(|candidate| Some((mistakes(candidate)?, candidate))).collect();
-    near.sort_by_key(|(mistakes, _)| *mistakes);
-    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
-    match near.split_last() {
-        None => format!("; `{lists_all}` lists them"),
-        Some((only, [])) => format!("; did you mean {only}?"),
-        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use cpuledger::render::layout::{Chosen, names};
 
 use super::macros;
-use super::parse::did_you_mean;
 use super::selection::SEPARATORS;
+use crate::near::did_you_mean;
 
 /// The widest a column can be made.
 const MOST_WIDTH: usize = 131_072;
@@ -46,7 +46,7 @@ pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
 pub fn named(name: &str) -> Result<Chosen, String> {
     Chosen::by_name(name).ok_or_else(|| {
         let known = names().chain(macros::names());
-        format!("there is no column `{name}`{}", did_you_mean("", name, known, "ps L"))
+        format!("there is no column `{name}`{}", did_you_mean("", name, known, "`ps L` lists them"))
     })
 }
 

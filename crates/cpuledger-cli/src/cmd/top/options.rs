@@ -205,10 +205,7 @@ fn parse_sort(text: &str) -> Result<SortBy, Failure> {
     };
     match Order::by_name(name) {
         Some(by) => Ok(SortBy { by, ascending }),
-        None => Err(usage(format!(
-            "there is no key `{name}` to sort by; did you mean `{}`?",
-            Order::nearest(name)
-        ))),
+        None => Err(usage(format!("there is no key `{name}` to sort by{}", Order::instead_of(name)))),
     }
 }
 

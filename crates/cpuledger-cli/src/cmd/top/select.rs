@@ -9,6 +9,7 @@ use cpuledger::source::Exit;
 use cpuledger::{Field, Snapshot, Task};
 
 use crate::cmd::top::options::Options;
+use crate::near::did_you_mean;
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy)]
@@ -88,13 +89,16 @@ impl Order {
         TOP_NAMES.iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The name that is most like this one.
-    pub fn nearest(name: &str) -> &'static str {
-        let likeness = |known: &str| strsim::jaro_winkler(&known.to_lowercase(), &name.to_lowercase());
+    /// The end of a sentence about a name that there is not: what is near it, or what there is.
+    pub fn instead_of(name: &str) -> String {
         let names = TOP_NAMES.iter().map(|(name, _)| *name);
         let keys = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
-        let nearest = names.chain(keys).max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-        nearest.unwrap_or("%CPU")
+        did_you_mean(
+            "",
+            name,
+            names.chain(keys),
+            "there are %CPU, %MEM, TIME+, PID, … and the keys of `--format json`",
+        )
     }
 }
 

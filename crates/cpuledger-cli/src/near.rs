@@ -1,0 +1,50 @@
+//! What somebody may have meant who has written a name that there is not.
+
+/// The known names nearest to this one, as the end of a sentence; where none is near, `otherwise` ends it.
+pub fn did_you_mean<'a>(
+    prefix: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    otherwise: &str,
+) -> String {
+    const MOST: usize = 3;
+    /// A name of so many letters may have one of them wrong.
+    const LETTERS_A_MISTAKE: usize = 3;
+    let name = name.to_lowercase();
+    let mistakes = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        let is_beginning = name.len() >= LETTERS_A_MISTAKE && candidate.starts_with(&name);
+        let mistakes = strsim::osa_distance(&name, &candidate);
+        (is_beginning || mistakes <= name.chars().count() / LETTERS_A_MISTAKE).then_some(mistakes)
+    };
+    let mut near: Vec<(usize, &str)> =
+        known.filter_map(|candidate| Some((mistakes(candidate)?, candidate))).collect();
+    near.sort_by_key(|(mistakes, known)| (*mistakes, known.to_lowercase()));
+    near.dedup_by_key(|(_, known)| known.to_lowercase());
+    let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
+    match near.split_last() {
+        None => format!("; {otherwise}"),
+        Some((only, [])) => format!("; did you mean {only}?"),
+        Some((last, others)) => format!("; did you mean {} or {last}?", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::did_you_mean;
+
+    #[test]
+    fn what_is_near_is_named_and_nothing_else() {
+        let known = ["pid", "PPID", "pri", "rss", "runtime_ns", "PID"];
+        for (name, expected) in [
+            ("pdi", "; did you mean `pid` or `pri`?"),
+            ("ppidd", "; did you mean `PPID`?"),
+            ("runt", "; did you mean `runtime_ns`?"),
+            ("x", "; see there"),
+            ("nonsense", "; see there"),
+        ] {
+            assert_eq!(did_you_mean("", name, known.into_iter(), "see there"), expected, "{name}");
+        }
+        assert_eq!(did_you_mean("--", "rsss", known.into_iter(), ""), "; did you mean `--rss`?");
+    }
+}
