@@ -1,5 +1,7 @@
 //! What a listing asks of which source: the one place of these rules.
 
+use cpuledger_bpf::Walker;
+
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine::{self, links};
@@ -11,7 +13,7 @@ use crate::task::Pid;
 /// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
 /// on 2 CPUs, Linux 6.18, whole processes of 1 to 3,000 tasks.
 const LOADING_US: u64 = 22_000;
-/// Without what few listings show.
+/// Loading the slim one, without what few listings show.
 const LOADING_SLIM_US: u64 = 10_000;
 /// `stat` of one process or thread.
 const STAT_US: u64 = 10;
@@ -56,8 +58,8 @@ struct Reading {
     entries: u64,
     /// Tasks of the machine.
     tasks: u64,
-    /// Whether the walk would be loaded whole.
-    is_whole: bool,
+    /// Whether the walk to be loaded instead is the slim one.
+    is_slim: bool,
 }
 
 impl Reading {
@@ -77,14 +79,15 @@ impl Reading {
             }
         };
         let files = procfs.files_beside_stat(request);
-        Reading { visited, files, entries, tasks, is_whole: records::needs_whole_walk(request.fields) }
+        let groups = records::groups(request.fields);
+        Reading { visited, files, entries, tasks, is_slim: Walker::is_slim_for(groups) }
     }
 
     /// Whether it takes less than to load the walk.
     fn is_sooner(self) -> bool {
         let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
         let reading = self.visited.saturating_mul(STAT_US + self.files * FILE_US);
-        reading.saturating_add(finding) < if self.is_whole { LOADING_US } else { LOADING_SLIM_US }
+        reading.saturating_add(finding) < if self.is_slim { LOADING_SLIM_US } else { LOADING_US }
     }
 }
 
@@ -106,7 +109,7 @@ mod tests {
     #[test]
     fn procfs_is_for_little_to_read() {
         let slim = |visited, files, entries, tasks| {
-            Reading { visited, files, entries, tasks, is_whole: false }.is_sooner()
+            Reading { visited, files, entries, tasks, is_slim: true }.is_sooner()
         };
         // ps -e, ps -eLf
         assert!(slim(900, 0, 900, 900) && slim(400, 1, 80, 320) && slim(100, 0, 100, 50_000));
@@ -118,7 +121,7 @@ mod tests {
             files: 1,
             entries: processes,
             tasks: processes,
-            is_whole: true,
+            is_slim: false,
         };
         assert!(whole(900).is_sooner() && !whole(1_100).is_sooner());
     }

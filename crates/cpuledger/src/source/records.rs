@@ -34,11 +34,6 @@ pub(super) fn groups(fields: FieldSet) -> u32 {
     needed.fold(0, |groups, (_, bits)| groups | bits)
 }
 
-/// Whether these fields need the whole walk, which takes longer to load than the one that most listings do with.
-pub(super) fn needs_whole_walk(fields: FieldSet) -> bool {
-    groups(fields) & abi::CPULEDGER_WALK_WHOLLY != 0
-}
-
 /// The fields that programs with only these groups do not read.
 pub(super) fn not_loaded(loaded: u32) -> FieldSet {
     let lacking = GROUPS.into_iter().filter(|(_, bits)| loaded & bits != *bits);

@@ -3,11 +3,10 @@
 
 use cpuledger::view::filter::Property;
 
-use crate::near::did_you_mean;
-
 use super::flags::{FLAGS, Flag, Style, Takes};
 use super::options::{Action, Context, Options};
 use super::selection;
+use crate::near::did_you_mean;
 
 /// How letters after a dash are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
