@@ -284,21 +284,7 @@ fn nearest(name: &str) -> &'static str {
     use crate::render::key::PROCESS_KEYS;
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
     let names = ALIASES.iter().map(|(alias, _)| *alias).chain(keys);
-    names.min_by_key(|known| distance(known, &name.to_ascii_lowercase())).unwrap_or("cpu")
-}
-
-/// Letters to add, remove or replace; names are short.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, other_letter) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(letter != other_letter);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    names.min_by_key(|known| strsim::levenshtein(known, &name.to_ascii_lowercase())).unwrap_or("cpu")
 }
 
 fn is_text(what: What) -> bool {
