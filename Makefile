@@ -1,6 +1,7 @@
 # `make` alone says what there is to make.
 
 target := $(or $(CARGO_TARGET_DIR),target)
+not_run := $(abspath $(target))/tests-not-run
 
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
@@ -17,6 +18,7 @@ setup: ## install the Debian packages that building needs, if any is missing
 
 build: setup ## build target/release/cpuledger, and ptop, its other name
 	cargo build --release --locked --package cpuledger-cli
+	@scripts/split-debug $(target)/release/cpuledger
 	@ln -sf cpuledger $(target)/release/ptop
 
 run: build ## build, then show two intervals of one second
@@ -29,10 +31,12 @@ test: ## all checks and tests (best as root; installs what they need)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-dependencies
-	cargo test --workspace --locked --no-fail-fast
+	@rm -f $(not_run)
+	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --locked --no-fail-fast
 	scripts/check-noop-build
 	-@scripts/install-packages vm
-	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible
+	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible --machine two-cpus --short
+	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
 	@scripts/install-packages build

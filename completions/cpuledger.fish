@@ -37,7 +37,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Only these processes, separated by commas' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Only processes of this effective user, by name or number' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY: from low to high' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'How to print: text, json (one object a line) or csv' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'How to print: text, json (one object a line), csv, or csv-safe (the same for spreadsheets: no text is a formula)' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where numbers come from: auto, ledger, walk, netlink or procfs' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Tasks that the ledger can tell apart, no more; without this it grows [default: see `cpuledger doctor`]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'The screen: read this file instead of $XDG_CONFIG_HOME/cpuledger/ptop.toml' -r -F
@@ -47,6 +47,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval, which is the default; the opposite of --all'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s c -l command-line -d 'Show arguments in the place of names'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'List processes that did not run in the interval too'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Be procps\' top, with its options, head and columns; `--procps --help` lists them'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'Say more about what went wrong: the verifier\'s last lines'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'Say more about what went wrong: the verifier\'s last lines'

@@ -42,7 +42,7 @@ _arguments "${_arguments_options[@]}" : \
 '--user=[Only processes of this effective user, by name or number]:USER:_default' \
 '-o+[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
 '--sort=[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
-'--format=[How to print\: text, json (one object a line) or csv]:FORMAT:_default' \
+'--format=[How to print\: text, json (one object a line), csv, or csv-safe (the same for spreadsheets\: no text is a formula)]:FORMAT:_default' \
 '--source=[Where numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
 '--slots=[Tasks that the ledger can tell apart, no more; without this it grows \[default\: see \`cpuledger doctor\`\]]:N:_default' \
 '--config=[The screen\: read this file instead of \$XDG_CONFIG_HOME/cpuledger/ptop.toml]:FILE:_files' \
@@ -56,6 +56,7 @@ _arguments "${_arguments_options[@]}" : \
 '-c[Show arguments in the place of names]' \
 '--command-line[Show arguments in the place of names]' \
 '--all[List processes that did not run in the interval too]' \
+'--procps[Be procps'\'' top, with its options, head and columns; \`--procps --help\` lists them]' \
 '-v[Say more about what went wrong\: the verifier'\''s last lines]' \
 '--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
 '-h[Print help]' \

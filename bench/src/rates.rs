@@ -90,8 +90,7 @@ fn walk_ns_a_task(arguments: &Arguments, results: &mut Results) -> anyhow::Resul
     for round in 0..=arguments.rounds {
         let begin = Instant::now();
         walk.snapshot(&Request { scope: Scope::Tasks, fields: FIELDS }, &mut snapshot)?;
-        let (suspended_ns, online_cpus) = (machine::suspended_ns(), machine::online_cpus());
-        let cut = Cut { suspended_ns, online_cpus, sees_exits: false };
+        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: false };
         books.close(&cut, &snapshot, &mut exits, &mut interval);
         // The first has nobody to compare with.
         if round > 0 {

@@ -51,6 +51,14 @@ enum cpuledger_limits {
 	CPULEDGER_RUN_ATTEMPTS = 4,
 	/* Attempts against all other CPUs. */
 	CPULEDGER_FREE_ATTEMPTS = 32,
+	/* Slots that a CPU takes or gives back at once, so that the line all CPUs share is written once in as many forks or exits. */
+	CPULEDGER_SLOT_BATCH = 32,
+	/* A batch is smaller where all batches together would hold more than one slot in this number, */
+	CPULEDGER_BATCHED_SLOTS_SHARE = 16,
+	/* and in ledgers with fewer slots than this it is one slot: there every slot that a CPU keeps for itself is missed elsewhere. */
+	CPULEDGER_LEAST_BATCHED_SLOTS = 16384,
+	/* Places on the list of an interval that a CPU reserves at once, for the same reason. A power of two. */
+	CPULEDGER_LIST_BATCH = 32,
 };
 
 /* What a walk visits. */
@@ -194,15 +202,34 @@ struct cpuledger_walk {
 	u32 scope;		/* enum cpuledger_walk_scope */
 	u32 groups;		/* enum cpuledger_read_group, or-ed */
 	s32 only_pid;		/* only this process; 0: all */
-	u32 cpus;		/* possible CPUs, for the sum of RSS */
+	u32 cpus;		/* numbers of CPUs are below this: for the sum of RSS */
 	/* out */
 	u32 tasks;		/* that had to be recorded; more than the buffer holds: repeat with a larger one */
 	u32 processes;		/* likewise */
 	u64 begin_ns;		/* CLOCK_MONOTONIC */
-	u64 end_ns;
+	u64 begin_boottime_ns;	/* the same instant by CLOCK_BOOTTIME, as starts and ends are told */
+	u64 end_ns;		/* CLOCK_MONOTONIC */
 	u32 lacks;		/* enum cpuledger_lack, or-ed: what this kernel cannot give */
 	/* in */
 	u32 wanted;		/* of an inspection: entries of its list */
+};
+
+/* BPF_OBJ_NAME_LEN of include/uapi/linux/bpf.h. */
+enum { CPULEDGER_PROGRAM_NAME_BYTES = 16 };
+
+/* A BPF program of the kernel, whoever loaded it. */
+struct cpuledger_program {
+	u32 id;
+	u32 uid;		/* real user when it was loaded */
+	u8 name[CPULEDGER_PROGRAM_NAME_BYTES];
+};
+
+/* Consecutive numbers of possible CPUs, for a program that learns what the sum of RSS needs. */
+struct cpuledger_cpu_range {
+	u32 first;
+	u32 end;		/* behind the last */
+	u32 is_next;		/* not 0: others came before, whose result holds too */
+	u32 reserved;
 };
 
 /* One task that an inspection shall look at. */
@@ -211,12 +238,13 @@ struct cpuledger_wanted {
 	u32 opens_process;	/* not 0: a leader; else a thread of the process that was opened last */
 };
 
-/* Who is whose parent: all processes, listed once. */
+/* Who is whose parent, and its name: all processes, listed once. */
 struct cpuledger_parent {
 	s32 pid;
 	s32 parent_pid;
 	u64 start_time_ns;	  /* start_boottime: CLOCK_BOOTTIME */
 	u64 parent_start_time_ns; /* likewise, of the process of the parent */
+	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
 /* Limits of the text of /proc/PID/status, stat and statm; a task beyond one of them is marked and left to the kernel's own file. */
@@ -356,7 +384,7 @@ struct cpuledger_status_placement {
 struct cpuledger_status_walk {
 	/* in */
 	u32 scope;		/* enum cpuledger_walk_scope */
-	u32 cpus;		/* possible CPUs, for the sum of RSS */
+	u32 cpus;		/* numbers of CPUs are below this: for the sum of RSS */
 	u32 reads_status;	/* whether what only status shows is wanted, */
 	u32 reads_stat;		/* and what only stat shows */
 	/* out */
@@ -374,16 +402,16 @@ struct cpuledger_status_walk {
 struct cpuledger_exit {
 	s32 tid;
 	s32 pid;
-	s32 ppid;		/* its parent when it died */
+	s32 ppid;		/* its parent when it died; 0: not known */
 	s32 exit_code;		/* as wait(2) returns it */
 	u64 start_time_ns;	/* CLOCK_BOOTTIME */
 	u64 process_start_time_ns;
-	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
+	u64 end_time_ns;	/* CLOCK_BOOTTIME */
+	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC: without suspension, so no distance of the two above */
 	u64 runtime_ns;
 	u64 tick_user_ns;
 	u64 tick_system_ns;
-	u32 uid;
-	u32 reserved;
+	u32 uid, euid;
 	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
@@ -405,11 +433,16 @@ enum cpuledger_current {
 	CPULEDGER_CURRENT_OF_LEADER = 1 << 30,
 };
 
-/* How `run` of a CPU is packed: start_ns << SHIFT | OUT | PARITY. */
+/*
+ * How `run` of a CPU is packed: start_ns << SHIFT | OFFLINE | UNCOVERED | PARITY. With neither of the two marks a task is running,
+ * and the CPU is in the books.
+ */
 enum cpuledger_run {
-	CPULEDGER_RUN_PARITY = 1 << 0, /* which of current[] is running */
-	CPULEDGER_RUN_OUT = 1 << 1,    /* the CPU is not in the books until its next switch */
-	CPULEDGER_RUN_SHIFT = 2,
+	CPULEDGER_RUN_PARITY = 1 << 0,	  /* which of current[] is running */
+	CPULEDGER_RUN_UNCOVERED = 1 << 1, /* the CPU is online, and nobody has seen yet what runs there */
+	CPULEDGER_RUN_OFFLINE = 1 << 2,	  /* the CPU is offline: its time is nobody's, and no capacity */
+	CPULEDGER_RUN_OUT = CPULEDGER_RUN_UNCOVERED | CPULEDGER_RUN_OFFLINE,
+	CPULEDGER_RUN_SHIFT = 3,
 };
 
 /* Numbers of types of the running kernel. */
@@ -425,21 +458,51 @@ enum cpuledger_cut_word {
 };
 
 /*
- * One CPU of the ledger. The hook of that CPU writes all of it; the reader exchanges `run`, and zeroes the accumulators of
- * the closed interval. In [2], the index is the parity: of the interval number, or, for `current`, of the run.
+ * One CPU of the ledger. The hooks of that CPU write all of it, and when it is dead the hook of the CPU that has taken it down; the
+ * reader exchanges `run`, and zeroes the accumulators of the closed interval. In [2], the index is the parity: of the interval
+ * number, or, for `current`, of the run.
  */
 struct cpuledger_cpu {
 	u64 run;		/* since when the running task has run: enum cpuledger_run */
-	u64 booked;		/* the `run` that the last switch wrote, as soon as all before it is booked */
+	u64 booked;		/* the `run` that a hook wrote last, as soon as all before it is booked */
 	u64 idle_ns[2];
-	u64 unattributed_ns[2];
+	u64 no_slot_ns[2];	/* of tasks that found no slot */
 	u32 current[2];		/* slot of the running task: enum cpuledger_slot_number, enum cpuledger_current */
 	u64 switches;
-	u64 entered_ns;		/* when it came into the books: its first switch since it was out of them */
 	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
 	u64 task;		/* of use within one switch */
 	s32 current_pid[2];	/* the process of the running task, where `current` is the slot of its leader */
-	u64 reserved[4];
+	/* What seldom happens. */
+	u64 uncovered_ns[2];	/* online, and nobody has seen what ran */
+	u64 offline_ns[2];
+	u64 reserved;
+
+	/* What this CPU has taken from the lines that all CPUs share: the only other ones that a fork or a first touch writes. */
+	u64 list_place[2];	/* interval << 32 | next place on its list, by parity; a multiple of LIST_BATCH: none is reserved */
+	u64 free;		/* free slots of this CPU: enum cpuledger_free */
+	u64 spare;		/* a full batch beside it, or 0; likewise */
+	u64 reserved2[4];
+
+	/* Lost detail. */
+	u64 no_slot;		/* attempts to give a task a slot when none was free */
+	u64 no_entry;		/* likewise, when its buckets of the index were full */
+	u64 folded_threads;
+	u64 folded_processes;
+	u64 contended;		/* switches that lost all their attempts: the time is with a task before or after */
+	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
+	u64 lost_slots;		/* free slots of batches that found no way back: none, unless dozens of CPUs gave one at once */
+	u64 reserved3;
+};
+
+/*
+ * How free slots are told: tag << TAG_SHIFT | count << COUNT_SHIFT | link. The tag changes with every change. A link is the number
+ * of a slot, whose own link is the next; with RUN the slots from that number on are free and were never used, as far as the count goes.
+ */
+enum cpuledger_free {
+	CPULEDGER_FREE_COUNT_SHIFT = 32,
+	CPULEDGER_FREE_COUNT_MASK = 0xffff,
+	CPULEDGER_FREE_TAG_SHIFT = 48,
+	CPULEDGER_FREE_RUN = 1 << 30,
 };
 
 enum cpuledger_slot_flag {
@@ -458,8 +521,9 @@ struct cpuledger_slot {
 	u64 exit_interval;	/* the interval of its last switch; 0: not yet */
 	s32 tid;
 	s32 pid;
-	u32 flags;		/* enum cpuledger_slot_flag */
-	s32 exit_code;		/* as wait(2) returns it */
+	u16 flags;		/* enum cpuledger_slot_flag */
+	u16 exit_code;		/* as wait(2) returns it */
+	u32 euid;		/* as `uid` */
 
 	/* What a fork writes. */
 	u64 start_time_ns;	/* start_boottime: CLOCK_BOOTTIME */
@@ -468,13 +532,13 @@ struct cpuledger_slot {
 	u64 first_runtime_ns;	/* runtime when the slot was made: 0 of a child */
 	s32 parent_pid;		/* accounting parent */
 	s32 grandparent_pid;	/* accounting parent of the accounting parent, or a living one further up; 0: not known */
-	u32 uid;
-	u32 ppid_or_next_free;	/* the parent when it died; of a free slot the number of the next, 0: the last */
+	u32 uid;		/* when the slot was made or, once it has died, at the last switch */
+	u32 ppid_or_next_free;	/* the parent when it died, 0: not known; of a free slot the link to the next: enum cpuledger_free */
 	u8 comm[CPULEDGER_COMM_BYTES];
 
 	/* But for the first one, at the last switch. */
 	u64 grandparent_start_time_ns;
-	u64 end_ns;		/* CLOCK_MONOTONIC */
+	u64 end_ns_or_batch;	/* CLOCK_MONOTONIC; of the first free slot of a batch: its count << 32 | link to the next batch, 0: the last */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
 	struct cpuledger_counters last; /* before: when the slot was made */
 };
@@ -501,25 +565,15 @@ struct cpuledger_control {
 	s32 slots_of_leaders;	/* no more free slots than that: none for threads */
 	/* Written by whoever takes or gives a slot, when it changes: deaths that look at free_count would take that line away. */
 	u32 is_low;		/* whether free_count was below low_slots */
-	u32 reserved;
-	/* Free slots: a stack of given-back ones, then those never used. */
-	u64 free_head;		/* changes so far << 32 | slot; slot 0: empty */
+	u32 slot_batch;		/* written by the reader: CPULEDGER_SLOT_BATCH, or less */
+	/* Free slots that no CPU has taken: a stack of batches, then those never used. */
+	u64 free_head;		/* changes so far << 32 | link to the first slot of the first batch; 0: there is none */
 	u64 fresh;		/* first slot that was never used */
 	s64 free_count;
 	u64 reserved1[5];
-	/* Slots listed in an interval, by parity. */
+	/* Places reserved on the list of an interval, by parity. */
 	u64 listed[2];
 	u64 reserved2[6];
-	/* Lost detail. */
-	u64 no_slot;		/* attempts to give a task a slot when none was free */
-	u64 no_entry;		/* likewise, when its buckets of the index were full */
-	u64 folded_threads;
-	u64 folded_processes;
-	u64 contended;		/* switches that lost all their attempts: the time is with a task before or after */
-	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	/* Steps of CPUs on their way online or offline: while it stays the same, so does the set of online CPUs. */
-	u64 hotplug;
-	u64 reserved3;
 };
 
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
@@ -528,25 +582,30 @@ CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
 CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 112);
 CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
-CPULEDGER_ASSERT_SIZE(cpuledger_walk, 48);
+CPULEDGER_ASSERT_SIZE(cpuledger_walk, 56);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
-CPULEDGER_ASSERT_SIZE(cpuledger_parent, 24);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu_range, 16);
+CPULEDGER_ASSERT_SIZE(cpuledger_parent, 40);
+CPULEDGER_ASSERT_SIZE(cpuledger_program, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_task, 264);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_process, 456);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_memory, 224);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_credentials, 216);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_placement, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_walk, 56);
-CPULEDGER_ASSERT_SIZE(cpuledger_exit, 88);
+CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
-CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 128);
+CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 32);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
-CPULEDGER_ASSERT_SIZE(cpuledger_control, 256);
-_Static_assert(CPULEDGER_MIN_SLOTS > CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
+CPULEDGER_ASSERT_SIZE(cpuledger_control, 192);
+_Static_assert((u32)CPULEDGER_MIN_SLOTS > (u32)CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");
 _Static_assert(CPULEDGER_FIRST_INTERVAL > 0, "a slot that was never listed is not taken for one that is");
 _Static_assert(!(CPULEDGER_CUTS & (CPULEDGER_CUTS - 1)), "a mask finds the place of a cut");
+_Static_assert(!(CPULEDGER_LIST_BATCH & (CPULEDGER_LIST_BATCH - 1)), "a mask finds the end of what is reserved");
+_Static_assert(2 * CPULEDGER_SLOT_BATCH < CPULEDGER_FREE_COUNT_MASK, "the count of a batch fits");
+_Static_assert(CPULEDGER_MAX_SLOTS < CPULEDGER_FREE_RUN, "a link holds every slot number");
 _Static_assert((u64)CPULEDGER_MAX_SLOTS * sizeof(struct cpuledger_slot) < 1ULL << 32, "an array of slots stays below 4 GiB");
 
 #endif

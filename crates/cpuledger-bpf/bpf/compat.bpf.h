@@ -82,6 +82,24 @@ static __always_inline struct task_struct *as_walked(struct task_struct *task)
 	return bpf_rdonly_cast ? CAST(task, task_struct) : task;
 }
 
+/*
+ * The process of a task's parent; NULL: nobody can tell any more.
+ *
+ * Until a task is released (release_task() in kernel/exit.c clears `sighand`) its parent cannot be freed before the hook returns: if
+ * the parent dies, the task gets another one first, and a hook runs with preemption disabled. A task that is released before its last
+ * switch, as threads and children of a parent that ignores SIGCHLD are, is on no list any more: its parent may die and be
+ * freed while it waits for its last turn, and the memory may be another task's. That one is younger than the task.
+ */
+static __always_inline struct task_struct *parent_process(struct task_struct *task)
+{
+	struct task_struct *walked = as_walked(task), *parent = walked->real_parent, *leader = parent->group_leader;
+
+	if (walked->sighand)
+		return leader;
+	/* The task itself is compared: as a thread it may have an older leader. */
+	return leader->tgid == parent->tgid && parent->start_boottime <= walked->start_boottime ? leader : NULL;
+}
+
 /* 5.14, 2f064a59a11f: task_struct.state became __state. */
 static __always_inline u32 task_state(struct task_struct *task)
 {

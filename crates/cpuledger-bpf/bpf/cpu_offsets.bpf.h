@@ -15,31 +15,39 @@ struct {
 	__type(value, u64);
 } probe SEC(".maps");
 
-static long learn_offset(u64 cpu, u64 *base)
+struct learning {
+	u64 base;
+	u64 first_cpu;
+};
+
+static long learn_offset(u64 place, struct learning *learning)
 {
+	u64 cpu = learning->first_cpu + place;
 	u32 zero = 0;
 	void *address = bpf_map_lookup_percpu_elem(&probe, &zero, cpu);
 
 	if (!address || cpu >= CPULEDGER_MAX_CPUS)
 		return 1;
-	cpu_offset[cpu] = as_number(address) - *base;
+	cpu_offset[cpu] = as_number(address) - learning->base;
 	return 0;
 }
 
 /*
- * Learns the offset of each CPU's per-CPU area, which the sum of RSS needs; run once after loading. A per-CPU pointer
+ * Learns the offset of each CPU's per-CPU area, which the sum of RSS needs; run after loading, once for each range of possible CPUs:
+ * the kernel answers for the numbers between them too, with an address that is nobody's. A per-CPU pointer
  * plus the offset of a CPU is the address there: `probe` gives both, on any architecture and without kallsyms.
  */
 SEC("syscall")
-int prepare(struct cpuledger_walk *walk)
+int prepare(struct cpuledger_cpu_range *range)
 {
 	struct bpf_array *array = (void *)as_number(&probe);
-	u64 base = 0;
+	struct learning learning = { .first_cpu = range->first };
+	u32 cpus = range->end - range->first;
 
-	bpf_core_read(&base, sizeof(base), &array->pptrs[0]);
-	if (!base)
+	bpf_core_read(&learning.base, sizeof(learning.base), &array->pptrs[0]);
+	if (!learning.base || (range->is_next && !cpu_offsets_known))
 		return 0;
-	cpu_offsets_known = bpf_loop(walk->cpus, learn_offset, &base, 0) == walk->cpus;
+	cpu_offsets_known = bpf_loop(cpus, learn_offset, &learning, 0) == cpus;
 	return 0;
 }
 

@@ -78,6 +78,7 @@ int inspect(struct cpuledger_walk *context)
 	forget_cgroups();
 	bpf_rcu_read_lock();
 	inspection.walk.begin_ns = bpf_ktime_get_ns();
+	inspection.walk.begin_boottime_ns = bpf_ktime_get_boot_ns();
 	bpf_loop(inspection.walk.wanted, inspect_wanted, &inspection, 0);
 	inspection.walk.end_ns = bpf_ktime_get_ns();
 	bpf_rcu_read_unlock();
@@ -106,6 +107,7 @@ int list_parents(struct cpuledger_walk *context)
 		parent = BPF_CORE_READ(leader, real_parent);
 		record->pid = leader->tgid;
 		record->start_time_ns = leader->start_boottime;
+		__builtin_memcpy(record->comm, leader->comm, sizeof(record->comm));
 		record->parent_pid = BPF_CORE_READ(parent, tgid);
 		record->parent_start_time_ns = BPF_CORE_READ(parent, group_leader, start_boottime);
 	}

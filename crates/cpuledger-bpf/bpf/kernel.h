@@ -60,6 +60,9 @@ enum cpuledger_mm_counter { CPULEDGER_MM_FILE, CPULEDGER_MM_ANONYMOUS, CPULEDGER
 /* include/linux/cgroup-defs.h: the value differs by configuration, CO-RE knows it. */
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
+/* Steps of a CPU on its way online or offline; by name, as each kernel numbers them anew. */
+enum cpuhp_state { CPUHP_TEARDOWN_CPU = 1 };
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct upid {
@@ -339,6 +342,25 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct user_struct {
+	kuid_t uid;
+};
+
+struct bpf_prog_aux {
+	u32 id;
+	struct user_struct *user;
+	char name[CPULEDGER_PROGRAM_NAME_BYTES];
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_iter__bpf_prog {
+	struct bpf_iter_meta *meta;
+	struct bpf_prog *prog;
 };
 
 #pragma clang attribute pop

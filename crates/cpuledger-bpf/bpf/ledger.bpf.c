@@ -17,20 +17,14 @@ char LICENSE[] SEC("license") = "GPL";
 #define NO_CUT (~0ULL >> CPULEDGER_CUT_SHIFT)
 #define VOID_CUT (~0ULL)
 
-/* User space sets the number of entries of these before it loads them. */
+/*
+ * The slots touched in an interval. LIST_BATCH places for even intervals, as many for odd ones, and so on; user space sets their
+ * number before it loads this.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cpuledger_cpu);
-} cpus SEC(".maps");
-
-/* The slots touched in an interval: the first half for even intervals, the second for odd ones. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2 * CPULEDGER_DEFAULT_SLOTS);
+	__uint(max_entries, 2 * (CPULEDGER_DEFAULT_SLOTS + CPULEDGER_LIST_BATCH));
 	__type(key, u32);
 	__type(value, u64);
 } listed SEC(".maps");
@@ -83,16 +77,29 @@ static __always_inline u64 read_cut(u64 interval, u64 now)
 	return word & CPULEDGER_CUT_CONFIRMED ? word >> CPULEDGER_CUT_SHIFT : NO_CUT;
 }
 
+/* The next place on the list of an interval that this CPU has for itself. Only switches list, so nothing comes in between. */
+static __always_inline u32 next_place(struct cpuledger_cpu *cpu, u64 interval)
+{
+	u64 *next = &cpu->list_place[interval & 1], place = *next;
+
+	if ((u32)(place >> 32) != (u32)interval || !(place & (CPULEDGER_LIST_BATCH - 1)))
+		place = interval << 32 | (u32)__sync_fetch_and_add(&control.listed[interval & 1], CPULEDGER_LIST_BATCH);
+	*next = place + 1;
+	return place;
+}
+
 /* Puts a slot on the list of an interval, once. Several CPUs may fold into the same slot. */
 __noinline int list_slot(u32 number, u64 interval)
 {
 	struct cpuledger_slot *slot = slot_at(number);
+	struct cpuledger_cpu *cpu = this_cpu();
 	u64 *entry, parity = interval & 1;
-	u32 key;
+	u32 place, key;
 
-	if (!slot || __sync_lock_test_and_set(&slot->mark[parity], interval) == interval)
+	if (!slot || !cpu || __sync_lock_test_and_set(&slot->mark[parity], interval) == interval)
 		return 0;
-	key = __sync_fetch_and_add(&control.listed[parity], 1) + parity * control.slots;
+	place = next_place(cpu, interval);
+	key = (place & ~(CPULEDGER_LIST_BATCH - 1)) * 2 + parity * CPULEDGER_LIST_BATCH + (place & (CPULEDGER_LIST_BATCH - 1));
 	entry = bpf_map_lookup_elem(&listed, &key);
 	if (entry)
 		*entry = number;
@@ -129,6 +136,14 @@ static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
 		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
 }
 
+static __always_inline void read_users(struct task_struct *walked, struct cpuledger_slot *slot)
+{
+	const struct cred *cred = walked->real_cred;
+
+	slot->uid = cred->uid.val;
+	slot->euid = cred->euid.val;
+}
+
 /*
  * Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it.
  */
@@ -136,7 +151,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 {
 	u32 number = take_slot();
 	struct cpuledger_slot *slot = slot_at(number);
-	struct task_struct *walked = as_walked(task), *parent = walked->real_parent;
+	struct task_struct *walked = as_walked(task), *parent = parent_process(task);
 
 	if (number < CPULEDGER_SLOT_FIRST || !slot)
 		return CPULEDGER_SLOT_NOBODY;
@@ -147,12 +162,14 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->flags = 0;
 	slot->exit_code = 0;
 	slot->start_time_ns = task->start_boottime;
-	slot->process_start_time_ns = walked->group_leader->start_boottime;
-	slot->parent_start_time_ns = parent->group_leader->start_boottime;
+	/* Of a released thread the leader may be freed, and its memory another's. */
+	slot->process_start_time_ns = walked->group_leader->tgid == walked->tgid ? walked->group_leader->start_boottime :
+										    walked->start_boottime;
+	slot->parent_start_time_ns = parent ? parent->start_boottime : 0;
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
-	slot->parent_pid = parent->tgid;
+	slot->parent_pid = parent ? parent->tgid : 0;
 	slot->grandparent_pid = 0;
-	slot->uid = walked->real_cred->uid.val;
+	read_users(walked, slot);
 	if (slot->first_runtime_ns) {
 		/* It has run before: what the reader counts from. */
 		read_cpu_time(task, &slot->last.cpu_time);
@@ -180,19 +197,20 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 {
 	struct cpuledger_slot_rest *rest = rest_at(number), *target = rest_at(into);
 	struct cpuledger_slot *slot = slot_at(number);
+	struct cpuledger_cpu *cpu = this_cpu();
 
-	if (!slot || !rest || !target)
+	if (!slot || !rest || !target || !cpu)
 		return 0;
 	/* Listed first: what is added must not wait for the next interval of that parity. */
 	list_slot(into, interval);
 	if (is_thread) {
 		move_time(slot->wall_ns, target->folded_threads_ns, interval);
 		move_time(rest->folded_threads_ns, target->folded_threads_ns, interval);
-		__sync_fetch_and_add(&control.folded_threads, 1);
+		__sync_fetch_and_add(&cpu->folded_threads, 1);
 	} else {
 		move_time(slot->wall_ns, target->folded_children_ns, interval);
 		move_time(rest->folded_threads_ns, target->folded_children_ns, interval);
-		__sync_fetch_and_add(&control.folded_processes, 1);
+		__sync_fetch_and_add(&cpu->folded_processes, 1);
 	}
 	move_time(rest->folded_children_ns, target->folded_children_ns, interval);
 	slot->tid = 0;
@@ -232,14 +250,15 @@ __noinline int collect(u32 number, u64 interval)
 {
 	struct cpuledger_slot_rest *rest = rest_at(number);
 	struct cpuledger_slot *slot = slot_at(number);
+	struct cpuledger_cpu *cpu = this_cpu();
 
-	if (!slot || !rest)
+	if (!slot || !rest || !cpu)
 		return 0;
 	if (slot->tid == slot->pid) {
 		slot->flags |= CPULEDGER_SLOT_COLLECTS;
 	} else {
 		move_time(slot->wall_ns, rest->folded_threads_ns, interval);
-		__sync_fetch_and_add(&control.folded_threads, 1);
+		__sync_fetch_and_add(&cpu->folded_threads, 1);
 		slot->flags = (slot->flags & CPULEDGER_SLOT_PARENT_KNOWN) | CPULEDGER_SLOT_COLLECTS;
 		slot->tid = slot->pid;
 		slot->start_time_ns = slot->process_start_time_ns;
@@ -284,16 +303,17 @@ __noinline int fold_slot(u32 number, u64 interval, u32 reaper)
 /* The slot of the process that the kernel gives the orphans of a dead one to; 0: it has none. */
 static __always_inline u32 find_reaper(struct task_struct *dead)
 {
-	struct task_struct *leader = BPF_CORE_READ(dead, real_parent, group_leader);
+	struct task_struct *leader = parent_process(dead);
 
-	return find_slot_of(BPF_CORE_READ(leader, pid), (u64)leader);
+	/* It is its own leader: read, its address is a number. */
+	return leader ? find_slot_of(BPF_CORE_READ(leader, pid), (u64)BPF_CORE_READ(leader, group_leader)) : 0;
 }
 
 /* The last switch of a task, or of its old tid: its final values, for the reader to fetch. */
 static __noinline int retire(struct task_struct *prev, u32 number, const struct tile *tile)
 {
 	struct cpuledger_slot *slot = slot_at(number);
-	struct task_struct *walked = as_walked(prev);
+	struct task_struct *walked = as_walked(prev), *parent = parent_process(prev);
 	u32 flags;
 
 	if (!slot)
@@ -303,9 +323,9 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 		flags |= CPULEDGER_SLOT_PROCESS_DEAD;
 	slot->flags = flags;
 	slot->exit_code = prev->exit_code;
-	slot->uid = walked->real_cred->uid.val;
-	slot->ppid_or_next_free = walked->real_parent->tgid;
-	slot->end_ns = tile->end_ns;
+	read_users(walked, slot);
+	slot->ppid_or_next_free = parent ? parent->tgid : 0;
+	slot->end_ns_or_batch = tile->end_ns;
 	slot->lifetime_ns = tile->end_ns - prev->start_time;
 	read_cpu_time(prev, &slot->last.cpu_time);
 	read_activity(prev, &slot->last.activity);
@@ -354,7 +374,7 @@ static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct
 			return number;
 		/* The last ones are for leaders: with one a process has its time, whatever its threads have. */
 		if (*(volatile s64 *)&control.free_count <= control.slots_of_leaders) {
-			__sync_fetch_and_add(&control.no_slot, 1);
+			note_no_slot();
 			return CPULEDGER_SLOT_NOBODY;
 		}
 		return make_slot(task);
@@ -370,7 +390,7 @@ static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_stru
 {
 	u32 number;
 
-	if (task->pid == task->tgid)
+	if (task->pid == task->tgid || !as_walked(task)->sighand)
 		return CPULEDGER_SLOT_NOBODY;
 	number = find_leader(task->tgid, as_walked(task)->group_leader->start_boottime);
 	if (!number)
@@ -390,7 +410,7 @@ static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_str
 
 	/* The leader may have died since this thread came. */
 	if (!slot || !rest || slot->tid != prev->tgid || slot->pid != prev->tgid || slot->exit_interval) {
-		book_cpu(cpu->unattributed_ns, tile);
+		book_cpu(cpu->no_slot_ns, tile);
 		return 0;
 	}
 	if (!starts_after_cut(tile)) {
@@ -419,7 +439,7 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 		return CPULEDGER_SLOT_NOBODY;
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
-	__sync_fetch_and_add(&control.missed, 1);
+	__sync_fetch_and_add(&cpu->missed, 1);
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	number = find_slot(prev);
@@ -441,7 +461,7 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 	}
 	slot = number == CPULEDGER_SLOT_NOBODY ? NULL : slot_at(number);
 	if (!slot) {
-		book_cpu(cpu->unattributed_ns, tile);
+		book_cpu(cpu->no_slot_ns, tile);
 		return;
 	}
 	book_slot(cpu, slot, number, tile);
@@ -450,48 +470,99 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		retire(prev, number, tile);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+/* The tile of a CPU that was not in the books: nobody has seen what ran, or the CPU was offline. */
+static __noinline int book_out(struct cpuledger_cpu *cpu, u64 run, const struct tile *tile)
 {
-	u32 key = bpf_get_smp_processor_id(), parity, number = CPULEDGER_SLOT_IDLE;
-	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
-	u64 run, fresh = 0;
-	struct tile tile;
+	book_cpu(run & CPULEDGER_RUN_OFFLINE ? cpu->offline_ns : cpu->uncovered_ns, tile);
+	return 0;
+}
 
-	if (!cpu)
-		return 0;
+/* The slot of a task that comes: what `current` holds of it. */
+static __always_inline u32 slot_of_next(struct cpuledger_cpu *cpu, struct task_struct *next, u32 parity)
+{
+	u32 number = CPULEDGER_SLOT_IDLE;
+
 	if (next->pid) {
 		number = find_slot(next);
 		if (!number)
 			number = find_former_or_make(cpu, next);
 	}
-	/* Only this hook changes the parity. */
-	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
 	if (number == CPULEDGER_SLOT_NOBODY)
-		number = slot_of_leader(cpu, next, parity ^ 1);
-	cpu->current[parity ^ 1] = number;
-	for (int i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
-		run = *(volatile u64 *)&cpu->run;
-		tile.start_ns = run >> CPULEDGER_RUN_SHIFT;
-		tile.end_ns = bpf_ktime_get_ns();
-		if (tile.end_ns <= tile.start_ns) /* the clock may lag behind another CPU's; no word comes twice */
-			tile.end_ns = tile.start_ns + 1;
-		fresh = tile.end_ns << CPULEDGER_RUN_SHIFT | (parity ^ 1);
-		if (__sync_val_compare_and_swap(&cpu->run, run, fresh) == run)
-			goto exchanged;
+		number = slot_of_leader(cpu, next, parity);
+	return number;
+}
+
+/* Ends the tile: sets `run` to now with these bits. Returns the word that is there now, and in `seen` that before; 0: all attempts failed. */
+static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64 *seen, struct tile *tile)
+{
+	for (u32 i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
+		u64 run = *(volatile u64 *)&cpu->run, fresh;
+
+		tile->start_ns = run >> CPULEDGER_RUN_SHIFT;
+		tile->end_ns = bpf_ktime_get_ns();
+		if (tile->end_ns <= tile->start_ns) /* the clock may lag behind another CPU's; no word comes twice */
+			tile->end_ns = tile->start_ns + 1;
+		fresh = tile->end_ns << CPULEDGER_RUN_SHIFT | bits;
+		if (__sync_val_compare_and_swap(&cpu->run, run, fresh) == run) {
+			*seen = run;
+			tile->interval = *(volatile u64 *)&control.interval;
+			tile->cut_ns = read_cut(tile->interval, tile->end_ns);
+			return fresh;
+		}
 	}
-	__sync_fetch_and_add(&control.contended, 1);
+	__sync_fetch_and_add(&cpu->contended, 1);
 	return 0;
-exchanged:
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u32 key = bpf_get_smp_processor_id(), parity;
+	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	u64 run, fresh;
+	struct tile tile;
+
+	if (!cpu)
+		return 0;
+	/* Only the hooks of this CPU change the parity. */
+	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
+	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
+	fresh = exchange_run(cpu, parity ^ 1, &run, &tile);
+	if (!fresh)
+		return 0;
 	cpu->switches++;
-	if (run & CPULEDGER_RUN_OUT) {
-		cpu->entered_ns = tile.end_ns;
-	} else {
-		tile.interval = *(volatile u64 *)&control.interval;
-		tile.cut_ns = read_cut(tile.interval, tile.end_ns);
+	if (run & CPULEDGER_RUN_OUT)
+		book_out(cpu, run, &tile);
+	else
 		book(cpu, prev, cpu->current[parity & 1], &tile);
-	}
 	/* An exchange, so that it comes after all that was booked. */
+	__sync_lock_test_and_set(&cpu->booked, fresh);
+	return 0;
+}
+
+/*
+ * Brings a CPU into the books without a switch: in a timer interrupt, so in the context of the task that has the CPU, which no
+ * switch can interrupt nor be interrupted by. It comes again until the CPU is in.
+ */
+SEC("perf_event")
+int on_entry(void *context)
+{
+	u32 key = bpf_get_smp_processor_id(), parity;
+	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	u64 run, fresh;
+	struct tile tile;
+
+	if (!cpu)
+		return 0;
+	run = *(volatile u64 *)&cpu->run;
+	if (!(run & CPULEDGER_RUN_OUT))
+		return 0;
+	parity = run & CPULEDGER_RUN_PARITY;
+	cpu->current[parity ^ 1] = slot_of_next(cpu, bpf_get_current_task_btf(), parity ^ 1);
+	fresh = exchange_run(cpu, parity ^ 1, &run, &tile);
+	if (!fresh)
+		return 0;
+	book_out(cpu, run, &tile);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }
@@ -562,12 +633,27 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 }
 
 /*
- * After each step of a CPU on its way online or offline. The mask of online CPUs changes within one step, so a later value
- * of the counter belongs to each change.
+ * After each step of a CPU on its way online or offline. The step that takes a CPU down is seen on another CPU, when the former is
+ * dead: from then on it is offline. What it ran since its last switch, in which its stopper thread came, no hook is told. A CPU that
+ * comes up enters the books at its first switch, which is the first that any hook is told of it.
  */
 SEC("tp_btf/cpuhp_exit")
-int BPF_PROG(on_hotplug, unsigned int cpu, int state, int step, int result)
+int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
 {
-	__sync_fetch_and_add(&control.hotplug, 1);
+	struct cpuledger_cpu *cpu;
+	u64 run, fresh;
+	struct tile tile;
+	u32 key = number;
+
+	if (result || step != (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_TEARDOWN_CPU))
+		return 0;
+	cpu = bpf_map_lookup_elem(&cpus, &key);
+	if (!cpu || *(volatile u64 *)&cpu->run & CPULEDGER_RUN_OFFLINE)
+		return 0;
+	fresh = exchange_run(cpu, (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &tile);
+	if (!fresh)
+		return 0;
+	book_out(cpu, run & ~CPULEDGER_RUN_OFFLINE, &tile);
+	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }

@@ -42,29 +42,31 @@ static __always_inline void fold(s32 parent, u64 runtime_ns)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
 {
-	struct task_struct *leader = prev->group_leader;
+	struct task_struct *leader = prev->group_leader, *parent;
 	struct cpuledger_exit *record;
 
 	if (task_state(prev) != TASK_DEAD)
 		return 0;
+	parent = parent_process(prev);
 	record = bpf_ringbuf_reserve(&exits, sizeof(*record), 0);
 	if (!record) {
-		fold(prev->real_parent->tgid, prev->se.sum_exec_runtime);
+		fold(parent ? parent->tgid : 0, prev->se.sum_exec_runtime);
 		return 0;
 	}
 	record->tid = prev->pid;
 	record->pid = prev->tgid;
-	record->ppid = prev->real_parent->tgid;
+	record->ppid = parent ? parent->tgid : 0;
 	record->exit_code = prev->exit_code;
 	record->start_time_ns = prev->start_boottime;
 	/* A leader that was released before this thread may have been freed: then its memory is another's. */
 	record->process_start_time_ns = leader->tgid == prev->tgid ? leader->start_boottime : prev->start_boottime;
+	record->end_time_ns = bpf_ktime_get_boot_ns();
 	record->lifetime_ns = bpf_ktime_get_ns() - prev->start_time;
 	record->runtime_ns = prev->se.sum_exec_runtime;
 	record->tick_user_ns = prev->utime;
 	record->tick_system_ns = prev->stime;
 	record->uid = prev->real_cred->uid.val;
-	record->reserved = 0;
+	record->euid = prev->real_cred->euid.val;
 	__builtin_memcpy(record->comm, prev->comm, sizeof(record->comm));
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;

@@ -11,7 +11,7 @@
 
 #include "counters.bpf.h"
 
-/* Offset of each CPU's per-CPU area, filled once by `prepare`; 0 CPUs: not known. */
+/* Offset of each CPU's per-CPU area, filled once by `prepare`; 0: there is no CPU with that number. */
 u64 cpu_offset[CPULEDGER_MAX_CPUS];
 u32 cpu_offsets_known;
 
@@ -274,6 +274,8 @@ static long add_rss_of_cpu(u64 cpu, struct rss_sum *sum)
 
 	if (cpu >= CPULEDGER_MAX_CPUS)
 		return 1;
+	if (!cpu_offset[cpu])
+		return 0;
 	for (int i = 0; i < CPULEDGER_MM_COUNTERS; i++) {
 		part = 0;
 		bpf_probe_read_kernel(&part, sizeof(part), sum->counters[i] + cpu_offset[cpu]);

@@ -14,6 +14,14 @@ struct cpuledger_control control SEC(".data.control") __attribute__((aligned(64)
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpuledger_cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, CPULEDGER_DEFAULT_SLOTS);
 	__type(key, u32);
 	__type(value, struct cpuledger_slot);
@@ -56,7 +64,23 @@ static __always_inline struct cpuledger_bucket *bucket_of(u32 tid, int choice)
 	return bpf_map_lookup_elem(&tid_index, &key);
 }
 
-/* What the next slot taken or given finds wrong, it corrects: two CPUs may come here in another order than they counted. */
+/* The record of this CPU. */
+static __always_inline struct cpuledger_cpu *this_cpu(void)
+{
+	u32 key = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&cpus, &key);
+}
+
+static __always_inline void note_no_slot(void)
+{
+	struct cpuledger_cpu *cpu = this_cpu();
+
+	if (cpu)
+		__sync_fetch_and_add(&cpu->no_slot, 1);
+}
+
+/* What the next batch taken or given finds wrong, it corrects: two CPUs may come here in another order than they counted. */
 static __always_inline void note_free_count(s64 count)
 {
 	u32 is_low = count < control.low_slots;
@@ -65,29 +89,119 @@ static __always_inline void note_free_count(s64 count)
 		control.is_low = is_low;
 }
 
+static __always_inline u32 free_link(u64 word)
+{
+	return word;
+}
+
+static __always_inline u32 free_number(u32 link)
+{
+	return link & ~CPULEDGER_FREE_RUN;
+}
+
+static __always_inline u64 free_count_of(u64 word)
+{
+	return word >> CPULEDGER_FREE_COUNT_SHIFT & CPULEDGER_FREE_COUNT_MASK;
+}
+
+/* The word after `word`, with another tag: one that was read before is never taken for it. */
+static __always_inline u64 next_free_word(u64 word, u64 count, u32 link)
+{
+	return ((word >> CPULEDGER_FREE_TAG_SHIFT) + 1) << CPULEDGER_FREE_TAG_SHIFT | count << CPULEDGER_FREE_COUNT_SHIFT | link;
+}
+
+/* What an attempt comes back with if another CPU was faster, and it may be tried again. */
+#define TRY_AGAIN (-1)
+
+/* Takes a batch from those of no CPU: its word without a tag; 0: there is none, RUN alone: another CPU was faster. */
+static __always_inline u64 try_take_batch(void)
+{
+	u64 head = *(volatile u64 *)&control.free_head, fresh, batch, count;
+	struct cpuledger_slot *slot = slot_at(free_number(head));
+
+	if (!slot)
+		return 0;
+	if ((u32)head) {
+		batch = slot->end_ns_or_batch;
+		count = batch >> 32;
+		/* The tag keeps a batch that came back from being taken for itself. */
+		if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | (u32)batch) != head)
+			return CPULEDGER_FREE_RUN;
+		batch = count << CPULEDGER_FREE_COUNT_SHIFT | (u32)head;
+	} else {
+		fresh = *(volatile u64 *)&control.fresh;
+		if (fresh >= control.slots)
+			return 0;
+		count = control.slots - fresh < control.slot_batch ? control.slots - fresh : control.slot_batch;
+		if (__sync_val_compare_and_swap(&control.fresh, fresh, fresh + count) != fresh)
+			return CPULEDGER_FREE_RUN;
+		batch = count << CPULEDGER_FREE_COUNT_SHIFT | CPULEDGER_FREE_RUN | fresh;
+	}
+	note_free_count(__sync_fetch_and_add(&control.free_count, -count) - count);
+	return batch;
+}
+
+/* Gives a batch back; false if another CPU was faster. */
+static __always_inline bool try_give_batch(u64 batch)
+{
+	u64 head = *(volatile u64 *)&control.free_head, count = free_count_of(batch);
+	struct cpuledger_slot *slot = slot_at(free_number(free_link(batch)));
+
+	if (!slot)
+		return false;
+	slot->end_ns_or_batch = count << 32 | (u32)head;
+	if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | free_link(batch)) != head)
+		return false;
+	note_free_count(__sync_fetch_and_add(&control.free_count, count) + count);
+	return true;
+}
+
+/* Keeps a batch as the spare one of this CPU. Its place is free, unless an interrupt has come in between. */
+static __always_inline void keep_batch(struct cpuledger_cpu *cpu, u64 batch)
+{
+	if (__sync_val_compare_and_swap(&cpu->spare, 0, batch) && !try_give_batch(batch))
+		__sync_fetch_and_add(&cpu->lost_slots, free_count_of(batch));
+}
+
 /*
  * Global functions, which the verifier checks once and not for each path that leads to them, nor for each turn of a loop.
  * They take only numbers.
  */
 
 /*
- * One attempt at a slot that nobody uses: its number, NOBODY if there is none, IDLE if another CPU was faster. The tag in
- * `free_head` keeps a slot that came back from being taken for itself.
+ * One attempt at a slot that nobody uses: its number, NOBODY if there is none, IDLE if it has to be tried again. The words of a CPU
+ * are changed by compare-and-swap, as an interrupt may take a slot on the same CPU in between. No other CPU writes them.
  */
 __noinline u32 try_take_slot(void)
 {
-	u64 head = *(volatile u64 *)&control.free_head, fresh;
-	struct cpuledger_slot *slot = slot_at(head);
+	struct cpuledger_cpu *cpu = this_cpu();
+	struct cpuledger_slot *slot;
+	u64 word, batch, count;
+	u32 link, next;
 
-	if (slot && (u32)head) {
-		u64 next = ((head >> 32) + 1) << 32 | slot->ppid_or_next_free;
-
-		return __sync_val_compare_and_swap(&control.free_head, head, next) == head ? head : CPULEDGER_SLOT_IDLE;
-	}
-	fresh = *(volatile u64 *)&control.fresh;
-	if (!slot || fresh >= control.slots)
+	if (!cpu)
 		return CPULEDGER_SLOT_NOBODY;
-	return __sync_val_compare_and_swap(&control.fresh, fresh, fresh + 1) == fresh ? fresh : CPULEDGER_SLOT_IDLE;
+	word = *(volatile u64 *)&cpu->free;
+	link = free_link(word);
+	count = free_count_of(word);
+	if (count) {
+		slot = slot_at(free_number(link));
+		if (!slot)
+			return CPULEDGER_SLOT_NOBODY;
+		next = link & CPULEDGER_FREE_RUN ? link + 1 : slot->ppid_or_next_free;
+		if (__sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, count - 1, next)) != word)
+			return CPULEDGER_SLOT_IDLE;
+		return free_number(link);
+	}
+	batch = __sync_lock_test_and_set(&cpu->spare, 0);
+	if (!batch)
+		batch = try_take_batch();
+	if (!batch)
+		return CPULEDGER_SLOT_NOBODY;
+	if (free_count_of(batch) &&
+	    __sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, free_count_of(batch), free_link(batch))) != word)
+		keep_batch(cpu, batch);
+	return CPULEDGER_SLOT_IDLE;
 }
 
 /* A slot that nobody uses, or NOBODY. */
@@ -95,54 +209,69 @@ __noinline u32 take_slot(void)
 {
 	u32 number = CPULEDGER_SLOT_IDLE;
 
-	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS && number == CPULEDGER_SLOT_IDLE; i++)
+	for (u32 i = 0; i < CPULEDGER_FREE_ATTEMPTS && number == CPULEDGER_SLOT_IDLE; i++)
 		number = try_take_slot();
-	if (number >= CPULEDGER_SLOT_FIRST) {
-		note_free_count(__sync_fetch_and_add(&control.free_count, -1) - 1);
+	if (number >= CPULEDGER_SLOT_FIRST)
 		return number;
-	}
-	__sync_fetch_and_add(&control.no_slot, 1);
+	note_no_slot();
 	return CPULEDGER_SLOT_NOBODY;
 }
 
-/* One attempt to give a slot back; false if another CPU was faster. */
+/* One attempt to give a slot back: true, false if it cannot be, or TRY_AGAIN. */
 __noinline int try_give_slot(u32 number)
 {
 	struct cpuledger_slot *slot = slot_at(number);
-	u64 head = *(volatile u64 *)&control.free_head;
+	struct cpuledger_cpu *cpu = this_cpu();
+	u64 word, count, spare;
 
-	if (!slot)
+	if (!cpu || !slot)
 		return false;
-	slot->ppid_or_next_free = head;
-	return __sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | number) == head;
+	if (control.slot_batch <= 1)
+		return try_give_batch(1ULL << CPULEDGER_FREE_COUNT_SHIFT | number) ? true : TRY_AGAIN;
+	word = *(volatile u64 *)&cpu->free;
+	count = free_count_of(word);
+	if (count < control.slot_batch) {
+		slot->ppid_or_next_free = free_link(word);
+		return __sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, count + 1, number)) == word ? true :
+														       TRY_AGAIN;
+	}
+	/* A batch leaves its place before it goes elsewhere: who takes it out has it alone. */
+	spare = __sync_lock_test_and_set(&cpu->spare, 0);
+	if (spare && !try_give_batch(spare))
+		keep_batch(cpu, spare);
+	else if (__sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, 0, 0)) == word)
+		keep_batch(cpu, word);
+	return TRY_AGAIN;
 }
 
 /* Whether the slot could be given back; if not, it is left to the reader. */
 __noinline int give_slot(u32 number)
 {
-	for (int i = 0; i < CPULEDGER_FREE_ATTEMPTS; i++)
-		if (try_give_slot(number)) {
-			note_free_count(__sync_fetch_and_add(&control.free_count, 1) + 1);
-			return true;
-		}
-	return false;
+	int given = TRY_AGAIN;
+
+	for (u32 i = 0; i < CPULEDGER_FREE_ATTEMPTS && given == TRY_AGAIN; i++)
+		given = try_give_slot(number);
+	return given == true;
 }
 
 /* Whether there was room. One CPU at a time makes the slot of a task: the forking one, or the one that runs it. */
 __noinline int index_insert(u32 tid, u32 number)
 {
 	struct cpuledger_bucket *bucket;
+	struct cpuledger_cpu *cpu;
 	u64 entry = (u64)tid << 32 | number;
 
 	for (int choice = 0; choice < 2; choice++) {
 		bucket = bucket_of(tid, choice);
 		if (!bucket)
 			break;
-		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
+		for (u32 i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
 			if (!bucket->entries[i] && !__sync_val_compare_and_swap(&bucket->entries[i], 0, entry))
 				return true;
 	}
-	__sync_fetch_and_add(&control.no_entry, 1);
+	cpu = this_cpu();
+	if (cpu)
+		__sync_fetch_and_add(&cpu->no_entry, 1);
 	return false;
 }
 
@@ -156,7 +285,7 @@ __noinline int index_remove(u32 tid, u32 number)
 		bucket = bucket_of(tid, choice);
 		if (!bucket)
 			break;
-		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
+		for (u32 i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++)
 			if (bucket->entries[i] == entry &&
 			    __sync_val_compare_and_swap(&bucket->entries[i], entry, 0) == entry)
 				return true;
@@ -177,7 +306,7 @@ static __always_inline u32 search_index(u32 tid, bool of_process, u64 wanted, u6
 		bucket = bucket_of(tid, choice);
 		if (!bucket)
 			break;
-		for (int i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
+		for (u32 i = 0; i < CPULEDGER_BUCKET_ENTRIES; i++) {
 			u64 entry = bucket->entries[i], difference;
 
 			if (entry >> 32 != tid)

@@ -64,6 +64,7 @@ static __always_inline int walk_tasks(struct cpuledger_walk *context, bool brief
 	}
 	bpf_rcu_read_lock();
 	walk.begin_ns = bpf_ktime_get_ns();
+	walk.begin_boottime_ns = bpf_ktime_get_boot_ns();
 	bpf_iter_task_new(&iterator, leader, iterates);
 	while ((task = bpf_iter_task_next(&iterator))) {
 		tid = task->pid;
@@ -130,6 +131,7 @@ static __always_inline int visit_in_tid_order(struct bpf_iter__task *context, bo
 	walk->end_ns = bpf_ktime_get_ns();
 	if (!walk->begin_ns) {
 		walk->begin_ns = walk->end_ns;
+		walk->begin_boottime_ns = bpf_ktime_get_boot_ns();
 		walk->lacks = kernel_lacks();
 		forget_cgroups();
 	}

@@ -308,7 +308,7 @@ impl Extract {
 fn extract_from_kernel() -> Option<(Vec<u8>, abi::cpuledger_kernel_types)> {
     let file = File::open(KERNEL_BTF).ok()?;
     let count = usize::try_from(file.metadata().ok()?.len()).ok()?;
-    let Ok(mapping) = Mapping::new(&file, count, ProtFlags::READ, MapFlags::PRIVATE) else {
+    let Ok(mapping) = Mapping::new(&file, 0, count, ProtFlags::READ, MapFlags::PRIVATE) else {
         return extract(&fs::read(KERNEL_BTF).ok()?);
     };
     // SAFETY: the mapping has this length and outlives the slice; the kernel's types do not change while it runs.
@@ -348,13 +348,14 @@ mod tests {
     use super::*;
     use crate::object::open;
 
-    const OBJECTS: [&[u8]; 6] = [
+    const OBJECTS: [&[u8]; 7] = [
         include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/walk_slim.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o")),
         include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o")),
+        include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o")),
     ];
 
     /// What the kernel calculates from the instructions of a program of an object; `None`: it does not take it.

@@ -49,8 +49,7 @@ impl Inspector {
             parents.adopt(open, "parent_records")?;
             buffers.adopt(open)
         })?;
-        let cpus = records::possible_cpus()?;
-        records::prepare(&mut object, cpus)?;
+        let cpus = records::prepare(&mut object)?;
         let inspect = records::program(&mut object, "inspect").as_fd().try_clone_to_owned();
         let inspect = inspect.map_err(|error| Error::Refused {
             what: "to keep a program".to_owned(),

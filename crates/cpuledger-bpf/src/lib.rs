@@ -7,6 +7,8 @@
 //! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
 mod btf;
+mod closed;
+mod cpus;
 mod exits;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -21,6 +23,7 @@ mod status;
 pub mod threads;
 mod walk;
 
+pub use closed::stdout_was_closed;
 pub use exits::{Drained, ExitHook};
 pub use inspect::{Inspector, Wanted};
 pub use object::{Error, Fact, facts};

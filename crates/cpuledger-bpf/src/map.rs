@@ -25,12 +25,16 @@ unsafe impl Record for abi::cpuledger_task_rest {}
 unsafe impl Record for abi::cpuledger_process {}
 // SAFETY: two integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_wanted {}
+// SAFETY: integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_cpu_range {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_exit {}
 // SAFETY: two integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_fold {}
 // SAFETY: four integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_parent {}
+// SAFETY: integers and an array of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_program {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_status_task {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
@@ -65,26 +69,27 @@ pub(crate) fn bytes_mut<R: Record>(record: &mut R) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(record).cast(), size_of::<R>()) }
 }
 
-/// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. To make and to end it is safe: what is read
-/// and written there is the matter of whoever does it.
+/// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. Making and dropping it is safe; whoever reads
+/// or writes the memory has to see to it that that is sound.
 pub(crate) struct Mapping {
     address: NonNull<u8>,
     bytes: usize,
 }
 
 impl Mapping {
-    /// Maps so many bytes from its beginning.
+    /// Maps `bytes` bytes from `offset` on, which is a multiple of the page size.
     ///
     /// # Errors
     /// When the kernel refuses it.
     pub(crate) fn new(
         file: impl AsFd,
+        offset: u64,
         bytes: usize,
         protection: ProtFlags,
         flags: MmapFlags,
     ) -> Result<Mapping, Errno> {
         // SAFETY: a fresh mapping; nothing else is touched.
-        let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0) }?;
+        let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, offset) }?;
         Ok(Mapping {
             address: NonNull::new(address.cast()).expect("mmap never answers with address 0"),
             bytes,
@@ -148,7 +153,7 @@ impl<R: Record> MappedArray<R> {
             MapHandle::create(MapType::Array, Some(name), 4, size_of::<R>() as u32, capacity, &options)
                 .map_err(|error| Error::from_libbpf(&what, &error))?;
         let bytes = capacity as usize * size_of::<R>();
-        let mapping = Mapping::new(&handle, bytes, protection, MmapFlags::SHARED)
+        let mapping = Mapping::new(&handle, 0, bytes, protection, MmapFlags::SHARED)
             .map_err(|errno| Error::from_errno("to map a BPF array", errno))?;
         let is_writable = protection.contains(ProtFlags::WRITE);
         Ok(MappedArray { handle, mapping, capacity, is_writable, record: PhantomData })

@@ -17,7 +17,7 @@ use crate::threads::spawn_scoped;
 const TYPE_NUMBERS: &str = ".rodata.types";
 
 /// As many files as loading an object has open at once, with two for libbpf's probes and some for a load beside it.
-const FILES_TO_LOAD: usize = 24;
+const FILES_TO_LOAD: usize = 26;
 
 /// Why the kernel half cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use libbpf_rs::{Object, OpenObject, ProgramMut, libbpf_sys};
 use rustix::io::Errno;
 
 use crate::abi;
-use crate::log;
+use crate::cpus;
 use crate::map::{MappedArray, Record, bytes_mut};
 use crate::object::Error;
 use crate::walk::{Mechanism, Walked};
@@ -48,6 +48,7 @@ impl Buffers {
             rests: self.rests.as_mut().map_or(&[], |rests| rests.records(walk.tasks)),
             processes: self.processes.records(walk.processes),
             begin_ns: walk.begin_ns,
+            begin_boottime_ns: walk.begin_boottime_ns,
             end_ns: walk.end_ns,
             lacks: walk.lacks,
             mechanism,
@@ -92,15 +93,17 @@ pub(crate) fn run_program<R: Record>(
     }
 }
 
-/// CPUs that this machine may ever have.
-pub(crate) fn possible_cpus() -> Result<u32, Error> {
-    log::start();
-    let cpus =
-        libbpf_rs::num_possible_cpus().map_err(|error| Error::from_libbpf("to count the CPUs", &error))?;
-    Ok(cpus as u32)
-}
-
-/// Lets the programs learn what the sum of RSS over CPUs needs.
-pub(crate) fn prepare(object: &mut Object, cpus: u32) -> Result<(), Error> {
-    run(object, "prepare", &mut abi::cpuledger_walk { cpus, ..Default::default() })
+/// Lets the programs learn what the sum of RSS over CPUs needs. Returns what the numbers of all CPUs are below.
+pub(crate) fn prepare(object: &mut Object) -> Result<u32, Error> {
+    let ranges = cpus::possible()?;
+    for (place, &(first, last)) in ranges.iter().enumerate() {
+        let mut range = abi::cpuledger_cpu_range {
+            first: first as u32,
+            end: last as u32 + 1,
+            is_next: u32::from(place > 0),
+            ..Default::default()
+        };
+        run(object, "prepare", &mut range)?;
+    }
+    Ok(cpus::ids_of(&ranges))
 }

@@ -3,6 +3,7 @@
 use libbpf_rs::Object;
 
 use crate::abi;
+use crate::cpus;
 use crate::map::MappedArray;
 use crate::object::{self, Error};
 use crate::records::{self, with_headroom};
@@ -103,7 +104,7 @@ impl StatusWalker {
     }
 
     fn with_room(room: Room) -> Result<StatusWalker, Error> {
-        let cpus = records::possible_cpus()?;
+        let cpus = cpus::cpu_ids()?;
         if cpus > abi::CPULEDGER_STATUS_MASK_WORDS * u64::BITS {
             return Err(Error::Refused {
                 what: "a walk for status text".to_owned(),
@@ -123,7 +124,7 @@ impl StatusWalker {
             credentials.adopt(open, "credentials_records")?;
             placements.adopt(open, "placement_records")
         })?;
-        records::prepare(&mut object, cpus)?;
+        records::prepare(&mut object)?;
         Ok(StatusWalker { object, tasks, processes, memories, credentials, placements, cpus })
     }
 

@@ -83,6 +83,8 @@ pub struct Walked<'a> {
     pub processes: &'a [abi::cpuledger_process],
     /// When the walk began, CLOCK_MONOTONIC.
     pub begin_ns: u64,
+    /// The same instant, CLOCK_BOOTTIME.
+    pub begin_boottime_ns: u64,
     /// When it ended.
     pub end_ns: u64,
     /// `CPULEDGER_LACKS_*`, or-ed.
@@ -175,7 +177,6 @@ impl Walker {
         let make = || Buffers::new(room.0, has_rest, room.1);
         let (mut object, buffers) =
             object::load_beside("cpuledger_walk", object, choose, make, Buffers::adopt)?;
-        let cpus = records::possible_cpus()?;
         let iterator = match mechanism {
             Mechanism::OneCall => None,
             Mechanism::Iterator => Some(
@@ -184,9 +185,8 @@ impl Walker {
                     .map_err(|error| Error::from_libbpf("to attach the task iterator", &error))?,
             ),
         };
-        if prepares {
-            records::prepare(&mut object, cpus)?;
-        }
+        // Of no use but for that sum.
+        let cpus = if prepares { records::prepare(&mut object)? } else { 0 };
         Ok(Walker { object, form, groups: readable, iterator, buffers, cpus })
     }
 

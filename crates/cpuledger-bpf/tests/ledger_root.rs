@@ -13,10 +13,11 @@ use cpuledger_load::{Storm, StormPlan, is_emulated};
 /// So often a storm is given more time.
 const STORM_LIMIT: usize = 20;
 
-/// CPUs that stay online are in the books for the whole interval.
+/// CPUs that stay online are in the books for the whole interval, and seen in all of it.
 fn assert_balance(interval: &Interval<'_>) {
     for cpu in interval.cpus {
-        assert_eq!(cpu.begin_ns, interval.start_ns, "CPU {} entered late", cpu.cpu);
+        let length_ns = interval.end_ns - interval.start_ns;
+        assert_eq!((cpu.online_ns, cpu.uncovered_ns), (length_ns, 0), "CPU {} entered late", cpu.cpu);
     }
     assert_eq!(
         interval.imbalance_ns(),
@@ -88,6 +89,59 @@ fn a_storm_of_processes_balances_root() {
     storm.stop().expect("the storm ends");
     println!("{} intervals, {deaths} deaths, {:?}", intervals + more, ledger.lost());
     assert_nothing_lost(&ledger.lost());
+}
+
+/// The tasks of the machine, by the kernel's count.
+fn living_tasks() -> u64 {
+    let load = std::fs::read_to_string("/proc/loadavg").expect("/proc is mounted");
+    let tasks = load.split_whitespace().nth(3).and_then(|field| field.split('/').nth(1));
+    tasks.and_then(|tasks| tasks.parse().ok()).expect("the fourth field is running/all")
+}
+
+/// What all CPUs share is written once in as many forks, exits and first runs as are in a batch.
+#[test]
+fn a_storm_writes_shared_lines_once_a_batch_root() {
+    const INTERVALS: u64 = 4;
+    let batch = u64::from(abi::CPULEDGER_SLOT_BATCH.min(abi::CPULEDGER_LIST_BATCH));
+    for threads in [false, true] {
+        let mut ledger = attach();
+        let storm = Storm::start(&StormPlan { workers: 1, threads, ..StormPlan::default() });
+        let storm = storm.expect("tasks are made");
+        let (mut deaths, mut listed, mut cpus) = (0, 0, 0);
+        let mut before = ledger.shared_writes();
+        for number in 0..=INTERVALS {
+            let cut_ns = ledger.start_ns() + 500_000_000;
+            let interval = ledger.close_interval(cut_ns).expect("an interval closes");
+            if number > 0 {
+                deaths += interval.tasks.iter().filter(|task| task.is_last).count() as u64;
+                listed += interval.tasks.len() as u64;
+                cpus = interval.cpus.len() as u64;
+            }
+            if number == 0 {
+                before = ledger.shared_writes();
+            }
+        }
+        let after = ledger.shared_writes();
+        storm.stop().expect("the storm ends");
+        let (slots, places) = (after.slots - before.slots, after.places - before.places);
+        println!("{deaths} deaths, {listed} listed: {slots} writes for slots, {places} for places");
+        assert!(deaths > 100, "a storm makes tasks that die");
+        // Those that live on and the last cut's were born, too; the reader gives back once an interval.
+        assert!(slots <= (deaths + listed) / batch + INTERVALS + cpus, "{slots} writes for {deaths} forks");
+        // Each CPU may leave a part of its last places, in the closed interval and in the next.
+        assert!(
+            places <= listed / batch + 2 * cpus * (INTERVALS + 1),
+            "{places} writes for {listed} first runs"
+        );
+        // No slot is lost: who lives has one at most, a CPU has two batches, the reader keeps less than one.
+        let interval = ledger.close_interval(0).expect("an interval closes");
+        let taken = u64::from(Options::default().slots) - interval.free_slots;
+        let (living, died) = (living_tasks(), interval.tasks.len() as u64);
+        assert!(
+            taken <= living + died + (2 * cpus + 1) * batch,
+            "{taken} slots are taken, {living} tasks live"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::scene::{alone, scene, were_missed};
-use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
+use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan, is_emulated};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 const INTERVAL_NS: u64 = 20_000_000;
@@ -26,7 +26,7 @@ struct Account {
 
 impl Account {
     fn has(&self, flag: u32) -> bool {
-        self.slot.flags & flag != 0
+        u32::from(self.slot.flags) & flag != 0
     }
 
     fn comm(&self) -> String {
@@ -69,9 +69,9 @@ fn of_process(accounts: &Accounts, pid: i32) -> HashMap<i32, Account> {
 }
 
 /// Whether time on a CPU is at least what the scheduler has charged. The two clocks differ by parts per million, and the
-/// scheduler's is read a little before a switch.
+/// scheduler's is read a little before a switch; on an emulated CPU that is a good part of a turn.
 fn covers(wall_ns: u64, runtime_ns: u64) -> bool {
-    wall_ns as f64 >= runtime_ns as f64 * 0.99
+    wall_ns as f64 >= runtime_ns as f64 * if is_emulated() { 0.6 } else { 0.99 }
 }
 
 fn burned_is_booked(plan: &BurnPlan) {
@@ -96,18 +96,19 @@ fn burned_is_booked(plan: &BurnPlan) {
         assert!(runtime >= burned.ns);
         assert!(covers(wall, runtime), "{wall} of {runtime} ns");
         assert!(account.slot.lifetime_ns >= wall);
-        assert!((begin_ns..=end_ns).contains(&account.slot.end_ns));
-        assert!(account.slot.end_ns - account.slot.lifetime_ns >= begin_ns);
+        assert!((begin_ns..=end_ns).contains(&account.slot.end_ns_or_batch));
+        assert!(account.slot.end_ns_or_batch - account.slot.lifetime_ns >= begin_ns);
         let abi::cpuledger_counters { cpu_time, activity } = account.slot.last;
         assert!(activity.minor_faults > 0 && activity.voluntary_switches + activity.involuntary_switches > 0);
         ticks_ns += cpu_time.tick_user_ns + cpu_time.tick_system_ns;
         assert_eq!(account.comm(), burned.comm);
         let is_thread = burned.pid == pid;
         let expected = if is_thread { std::process::id() as i32 } else { pid };
-        assert_eq!(
-            (account.slot.parent_pid, account.slot.ppid_or_next_free.cast_signed()),
-            (expected, expected)
-        );
+        assert_eq!(account.slot.parent_pid, expected);
+        // On a slow CPU a child takes longer to exit than its parent to hear its last word and end.
+        let is_orphan = !is_thread && parent.slot.end_ns_or_batch < account.slot.end_ns_or_batch;
+        let ppid = account.slot.ppid_or_next_free.cast_signed();
+        assert!(ppid == expected || is_orphan, "{ppid} is its parent at the end, not {expected}");
         if !is_thread {
             assert_eq!(account.slot.parent_start_time_ns, parent.slot.start_time_ns);
             assert!(account.has(abi::CPULEDGER_SLOT_PROCESS_DEAD));
@@ -235,7 +236,10 @@ fn folded_time_stays_in_the_family(threads: bool) {
     // A host that holds the reader up for long makes threads go without: then their time is folded while they live.
     assert!(threads || ledger.lost().no_slot == 0);
     // For short lives the scheduler's earlier clock makes a difference of up to a few percent.
-    assert!((own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * 0.95, "time has left the family");
+    assert!(
+        (own_ns + folded_ns) as f64 >= stormed.cpu_ns as f64 * if is_emulated() { 0.6 } else { 0.95 },
+        "time has left the family"
+    );
     if stormed.made > 4 * u64::from(slots) {
         assert!(folded_ns > 0, "{} threads cannot all be kept in {slots} slots", stormed.made);
     }

@@ -5,26 +5,42 @@ use std::collections::BTreeSet;
 
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_bpf::{Error, ExitHook, Inspector, Mechanism, Reads, Request, StatusWalker, Walker, abi};
-use cpuledger_load::{Lent, Shared};
+use cpuledger_load::{Lent, Shared, not_run};
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 
-/// Instructions the verifier processed on Linux 6.18 with clang 14, and how often so many are still accepted: kernels
-/// and compilers differ.
-const BASELINE: [(&str, u32); 12] = [
-    ("prepare", 64),
-    ("inspect", 1200),
-    ("walk_once", 7700),
-    ("walk_briefly", 2000),
-    ("walk_status", 8320),
-    ("walk_seq", 1110),
-    ("walk_seq_plain", 1020),
-    ("last_switch", 140),
-    ("on_switch", 7280),
-    ("on_fork", 3420),
-    ("on_rename", 760),
-    ("on_hotplug", 10),
+/// Kernels of which it is known what the verifier pays: the beginning of the release, and a word in it. The first that fits is taken.
+/// Those of Debian are the kernels of the matrix; that of the same series on another machine pays otherwise, for its types differ.
+const KERNELS: [(&str, &str); 5] =
+    [("6.1.", "cloud"), ("6.12.", "cloud"), ("6.18.", "cloud"), ("7.", "cloud"), ("6.18.", "")];
+
+/// Instructions that the verifier of each of them processes with clang 14; 0: the program does not load there.
+const BASELINE: [(&str, [u32; KERNELS.len()]); 14] = [
+    ("prepare", [90, 81, 81, 81, 81]),
+    ("list_parents", [0, 370, 305, 305, 305]),
+    ("inspect", [0, 1140, 1218, 975, 1218]),
+    ("walk_once", [0, 17537, 11254, 7647, 11254]),
+    ("walk_briefly", [0, 3643, 2062, 1970, 2062]),
+    ("walk_status", [0, 8281, 8444, 8238, 8364]),
+    ("walk_seq", [893, 987, 1067, 986, 1067]),
+    ("walk_seq_plain", [899, 883, 963, 882, 963]),
+    ("last_switch", [318, 257, 257, 257, 257]),
+    ("on_switch", [10686, 8245, 8415, 11302, 8415]),
+    ("on_entry", [6030, 5841, 5841, 6953, 5841]),
+    ("on_fork", [3823, 3817, 3817, 3969, 3817]),
+    ("on_rename", [548, 548, 724, 548, 724]),
+    ("on_hotplug", [493, 363, 363, 363, 363]),
 ];
-const TOLERANCE: u32 = 3;
+/// How far from it a cost may be, in percent, either way: compilers differ, and kernels of one series. Whoever makes a program dearer
+/// than that has a reason, and whoever makes it cheaper writes it down here.
+const PERCENT: u32 = 130;
+
+/// What is expected on the running kernel: programs and their costs.
+fn baseline() -> Option<Vec<(&'static str, u32)>> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("procfs");
+    let of_kernel = |(begin, word): &(&str, &str)| release.starts_with(begin) && release.contains(word);
+    let column = KERNELS.iter().position(of_kernel)?;
+    Some(BASELINE.iter().map(|(name, costs)| (*name, costs[column])).collect())
+}
 
 /// All programs, loaded, or what was said instead.
 struct Loaded {
@@ -63,20 +79,40 @@ fn loaded() -> Lent<'static, Loaded> {
     })
 }
 
-/// What each program costs that loads here; where one should load that does not, other tests fail.
+/// What each program costs that loads here, for the table of the matrix; and it is what it was before.
 #[test]
-fn what_the_verifier_pays_root() {
+fn what_the_verifier_pays_stays_near_its_baseline_root() {
     let loaded = loaded();
     for (name, instructions) in &loaded.costs {
         println!("{name}: {instructions} instructions");
     }
     assert!(!loaded.costs.is_empty(), "not one program loads; it needs root");
+    // Before 5.16 the kernel does not tell.
+    if loaded.costs.iter().all(|(_, cost)| *cost == 0) {
+        return not_run("this kernel does not tell what its verifier pays: Linux 5.16 does");
+    }
+    let Some(baseline) = baseline() else {
+        return not_run("nobody has written down what the verifier of this kernel pays: add it to KERNELS");
+    };
+    for (name, expected) in baseline {
+        let costs: Vec<u32> =
+            loaded.costs.iter().filter(|(known, _)| known == name).map(|(_, cost)| *cost).collect();
+        assert_eq!(costs.is_empty(), expected == 0, "{name} loads on other kernels than it should");
+        for cost in costs {
+            let (low, high) = (expected * 100 / PERCENT, expected * PERCENT / 100 + 1);
+            assert!((low..=high).contains(&cost), "{name}: {cost} instructions, and {expected} are expected");
+        }
+    }
+    let is_known = |name: &str| BASELINE.iter().any(|(known, _)| *known == name);
+    let unknown: Vec<_> = loaded.costs.iter().filter(|(name, _)| !is_known(name)).collect();
+    assert!(unknown.is_empty(), "without a baseline: {unknown:?}");
 }
 
+/// Where one should load that does not, other tests fail, too; this one says which.
 #[test]
-fn verifier_cost_stays_near_its_baseline_root() {
+fn every_program_loads_and_the_walks_see_tasks_root() {
     let mut loaded = loaded();
-    let Loaded { walkers, inspector, status, exits, ledger, costs } = &mut *loaded;
+    let Loaded { walkers, inspector, status, exits, ledger, .. } = &mut *loaded;
     let [one_call, brief, iterator, plain] = walkers;
     one_call.as_ref().expect("the walk loads; it needs root");
     brief.as_ref().expect("the brief walk loads");
@@ -90,12 +126,4 @@ fn verifier_cost_stays_near_its_baseline_root() {
     assert!(!status.walk(abi::CPULEDGER_WALK_TASKS, reads).expect("a walk").tasks.is_empty());
     exits.as_ref().expect("the exit hook attaches");
     ledger.as_ref().expect("the ledger attaches");
-    let mut seen = BTreeSet::new();
-    for (name, cost) in costs.iter() {
-        let Some((name, baseline)) = BASELINE.iter().find(|(known, _)| known == name) else { continue };
-        println!("{name}: {cost} instructions, baseline {baseline}");
-        assert!(*cost <= baseline * TOLERANCE, "{name}: {cost} instructions");
-        seen.insert(*name);
-    }
-    assert_eq!(seen, BASELINE.iter().map(|(name, _)| *name).collect());
 }

@@ -1,8 +1,9 @@
 //! Exit codes: 0 done, 1 nothing matched or a partial result, 2 usage, 3 no usable source.
 
 use std::fmt;
-use std::io::{self, Write};
-use std::process::ExitCode;
+use std::io;
+
+use cpuledger::render::escape::append_sentence;
 
 use crate::output;
 
@@ -15,12 +16,16 @@ pub enum Failure {
     Usage(String),
     /// That of `ps` is wrong: exit code 1, as in procps.
     UsageOfPs(String),
+    /// That of procps' `top` is wrong: exit code 1, and the name of the program, as there.
+    UsageOfTop(String),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(sentence) | Failure::UsageOfPs(sentence) => formatter.write_str(sentence),
+            Failure::Usage(sentence) | Failure::UsageOfPs(sentence) | Failure::UsageOfTop(sentence) => {
+                formatter.write_str(sentence)
+            }
             Failure::Quiet => Ok(()),
         }
     }
@@ -30,25 +35,44 @@ impl std::error::Error for Failure {}
 
 /// Says what went wrong in one sentence on standard error and turns it into the exit code. A reader that closed the
 /// pipe has what it wanted: that is success.
-pub fn report(result: anyhow::Result<()>) -> ExitCode {
+pub fn report(result: anyhow::Result<()>) -> u8 {
     let result = result.or_else(print_if_asked_for);
-    let Err(error) = result else { return ExitCode::SUCCESS };
+    let Err(error) = result else { return 0 };
     if let Some(error) = error.downcast_ref::<clap::Error>() {
-        let _ = error.print();
-        return ExitCode::from(error.exit_code() as u8);
+        print_usage(error);
+        return error.exit_code() as u8;
     }
     if error.chain().any(is_broken_pipe) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let code = match error.downcast_ref::<Failure>() {
-        Some(Failure::Quiet) => return ExitCode::from(1),
+        Some(Failure::Quiet) => return 1,
         Some(Failure::Usage(_)) => 2,
         None if error.downcast_ref::<cpuledger::Error>().is_some() => 3,
-        Some(Failure::UsageOfPs(_)) | None => 1,
+        Some(Failure::UsageOfPs(_) | Failure::UsageOfTop(_)) | None => 1,
     };
-    // Standard error may be closed too; then the exit code has to say it.
-    let _ = writeln!(io::stderr(), "cpuledger: {}", sentence(&error));
-    ExitCode::from(code)
+    let program = match error.downcast_ref() {
+        Some(Failure::UsageOfTop(_)) => "top",
+        _ => "cpuledger",
+    };
+    output::complain(&format!("{program}: {}", sentence(&error)));
+    code
+}
+
+/// What clap says of a wrong command line: in colour where that is usual, but not with controls in the words that it repeats.
+fn print_usage(error: &clap::Error) {
+    let has_hidden = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy().into_owned();
+        let mut text = Vec::new();
+        append_sentence(&mut text, &word);
+        text != word.as_bytes()
+    };
+    if std::env::args_os().any(has_hidden) {
+        output::complain(error.render().to_string().trim_end());
+    } else {
+        // As above, standard error may be closed.
+        let _ = error.print();
+    }
 }
 
 /// To clap, help and version are errors too: they are output like any other.

@@ -1,8 +1,9 @@
-//! The binary as a library: `cpuledger top`, `ps`, `doctor`; called as `ptop` it is `cpuledger top`. Its only interface is the
-//! command line.
+//! The binary as a library: `cpuledger top`, `ps`, `doctor`. Called as `ptop` it is `cpuledger top`, as `top` or `ps` procps' program
+//! of that name. Its only interface is the command line.
 
 mod cli;
 mod cmd;
+mod end;
 mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -20,11 +21,25 @@ use std::process::ExitCode;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    match memory::ensure_stack() {
+        Ok(()) => run(),
+        Err(error) => exit::report(Err(error)).into(),
+    }
+}
+
+/// Not a part of `main`, whose frame has to fit into any stack.
+#[inline(never)]
+fn run() -> ExitCode {
     memory::reserve_stack();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let called_as_ptop =
-        arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "ptop");
-    let run = if called_as_ptop { cmd::run_as_ptop } else { cmd::run };
+    // A link is the command that it is named after.
+    let name = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
+    let run = match name.as_encoded_bytes() {
+        b"ptop" => cmd::run_as_ptop,
+        b"top" => |arguments: Vec<OsString>| cmd::run_as_top(&arguments),
+        b"ps" => |arguments: Vec<OsString>| cmd::run_as_ps(&arguments),
+        _ => cmd::run,
+    };
     privileges::raise_open_files();
-    exit::report(privileges::refuse_setuid().map_err(Into::into).and_then(|()| run(arguments)))
+    exit::report(privileges::refuse_setuid().map_err(Into::into).and_then(|()| run(arguments))).into()
 }

@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::low_level;
 
 /// The allocator of the system, which ends the program where it has nothing left.
@@ -52,6 +52,36 @@ unsafe impl GlobalAlloc for OrEnd {
 
 /// More stack than any command has been seen to use: 300 KiB, in a build without optimisation.
 const STACK_BYTES: usize = 512 << 10;
+
+/// What the stack may grow to where its limit was too low.
+const USUAL_STACK_BYTES: u64 = 8 << 20;
+
+/// Raises the limit of the stack where it is below what commands need, as a stack that may not grow ends the program by a signal.
+/// The stack of the first thread grows by the limit that is in force when it does.
+///
+/// # Errors
+/// Where it may not be raised so far.
+pub fn ensure_stack() -> anyhow::Result<()> {
+    const NEEDED: u64 = STACK_BYTES as u64;
+    let is_enough = |limit: Option<u64>| limit.is_none_or(|bytes| bytes >= NEEDED);
+    let Rlimit { current, maximum } = getrlimit(Resource::Stack);
+    if is_enough(current) {
+        return Ok(());
+    }
+    let allowed = maximum.map_or(USUAL_STACK_BYTES, |bytes| bytes.min(USUAL_STACK_BYTES));
+    let within = Rlimit { current: Some(allowed), maximum };
+    // Beyond the hard limit takes CAP_SYS_RESOURCE.
+    let beyond = Rlimit { current: Some(USUAL_STACK_BYTES), maximum: Some(USUAL_STACK_BYTES) };
+    let _ = setrlimit(Resource::Stack, if is_enough(Some(allowed)) { within } else { beyond });
+    match getrlimit(Resource::Stack).current {
+        Some(bytes) if !is_enough(Some(bytes)) => anyhow::bail!(
+            "the stack is limited to {} KiB and {} KiB are needed; raise the limit: ulimit -s 8192",
+            bytes >> 10,
+            NEEDED >> 10
+        ),
+        _ => Ok(()),
+    }
+}
 
 /// Where addresses are limited, takes those of the stack before anything else does: a stack that finds none when it has to grow
 /// ends the program by a signal.

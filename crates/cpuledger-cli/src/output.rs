@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
+use cpuledger::machine::stdout_was_closed;
+use cpuledger::render::escape::append_sentence;
 use rustix::io::Errno;
 
 /// Writes a finished buffer to standard output.
@@ -15,8 +17,17 @@ pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Says something on standard error that does not end the command.
 pub fn warn(sentence: &str) {
-    // Where standard error is closed, nobody wants to know.
-    let _ = writeln!(io::stderr(), "cpuledger: {sentence}");
+    complain(&format!("cpuledger: {sentence}"));
+}
+
+/// Writes a line to standard error, in which the words of arguments, names and files may stand: no control of them reaches the
+/// terminal. Every sentence goes this way.
+pub fn complain(sentence: &str) {
+    let mut line = Vec::new();
+    append_sentence(&mut line, sentence);
+    line.push(b'\n');
+    // Where standard error is closed, nobody wants to know; the exit code says it too.
+    let _ = io::stderr().write_all(&line);
 }
 
 /// As much as an ordinary user may give a pipe, unless the administrator has chosen otherwise.
@@ -30,6 +41,9 @@ pub fn widen() {
 
 /// Not through `std::io::Stdout`: that takes EBADF for success.
 fn write_all(mut bytes: &[u8]) -> io::Result<()> {
+    if stdout_was_closed() && !bytes.is_empty() {
+        return Err(Errno::BADF.into());
+    }
     while !bytes.is_empty() {
         match rustix::io::write(rustix::stdio::stdout(), bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

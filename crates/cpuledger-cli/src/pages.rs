@@ -16,6 +16,7 @@ use cpuledger::render::key::PARTS;
 use cpuledger::view::query::ALIASES;
 
 use crate::cli::{Cli, Ptop};
+use crate::cmd::top::procps::options::{OPTIONS, Takes};
 use crate::tui::{SETTINGS, key_table};
 
 const FILTERS: &str = "Conditions stand side by side and must all hold; or (or |) joins alternatives, not (or !) \
@@ -31,6 +32,8 @@ fn pages() -> Vec<(PathBuf, Vec<u8>)> {
     for (command, name) in commands(&cli) {
         pages.push((Path::new("man").join(format!("{name}.1")), page(command, &name, Vec::new())));
     }
+    let name = "cpuledger-top-procps";
+    pages.push((Path::new("man").join(format!("{name}.1")), page(procps_top(), name, Vec::new())));
     pages.push(("man/ptop.1".into(), page(Ptop::command(), "ptop", screen_sections())));
     for (mut command, name) in [(Cli::command(), "cpuledger"), (Ptop::command(), "ptop")] {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
@@ -41,6 +44,29 @@ fn pages() -> Vec<(PathBuf, Vec<u8>)> {
         }
     }
     pages
+}
+
+/// The options of procps' top are in a table of their own.
+fn procps_top() -> clap::Command {
+    let arguments = OPTIONS.iter().map(|option| {
+        let argument = clap::Arg::new(option.name).long(option.name).help(option.help);
+        let argument = match option.letter {
+            Some(letter) => argument.short(letter),
+            None => argument,
+        };
+        match option.takes {
+            Takes::Nothing => argument.action(clap::ArgAction::SetTrue),
+            Takes::Value(name) => argument.value_name(name),
+            Takes::Maybe(name) => argument.value_name(name).num_args(0..=1),
+        }
+    });
+    clap::Command::new("cpuledger-top-procps")
+        .bin_name("top")
+        .display_name("cpuledger-top-procps")
+        .about("top, as scripts know it from procps: through a link named top, or as cpuledger top --procps")
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args(arguments)
 }
 
 /// Options of `ps` are in tables of its own: its page has their text.

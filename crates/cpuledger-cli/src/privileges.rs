@@ -48,6 +48,8 @@ pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
 }
 
 fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
+    // Who was root until now is not limited by what is given up.
+    cpuledger::caller::caller();
     let has = capabilities(None)?.permitted;
     let caller = if geteuid().is_root() { sudo_caller() } else { None };
     let mut kept = privilege::kept(kind);

@@ -1,11 +1,12 @@
 //! The screen of `cpuledger top`.
 //!
-//! Three threads wait, so that the one that shows does not: `feed`, the first, for the end of intervals, `reader` for the files of
-//! single tasks, and one for keys. All tell `app`, which gives `state` what has come, does to the machine what `state` says is to be
-//! done, and lets `view` draw. State never draws, view never reads.
+//! Four threads wait, so that the one that shows does not: `feed`, the first, for the end of intervals, `reader` for the files of
+//! single tasks, one for keys, and that of `end` for signals. All tell `app`, which gives `state` what has come, does to the
+//! machine what `state` says is to be done, and lets `view` draw. State never draws, view never reads.
 
 mod act;
 mod app;
+mod cgroups;
 pub mod config;
 mod crowd;
 mod event;

@@ -133,17 +133,17 @@ fn jump(pids: &str, count: usize) {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let ages = String::from_utf8(output.stdout).expect("digits");
         let ages: Vec<u64> = ages.lines().map(|age| age.trim().parse().expect("seconds")).collect();
-        assert!(ages.len() == count && ages.iter().all(|seconds| *seconds < 60), "{ages:?} s old");
+        // The jumps are of an hour and more; where the machine is busy the test takes minutes.
+        assert!(ages.len() == count && ages.iter().all(|seconds| *seconds < 1800), "{ages:?} s old");
     }
 }
 
 #[test]
 fn a_clock_that_jumps_root() {
     if std::env::var_os("CPULEDGER_TEST_MAY_SET_CLOCK").is_none() {
-        eprintln!(
-            "left out: it sets the clock of the machine for a moment; CPULEDGER_TEST_MAY_SET_CLOCK=1 allows it"
+        return cpuledger_load::not_run(
+            "it sets the clock of the machine for a moment: CPULEDGER_TEST_MAY_SET_CLOCK=1 allows it",
         );
-        return;
     }
     let mut tops = ["ledger", "walk", "procfs"].map(Top::start);
     tops.iter_mut().for_each(|top| top.wait_for(1));

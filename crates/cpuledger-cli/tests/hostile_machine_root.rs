@@ -40,9 +40,35 @@ fn no_btf_root() {
     assert!(error.contains("no BTF at /sys/kernel/btf/vmlinux"), "{error}");
 }
 
+/// What the sentences of both sources of BPF and their rows of doctor begin with.
+/// The reason is that of as many sources in all.
+fn assert_reason(machine: &Machine, reason: &str, sources: usize) {
+    for source in ["ledger", "walk"] {
+        let error = error_of(&machine.run(&format!("top --batch -n 1 -d 0.05 --source {source}")));
+        assert!(error.contains(reason), "{source}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+    let doctor = machine.run("doctor").stdout;
+    let doctor = String::from_utf8(doctor).expect("UTF-8");
+    assert_eq!(
+        doctor.lines().filter(|line| line.contains("why") && line.contains(reason)).count(),
+        sources,
+        "{doctor}"
+    );
+}
+
 #[test]
 fn no_sysfs_root() {
-    Machine::mounted("umount --lazy /sys").has_sources(&without(&here(), &["ledger", "walk"]));
+    let machine = Machine::mounted("umount --lazy /sys");
+    machine.has_sources(&without(&here(), &["ledger", "walk"]));
+    assert_reason(&machine, "no sysfs is mounted on /sys", 2);
+}
+
+#[test]
+fn a_user_namespace_root() {
+    let machine = Machine::new(&["unshare", "--user", "--map-root-user"]);
+    machine.has_sources(&["procfs"]);
+    assert_reason(&machine, "capabilities of this user namespace do not count for", 3);
 }
 
 #[test]

@@ -82,7 +82,11 @@ impl Top {
         command.args(["top", "--batch", "-n", "100000", "-d", "0.05", "--format", "json"]);
         command.args(["--source", kind.name()]).env_remove("SUDO_UID").env_remove("SUDO_GID");
         command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("cpuledger runs");
+        Top::of(command.spawn().expect("cpuledger runs"))
+    }
+
+    /// One that runs already, when its first interval is there.
+    fn of(mut child: Child) -> Top {
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let mut top = Top { child, lines };
         top.interval();
@@ -164,25 +168,169 @@ fn root_keeps_killing_and_renicing_root() {
     }
 }
 
+/// A copy of the binary with capabilities of its file, and a user who has none.
+struct Given {
+    machine: Machine,
+    user: u32,
+}
+
+impl Given {
+    /// Users are told apart, as each may have one ledger, and tests run side by side.
+    fn new(capabilities: &str, user: u32) -> Given {
+        let given = Given { machine: nobody_with(&[]), user };
+        given.set(capabilities);
+        given
+    }
+
+    fn set(&self, list: &str) {
+        let status = Command::new("setcap").arg(list).arg(self.machine.binary()).status();
+        assert!(status.expect("setcap runs: install libcap2-bin").success(), "{list}");
+    }
+
+    /// As that user; the bounding set of `nobody_with` would take the capabilities away again.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("setpriv");
+        let ids = ["--reuid", "--regid"].map(|option| format!("{option}={}", self.user));
+        command.args(ids).arg("--clear-groups").arg(self.machine.binary());
+        command.args(line.split(' ')).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> std::process::Output {
+        self.command(line).output().expect("setpriv runs: install util-linux")
+    }
+}
+
 /// The capabilities of the file, for a user who has none.
 #[test]
 fn capabilities_of_the_file_root() {
-    let machine = nobody_with(&[]);
-    let set = |list: &str| {
-        let status = Command::new("setcap").arg(list).arg(machine.binary()).status();
-        assert!(status.expect("setcap runs: install libcap2-bin").success(), "{list}");
-    };
-    // The bounding set of `nobody_with` would take them away again.
-    let run = |line: &str| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(machine.binary());
-        command.args(line.split(' ')).output().expect("setpriv runs: install util-linux")
-    };
+    let given = Given::new("=", 64_001);
     for kind in SourceKind::ALL.into_iter().filter(|kind| !needed(*kind).is_empty()) {
         let names: Vec<String> = needed(kind).iter().map(|need| need.name.to_ascii_lowercase()).collect();
-        set(&format!("{}=ep", names.join(",")));
-        let output = run(&top(kind));
+        given.set(&format!("{}=ep", names.join(",")));
+        let output = given.run(&top(kind));
         assert_eq!(output.status.code(), Some(0), "{kind}: {}", error_of(&output));
+    }
+}
+
+/// For the ledger and the walk.
+const OF_BPF: &str = "cap_bpf,cap_perfmon=ep";
+
+/// A ledger that keeps running, from its first interval on.
+fn running(given: &Given) -> Top {
+    let mut command = given.command("top --batch -n 100000 -d 0.05 --format json --source ledger");
+    Top::of(command.stdout(Stdio::piped()).spawn().expect("setpriv runs"))
+}
+
+#[test]
+fn who_is_not_root_has_one_ledger_root() {
+    let given = Given::new(OF_BPF, 64_002);
+    let first = running(&given);
+    let output = given.run(&top(SourceKind::Ledger));
+    assert_eq!(output.status.code(), Some(3), "{}", error_of(&output));
+    assert!(output.stdout.is_empty());
+    let error = error_of(&output);
+    assert!(error.contains("user 64002 has a ledger already") && error.contains("`walk`"), "{error}");
+    // Another copy of the binary is no way around it; `auto` takes what there is.
+    let copy = Given::new(OF_BPF, 64_002);
+    assert_eq!(copy.run(&top(SourceKind::Ledger)).status.code(), Some(3));
+    let output = given.run("top --batch -n 1 -d 0.05 --format json");
+    let interval: Value = serde_json::from_slice(&output.stdout).expect("an interval");
+    assert_eq!(interval["source"], "walk", "{}", error_of(&output));
+    // It stands in nobody else's way, and root has as many as before.
+    let other = Given::new(OF_BPF, 64_003);
+    assert_eq!(other.run(&top(SourceKind::Ledger)).status.code(), Some(0));
+    let [one, two] = [(); 2].map(|()| Top::start(SourceKind::Ledger, &[]));
+    drop((one, two));
+    // Killed, it leaves nothing behind.
+    drop(first);
+    let output = given.run(&top(SourceKind::Ledger));
+    assert_eq!(output.status.code(), Some(0), "{}", error_of(&output));
+}
+
+#[test]
+fn of_ledgers_that_start_at_once_one_stays_root() {
+    let given = Given::new(OF_BPF, 64_004);
+    let start = |_| {
+        let mut command = given.command("top --batch -n 30 -d 0.1 --source ledger");
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("setpriv runs")
+    };
+    let children: Vec<Child> = (0..6).map(start).collect();
+    let codes = children.into_iter().map(|child| child.wait_with_output().expect("it ends").status.code());
+    let mut codes: Vec<Option<i32>> = codes.collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(3), Some(3), Some(3), Some(3), Some(3)]);
+}
+
+#[test]
+fn who_is_not_root_has_the_default_slots_root() {
+    let given = Given::new(OF_BPF, 64_005);
+    let line = |slots: u32| format!("top --batch -n 1 -d 0.05 --slots {slots}");
+    let most = cpuledger::source::ledger::Options::default().slots;
+    let output = given.run(&line(most + 1));
+    assert_eq!(output.status.code(), Some(2), "{}", error_of(&output));
+    assert!(error_of(&output).contains(&format!("--slots is at most {most} without root")));
+    let output = given.run(&line(8_388_608));
+    assert_eq!(output.status.code(), Some(2), "{}", error_of(&output));
+    assert_eq!(given.run(&line(most)).status.code(), Some(0));
+    given.set("cap_sys_admin=ep");
+    assert_eq!(given.run(&line(most + 1)).status.code(), Some(0));
+}
+
+/// A process of this user that has written to a disk, or read from one, for all that /proc shows to root.
+fn writer(user: u32) -> Child {
+    let mut command = Command::new("setpriv");
+    let ids = ["--reuid", "--regid"].map(|option| format!("{option}={user}"));
+    command.args(ids).args(["--clear-groups", "sh", "-c", "echo; while :; do :; done"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("setpriv runs");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it runs");
+    child
+}
+
+/// What /proc/PID/io guards is not told by other ways: neither of root nor of another user, and of one's own it is.
+#[test]
+fn block_io_of_others_is_not_told_root() {
+    const KEYS: [&str; 3] = ["read_bytes", "write_bytes", "cancelled_write_bytes"];
+    let given = Given::new("cap_bpf,cap_perfmon,cap_net_admin=ep", 64_006);
+    let mut children = [writer(64_006), writer(64_007), writer(0)];
+    let pids = children.each_ref().map(Child::id);
+    let told = |row: &Value| {
+        let told = KEYS.map(|key| !row[key].is_null());
+        assert!(told.iter().all(|is_told| *is_told == told[0]), "{row}");
+        told[0]
+    };
+    let of = |rows: &Value, pid: u32| -> bool {
+        let row = rows.as_array().expect("rows").iter().find(|row| row["pid"] == pid);
+        told(row.unwrap_or_else(|| panic!("a row of {pid}")))
+    };
+    let mut seen = Vec::new();
+    for source in ["ledger", "walk", "netlink"] {
+        let output = given.run(&format!("top --batch -H -n 2 -d 0.3 --format json --source {source}"));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let last = text.lines().last().unwrap_or_else(|| panic!("{source}: {}", error_of(&output)));
+        let interval: Value = serde_json::from_str(last).expect("JSON");
+        for rows in ["processes", "tasks"] {
+            seen.push((source, rows, pids.map(|pid| of(&interval[rows], pid))));
+        }
+    }
+    for source in ["walk", "netlink"] {
+        let list = pids.map(|pid| pid.to_string()).join(",");
+        for threads in ["-p", "-Lp"] {
+            let keys = KEYS.join(",");
+            let line = format!("ps {threads} {list} -o pid,{keys} --format json --source {source}");
+            let text = String::from_utf8_lossy(&given.run(&line).stdout).into_owned();
+            let rows = text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+            let rows = Value::Array(rows);
+            seen.push((source, "ps", pids.map(|pid| of(&rows, pid))));
+        }
+    }
+    for child in &mut children {
+        child.kill().and_then(|()| child.wait()).expect("our child");
+    }
+    for (source, rows, told) in seen {
+        assert_eq!(told, [true, false, false], "{source}: {rows}");
     }
 }
 

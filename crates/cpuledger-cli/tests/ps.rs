@@ -95,6 +95,27 @@ fn a_full_disk_is_said_and_a_closed_pipe_is_not() {
 }
 
 #[test]
+fn an_output_that_was_closed_at_the_start_is_said() {
+    for (arguments, code) in [("-p 1", 1), ("L", 1), ("--version", 1)] {
+        let script = format!("exec \"$0\" ps {arguments} >&-");
+        let output = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_cpuledger")])
+            .output()
+            .expect("sh starts");
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {}", sentence(&output));
+        assert!(
+            sentence(&output).contains("cannot write to standard output: Bad file descriptor"),
+            "{}",
+            sentence(&output)
+        );
+    }
+    // Who opens /dev/null for reading and writing, as daemons do, has an output.
+    let script = r#"exec "$0" ps -p 1 1<>/dev/null"#;
+    let status = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_cpuledger")]).status();
+    assert_eq!(status.expect("sh starts").code(), Some(0));
+}
+
+#[test]
 fn screens_of_any_width_are_filled_and_not_left() {
     for columns in ["1", "2", "8", "20", "80", "100000"] {
         let output = ps(&["aux"]).env("COLUMNS", columns).output().expect("cpuledger starts");

@@ -1,9 +1,13 @@
 //! `cpuledger ps` against ps of procps, line by line, on tasks that the test makes: one of each kind of the zoo, which
 //! needs root, and some kernel threads. A line has to be equal to what procps says before or after.
 
+#[path = "procps/mod.rs"]
+mod peer;
+
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
+use cpuledger::render::escape::{append_escaped, append_printable};
 use cpuledger_load::{Member, Zoo};
 
 /// A timer may run a sleeping task between two listings.
@@ -44,12 +48,8 @@ const LISTINGS: &[&str] = &[
 /// as wide.
 const VOLATILE: &[&str] = &["%CPU", "C", "CP", "%CUU", "%CUC", "ELAPSED", "PSR", "CPUID", "P", "RSS", "%MEM"];
 
-/// Columns of memory. Of a process whose leader is dead we say `-`, for the leader's record has no memory any more;
-/// procps says 0 of the leader and the whole of its threads.
-const MEMORY: &[&str] = &["VSZ", "SZ", "RSS", "%MEM"];
-
-/// The kind of the zoo that is one.
-const DEAD_LEADER: &str = "leader-exited";
+/// What the name of the dead says in later versions of procps than 4.0.4, and ours.
+const DEFUNCT: &str = " <defunct>";
 
 fn output(program: &str, arguments: &[&str]) -> Output {
     // `C.UTF-8` lets procps show what is not ASCII.
@@ -67,7 +67,7 @@ fn text(output: &Output) -> String {
 }
 
 fn procps(arguments: &[&str]) -> Output {
-    output("/usr/bin/ps", arguments)
+    output(&peer::program(), arguments)
 }
 
 fn ours(source: &str, arguments: &[&str]) -> Output {
@@ -83,7 +83,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(text: &str, pids: &[i32], dead_leader: Option<i32>) -> Listing {
+    fn new(text: &str, pids: &[i32], dead: &[i32]) -> Listing {
         let mut lines = text.lines();
         let header = lines.next().unwrap_or_default().to_owned();
         let place = header
@@ -94,8 +94,15 @@ impl Listing {
         for line in lines {
             let pid = line.split_whitespace().nth(place).and_then(|word| word.parse().ok());
             if let Some(pid) = pid.filter(|pid| pids.contains(pid)) {
-                let memory = if dead_leader == Some(pid) { MEMORY } else { &[] };
-                let line = mask(&listing.header, line, memory);
+                let mut line = mask(&listing.header, line);
+                if dead.contains(&pid) {
+                    // Whole, or cut at the end of its column.
+                    line = line
+                        .split_whitespace()
+                        .filter(|word| !word.starts_with('<'))
+                        .collect::<Vec<_>>()
+                        .join(" ");
+                }
                 listing.lines.entry(pid).or_default().push(line);
             }
         }
@@ -104,7 +111,7 @@ impl Listing {
 }
 
 /// The line with volatile cells blanked out; they stand at the right edge of their column.
-fn mask(header: &str, line: &str, besides: &[&str]) -> String {
+fn mask(header: &str, line: &str) -> String {
     let ranges = |text: &str| -> Vec<(usize, usize)> {
         let mut ranges = Vec::new();
         let mut begin = 0;
@@ -117,20 +124,22 @@ fn mask(header: &str, line: &str, besides: &[&str]) -> String {
     };
     let mut masked = line.as_bytes().to_vec();
     for (word, (from, to)) in header.split_whitespace().zip(ranges(line)) {
-        if VOLATILE.contains(&word) || besides.contains(&word) {
+        if VOLATILE.contains(&word) {
             masked[from..to].fill(b'~');
         }
     }
     String::from_utf8_lossy(&masked).into_owned()
 }
 
-/// Whether procps shows the name and the arguments as they are: where it writes `?` or a blank, we escape.
+/// Whether all versions of procps show the name and the arguments alike: not where they replace something, or there is
+/// nothing but blanks.
 fn is_plain(member: &Member) -> bool {
-    let is_plain = |bytes: &[u8]| bytes.iter().all(|&byte| (b' '..=b'~').contains(&byte) && byte != b'\\');
+    let is_plain = |bytes: &[u8]| bytes.iter().all(|&byte| (b' '..=b'~').contains(&byte));
     let cmdline = std::fs::read(format!("/proc/{}/cmdline", member.pid)).unwrap_or_default();
+    let is_blank = !cmdline.is_empty() && cmdline.iter().all(|&byte| byte == 0);
     let cmdline = cmdline.strip_suffix(b"\0").unwrap_or(&cmdline).to_vec();
     let arguments: Vec<u8> = cmdline.into_iter().map(|byte| if byte == 0 { b' ' } else { byte }).collect();
-    is_plain(&member.truth.comm.0) && is_plain(&arguments) && !member.truth.comm.0.is_empty()
+    is_plain(&member.truth.comm.0) && is_plain(&arguments) && !is_blank && !member.truth.comm.0.is_empty()
 }
 
 /// Kernel threads whose names do not follow what they work on.
@@ -154,25 +163,27 @@ fn compare(source: &str) {
         plain.len(),
         kernel.len()
     );
-    let dead_leader = zoo.member(DEAD_LEADER).map(|member| member.pid);
+    let dead = zoo.members().iter().filter(|member| member.truth.state == "Z");
+    let dead: Vec<i32> = dead.map(|member| member.pid).collect();
+    assert!(dead.len() >= 2, "a zombie, and a process whose leader is dead: {dead:?}");
     for listing in LISTINGS {
-        agree(source, listing, &pids, dead_leader);
+        agree(source, listing, &pids, &dead);
     }
     let odd: Vec<i32> = odd.iter().map(|member| member.pid).collect();
     assert!(odd.len() >= 5, "{} odd members", odd.len());
-    agree(source, "-eo pid,ppid,user,stat,nlwp,ni,pri,tty,lstart", &odd, dead_leader);
+    agree(source, "-eo pid,ppid,user,stat,nlwp,ni,pri,tty,lstart", &odd, &dead);
     for member in zoo.members() {
-        names_are_escaped(source, member);
+        names_are_as_in_procps_and_exact_in_json(source, member);
     }
 }
 
-fn agree(source: &str, listing: &str, pids: &[i32], dead_leader: Option<i32>) {
+fn agree(source: &str, listing: &str, pids: &[i32], dead: &[i32]) {
     let arguments: Vec<&str> = listing.split(' ').collect();
     let mut difference = String::new();
     for _ in 0..ATTEMPTS {
-        let before = Listing::new(&text(&procps(&arguments)), pids, dead_leader);
-        let ours = Listing::new(&text(&ours(source, &arguments)), pids, dead_leader);
-        let after = Listing::new(&text(&procps(&arguments)), pids, dead_leader);
+        let before = Listing::new(&text(&procps(&arguments)), pids, dead);
+        let ours = Listing::new(&text(&ours(source, &arguments)), pids, dead);
+        let after = Listing::new(&text(&procps(&arguments)), pids, dead);
         assert_eq!(ours.header, before.header, "`ps {listing}`");
         assert!(!before.lines.is_empty(), "`ps {listing}` of procps lists none of {pids:?}");
         difference.clear();
@@ -189,13 +200,26 @@ fn agree(source: &str, listing: &str, pids: &[i32], dead_leader: Option<i32>) {
     panic!("`ps {listing}` from {source} differs:\n{difference}");
 }
 
-fn names_are_escaped(source: &str, member: &Member) {
-    let listed = text(&ours(source, &["-p", &member.pid.to_string(), "-o", "comm="]));
-    let mut expected = Vec::new();
-    cpuledger::render::escape::append_escaped(&mut expected, &member.truth.comm.0);
-    let expected = String::from_utf8(expected).expect("escaped");
+fn names_are_as_in_procps_and_exact_in_json(source: &str, member: &Member) {
+    let comm = &member.truth.comm.0;
+    let escaped = |append: fn(&mut Vec<u8>, &[u8])| {
+        let mut expected = Vec::new();
+        append(&mut expected, comm);
+        String::from_utf8(expected).expect("escaped")
+    };
+    let pid = member.pid.to_string();
+    let listed = text(&ours(source, &["-p", &pid, "-o", "comm="]));
+    let mark = if member.truth.state == "Z" { DEFUNCT } else { "" };
     let shown = listed.strip_suffix('\n').expect("one line");
-    assert_eq!(shown, expected, "{}", member.kind);
+    assert_eq!(shown, escaped(append_printable) + mark, "{}", member.kind);
+    let theirs = text(&procps(&["-p", &pid, "-o", "comm="]));
+    if str::from_utf8(comm).is_ok() && mark.is_empty() {
+        assert_eq!(listed, theirs, "{}", member.kind);
+    }
+    let json = text(&ours(source, &["-p", &pid, "--format", "json", "-o", "comm,vsz"]));
+    let row: serde_json::Value = serde_json::from_str(&json).expect("an object");
+    assert_eq!(row["comm"], escaped(append_escaped), "{}", member.kind);
+    assert_eq!(row["vsz"].is_null(), member.kind == "leader-exited", "unknown is not zero in JSON: {json}");
 }
 
 #[test]
@@ -265,7 +289,7 @@ fn widths_agree_with_procps_root() {
             let mask_all = |output: &Output| -> Vec<String> {
                 let text = text(output);
                 let header = text.lines().next().unwrap_or_default().to_owned();
-                text.lines().map(|line| mask(&header, line, &[])).collect()
+                text.lines().map(|line| mask(&header, line)).collect()
             };
             assert_eq!(mask_all(&ours("walk", &arguments)), mask_all(&procps(&arguments)), "{arguments:?}");
         }

@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use cpuledger_load::Zoo;
-use procps::{ours, specifiers, theirs};
+use procps::{Version, ours, specifiers, theirs};
 
 /// A timer may run a sleeping task between two listings.
 const ATTEMPTS: usize = 5;
@@ -28,12 +28,6 @@ const SAMPLES: &[&str] = &["_left", "_left2", "_right", "_right2", "_unlimited",
 
 /// Where procps says 0 or -1 of what the kernel does not tell, or of what is not there, and we say `-`.
 const ABSENT: &[&str] = &["esp", "eip", "stackp", "start_stack", "ag_id", "ag_nice"];
-
-/// Of a process whose leader is dead we say `-`, for the leader's record has no memory any more.
-const MEMORY: &[&str] = &[
-    "vsz", "vsize", "sz", "m_size", "rss", "rssize", "rsz", "sgi_rss", "%mem", "pmem", "size", "trs", "trss",
-    "tsiz", "m_trs", "drs", "m_drs", "dsiz", "pss", "uss",
-];
 
 /// Where threads are listed, procps shows of a leader what the whole process did.
 const TOTALS: &[&str] = &[
@@ -79,7 +73,7 @@ fn form(text: &str) -> String {
 }
 
 /// Whether our cell may stand where procps has the other.
-fn may_differ(name: &str, [ours, theirs]: [&str; 2], is_task: bool, has_dead_leader: bool) -> bool {
+fn may_differ(name: &str, [ours, theirs]: [&str; 2], is_task: bool) -> bool {
     let is_nothing = ["0", "-1", "0000000000000000"].contains(&theirs);
     match name {
         // procps looks for a file that tasks do not have.
@@ -87,13 +81,13 @@ fn may_differ(name: &str, [ours, theirs]: [&str; 2], is_task: bool, has_dead_lea
         _ if VOLATILE.contains(&name) && form(ours) == form(theirs) => true,
         _ if ours != "-" => false,
         _ if SAMPLES.contains(&name) => true,
-        _ if ABSENT.contains(&name) => is_nothing,
-        _ => has_dead_leader && MEMORY.contains(&name),
+        _ => ABSENT.contains(&name) && is_nothing,
     }
 }
 
 /// Everything whose rows are compared.
 struct Scene {
+    version: Version,
     zoo: Zoo,
     actors: Vec<Actor>,
     _registered: Registered,
@@ -153,11 +147,13 @@ impl Scene {
             ]),
             Actor::in_cgroup(&["lxc.payload.web", "inside"]),
         ];
-        Scene { zoo, actors, _registered: Registered::new() }
+        Scene { version: Version::here(), zoo, actors, _registered: Registered::new() }
     }
 
     fn pids(&self, name: &str) -> String {
-        let is_for = |kind: &str| !NAMES.contains(&name) || PLAIN_KINDS.contains(&kind);
+        let marks = self.version.marks_the_dead();
+        let is_plain = |kind: &str| PLAIN_KINDS.contains(&kind) && (marks || kind != "zombie");
+        let is_for = |kind: &str| !NAMES.contains(&name) || is_plain(kind);
         let members =
             self.zoo.members().iter().filter(|member| is_for(&member.kind)).map(|member| member.pid);
         let actors = self.actors.iter().map(|actor| actor.child.id().cast_signed());
@@ -172,7 +168,7 @@ impl Scene {
             let mut members = self.zoo.members().iter();
             !options.is_empty() && members.any(|member| member.pid == tid && member.tids.len() > 1)
         };
-        let dead_leader = self.zoo.member("leader-exited").expect("a dead leader");
+        assert!(self.zoo.member("leader-exited").is_some(), "a dead leader has no memory, its threads have");
         let (pids, columns) = (self.pids(name), format!("tid,{name},pid=Z"));
         let arguments: Vec<&str> = options.iter().copied().chain(["-p", &pids, "-o", &columns]).collect();
         let mut difference = String::new();
@@ -190,10 +186,8 @@ impl Scene {
                 if TOTALS.contains(&name) && is_leader_of_others(*tid) {
                     continue;
                 }
-                let is_dead = dead_leader.tids.contains(tid);
                 let is_like = |theirs: &[String; 2]| {
-                    theirs[0] == ours[0]
-                        || may_differ(name, [&ours[1], &theirs[1]], !options.is_empty(), is_dead)
+                    theirs[0] == ours[0] || may_differ(name, [&ours[1], &theirs[1]], !options.is_empty())
                 };
                 if !is_like(&before[tid]) && !is_like(&after[tid]) {
                     difference += &format!("procps: {}\nours:   {}\n", before[tid][0], ours[0]);

@@ -199,6 +199,8 @@ fn a_stop_a_signal_and_a_panic_restore_the_terminal() {
     let terminal = Terminal::open("ends", 120, 30);
     let modes = terminal.modes();
     terminal.start(OPTIONS);
+    terminal.press(&["@"]);
+    terminal.wait_for("`@` does nothing here; ? lists the keys");
     terminal.press(&["C-z"]);
     terminal.assert_restored(&modes);
     terminal.line("fg");

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use cpuledger_load::{Storm, StormPlan};
+use cpuledger_load::{Cgroup, Storm, StormPlan};
 
 use intervals::Killed;
 use tmux::Terminal;
@@ -168,4 +168,135 @@ fn another_process_with_the_same_number_is_left_alone_root() {
     terminal.press(&["c"]);
     terminal.wait_for("sleep 1001");
     terminal.quit();
+}
+
+/// In a PID namespace with the procfs of the one around it: a process gets the number there that another has here.
+const FOREIGN: &str = r#"
+wanted=$1
+for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    echo $((wanted - 1)) >/proc/sys/kernel/ns_last_pid
+    ./inside 1001 & inside=$!
+    [ $inside = $wanted ] && break
+    kill $inside
+done
+[ $inside = $wanted ] || exit 9
+"$2" top --source procfs -d 0.3 --all -p $wanted
+kill -0 $inside && echo lives >inside.state
+kill $inside
+"#;
+
+#[test]
+fn no_process_of_another_pid_namespace_is_taken_for_the_row_root() {
+    let terminal = Terminal::open("foreign", 160, 30);
+    let mut outside = Killed(terminal.sleeper("outside"));
+    let folder = terminal.folder().clone();
+    std::fs::copy("/bin/sleep", folder.join("inside")).expect("a copy of sleep");
+    std::fs::write(folder.join("foreign.sh"), FOREIGN).expect("a script");
+    let pid = outside.0.id();
+    let command = env!("CARGO_BIN_EXE_cpuledger");
+    terminal.line(&format!("clear; unshare --pid --fork bash foreign.sh {pid} {command}"));
+    terminal.wait(|text| text.contains("1/1 ") && text.contains("outside"));
+    let inside = find_by_argument("1001");
+    let state = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+        let nice = stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(17)).map(str::to_owned);
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+        let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).map(str::to_owned);
+        let priority = Command::new("ionice").args(["-p", &pid.to_string()]).output().expect("ionice runs");
+        (nice, cpus, priority.stdout)
+    };
+    let before = [state(pid), state(inside)];
+    assert_ne!(pid, inside);
+    for keys in
+        [&["F8"][..], &["y", "End", "Enter"], &["a"], &["r", "C-u", "5", "Enter"], &["k", "Down", "Enter"]]
+    {
+        terminal.press(keys);
+        terminal.wait_for("was left alone: /proc is not that of this PID namespace");
+        // The next key takes the sentence away.
+        terminal.press(&["Home"]);
+        terminal.wait(|text| !text.contains("left alone"));
+    }
+    assert_eq!([state(pid), state(inside)], before);
+    assert!(outside.0.try_wait().expect("it is ours").is_none(), "it lives");
+    terminal.quit();
+    assert_eq!(
+        std::fs::read_to_string(folder.join("inside.state")).expect("the script has an answer"),
+        "lives\n"
+    );
+}
+
+/// The process `inside` with that argument.
+fn find_by_argument(argument: &str) -> u32 {
+    let wanted = format!("./inside\0{argument}\0");
+    let processes = std::fs::read_dir("/proc").expect("procfs").flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(|pid| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == wanted))
+        .expect("the script has started it")
+}
+
+/// A file system that is full, then one that may not be written to.
+const FULL: &str = r#"
+mount -t tmpfs -o size=8k none kept
+mkdir kept/cpuledger
+head -c 8192 /dev/zero >kept/fill
+XDG_CONFIG_HOME=$PWD/kept "$1" top --source procfs -d 0.3
+ls -A kept/cpuledger >left
+mount -o remount,ro kept
+XDG_CONFIG_HOME=$PWD/kept "$1" top --source procfs -d 0.3
+"#;
+
+#[test]
+fn settings_that_cannot_be_written_leave_nothing_root() {
+    let terminal = Terminal::open("full", 120, 30);
+    let folder = terminal.folder().clone();
+    std::fs::create_dir(folder.join("kept")).expect("a folder");
+    std::fs::write(folder.join("full.sh"), FULL).expect("a script");
+    terminal.line(&format!("clear; unshare --mount sh full.sh {}", env!("CARGO_BIN_EXE_cpuledger")));
+    terminal.wait_for_screen();
+    terminal.press(&["W"]);
+    terminal.wait(|text| {
+        text.contains("cannot write") && text.contains("kept/cpuledger/ptop.toml: No space left on device")
+    });
+    terminal.press(&["q"]);
+    terminal.wait(|text| text.contains("COMMAND") && !text.contains("cannot write"));
+    terminal.press(&["W"]);
+    terminal.wait(|text| text.contains("kept/cpuledger/ptop.toml: Read-only file system"));
+    terminal.quit();
+    assert_eq!(std::fs::read_to_string(folder.join("left")).expect("the script has run"), "");
+}
+
+/// What sudo leaves in the environment is of root, but the screen runs as the caller.
+#[test]
+fn with_sudo_the_configuration_is_that_of_the_caller_root() {
+    let terminal = Terminal::open("caller", 120, 30);
+    let user = nix::unistd::User::from_name("nobody").expect("a user database").expect("nobody is somebody");
+    let before = format!("SUDO_UID={} SUDO_GID={}", user.uid, user.gid);
+    let file = terminal.folder().join("cpuledger/ptop.toml");
+    std::fs::create_dir(terminal.folder().join("cpuledger")).expect("a folder");
+    std::fs::write(&file, "sort = \"no such column\"").expect("a file");
+    terminal.line(&format!("clear; {before} {} top --source procfs -d 0.5", env!("CARGO_BIN_EXE_cpuledger")));
+    let text = terminal.wait_for_screen();
+    assert!(!text.contains("not quite right"), "root's is not read: {text}");
+    terminal.press(&["W"]);
+    let text = terminal.wait(|text| text.contains("cannot write") || text.contains("settings written"));
+    assert!(text.contains(&format!("cannot write {}", user.dir.display())), "{text}");
+    terminal.quit();
+}
+
+/// In the hierarchy that has the cpu controller, in whichever version that is; in the unified one of a machine with v1 all may be in `/`.
+#[test]
+fn groups_have_the_cgroups_that_cpu_time_is_divided_by_root() {
+    let cgroup = Cgroup::new("cpu").expect("a cgroup");
+    let worker = Killed::shell("while :; do :; done");
+    cgroup.write("cgroup.procs", &worker.0.id().to_string()).expect("it is moved");
+    let name = cgroup.path().file_name().expect("a name").to_str().expect("ASCII").to_owned();
+    for source in ["ledger", "walk", "procfs"] {
+        let terminal = Terminal::open(&format!("cgroups-{source}"), 200, 40);
+        terminal.start(&format!("--source {source} -d 0.5"));
+        terminal.press(&["g"]);
+        let text = terminal.wait(|text| text.contains(&name));
+        let line = text.lines().find(|line| line.contains(&name)).expect("its line");
+        assert!(line.contains(&format!("/{name}")), "{source}: {line}");
+        terminal.quit();
+    }
 }

@@ -3,14 +3,18 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use cpuledger::source::walk::Walk;
 use cpuledger::source::{self, SourceKind};
-use cpuledger::{FieldSet, Request, Scope, Snapshot};
+use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind: SourceKind = arguments.next().as_deref().unwrap_or("walk").parse()?;
     let repetitions: u32 = arguments.next().as_deref().unwrap_or("1").parse()?;
-    let mut source = source::open(kind)?;
+    let mut source: Box<dyn Source> = match kind {
+        SourceKind::Walk => Box::new(Walk::open()?),
+        _ => source::open(kind)?,
+    };
     let mut snapshot = Snapshot::default();
     let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
     let mut output = io::BufWriter::new(io::stdout().lock());

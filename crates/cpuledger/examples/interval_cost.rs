@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use cpuledger::Boottime;
 use cpuledger::interval::Cut;
 use cpuledger::source::{Exits, SourceKind};
 use cpuledger::task::State;
@@ -31,10 +32,11 @@ fn cost(processes: i32, threads: i32, by_task: bool) {
         snapshot.processes.push(snapshot.tasks[(pid - 1) as usize]);
     }
     let (mut books, mut interval, mut exits) = (Books::new(by_task), Interval::default(), Exits::default());
-    let cut = Cut { suspended_ns: 0, online_cpus: 2, sees_exits: true };
+    let cut = Cut { online_cpus: 2, sees_exits: true };
     let mut best = u128::MAX;
     for _ in 0..20 {
         snapshot.begin_ns += 1_000_000_000;
+        snapshot.begin = Boottime::from_ns(snapshot.begin_ns);
         let begin = Instant::now();
         books.close(&cut, &snapshot, &mut exits, &mut interval);
         best = best.min(begin.elapsed().as_nanos());

@@ -10,8 +10,9 @@ use std::os::unix::ffi::OsStringExt;
 
 use rustix::fs::statfs;
 
-use crate::render::cell;
+use crate::clock::Boottime;
 use crate::render::column::Lookups;
+use crate::render::manner::Manner;
 use crate::task::{Pid, Task, TaskId};
 
 use cgroup::Hierarchy;
@@ -23,6 +24,8 @@ pub const BLANK: &[u8] = b"\0";
 /// Details of the rows they were asked for.
 #[derive(Debug, Default)]
 pub struct Details {
+    /// How arguments are made ready to be shown.
+    pub manner: Manner,
     leaders: FxHashMap<Pid, ProcessDetail>,
     /// One for all threads but the leader: it may be dead, and then they still have what it has no more.
     threads: FxHashMap<Pid, ProcessDetail>,
@@ -50,7 +53,7 @@ struct Unreadable;
 #[derive(Debug, Default)]
 struct ProcessDetail {
     /// Start of the leader, where it is known: the pid may be reused.
-    start_time_ns: Option<u64>,
+    start_time_ns: Option<Boottime>,
     cmdline: Option<Result<Vec<u8>, Unreadable>>,
     /// The arguments as they are shown, made once for all threads; empty where there are none to show.
     command_line: Vec<u8>,
@@ -75,6 +78,11 @@ struct Cgroup {
 }
 
 impl Details {
+    /// None yet, to be shown in this manner.
+    pub fn new(manner: Manner) -> Details {
+        Details { manner, ..Details::default() }
+    }
+
     /// Reads what is wanted of the row and not there yet. `is_task`: the row is of a task alone, not of its process.
     pub fn learn(&mut self, row: &Task, is_task: bool, wanted: Lookups) {
         if wanted.wants(Lookups::CMDLINE.union(Lookups::EXE).union(Lookups::CGROUP)) {
@@ -84,9 +92,9 @@ impl Details {
                     *leader = ProcessDetail { start_time_ns: Some(row.start_time_ns), ..Default::default() };
                     self.threads.remove(&row.pid);
                 }
-                leader.learn(row, wanted);
+                leader.learn(row, wanted, self.manner);
             } else {
-                self.threads.entry(row.pid).or_default().learn(row, wanted);
+                self.threads.entry(row.pid).or_default().learn(row, wanted, self.manner);
             }
         }
         if wanted.wants(Lookups::WCHAN) {
@@ -208,7 +216,7 @@ impl Details {
 }
 
 impl ProcessDetail {
-    fn learn(&mut self, row: &Task, wanted: Lookups) {
+    fn learn(&mut self, row: &Task, wanted: Lookups, manner: Manner) {
         // Formatted only where something is read: a listing of threads comes here for each of them.
         let directory = || format!("/proc/{}/task/{}", row.pid, row.tid);
         if wanted.wants(Lookups::CMDLINE) && self.cmdline.is_none() {
@@ -223,7 +231,7 @@ impl ProcessDetail {
                 && !cmdline.is_empty()
                 && cmdline != BLANK
             {
-                cell::separated(&mut self.command_line, cmdline);
+                manner.append_separated(&mut self.command_line, cmdline);
             }
             self.cmdline = Some(read);
         }
@@ -316,10 +324,10 @@ mod tests {
     #[test]
     fn a_reused_pid_is_read_again() {
         let myself = Pid(std::process::id() as i32);
-        let row = |start_time_ns| Task {
+        let row = |start_ns| Task {
             pid: myself,
             tid: crate::task::Tid(myself.0),
-            start_time_ns,
+            start_time_ns: Boottime::from_ns(start_ns),
             ..Task::default()
         };
         let mut details = Details::default();

@@ -120,7 +120,7 @@ fields! {
     Sid "sid" None Session "POSIX session." |t| signed(t.sid);
     TtyDevice "tty_device" None Session "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
     TtyPgid "tty_pgid" None Session "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
-    StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns);
+    StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns.ns());
     Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
     Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
     Suid "suid" None Credentials "Saved user." |t| unsigned(t.suid);

@@ -4,13 +4,16 @@ use std::hint::black_box;
 
 use cpuledger_bpf::{Mechanism, Walked};
 
+use crate::clock::Boottime;
 use crate::detail::{cgroup, files};
 use crate::field::FieldSet;
+use crate::render::csv::Cells;
 use crate::render::kernel_text::Dialect;
 use crate::render::layout::{Chosen, Layout, names};
 use crate::render::row::{Row, Surroundings};
 use crate::render::table;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::io_access::IoAccess;
 use crate::source::procfs::cgroup::Hierarchy;
 use crate::source::procfs::{self, counts, stat, status};
 use crate::source::records;
@@ -83,7 +86,7 @@ thread_local! {
     /// Every column, at a time that is always the same: else a finding would be hard to repeat.
     static PAGE: (Surroundings, Vec<Chosen>) = {
         let mut around = Surroundings::now();
-        (around.machine.uptime_ns, around.machine.now_seconds) = (1 << 50, 1 << 31);
+        (around.machine.uptime, around.machine.now_seconds) = (Boottime::from_ns(1 << 50), 1 << 31);
         (around, names().filter_map(Chosen::by_name).collect())
     };
 }
@@ -99,12 +102,13 @@ fn snapshot_of(bytes: &[u8]) -> Snapshot {
         rests: &of_walk.rests,
         processes: &of_walk.processes,
         begin_ns: 0,
+        begin_boottime_ns: 0,
         end_ns: 1,
         lacks: u32::from(choice >> 2),
         mechanism: if choice & 1 == 0 { Mechanism::OneCall } else { Mechanism::Iterator },
     };
     let scope = if choice & 2 == 0 { Scope::Processes } else { Scope::Tasks };
-    records::Decoder::new(walked, &Request { scope, fields: FieldSet::ALL })
+    records::Decoder::new(walked, &Request { scope, fields: FieldSet::ALL }, IoAccess::ALL)
         .decode(&mut Vec::new(), &mut snapshot);
     snapshot
 }
@@ -113,7 +117,7 @@ fn snapshot_of(bytes: &[u8]) -> Snapshot {
 pub fn abi_records(bytes: &[u8]) -> Printed {
     let mut printed = Printed::default();
     cpuledger_bpf::fuzzing::exits(bytes.get(1..).unwrap_or_default()).iter().for_each(|exit| {
-        black_box(records::decode_exit(exit));
+        black_box(records::decode_death(exit));
     });
     let snapshot = snapshot_of(bytes);
     PAGE.with(|(around, columns)| {
@@ -122,7 +126,7 @@ pub fn abi_records(bytes: &[u8]) -> Printed {
             let line = Row { task, around }.into();
             layout.write_line(&line, &mut printed.text);
             table::append_json_row(&mut printed.json, columns, &line);
-            table::append_csv_row(&mut printed.text, columns, &line);
+            table::append_csv_row(&mut printed.text, columns, &line, Cells::Inert);
         }
     });
     printed

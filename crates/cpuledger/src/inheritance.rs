@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::task::TaskId;
+use crate::task::{Comm, TaskId};
 
 /// A dead process without known children is remembered so long: a child may have been forked and not have run yet.
 const MOURNING_NS: u64 = 30_000_000_000;
@@ -63,6 +63,8 @@ struct Member {
     parent: Option<TaskId>,
     /// Members whose accounting parent it is.
     children: u32,
+    /// Its last known name.
+    comm: Option<Comm>,
     is_dead: bool,
     /// Nobody waits any longer for a child that was not seen.
     is_mourned: bool,
@@ -84,6 +86,21 @@ impl Inheritance {
         }
         member.parent = Some(parent);
         self.members.entry(parent).or_default().children += 1;
+    }
+
+    /// Notes the name of a process that is known, as that of its leader. `of_thread`: it is the name of another of its tasks, and
+    /// counts only as long as there is no other.
+    pub fn name(&mut self, process: TaskId, comm: Comm, of_thread: bool) {
+        if let Some(member) = self.members.get_mut(&process)
+            && !(of_thread && member.comm.is_some())
+        {
+            member.comm = Some(comm);
+        }
+    }
+
+    /// The last name of a process that was noted; it outlives the process as long as that is remembered.
+    pub fn name_of(&self, process: TaskId) -> Option<Comm> {
+        self.members.get(&process)?.comm
     }
 
     /// Takes what all tasks have booked in the interval that ends at `now_ns`, and gives every nanosecond to a process

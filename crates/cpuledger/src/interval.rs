@@ -22,6 +22,7 @@ pub use counters::Counters;
 use deaths::Deaths;
 pub use deaths::{EXITS_LIMIT, bound_exits};
 
+use crate::clock::Boottime;
 use crate::field::Field;
 use crate::lineage::{Household, Lineage};
 use crate::snapshot::Snapshot;
@@ -32,8 +33,6 @@ use crate::task::{Pid, Task, TaskId};
 /// The circumstances of a cut that are not those of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// How far CLOCK_BOOTTIME, which starts are told in, is ahead of CLOCK_MONOTONIC.
-    pub suspended_ns: u64,
     /// CPUs online.
     pub online_cpus: u32,
     /// Whether the source saw every death since the last cut.
@@ -71,6 +70,36 @@ pub struct Exited {
     pub accounting_parent: Option<Pid>,
 }
 
+/// Time that could not be attributed, by reason, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unattributed {
+    /// Of processes that found no slot.
+    pub no_slot_ns: u64,
+    /// Of the dead, folded into a slot whose task was forgotten meanwhile.
+    pub forgotten_task_ns: u64,
+    /// Of CPUs that were online, and nobody had seen yet what ran there, or they were being taken down.
+    pub uncovered_cpu_ns: u64,
+    /// Of all CPUs, while no ledger was attached.
+    pub not_attached_ns: u64,
+}
+
+impl Unattributed {
+    /// Key in JSON, words in text, and amount of each reason.
+    pub fn reasons(&self) -> [(&'static str, &'static str, u64); 4] {
+        [
+            ("no_slot_ns", "no slot", self.no_slot_ns),
+            ("forgotten_task_ns", "forgotten task", self.forgotten_task_ns),
+            ("uncovered_cpu_ns", "uncovered CPU", self.uncovered_cpu_ns),
+            ("not_attached_ns", "not attached", self.not_attached_ns),
+        ]
+    }
+
+    /// The sum of the reasons.
+    pub fn total_ns(&self) -> u64 {
+        self.reasons().iter().map(|(_, _, ns)| ns).sum()
+    }
+}
+
 /// The books of one interval.
 #[derive(Debug, Default)]
 pub struct Interval {
@@ -82,7 +111,7 @@ pub struct Interval {
     pub end_ns: u64,
     /// CPUs online at the later cut.
     pub online_cpus: u32,
-    /// Online CPUs × length.
+    /// Online CPUs × length; with the ledger, of a CPU that comes or goes only the time in which it was online.
     pub capacity_ns: u64,
     /// The sum of `cpu_ns` over the processes.
     pub attributed_ns: u64,
@@ -90,6 +119,8 @@ pub struct Interval {
     pub idle_ns: Option<u64>,
     /// What could not be attributed; `None` likewise.
     pub unattributed_ns: Option<u64>,
+    /// Why.
+    pub unattributed_by: Unattributed,
     /// One for each process of the snapshot.
     pub processes: Vec<Usage>,
     /// One for each task of the snapshot where the books are kept by task; else empty.
@@ -105,6 +136,33 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// What each process of a snapshot has used since it began, as an interval that began with the machine: for who wants to see something
+    /// before an interval is over. Time that no living process has is not in it.
+    pub fn since_boot(snapshot: &Snapshot, online_cpus: u32) -> Interval {
+        let whole = |row: &Task| Usage {
+            cpu_ns: row.runtime_ns,
+            self_ns: row.runtime_ns,
+            growth: Counters::of(row),
+            ..Usage::default()
+        };
+        let processes: Vec<Usage> = snapshot.processes.iter().map(whole).collect();
+        Interval {
+            source: snapshot.source,
+            start_ns: 0,
+            end_ns: snapshot.begin_ns,
+            online_cpus,
+            capacity_ns: snapshot.begin_ns * u64::from(online_cpus),
+            attributed_ns: processes.iter().map(|usage| usage.cpu_ns).sum(),
+            processes,
+            ..Interval::default()
+        }
+    }
+
+    /// Whether it is that of [`Interval::since_boot`]: others begin later.
+    pub fn is_since_boot(&self) -> bool {
+        self.start_ns == 0
+    }
+
     /// The row of a snapshot with its cumulative figures replaced by their growth in the interval.
     pub fn row(&self, usage: &Usage, task: &Task) -> Task {
         let mut row = *task;
@@ -124,6 +182,7 @@ impl Interval {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.unattributed_by = Unattributed::default();
         self.missed_switches = 0;
         self.missed_exits = 0;
         self.processes.clear();
@@ -178,8 +237,10 @@ pub struct Books {
     by_task: bool,
     /// Number of the cut, from 1.
     cut: u32,
-    /// CLOCK_BOOTTIME at the first cut: what started before may have used anything unseen.
-    first_cut_ns: u64,
+    /// The first cut: what started before may have used anything unseen.
+    first_cut: Boottime,
+    /// By how much the source may tell a start too early.
+    start_slack_ns: u64,
     /// CLOCK_MONOTONIC at the last cut.
     last_cut_ns: u64,
     baselines: FxHashMap<TaskId, Baseline>,
@@ -207,9 +268,9 @@ impl Books {
     /// sorted by pid.
     pub fn close(&mut self, cut: &Cut, snapshot: &Snapshot, exits: &mut Exits, into: &mut Interval) -> bool {
         self.cut += 1;
-        let cut_ns = snapshot.begin_ns + cut.suspended_ns;
         if self.cut == 1 {
-            self.first_cut_ns = cut_ns;
+            self.first_cut = snapshot.begin;
+            self.start_slack_ns = start_slack_ns(snapshot.source);
             self.last_cut_ns = snapshot.begin_ns;
         }
         into.clear();
@@ -220,10 +281,10 @@ impl Books {
         // Those before the first cut are of no interval.
         into.missed_exits = if self.cut > 1 { exits.missed } else { 0 };
         exits.missed = 0;
-        self.deaths.take(cut_ns, exits, &mut self.lineage);
+        self.deaths.take(snapshot.begin, exits, &mut self.lineage);
         let is_exact = snapshot.source.tells_runtimes();
         if is_exact {
-            self.close_exactly(cut_ns, snapshot, into);
+            self.close_exactly(snapshot, into);
         } else if self.by_task {
             self.close_tasks(snapshot, into);
         }
@@ -250,17 +311,17 @@ impl Books {
     }
 
     /// Every task and every death by its exact runtime.
-    fn close_exactly(&mut self, cut_ns: u64, snapshot: &Snapshot, into: &mut Interval) {
-        self.deaths.settle(self.first_cut_ns, &mut self.baselines);
+    fn close_exactly(&mut self, snapshot: &Snapshot, into: &mut Interval) {
+        self.deaths.settle(self.first_cut, self.start_slack_ns, &mut self.baselines);
         if self.cut == 1 {
             self.deaths.forget();
         }
         self.close_tasks(snapshot, into);
         if self.deaths.have_exchanges() {
-            self.settle_exchanges(cut_ns, snapshot, into);
+            self.settle_exchanges(snapshot, into);
         }
         self.deaths.settle_folds(self.cut, &self.processes, &self.baselines);
-        self.inherit(cut_ns, snapshot);
+        self.inherit(snapshot);
     }
 
     /// Adds what each listed task used to its process.
@@ -306,7 +367,7 @@ impl Books {
         let cut = self.cut;
         // A task that no cut has seen has never been counted: all it used is new. Only of one that is older than the
         // books nobody knows (it was being forked at the first cut), and an interval shall not show the work of days.
-        let is_watched = cut > 1 && row.start_time_ns + start_slack_ns(is_exact) >= self.first_cut_ns;
+        let is_watched = cut > 1 && row.start_time_ns.with_slack_ns(self.start_slack_ns) >= self.first_cut;
         let known = self.baselines.entry(row.id()).or_insert(Baseline {
             runtime_ns: if is_watched { 0 } else { now_ns },
             pid: row.pid,
@@ -346,12 +407,12 @@ impl Books {
     }
 
     /// Execs by threads that were not leaders.
-    fn settle_exchanges(&mut self, cut_ns: u64, snapshot: &Snapshot, into: &mut Interval) {
+    fn settle_exchanges(&mut self, snapshot: &Snapshot, into: &mut Interval) {
         self.deaths.gather_vanished(self.cut, &self.baselines);
         self.deaths.settle_second_deaths(&mut self.baselines);
         while let Some((index, process)) = self.deaths.unclear_rows.pop() {
             let row = &snapshot.tasks[index];
-            let Some(used_ns) = self.deaths.settle_unclear(row, cut_ns, &mut self.baselines) else {
+            let Some(used_ns) = self.deaths.settle_unclear(row, snapshot.begin, &mut self.baselines) else {
                 continue;
             };
             self.alive[process] = true;
@@ -365,26 +426,26 @@ impl Books {
     }
 
     /// Gives what the dead used to the living.
-    fn inherit(&mut self, cut_ns: u64, snapshot: &Snapshot) {
+    fn inherit(&mut self, snapshot: &Snapshot) {
         let household =
             Household { processes: &snapshot.processes, alive: &self.alive, before: &self.processes };
         for (index, row) in snapshot.processes.iter().enumerate() {
             if !self.alive[index] && self.accounts[index].own_ns > 0 {
                 let used_ns = std::mem::take(&mut self.accounts[index].own_ns);
                 // With no one alive it stays in the books of the dead.
-                let heir = self.lineage.heir(&household, row.ppid, cut_ns).unwrap_or(index);
+                let heir = self.lineage.heir(&household, row.ppid, snapshot.begin).unwrap_or(index);
                 self.accounts[heir].exited_children_ns += used_ns;
             }
         }
         for death in &self.deaths.due {
             if let Some(index) = household.living(death.exit.process) {
                 self.accounts[index].exited_threads_ns += death.used_ns;
-            } else if let Some(heir) = self.lineage.heir_of(&household, &death.exit, death.death_ns) {
+            } else if let Some(heir) = self.lineage.heir_of(&household, &death.exit, death.at) {
                 self.accounts[heir].exited_children_ns += death.used_ns;
             }
         }
         for fold in &self.deaths.folds {
-            if let Some(heir) = self.lineage.heir(&household, fold.ppid, cut_ns) {
+            if let Some(heir) = self.lineage.heir(&household, fold.ppid, snapshot.begin) {
                 self.accounts[heir].exited_children_ns += fold.runtime_ns;
             }
         }
@@ -408,7 +469,7 @@ impl Books {
             let counters = Counters::of(row);
             let known = self.processes.get(before).is_some_and(|(id, _)| *id == process_id(row));
             let is_watched =
-                self.cut > 1 && row.start_time_ns + start_slack_ns(is_exact) >= self.first_cut_ns;
+                self.cut > 1 && row.start_time_ns.with_slack_ns(self.start_slack_ns) >= self.first_cut;
             let fresh = if is_watched { Counters::ZERO } else { Counters::default() };
             let growth = counters.since(if known { &last[before] } else { &fresh });
             let parts = |part_ns: u64| (is_exact && sees_exits).then_some(part_ns);
@@ -440,14 +501,18 @@ fn process_id(row: &Task) -> TaskId {
     TaskId { tid: crate::task::Tid(row.pid.0), start_time_ns: row.start_time_ns }
 }
 
-/// Where the source has no exact runtime, the sum of the two parts that the kernel rounds to ticks.
+/// Where there is no exact runtime, the sum of the two parts that the kernel rounds to ticks.
 fn cpu_ns(row: &Task, is_exact: bool) -> u64 {
-    if is_exact { row.runtime_ns } else { row.user_ns + row.system_ns }
+    let has_runtime = is_exact && row.known.contains(Field::Runtime);
+    if has_runtime { row.runtime_ns } else { row.user_ns + row.system_ns }
 }
 
-/// By how much a start may be told too early.
-fn start_slack_ns(is_exact: bool) -> u64 {
-    if is_exact { 0 } else { START_TICK_NS }
+/// By how much a source may tell a start too early: in a file it is rounded down to a tick.
+fn start_slack_ns(source: SourceKind) -> u64 {
+    match source {
+        SourceKind::Ledger | SourceKind::Walk => 0,
+        SourceKind::Netlink | SourceKind::Procfs => START_TICK_NS,
+    }
 }
 
 /// A zombie, or what is on its way out.

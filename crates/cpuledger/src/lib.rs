@@ -13,6 +13,8 @@
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
+pub mod caller;
+pub mod clock;
 pub mod detail;
 pub mod error;
 pub mod field;
@@ -21,6 +23,7 @@ pub mod fuzzing;
 pub mod inheritance;
 pub mod interval;
 mod lineage;
+pub mod logins;
 pub mod machine;
 pub mod names;
 pub mod render;
@@ -32,6 +35,7 @@ pub mod terminal;
 pub mod view;
 pub mod vitals;
 
+pub use clock::Boottime;
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
 pub use interval::{Books, Interval};

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::clock::Boottime;
 use crate::source::Exit;
 use crate::task::{Pid, Task, TaskId};
 
@@ -41,8 +42,8 @@ impl Household<'_> {
 /// A process that died.
 #[derive(Debug, Clone, Copy)]
 struct Dead {
-    start_time_ns: u64,
-    death_ns: u64,
+    start: Boottime,
+    death: Boottime,
     ppid: Pid,
     heir: Option<usize>,
 }
@@ -63,14 +64,14 @@ impl Lineage {
         self.now.clear();
     }
 
-    /// Remembers the parent of a process of which a task died at `death_ns` (CLOCK_BOOTTIME).
-    pub(crate) fn remember(&mut self, process: TaskId, ppid: Pid, death_ns: u64) {
-        let dead = Dead { start_time_ns: process.start_time_ns, death_ns, ppid, heir: None };
+    /// Remembers the parent of a process of which a task died at `death`.
+    pub(crate) fn remember(&mut self, process: TaskId, ppid: Pid, death: Boottime) {
+        let dead = Dead { start: process.start_time_ns, death, ppid, heir: None };
         // Several tasks of one process: the last to die knows the parent best.
         self.now
             .entry(Pid(process.tid.0))
             .and_modify(|known| {
-                if known.death_ns <= death_ns {
+                if known.death <= death {
                     *known = dead;
                 }
             })
@@ -78,22 +79,27 @@ impl Lineage {
     }
 
     /// The heir of a process of which a task died: by the last of its deaths, for the parent of a process may change.
-    pub(crate) fn heir_of(&mut self, household: &Household<'_>, exit: &Exit, death_ns: u64) -> Option<usize> {
+    pub(crate) fn heir_of(
+        &mut self,
+        household: &Household<'_>,
+        exit: &Exit,
+        death: Boottime,
+    ) -> Option<usize> {
         let pid = Pid(exit.process.tid.0);
-        let last = self.now.get(&pid).filter(|dead| dead.start_time_ns == exit.process.start_time_ns);
+        let last = self.now.get(&pid).filter(|dead| dead.start == exit.process.start_time_ns);
         match last.copied() {
-            Some(last) => last.heir.or_else(|| self.heir(household, pid, last.death_ns)),
-            None => self.heir(household, exit.ppid, death_ns),
+            Some(last) => last.heir.or_else(|| self.heir(household, pid, last.death)),
+            None => self.heir(household, exit.ppid, death),
         }
     }
 
-    /// The first living ancestor from `ppid` upwards of a process that died at `death_ns`; `None` where no process is
+    /// The first living ancestor from `ppid` upwards of a process that died at `death`; `None` where no process is
     /// in sight at all.
     ///
     /// Where a link is missing (an ancestor whose record was lost) the chain ends at init: the kernel itself gives
     /// init the orphans.
-    pub(crate) fn heir(&mut self, household: &Household<'_>, ppid: Pid, death_ns: u64) -> Option<usize> {
-        let (mut pid, mut death_ns) = (ppid, death_ns);
+    pub(crate) fn heir(&mut self, household: &Household<'_>, ppid: Pid, death: Boottime) -> Option<usize> {
+        let (mut pid, mut death) = (ppid, death);
         self.path.clear();
         let mut steps = 0;
         let heir = loop {
@@ -102,18 +108,17 @@ impl Lineage {
                 break household.last_resort();
             }
             // A process that started after the child's death merely has the number of the parent.
-            let row =
-                household.index(pid).filter(|&index| household.processes[index].start_time_ns <= death_ns);
+            let row = household.index(pid).filter(|&index| household.processes[index].start_time_ns <= death);
             if let Some(index) = row.filter(|&index| household.alive[index]) {
                 break Some(index);
             }
             let dead = self.now.get(&pid).or_else(|| self.before.get(&pid));
-            if let Some(dead) = dead.filter(|dead| dead.start_time_ns <= death_ns) {
+            if let Some(dead) = dead.filter(|dead| dead.start <= death) {
                 if dead.heir.is_some() {
                     break dead.heir;
                 }
                 self.path.push(pid);
-                death_ns = death_ns.max(dead.death_ns);
+                death = death.max(dead.death);
                 pid = dead.ppid;
             } else if let Some(index) = row {
                 pid = household.processes[index].ppid;
@@ -137,12 +142,22 @@ mod tests {
     use super::*;
     use crate::task::Tid;
 
+    fn at(ns: u64) -> Boottime {
+        Boottime::from_ns(ns)
+    }
+
     fn process(pid: i32, ppid: i32, start_time_ns: u64) -> Task {
-        Task { tid: Tid(pid), pid: Pid(pid), ppid: Pid(ppid), start_time_ns, ..Task::default() }
+        Task {
+            tid: Tid(pid),
+            pid: Pid(pid),
+            ppid: Pid(ppid),
+            start_time_ns: at(start_time_ns),
+            ..Task::default()
+        }
     }
 
     fn id(pid: i32, start_time_ns: u64) -> TaskId {
-        TaskId { tid: Tid(pid), start_time_ns }
+        TaskId { tid: Tid(pid), start_time_ns: at(start_time_ns) }
     }
 
     #[test]
@@ -150,12 +165,12 @@ mod tests {
         let processes = [process(1, 0, 0), process(10, 1, 5), process(20, 10, 6)];
         let household = Household { processes: &processes, alive: &[true, true, false], before: &[] };
         let mut lineage = Lineage::default();
-        lineage.remember(id(30, 7), Pid(20), 50);
-        lineage.remember(id(40, 8), Pid(30), 40);
+        lineage.remember(id(30, 7), Pid(20), at(50));
+        lineage.remember(id(40, 8), Pid(30), at(40));
         // 40 died, its parent 30 too, 20 is a zombie, 10 lives.
-        assert_eq!(lineage.heir(&household, Pid(30), 40), Some(1));
-        assert_eq!(lineage.heir(&household, Pid(40), 39), Some(1));
-        assert_eq!(lineage.heir(&household, Pid(10), 39), Some(1));
+        assert_eq!(lineage.heir(&household, Pid(30), at(40)), Some(1));
+        assert_eq!(lineage.heir(&household, Pid(40), at(39)), Some(1));
+        assert_eq!(lineage.heir(&household, Pid(10), at(39)), Some(1));
     }
 
     #[test]
@@ -164,8 +179,8 @@ mod tests {
         let household =
             Household { processes: &processes, alive: &[true, true], before: &[(id(15, 5), Pid(10))] };
         let mut lineage = Lineage::default();
-        assert_eq!(lineage.heir(&household, Pid(99), 40), Some(0));
-        assert_eq!(lineage.heir(&household, Pid(15), 40), Some(1), "known from the previous cut");
+        assert_eq!(lineage.heir(&household, Pid(99), at(40)), Some(0));
+        assert_eq!(lineage.heir(&household, Pid(15), at(40)), Some(1), "known from the previous cut");
     }
 
     #[test]
@@ -173,12 +188,12 @@ mod tests {
         let processes = [process(1, 0, 0), process(10, 1, 5), process(20, 10, 90)];
         let household = Household { processes: &processes, alive: &[true; 3], before: &[] };
         let mut lineage = Lineage::default();
-        lineage.remember(id(20, 6), Pid(10), 50);
-        assert_eq!(lineage.heir(&household, Pid(20), 40), Some(1));
+        lineage.remember(id(20, 6), Pid(10), at(50));
+        assert_eq!(lineage.heir(&household, Pid(20), at(40)), Some(1));
         lineage.open_interval();
-        assert_eq!(lineage.heir(&household, Pid(20), 40), Some(1), "remembered for one more interval");
+        assert_eq!(lineage.heir(&household, Pid(20), at(40)), Some(1), "remembered for one more interval");
         lineage.open_interval();
-        assert_eq!(lineage.heir(&household, Pid(20), 40), Some(0));
+        assert_eq!(lineage.heir(&household, Pid(20), at(40)), Some(0));
     }
 
     #[test]
@@ -187,9 +202,9 @@ mod tests {
         let before = [(id(30, 6), Pid(31)), (id(31, 6), Pid(30))];
         let household = Household { processes: &processes, alive: &[true], before: &before };
         let mut lineage = Lineage::default();
-        lineage.remember(id(20, 6), Pid(21), 50);
-        lineage.remember(id(21, 6), Pid(20), 50);
-        assert_eq!(lineage.heir(&household, Pid(20), 40), Some(0));
-        assert_eq!(lineage.heir(&household, Pid(30), 40), Some(0));
+        lineage.remember(id(20, 6), Pid(21), at(50));
+        lineage.remember(id(21, 6), Pid(20), at(50));
+        assert_eq!(lineage.heir(&household, Pid(20), at(40)), Some(0));
+        assert_eq!(lineage.heir(&household, Pid(30), at(40)), Some(0));
     }
 }

@@ -10,15 +10,18 @@ use jiff::{SignedDuration, Timestamp};
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::Boottime;
 use crate::render::column::Lookups;
 
+pub use crate::clock::{monotonic_ns, suspended_ns};
+pub use cpuledger_bpf::stdout_was_closed;
 pub use cpuledger_bpf::threads::spawn_scoped;
 
 /// Facts of the machine at one instant.
 #[derive(Debug)]
 pub struct Machine {
-    /// CLOCK_BOOTTIME.
-    pub uptime_ns: u64,
+    /// Since the boot.
+    pub uptime: Boottime,
     /// Seconds since 1970.
     pub now_seconds: i64,
     /// `btime` of /proc/stat: seconds since 1970 at the boot. Read where the calendar is wanted.
@@ -39,7 +42,7 @@ impl Machine {
     /// The clocks now; the rest not looked up.
     pub fn now() -> Machine {
         Machine {
-            uptime_ns: boottime_ns(),
+            uptime: Boottime::now(),
             now_seconds: clock_gettime(ClockId::Realtime).tv_sec,
             boot_time_seconds: 0,
             zone: TimeZone::UTC,
@@ -52,7 +55,7 @@ impl Machine {
 
     /// The same instant, and nothing looked up yet.
     pub fn fork(&self) -> Machine {
-        Machine { uptime_ns: self.uptime_ns, now_seconds: self.now_seconds, ..Machine::now() }
+        Machine { uptime: self.uptime, now_seconds: self.now_seconds, ..Machine::now() }
     }
 
     /// Reads what is wanted and not there yet.
@@ -63,7 +66,7 @@ impl Machine {
             self.boot_time_seconds = fs::read_to_string("/proc/stat")
                 .ok()
                 .and_then(|text| number_after(&text, "btime "))
-                .map_or(self.now_seconds - (self.uptime_ns / 1_000_000_000) as i64, |btime| btime as i64);
+                .map_or(self.now_seconds - self.uptime.ticks(1_000_000_000) as i64, |btime| btime as i64);
         }
         if wanted.wants(Lookups::MEMORY) && self.memory_total_bytes.is_none() {
             let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -98,34 +101,6 @@ impl Machine {
         place.set(Some((seconds, date)));
         date
     }
-}
-
-/// CLOCK_BOOTTIME now, in nanoseconds.
-pub fn boottime_ns() -> u64 {
-    clock_ns(ClockId::Boottime)
-}
-
-/// CLOCK_MONOTONIC now, in nanoseconds.
-pub fn monotonic_ns() -> u64 {
-    clock_ns(ClockId::Monotonic)
-}
-
-/// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: the time this machine has been suspended.
-pub fn suspended_ns() -> u64 {
-    let before = monotonic_ns();
-    let boottime = boottime_ns();
-    let after = monotonic_ns();
-    // Two readings cannot be simultaneous: below a microsecond's scale there was no suspension, only their distance.
-    let ahead = boottime.saturating_sub(before + (after - before) / 2);
-    if ahead < NEVER_SUSPENDED_NS { 0 } else { ahead }
-}
-
-/// No suspension is so short; the distance of two clock readings rarely is so long.
-const NEVER_SUSPENDED_NS: u64 = 1_000_000;
-
-fn clock_ns(clock: ClockId) -> u64 {
-    let now = clock_gettime(clock);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// CPUs that are online now.

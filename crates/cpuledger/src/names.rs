@@ -1,5 +1,7 @@
 //! Names of users and groups through the name service, each asked for once.
 
+use std::path::PathBuf;
+
 use rustc_hash::FxHashMap;
 
 use nix::unistd::{Gid, Group, Uid, User};
@@ -55,6 +57,11 @@ pub fn uid_of(user: &str) -> Option<u32> {
 pub fn gid_of(group: &str) -> Option<u32> {
     let named = Group::from_name(group).ok().flatten().map(|group| group.gid.as_raw());
     named.or_else(|| group.parse().ok())
+}
+
+/// The home directory of a user, by the user database.
+pub fn home_of(uid: u32) -> Option<PathBuf> {
+    User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.dir)
 }
 
 #[cfg(test)]

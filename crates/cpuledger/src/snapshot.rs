@@ -1,8 +1,9 @@
 //! What a source saw at one instant.
 
+use crate::clock::Boottime;
 use crate::field::FieldSet;
 use crate::source::SourceKind;
-use crate::task::{Pid, Task};
+use crate::task::{Pid, Task, Tid};
 
 /// Which tasks a snapshot shall hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +41,16 @@ pub struct Snapshot {
     pub source: SourceKind,
     /// When it was begun, CLOCK_MONOTONIC.
     pub begin_ns: u64,
+    /// The same instant by the clock of starts and ends; of the ledger, when the rows were read that it has at its cut.
+    pub begin: Boottime,
     /// When it was complete; every number was read between the two.
     pub end_ns: u64,
     /// One row a process, with the totals of its threads, dead ones included.
     pub processes: Vec<Task>,
     /// One row a task; empty unless the scope has tasks. The leader of a process comes before its other threads.
     pub tasks: Vec<Task>,
+    /// Tids of rows that the source could not see, and that /proc told of: they are as exact as its files are.
+    pub from_procfs: Vec<Tid>,
 }
 
 impl Snapshot {
@@ -53,5 +58,15 @@ impl Snapshot {
     pub fn clear(&mut self) {
         self.processes.clear();
         self.tasks.clear();
+        self.from_procfs.clear();
+    }
+
+    /// Notes that the processes and tasks from these places on are from /proc.
+    pub(crate) fn mark_from_procfs(&mut self, [processes, tasks]: [usize; 2]) {
+        self.from_procfs.extend(self.processes[processes..].iter().map(|row| row.tid));
+        let threads = self.tasks[tasks..].iter().map(|row| row.tid);
+        self.from_procfs.extend(threads);
+        self.from_procfs.sort_unstable();
+        self.from_procfs.dedup();
     }
 }

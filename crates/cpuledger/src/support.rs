@@ -6,7 +6,6 @@ pub mod facts;
 pub mod privilege;
 mod rules;
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -73,7 +72,7 @@ pub struct SourceReport {
     pub misses: &'static str,
     /// Capabilities that it needs, or could use.
     pub needs: &'static [privilege::Need],
-    /// Processes that /proc lists and this source does not: some hosts keep their own from BPF programs.
+    /// Processes that are kept from BPF programs, as some hosts do with their own: their rows are from /proc.
     pub hidden_pids: Vec<i32>,
     /// What the attempt cost and gave; of the ledger, [`SourceReport::ledger`] tells it.
     pub attempt: Option<Attempt>,
@@ -197,12 +196,13 @@ pub fn examine() -> Report {
                     (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
                 }
             };
-            let mut report = judge(kind, facts, attempt.map(Success::from).map_err(Refusal::from));
-            if kind == SourceKind::Walk && report.usable {
-                report.hidden_pids = hidden_from_walk().unwrap_or_default();
-                report.reason.push_str(&hiding(&report.hidden_pids));
-            }
-            report
+            let (attempt, hidden_pids) = match attempt {
+                Ok((attempt, hidden)) => (Ok(Success::from(attempt)), hidden),
+                Err(error) => (Err(Refusal::from(error)), Vec::new()),
+            };
+            let mut report = judge(kind, facts, attempt);
+            report.reason.push_str(&hiding(&hidden_pids));
+            SourceReport { hidden_pids, ..report }
         })
         .collect();
     let costs = activity.and_then(|activity| costs_of(&sources, activity));
@@ -263,22 +263,24 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
     })
 }
 
-fn try_walk() -> Result<Attempt, Error> {
+/// The attempt, and the processes that were kept from it.
+fn try_walk() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
-    let mut walk = Walk::open()?;
+    let mut walk = Walk::open_whole(FieldSet::ALL, None)?;
     let opened_ns = machine::monotonic_ns();
     let mechanism = match walk.mechanism() {
         cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,
         cpuledger_bpf::Mechanism::Iterator => Mechanism::Iterator,
     };
     let snapshot = try_snapshot(&mut walk, Scope::Tasks)?;
-    Ok(Attempt {
+    let attempt = Attempt {
         open_ns: opened_ns - begin_ns,
         snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
         processes: snapshot.processes.len(),
         tasks: snapshot.tasks.len(),
         mechanism,
-    })
+    };
+    Ok((attempt, walk.unseen().iter().map(|pid| pid.0).collect()))
 }
 
 fn report_netlink() -> SourceReport {
@@ -312,39 +314,24 @@ fn attempt_of_processes(open_ns: u64, snapshot: &Snapshot, mechanism: Mechanism)
     }
 }
 
-fn try_procfs() -> Result<Attempt, Error> {
+fn try_procfs() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
     let mut procfs = Procfs::open()?;
     let opened_ns = machine::monotonic_ns();
     // Processes only: that is what it is good for, and on a machine with 100,000 threads the others take seconds.
     let snapshot = try_snapshot(&mut procfs, Scope::Processes)?;
-    Ok(attempt_of_processes(opened_ns - begin_ns, &snapshot, Mechanism::Files))
-}
-
-/// Processes that /proc lists before and after a walk which does not.
-fn hidden_from_walk() -> Result<Vec<i32>, Error> {
-    let mut procfs = Procfs::open()?;
-    let mut walk = Walk::open()?;
-    let before = pids(&mut procfs)?;
-    let walked = pids(&mut walk)?;
-    let after = pids(&mut procfs)?;
-    let is_hidden = |pid: &i32| after.contains(pid) && !walked.contains(pid);
-    Ok(before.iter().copied().filter(is_hidden).collect())
-}
-
-fn pids(source: &mut dyn Source) -> Result<BTreeSet<i32>, Error> {
-    Ok(try_snapshot(source, Scope::Leaders)?.processes.iter().map(|row| row.pid.0).collect())
+    Ok((attempt_of_processes(opened_ns - begin_ns, &snapshot, Mechanism::Files), Vec::new()))
 }
 
 /// The end of a sentence on what was listed.
 fn hiding(pids: &[i32]) -> String {
     match pids {
         [] => String::new(),
-        [pid] => format!("; process {pid}, which /proc lists, is kept from BPF programs here"),
+        [pid] => format!("; process {pid} is kept from BPF programs here, so its row is from /proc"),
         [first, ..] => {
             let count = pids.len();
             format!(
-                "; {count} processes that /proc lists, {first} among them, are kept from BPF programs here"
+                "; {count} processes, {first} among them, are kept from BPF programs here, so their rows are from /proc"
             )
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::clock::Boottime;
 use crate::field::FieldSet;
 
 /// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
@@ -30,8 +31,8 @@ impl fmt::Display for Pid {
 pub struct TaskId {
     /// Its tid.
     pub tid: Tid,
-    /// CLOCK_BOOTTIME at its start, as exact as the source knows it.
-    pub start_time_ns: u64,
+    /// Its start, as exact as the source knows it.
+    pub start_time_ns: Boottime,
 }
 
 /// The name of a task: any bytes, not necessarily UTF-8, at most 63 as in /proc/PID/comm.
@@ -83,6 +84,8 @@ pub struct State(pub u8);
 
 /// `PF_*` of include/linux/sched.h that are shown or decided upon.
 pub mod flags {
+    /// Is being ended, or was.
+    pub const EXITING: u32 = 0x4;
     /// A worker of a workqueue.
     pub const WORKQUEUE_WORKER: u32 = 0x20;
     /// A kernel thread.
@@ -103,7 +106,7 @@ pub struct Task {
     pub sid: i32,
     pub tty_device: u32,
     pub tty_pgid: i32,
-    pub start_time_ns: u64,
+    pub start_time_ns: Boottime,
     pub uid: u32,
     pub euid: u32,
     pub suid: u32,

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cpuledger::Boottime;
 use cpuledger::inheritance::{Booked, Inheritance, Parts};
 use cpuledger::{TaskId, Tid};
 use proptest::prelude::*;
@@ -98,7 +99,7 @@ impl World {
         let mut pids = (1..=PIDS).map(|step| (self.last_pid + step - 1) % PIDS + 1);
         let Some(pid) = pids.find(|pid| !is_taken(*pid)) else { return };
         self.last_pid = pid;
-        let id = TaskId { tid: Tid(pid), start_time_ns: self.now_ns };
+        let id = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(self.now_ns) };
         self.processes.push(Process { id, parent, is_dead: false });
         self.add_slot(self.processes.len() - 1);
     }
@@ -371,7 +372,7 @@ proptest! {
 #[test]
 fn a_storm_of_an_hour_is_not_remembered() {
     let mut inheritance = Inheritance::default();
-    let id = |tid, start_time_ns| TaskId { tid: Tid(tid), start_time_ns };
+    let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
     let (init, shell) = (id(1, 0), id(2, 1));
     inheritance.add(init, init);
     inheritance.add(shell, init);
@@ -396,4 +397,36 @@ fn a_storm_of_an_hour_is_not_remembered() {
     }
     // The dead of half a minute.
     assert!(most <= 2 + 11 * 1000, "{most} were remembered");
+}
+
+#[test]
+fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
+    let process = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(70) };
+    let parent = TaskId { tid: Tid(1), start_time_ns: Boottime::from_ns(10) };
+    let name = |text: &str| Some(cpuledger::Comm::from_c_bytes(text.as_bytes()));
+    let mut inheritance = Inheritance::default();
+    inheritance.name(process, name("early").unwrap(), false);
+    assert_eq!(inheritance.name_of(process), None, "nothing is noted of a process that is not known");
+
+    inheritance.add(process, parent);
+    inheritance.name(process, name("thread").unwrap(), true);
+    assert_eq!(inheritance.name_of(process), name("thread"), "better than none");
+    inheritance.name(process, name("leader").unwrap(), false);
+    inheritance.name(process, name("thread").unwrap(), true);
+    assert_eq!(inheritance.name_of(process), name("leader"));
+
+    let dead = Booked {
+        process,
+        parent,
+        own_ns: 1,
+        folded_threads_ns: 0,
+        folded_children_ns: 0,
+        has_died: true,
+        process_is_dead: true,
+    };
+    inheritance.settle(SECOND, &[dead], &mut Default::default());
+    inheritance.forget(2 * SECOND);
+    assert_eq!(inheritance.name_of(process), name("leader"));
+    inheritance.forget(2 * SECOND + MOURNING_NS);
+    assert_eq!(inheritance.name_of(process), None);
 }

@@ -4,16 +4,19 @@ mod books;
 
 use std::any::Any;
 use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use books::{Books, forks, is_full};
+use cpuledger::interval::Unattributed;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger_load::not_run::MAY_UNPLUG;
 use cpuledger_load::scene::alone;
-use cpuledger_load::{ForkingShells, Kin, Mixture, Storm, StormPlan};
+use cpuledger_load::{ForkingShells, Kin, Mixture, Storm, StormPlan, is_emulated, not_run, removable_cpu};
 
 /// Lengths of intervals, in turn.
 const LENGTHS_NS: [u64; 6] =
@@ -39,18 +42,29 @@ fn mixed_lengths_under_a_mixed_storm_balance_root() {
     let lost = books.ledger.lost();
     println!("{} intervals, {} deaths, {lost:?}", books.intervals - begin, books.exited.len() - quiet);
     assert!(!lost.is_short_of_slots() && lost.contended == 0, "{lost:?}");
-    assert!(books.exited.len() - quiet > 100, "a storm makes tasks that die");
+    let enough = if is_emulated() { 10 } else { 100 };
+    assert!(books.exited.len() - quiet > enough, "a storm makes tasks that die");
     // The shells that fork have what their children left them.
     for &shell in mixture.forking_shells() {
         let held = books.held[&books.process(shell)];
-        assert!(held.exited_children_ns > held.self_ns, "{shell}: {held:?}");
+        // On an emulated CPU to fork takes longer than what is forked.
+        assert!(held.exited_children_ns > if is_emulated() { 0 } else { held.self_ns }, "{shell}: {held:?}");
     }
 }
 
 /// 60 intervals under each load with CPULEDGER_TEST_FULL=1, which takes four minutes; else as many as take some seconds.
 fn lengths() -> impl Iterator<Item = u64> {
-    let (lengths, count) = if is_full() { (&LENGTHS_NS[..], 60) } else { (&LENGTHS_NS[..1], 10) };
+    let (lengths, count) = match (is_full(), is_emulated()) {
+        (true, _) => (&LENGTHS_NS[..], 60),
+        (false, true) => (&LENGTHS_NS[..1], 4),
+        (false, false) => (&LENGTHS_NS[..1], 10),
+    };
     lengths.iter().copied().cycle().take(count)
+}
+
+/// Whether CPUs come and go under the load of this name.
+fn has_hotplug(name: &str) -> bool {
+    name.starts_with("a CPU comes and goes")
 }
 
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
@@ -68,7 +82,10 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
             .expect("an interval closes");
         assert_eq!(interval.start_ns, start_ns, "no time between two intervals");
         assert_eq!(interval.imbalance_ns(), Some(0), "{name}, interval {intervals}");
-        assert_eq!(interval.unattributed_ns, Some(0), "{name}, interval {intervals}");
+        // What a CPU runs while it is taken down no hook is told.
+        let by = Unattributed { uncovered_cpu_ns: 0, ..interval.unattributed_by };
+        assert_eq!(by.total_ns(), 0, "{name}, interval {intervals}");
+        assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
         let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");
         intervals += 1;
@@ -97,28 +114,29 @@ fn every_interval_balances_under_each_load_root() {
 
 /// Taken offline and back again and again while it lives; online at its end.
 struct Unplugged {
+    control: PathBuf,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<u32>>,
 }
 
-const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
-
 impl Unplugged {
     fn start() -> Unplugged {
+        let (_, control) = removable_cpu().expect("a CPU that can be taken offline");
+        let file = control.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut times = 0;
             while !stopped.load(Ordering::Relaxed) {
                 for (online, pause_ms) in [("0", 170), ("1", 230)] {
-                    fs::write(CPU_1, online).expect("CPU 1 can be taken offline and online");
+                    fs::write(&file, online).expect("a CPU can be taken offline and online");
                     std::thread::sleep(Duration::from_millis(pause_ms));
                 }
                 times += 1;
             }
             times
         });
-        Unplugged { stop, thread: Some(thread) }
+        Unplugged { control, stop, thread: Some(thread) }
     }
 }
 
@@ -126,9 +144,9 @@ impl Drop for Unplugged {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let times = self.thread.take().map(JoinHandle::join);
-        let _ = fs::write(CPU_1, "1");
-        let times = times.and_then(Result::ok).expect("CPU 1 can be taken offline and online");
-        println!("CPU 1 was taken offline and online {times} times");
+        let _ = fs::write(&self.control, "1");
+        let times = times.and_then(Result::ok).expect("a CPU can be taken offline and online");
+        println!("{} was written {times} times each", self.control.display());
         assert!(times > 0);
     }
 }
@@ -137,11 +155,10 @@ impl Drop for Unplugged {
 #[test]
 fn every_interval_balances_while_a_cpu_comes_and_goes_root() {
     let _alone = alone();
-    if std::env::var_os("CPULEDGER_TEST_MAY_UNPLUG").is_none() {
-        println!(
-            "not tested: a CPU that is taken offline; set CPULEDGER_TEST_MAY_UNPLUG=1 on a machine of your own"
-        );
-        return;
+    if std::env::var_os(MAY_UNPLUG).is_none() {
+        return not_run(&format!(
+            "it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine that nobody else uses"
+        ));
     }
     assert_balance_under("a CPU comes and goes", Unplugged::start);
     assert_balance_under("a CPU comes and goes, and two shells fork", || {
@@ -165,7 +182,7 @@ fn a_reader_that_stalls_loses_identities_but_no_time_root() {
     let (slots, stall) = if is_full() {
         (Options::default().slots, Duration::from_secs(150))
     } else {
-        (4_096, Duration::from_secs(3))
+        (if is_emulated() { 512 } else { 4_096 }, Duration::from_secs(3))
     };
     let mut ledger =
         Ledger::open(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");

@@ -7,32 +7,15 @@
 mod books;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use books::Books;
 use cpuledger::TaskId;
-use cpuledger_load::Cgroup;
 use cpuledger_load::scene::scene;
+use cpuledger_load::{Cgroup, is_emulated};
 
 const SECONDS: &str = "10";
-
-fn id(cgroup: &Cgroup) -> u64 {
-    fs::metadata(cgroup.path()).expect("it is there").ino()
-}
-
-/// What the kernel has charged to it.
-fn usage_ns(cgroup: &Cgroup) -> u64 {
-    if cgroup.is_v1() {
-        let text = cgroup.read("cpuacct.usage").expect("cpuacct.usage");
-        return text.trim().parse().expect("nanoseconds");
-    }
-    let text = cgroup.read("cpu.stat").expect("cpu.stat");
-    let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
-    usage.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
-}
 
 /// A storm of processes that enters the cgroup before it begins.
 struct Storm(Child);
@@ -109,7 +92,8 @@ fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
         let mut books = Books::open();
         let mut storm = Storm::start(cgroup.path());
         let first = storm.0.id() as i32;
-        let mut members = Members { id: id(&cgroup), is_v1: cgroup.is_v1(), ..Members::default() };
+        let mut members =
+            Members { id: cgroup.id().expect("it is there"), is_v1: cgroup.is_v1(), ..Members::default() };
         let mut is_over = false;
         while !is_over {
             is_over = storm.is_over() && cgroup.is_empty().expect("it is there");
@@ -117,14 +101,14 @@ fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
             members.take(&books, first);
             books.forget();
         }
-        let (told, truth) = (members.runtime_ns, usage_ns(&cgroup));
+        let (told, truth) = (members.runtime_ns, cgroup.usage_ns().expect("it is charged"));
         println!(
             "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
             books.intervals,
             members.deaths,
             (told as f64 - truth as f64) * 100.0 / truth as f64
         );
-        assert!(members.deaths > 100, "a storm makes tasks that die");
+        assert!(members.deaths > if is_emulated() { 10 } else { 100 }, "a storm makes tasks that die");
         assert!(told.abs_diff(truth) * 200 <= truth, "{told} ns told, {truth} ns charged");
     });
 }

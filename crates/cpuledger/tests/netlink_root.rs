@@ -11,7 +11,9 @@ use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};
 use cpuledger::{Books, FieldSet, Request, Scope, Snapshot, Task, Tid, machine};
 use cpuledger_load::scene::alone;
-use cpuledger_load::{Burn, BurnPlan, Kin, Kinsman, Sleepers, Storm, StormPlan, is_emulated};
+use cpuledger_load::{
+    Burn, BurnPlan, Kin, Kinsman, Sleepers, Storm, StormPlan, is_emulated, online_cpus, possible_cpus,
+};
 
 /// One test at a time: they count what dies on this machine.
 fn alone_as_root() -> MutexGuard<'static, ()> {
@@ -61,10 +63,10 @@ fn every_task_has_what_walks_before_and_after_say_root() {
         let name = row.comm;
         assert_eq!((row.pid, row.uid, row.gid), (last.pid, last.uid, last.gid), "{name:?}");
         assert!(
-            row.start_time_ns.abs_diff(last.start_time_ns) < start_limit_ns,
+            row.start_time_ns.distance_ns(last.start_time_ns) < start_limit_ns,
             "{name:?}: {} and {} ns, which a busy machine cannot explain",
-            row.start_time_ns,
-            last.start_time_ns
+            row.start_time_ns.ns(),
+            last.start_time_ns.ns()
         );
         for (what, first, here, last) in [
             ("runtime", first.runtime_ns, row.runtime_ns, last.runtime_ns),
@@ -81,30 +83,31 @@ fn every_task_has_what_walks_before_and_after_say_root() {
     assert!(compared > 300, "only {compared} tasks were compared");
 }
 
+/// Members of the family "sums": of four roles, three with two parts and the leader, one alone.
+const SUMS: usize = 10;
+
 #[test]
 fn a_process_has_the_time_of_its_dead_threads_root() {
     let _alone = alone_as_root();
     let mut netlink = open();
-    // The leader burns too and then waits: its threads die before it.
-    let plan = BurnPlan { cpu_ms: 150, threads: 4, ..BurnPlan::default() };
-    let burn = Burn::start(&plan).expect("burning threads");
-    let pid = burn.pid();
-    let mut most_ns = 0;
-    let truth_ns = std::thread::scope(|scope| {
-        let ended = scope.spawn(move || burn.finish(Duration::from_secs(120)).expect("it ends"));
-        while !ended.is_finished() {
-            let found = snapshot(&mut netlink, Scope::Processes);
-            most_ns = found
-                .processes
-                .iter()
-                .filter(|row| row.pid.0 == pid)
-                .map(|row| row.runtime_ns)
-                .fold(most_ns, u64::max);
+    let mut kin = Kin::start("sums", 100).expect("a family");
+    kin.begin().expect("it waits");
+    let burned = kin.burned(SUMS).expect("all burn");
+    // The leader lives on when its threads have died, until `kin` is dropped.
+    let members: Vec<&Kinsman> = burned.iter().filter(|kinsman| kinsman.role == "dead-threads").collect();
+    let pid = members.last().expect("the role is there").pid;
+    let truth_ns: u64 = members.iter().map(|kinsman| kinsman.ns).sum();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let told_ns = loop {
+        let found = snapshot(&mut netlink, Scope::Processes);
+        let row = found.processes.iter().find(|row| row.pid.0 == pid).expect("it lives");
+        // Who has said what it burned may still be on its way out.
+        if row.threads == 1 || Instant::now() > deadline {
+            break row.runtime_ns;
         }
-        ended.join().expect("no panic").iter().map(|thread| thread.ns).sum::<u64>()
-    });
-    println!("told {most_ns} ns, true {truth_ns} ns");
-    assert!(most_ns * 10 > truth_ns * 7, "one thread alone has a quarter: {most_ns} of {truth_ns} ns");
+    };
+    println!("told {told_ns} ns, true {truth_ns} ns");
+    assert!(members.len() > 1 && reports(told_ns, truth_ns), "{told_ns} of {truth_ns} ns");
 }
 
 #[test]
@@ -122,11 +125,11 @@ fn identities_stay_over_snapshots_and_exits_root() {
     child.kill().expect("it runs");
     // Dead, and not waited for.
     let mut exits = Exits::default();
-    while !exits.exits.iter().any(|exit| exit.task.tid == tid) {
+    while !exits.exits.iter().any(|death| death.exit.task.tid == tid) {
         std::thread::sleep(Duration::from_millis(5));
         netlink.exits(&mut exits).expect("exits");
     }
-    let exit = exits.exits.iter().find(|exit| exit.task.tid == tid).expect("just found");
+    let exit = exits.exits.iter().find(|death| death.exit.task.tid == tid).expect("just found").exit;
     assert!(starts.iter().all(|id| *id == exit.task), "{starts:?} {exit:?}");
     assert_eq!((exit.process, exit.ppid.0), (exit.task, std::process::id().cast_signed()));
     assert_eq!((exit.exit_code, exit.comm.as_bytes()), (9, &b"sleep"[..]));
@@ -134,6 +137,31 @@ fn identities_stay_over_snapshots_and_exits_root() {
     let zombie = by_tid(&found)[&tid];
     assert_eq!((zombie.id(), zombie.state.0), (exit.task, b'Z'));
     child.wait().expect("it is ours");
+}
+
+/// What everybody sees who asks /proc whether a task is still the same, before anything is done to it.
+#[test]
+fn starts_are_those_of_proc_to_the_tick_root() {
+    const TICK_NS: u64 = 10_000_000;
+    let _alone = alone_as_root();
+    let mut netlink = open();
+    netlink.watch_exits().expect("a listener");
+    let start = || Command::new("sleep").arg("600").spawn().expect("sleep runs");
+    let mut children: Vec<_> = (0..100).map(|_| start()).collect();
+    let found = snapshot(&mut netlink, Scope::Tasks);
+    let mut compared = 0;
+    for row in &found.tasks {
+        let path = format!("/proc/{}/task/{}/stat", row.pid, row.tid);
+        let Ok(stat) = std::fs::read_to_string(path) else { continue };
+        let ticks = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse().ok());
+        assert_eq!(Some(row.start_time_ns.ticks(TICK_NS)), ticks, "{row:?}");
+        compared += usize::from(row.comm.as_bytes() == b"sleep");
+    }
+    for child in &mut children {
+        child.kill().expect("it runs");
+        child.wait().expect("it is ours");
+    }
+    assert!(compared >= 100, "{compared} of them");
 }
 
 /// Whether a report fits to what the dead said before: it may be a tick older, 10 ms at most of 100 or more.
@@ -168,7 +196,7 @@ impl Cuts {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             self.netlink.exits(&mut self.exits).expect("exits");
-            let is_dead = |tid: &i32| self.exits.exits.iter().any(|exit| exit.task.tid.0 == *tid);
+            let is_dead = |tid: &i32| self.exits.exits.iter().any(|death| death.exit.task.tid.0 == *tid);
             if dying.iter().all(is_dead) {
                 return self.cut();
             }
@@ -181,43 +209,77 @@ impl Cuts {
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
         self.netlink.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         self.netlink.exits(&mut self.exits).expect("exits");
-        let cut = Cut {
-            suspended_ns: machine::suspended_ns(),
-            online_cpus: machine::online_cpus(),
-            sees_exits: true,
-        };
+        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: true };
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
     }
 }
 
-/// Some processes on each CPU, so that each CPU has made reports since.
-fn die_on_each_cpu() {
-    for cpu in (0..machine::online_cpus()).flat_map(|cpu| [cpu; 4]) {
+/// Some processes on that CPU, so that it has made reports since.
+fn die_on(cpu: u32) {
+    for _ in 0..4 {
         let status = Command::new("taskset").args(["--cpu-list", &cpu.to_string(), "true"]).status();
         assert!(status.expect("taskset runs: install the package util-linux").success());
     }
+}
+
+/// Tasks that were ever made on this machine.
+fn forks() -> u64 {
+    let text = std::fs::read_to_string("/proc/stat").expect("procfs");
+    let line = text.lines().find_map(|line| line.strip_prefix("processes ")).expect("a count of forks");
+    line.parse().expect("a number")
+}
+
+/// Sockets that the listener has at most, and room in each for a few reports, which take about 1 KiB.
+const MOST_SOCKETS: usize = 32;
+const ROOM: usize = 8 << 10;
+/// More than fit there.
+const STORM: u64 = 150;
+
+/// A storm on one CPU, whatever number there are: each has a socket of its own, which has to be too small.
+fn storm_on(cpu: u32) -> Storm {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let all = sched_getaffinity(None).expect("the own CPUs");
+    let mut one = CpuSet::new();
+    one.set(cpu as usize);
+    // What is started inherits it.
+    sched_setaffinity(None, &one).expect("the CPU is online");
+    let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
+    sched_setaffinity(None, &all).expect("as it was");
+    storm
 }
 
 #[test]
 fn what_is_lost_in_a_full_socket_is_counted_root() {
     let _alone = alone_as_root();
     let mut netlink = open();
-    // Room for a few reports on each CPU.
-    netlink.listen(16 << 10).expect("a listener");
+    // Room for a few reports in each socket.
+    let cpus = possible_cpus().expect("sysfs").len();
+    netlink.listen(cpus.min(MOST_SOCKETS) * ROOM).expect("a listener");
     let mut cuts = Cuts::begin(netlink);
-    let plan = StormPlan { workers: 2, seconds: Some(1), ..StormPlan::default() };
-    let storm = Storm::start(&plan).expect("a storm");
+    let cpu = *online_cpus().expect("sysfs").last().expect("there is one");
+    let (begin, before) = (Instant::now(), forks());
+    let storm = storm_on(cpu);
     let parents = storm.workers().to_vec();
-    let stormed = storm.finish(Duration::from_secs(120)).expect("it ends");
+    // Others make tasks, too: by its count alone the storm of a slow machine would be over too soon.
+    while forks() < before + STORM || begin.elapsed() < Duration::from_millis(500) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let stormed = storm.stop().expect("it ends");
     // The first read tells of the overrun, the reports after it of its size.
     let mut exits = Exits::default();
     cuts.netlink.exits(&mut exits).expect("exits");
-    assert!(exits.missed > 0, "{stormed:?} fit into 16 KiB");
-    die_on_each_cpu();
+    assert!(exits.missed > 0, "{stormed:?} fit into {ROOM} bytes");
+    die_on(cpu);
     cuts.netlink.exits(&mut exits).expect("exits");
-    let told = exits.exits.iter().filter(|exit| parents.contains(&exit.ppid.0)).count() as u64;
+    let told = exits.exits.iter().filter(|death| parents.contains(&death.exit.ppid.0)).count() as u64;
     println!("{stormed:?}: {told} told, {} missed, of the whole machine", exits.missed);
-    assert!(told + exits.missed >= stormed.made, "{told} told and {} missed of {stormed:?}", exits.missed);
+    // The numbers of a CPU are followed where it has a socket of its own; else it is known that some were lost, not how many.
+    let is_counted = cpus <= MOST_SOCKETS;
+    assert!(
+        told + exits.missed >= stormed.made || !is_counted,
+        "{told} told and {} missed of {stormed:?}",
+        exits.missed
+    );
     let missed = exits.missed;
     cuts.exits = exits;
     cuts.cut();
@@ -248,14 +310,17 @@ fn time_of_orphans_goes_up_to_a_living_ancestor_root() {
     println!("inherited {inherited_ns} ns, burned {truth_ns} ns");
     assert!(burned.iter().all(|child| child.ppid == parent) && burned.len() == 3);
     assert!(
-        reports(inherited_ns, truth_ns) && inherited_ns < truth_ns * 2,
+        reports(inherited_ns, truth_ns) && inherited_ns < truth_ns * if is_emulated() { 4 } else { 2 },
         "{inherited_ns} of {truth_ns} ns"
     );
     let exited = cuts.interval.exited.as_ref().expect("exits are seen");
     for child in &burned {
         let record = exited.iter().find(|exited| exited.exit.task.tid.0 == child.tid).expect("its record");
         assert_eq!(record.exit.ppid.0, parent);
-        assert!(reports(record.cpu_ns, child.ns) && record.cpu_ns < child.ns * 2, "{child:?} {record:?}");
+        assert!(
+            reports(record.cpu_ns, child.ns) && record.cpu_ns < child.ns * if is_emulated() { 4 } else { 2 },
+            "{child:?} {record:?}"
+        );
     }
 }
 

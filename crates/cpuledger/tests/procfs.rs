@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cpuledger::Boottime;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source, Task, Value};
 use rustix::process::{getegid, geteuid, getgid, getpgid, getpid, getppid, getuid};
@@ -75,7 +76,7 @@ fn our_own_process_is_as_we_know_it() {
     assert_eq!(row.comm.as_bytes(), comm.trim_ascii_end());
     let page = rustix::param::page_size() as u64;
     assert!(row.rss_bytes > 0 && row.rss_bytes.is_multiple_of(page) && row.rss_bytes < row.vsize_bytes);
-    assert!(row.start_time_ns > 0 && row.start_time_ns < clock_ns(ClockId::Boottime));
+    assert!(row.start_time_ns > Boottime::default() && row.start_time_ns < Boottime::now());
     assert!(seen.begin_ns < seen.end_ns && seen.end_ns <= clock_ns(ClockId::Monotonic));
     // The test runner and its tests are several threads.
     assert!(row.threads > 1);

@@ -11,7 +11,7 @@ use cpuledger_load::scene::alone;
 const PROCESSES: usize = 300;
 
 /// Beside openat, read and close a process: loading the program, opening /proc, finding out what it can say.
-const CONSTANT: usize = 100;
+const CONSTANT: usize = 125;
 
 /// How the population may change between runs of the example.
 const DRIFT: usize = 30;

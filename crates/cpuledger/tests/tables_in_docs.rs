@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cpuledger::SourceKind;
 use cpuledger::render::column::{Dash, columns};
-use cpuledger::support::privilege::needs;
+use cpuledger::support::privilege::{LIMITS, Limit, needs};
 
 /// With this set, the documents are written instead.
 const REWRITE: &str = "CPULEDGER_WRITE_DOCS";
@@ -63,6 +63,19 @@ fn needs_of_sources() -> String {
         }
     }
     text + "\n"
+}
+
+fn limits_of_callers() -> String {
+    let mut text = "\n| of what | who is not root gets | not limited | why |\n|---|---|---|---|\n".to_owned();
+    for Limit { what, limit, unlimited, reason } in LIMITS {
+        let _ = writeln!(text, "| {what} | {limit} | {unlimited} | {reason} |");
+    }
+    text + "\n"
+}
+
+#[test]
+fn the_limits_of_callers_are_documented() {
+    assert_has("privileges.md", "the table of limits", &limits_of_callers());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A cgroup of a test's own, in whichever version is mounted.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
@@ -70,6 +71,29 @@ impl Cgroup {
     /// [`Error::System`] where there is no such file, or the kernel refuses the value.
     pub fn write(&self, name: &str, value: &str) -> Result<(), Error> {
         fs::write(self.path.join(name), value).map_err(Error::system(format!("write {name} of a cgroup")))
+    }
+
+    /// Its number: that of its folder.
+    ///
+    /// # Errors
+    /// [`Error::System`]
+    pub fn id(&self) -> Result<u64, Error> {
+        fs::metadata(&self.path).map(|folder| folder.ino()).map_err(Error::system("look at a cgroup"))
+    }
+
+    /// The CPU time that the kernel has charged to it.
+    ///
+    /// # Errors
+    /// [`Error::System`], or [`Error::GaveUp`] where the kernel's text is not understood.
+    pub fn usage_ns(&self) -> Result<u64, Error> {
+        let (text, unit) =
+            if self.is_v1 { (self.read("cpuacct.usage")?, 1) } else { (self.read("cpu.stat")?, 1000) };
+        let number = text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
+        let is_known = self.is_v1 || text.starts_with("usage_usec ");
+        number
+            .filter(|_| is_known)
+            .map(|number| number * unit)
+            .ok_or_else(|| Error::GaveUp(format!("this is no usage of a cgroup: {text}")))
     }
 
     /// Whether it has no members.

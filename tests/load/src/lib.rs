@@ -13,6 +13,8 @@
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`Shared`]: what is dear to make, lent to one test after another,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
+//! - [`not_run`](fn@not_run): how a test says that it cannot run here,
+//! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
@@ -30,11 +32,13 @@
 
 mod burn;
 mod cgroup;
+mod cpus;
 mod error;
 mod held;
 mod kin;
 mod limits;
 mod mixture;
+pub mod not_run;
 mod pace;
 mod program;
 mod running;
@@ -48,11 +52,13 @@ mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
 pub use cgroup::Cgroup;
+pub use cpus::{online_cpus, possible_cpus, removable_cpu};
 pub use error::Error;
 pub use held::BpfHeld;
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
 pub use mixture::{ForkingShells, Mixture, MixturePlan};
+pub use not_run::not_run;
 pub use pace::is_emulated;
 pub use program::program;
 pub use shared::{Lent, Shared};

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::{Error, Kin, Storm, StormPlan};
+use crate::{Error, Kin, Storm, StormPlan, is_emulated};
 
 /// A process that ends without having been waited for, and one that has dead parents below it.
 const FORKING: &str =
@@ -27,7 +27,11 @@ pub struct MixturePlan {
 }
 
 impl Default for MixturePlan {
+    /// On an emulated CPU, which takes some thirty times as long, less of all, and no compilers, which the guests do not have.
     fn default() -> MixturePlan {
+        if is_emulated() {
+            return MixturePlan { shells: 2, compilers: 0, thread_makers: 1, pairs: 10 };
+        }
         MixturePlan { shells: 2, compilers: 2, thread_makers: 2, pairs: 100 }
     }
 }

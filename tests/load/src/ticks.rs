@@ -13,6 +13,10 @@ pub struct Ticks {
     pub interrupts: Duration,
     /// The host of a virtual machine had the CPU, where it says so.
     pub stolen: Duration,
+    /// How many switches there were.
+    pub switches: u64,
+    /// How many interrupts there were.
+    pub interrupted: u64,
 }
 
 impl Ticks {
@@ -28,7 +32,17 @@ impl Ticks {
         let sum = |which: &[usize]| {
             Duration::from_millis(10 * which.iter().filter_map(|&index| ticks.get(index)).sum::<u64>())
         };
-        Ok(Ticks { idle: sum(&[3, 4]), interrupts: sum(&[5, 6]), stolen: sum(&[7]) })
+        let count = |name: &str| {
+            let rest = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+            rest.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0)
+        };
+        Ok(Ticks {
+            idle: sum(&[3, 4]),
+            interrupts: sum(&[5, 6]),
+            stolen: sum(&[7]),
+            switches: count("ctxt "),
+            interrupted: count("intr "),
+        })
     }
 }
 
@@ -40,6 +54,6 @@ mod tests {
     fn no_count_falls() {
         let (first, last) = (Ticks::now().expect("procfs"), Ticks::now().expect("procfs"));
         assert!(first.interrupts <= last.interrupts && first.stolen <= last.stolen);
-        assert!(!last.idle.is_zero());
+        assert!(!last.idle.is_zero() && last.switches > 0 && last.interrupted > 0);
     }
 }

@@ -12,6 +12,8 @@ pub enum Owner {
     Idle(usize),
     /// Whoever found no slot on this CPU.
     Nobody(usize),
+    /// Whatever ran on this CPU while nobody saw it.
+    Uncovered(usize),
     /// This task.
     Task(u64),
     /// A slot that was folded and is nobody's.
@@ -39,7 +41,7 @@ struct Stay {
 pub struct Interval {
     /// The cut that ended it.
     pub end: u64,
-    /// Time that the CPUs were in the books.
+    /// Time that the CPUs were online.
     pub capacity: u64,
     /// Time by owner.
     pub found: Account,
@@ -58,13 +60,22 @@ impl Interval {
     }
 }
 
+/// When a CPU has left the books.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// From when on nobody has seen what ran.
+    unseen: u64,
+    /// From when on it was offline.
+    offline: u64,
+}
+
 #[derive(Default)]
 struct Inner {
     stays: Vec<Stay>,
     deaths: Vec<(u64, u64)>,
     folded: BTreeSet<u64>,
     used: BTreeSet<u64>,
-    left: BTreeMap<usize, u64>,
+    left: BTreeMap<usize, Left>,
     intervals: Vec<Interval>,
     faults: Vec<String>,
 }
@@ -81,13 +92,22 @@ impl Books {
     /// It is true that this owner had this CPU from `begin` to `end`. The CPU is in the books from then on.
     pub fn stay(&self, (owner, is_told): (Owner, bool), cpu: usize, begin: u64, end: u64) {
         let mut inner = self.inner();
-        let in_books = inner.left.remove(&cpu).map_or(end, |left| left.max(begin));
-        inner.stays.push(Stay { owner, is_told, cpu, begin, end: in_books, left_cpu: end });
+        let whole = Left { unseen: end, offline: end };
+        let left = inner.left.remove(&cpu).unwrap_or(whole);
+        let (unseen, offline) = (left.unseen.clamp(begin, end), left.offline.clamp(begin, end));
+        if unseen > begin {
+            inner.stays.push(Stay { owner, is_told, cpu, begin, end: unseen, left_cpu: end });
+        }
+        if offline > unseen {
+            let owner = Owner::Uncovered(cpu);
+            let stay = Stay { owner, is_told: false, cpu, begin: unseen, end: offline, left_cpu: end };
+            inner.stays.push(stay);
+        }
     }
 
-    /// It is true that this CPU is out of the books since then.
-    pub fn leave(&self, cpu: usize, when: u64) {
-        self.inner().left.insert(cpu, when);
+    /// It is true that nobody sees what this CPU runs from `unseen` on, and that it is offline from `offline` on.
+    pub fn leave(&self, cpu: usize, unseen: u64, offline: u64) {
+        self.inner().left.insert(cpu, Left { unseen, offline });
     }
 
     /// It is true that this task died then.

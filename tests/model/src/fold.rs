@@ -6,29 +6,29 @@ use crate::slots::{find_process, give_slot};
 use crate::words::{COLLECTS, EXITED, parity_of};
 use crate::world::{Slot, World};
 use loom::sync::atomic::AtomicU64;
-use loom::sync::atomic::Ordering::{Acquire, Relaxed};
+use loom::sync::atomic::Ordering::Relaxed;
 
 /// Moves the time of the dead task to the slot of its process or, of a dead process, of its accounting parent.
-pub fn fold_slot(world: &World, number: u64, task: u64, fate: Fate, tile: &Tile) {
+pub fn fold_slot(world: &World, cpu: usize, number: u64, task: u64, fate: Fate, tile: &Tile) {
     let leader = (world.setup.leader_of)(task);
     let exit = if task == leader { tile.interval } else { 0 };
     let into = find_process(world, leader, [exit, tile.interval]);
     if fate != Fate::DiesLast {
         if into == 0 {
-            collect(world, number, task, tile);
+            collect(world, cpu, number, task, tile);
         } else {
-            Fold { world, into, tile }.take(number, task, true);
+            Fold { world, cpu, into, tile }.take(number, task, true);
         }
         return;
     }
-    if into != 0 && world.slot(into).exit_interval.load(Acquire) == 0 {
-        return Fold { world, into, tile }.take(number, task, true);
+    if into != 0 && world.slot(into).exit_interval.load(Relaxed) == 0 {
+        return Fold { world, cpu, into, tile }.take(number, task, true);
     }
     let heir = find_process(world, (world.setup.parent_of)(leader), [0, tile.interval]);
     if heir == 0 {
         return;
     }
-    let fold = Fold { world, into: heir, tile };
+    let fold = Fold { world, cpu, into: heir, tile };
     if into != 0 && index_remove(world, leader, into) {
         fold.take(into, leader, false);
     }
@@ -45,14 +45,14 @@ fn index_remove(world: &World, task: u64, number: u64) -> bool {
 }
 
 /// Lets the slot of a dead task stand for its process until the cut.
-fn collect(world: &World, number: u64, task: u64, tile: &Tile) {
+fn collect(world: &World, cpu: usize, number: u64, task: u64, tile: &Tile) {
     let slot = world.slot(number);
     let leader = (world.setup.leader_of)(task);
     if task == leader {
         slot.flags.store(EXITED | COLLECTS, Relaxed);
     } else {
         world.books.fold(task);
-        Fold { world, into: number, tile }.move_time(&slot.wall_ns, &slot.folded_threads_ns);
+        Fold { world, cpu, into: number, tile }.move_time(&slot.wall_ns, &slot.folded_threads_ns);
         slot.flags.store(COLLECTS, Relaxed);
         slot.tid.store(leader, Relaxed);
     }
@@ -62,6 +62,7 @@ fn collect(world: &World, number: u64, task: u64, tile: &Tile) {
 /// Where time is moved to, and the tile at whose end.
 struct Fold<'a> {
     world: &'a World,
+    cpu: usize,
     into: u64,
     tile: &'a Tile,
 }
@@ -85,7 +86,7 @@ impl Fold<'_> {
         if !world.has(Mutation::FoldedSlotExits) {
             slot.exit_interval.store(0, Relaxed);
         }
-        if !give_slot(world, number) {
+        if !give_slot(world, self.cpu, number) {
             slot.exit_interval.store(self.tile.interval, Relaxed);
         }
     }
@@ -94,9 +95,9 @@ impl Fold<'_> {
         if self.world.has(Mutation::FoldNotListed) {
             return;
         }
-        list_slot(self.world, self.into, self.tile.interval);
+        list_slot(self.world, self.cpu, self.into, self.tile.interval);
         if self.world.has(Mutation::FoldedAcrossCut) && self.tile.ends_after_cut() {
-            list_slot(self.world, self.into, self.tile.interval + 1);
+            list_slot(self.world, self.cpu, self.into, self.tile.interval + 1);
         }
     }
 
@@ -114,7 +115,7 @@ impl Fold<'_> {
                 to[parity].store(ns, Relaxed);
             } else {
                 let ns = self.world.exchange(&from[parity], 0);
-                self.world.add(&to[parity], ns);
+                self.world.add_unordered(&to[parity], ns);
             }
         }
     }

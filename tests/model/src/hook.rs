@@ -3,7 +3,9 @@
 use crate::Mutation;
 use crate::fold::fold_slot;
 use crate::slots::{find_slot, make_slot};
-use crate::words::{CONFIRMED, EXITED, IDLE, NO_CUT, NOBODY, OF_LEADER, OUT, RUN_ATTEMPTS, VOID_CUT};
+use crate::words::{
+    CONFIRMED, EXITED, IDLE, NO_CUT, NOBODY, OF_LEADER, OFFLINE, OUT, RUN_ATTEMPTS, VOID_CUT,
+};
 use crate::words::{cut_ns, parity_of, run_word, start_ns};
 use crate::world::{Cpu, World};
 use loom::sync::atomic::AtomicU64;
@@ -56,7 +58,7 @@ impl Tile {
 }
 
 /// Puts a slot on the list of an interval, once.
-pub fn list_slot(world: &World, number: u64, interval: u64) {
+pub fn list_slot(world: &World, cpu: usize, number: u64, interval: u64) {
     let parity = parity_of(interval);
     let mark = &world.slot(number).mark[parity];
     let found = if world.has(Mutation::MarkNotExchanged) {
@@ -69,7 +71,12 @@ pub fn list_slot(world: &World, number: u64, interval: u64) {
     if found == interval {
         return;
     }
-    let place = world.add(&world.listed_count[parity], 1);
+    let own = &world.cpus[cpu].own.list_place[parity];
+    let (of_interval, mut place) = own.get();
+    if of_interval != interval || place.is_multiple_of(world.setup.list_batch) {
+        place = world.add(&world.listed_count[parity], world.setup.list_batch);
+    }
+    own.set((interval, place + 1));
     match world.listed[parity].get(place as usize) {
         Some(entry) => entry.store(number, Relaxed),
         None => world.books.fault(format!("the list of interval {interval} overflows")),
@@ -124,7 +131,7 @@ impl<'a> Processor<'a> {
         if next != 0 {
             number = find_slot(world, next);
             if number == 0 {
-                number = make_slot(world, next);
+                number = make_slot(world, self.number, next);
             }
         }
         let other = self.parity ^ 1;
@@ -134,7 +141,7 @@ impl<'a> Processor<'a> {
         if !world.has(Mutation::CurrentWrittenLate) {
             cpu.current[other as usize].store(number, Relaxed);
         }
-        let Some(exchanged) = self.exchange_run() else {
+        let Some(exchanged) = self.exchange_run(other) else {
             world.books.fault("a switch has lost all attempts".into());
             return;
         };
@@ -143,6 +150,34 @@ impl<'a> Processor<'a> {
         }
         self.book_exchanged(&exchanged, number, fate);
         (self.stay, self.parity) = ((number, next, exchanged.end_ns), other);
+    }
+
+    /// `on_entry`: brings the CPU into the books without a switch, while this task runs. No switch comes in between: it is an
+    /// interrupt of this CPU, and switches are not interrupted.
+    pub fn enter(&mut self, task: u64) {
+        if self.cpu().run.fetch_add(0, Relaxed) & OUT != 0 {
+            self.switch(task, Fate::Lives);
+        }
+    }
+
+    /// `on_hotplug`, when the CPU is dead. Another CPU does it; the kernel lets nothing happen on this one meanwhile.
+    pub fn take_down(&mut self) {
+        let (world, cpu) = (self.world, self.cpu());
+        let Some(exchanged) = self.exchange_run(self.parity | OFFLINE) else {
+            world.books.fault("taking a CPU down has lost all attempts".into());
+            return;
+        };
+        if world.has(Mutation::DownBookedEarly) {
+            world.exchange(&cpu.booked, exchanged.fresh);
+        }
+        let start = start_ns(exchanged.run);
+        world.books.leave(self.number, start, exchanged.end_ns);
+        let (interval, cut_ns) = self.read_interval(exchanged.end_ns);
+        let tile = Tile { start_ns: start, end_ns: exchanged.end_ns, interval, cut_ns };
+        self.book_cpu(&cpu.uncovered_ns, &tile);
+        if !world.has(Mutation::DownBookedEarly) {
+            world.exchange(&cpu.booked, exchanged.fresh);
+        }
     }
 
     /// What `current` holds for a thread that found no slot.
@@ -156,8 +191,8 @@ impl<'a> Processor<'a> {
         number | OF_LEADER
     }
 
-    /// Ends the tile: changes `run` by compare-and-swap.
-    fn exchange_run(&self) -> Option<Exchanged> {
+    /// Ends the tile: changes `run` by compare-and-swap, to now with these bits.
+    fn exchange_run(&self, bits: u64) -> Option<Exchanged> {
         let (world, cpu) = (self.world, self.cpu());
         let mut first = None;
         for _ in 0..RUN_ATTEMPTS {
@@ -177,7 +212,7 @@ impl<'a> Processor<'a> {
             first = Some((start, end_ns));
             let early =
                 early.or_else(|| world.has(Mutation::CutReadBeforeSwap).then(|| self.read_interval(end_ns)));
-            let fresh = run_word(end_ns, self.parity ^ 1);
+            let fresh = run_word(end_ns, bits);
             let found = if world.has(Mutation::RunExchanged) {
                 world.exchange(&cpu.run, fresh);
                 run
@@ -209,11 +244,12 @@ impl<'a> Processor<'a> {
             cpu.booked.swap(exchanged.fresh, AcqRel);
         }
         let mut retired = None;
+        let (interval, cut_ns) = exchanged.seen_early.unwrap_or_else(|| self.read_interval(end_ns));
+        let tile = Tile { start_ns: start_ns(run), end_ns, interval, cut_ns };
         if is_out && !world.has(Mutation::OutIsBooked) {
-            cpu.entered_ns.store(end_ns, Relaxed);
+            let is_offline = run & OFFLINE != 0 && !world.has(Mutation::OfflineIsCapacity);
+            self.book_cpu(if is_offline { &cpu.offline_ns } else { &cpu.uncovered_ns }, &tile);
         } else {
-            let (interval, cut_ns) = exchanged.seen_early.unwrap_or_else(|| self.read_interval(end_ns));
-            let tile = Tile { start_ns: start_ns(run), end_ns, interval, cut_ns };
             let slot = if world.has(Mutation::CurrentOfWrongParity) { next } else { slot };
             self.book(slot, task, &tile);
             let is_own = slot > NOBODY && slot & OF_LEADER == 0;
@@ -307,12 +343,12 @@ impl<'a> Processor<'a> {
     fn add_to_process(&self, number: u64, interval: u64, ns: u64) {
         let place = &self.world.slot(number).folded_threads_ns[parity_of(interval)];
         if !self.world.has(Mutation::ProcessNotListed) {
-            list_slot(self.world, number, interval);
+            list_slot(self.world, self.number, number, interval);
         }
         if self.world.has(Mutation::ProcessNotAtomic) {
             add_plain(place, ns);
         } else {
-            self.world.add(place, ns);
+            self.world.add_unordered(place, ns);
         }
     }
 
@@ -320,7 +356,7 @@ impl<'a> Processor<'a> {
         let (slot, parity) = (self.world.slot(number), parity_of(interval));
         add_plain(&slot.wall_ns[parity], ns);
         if slot.mark[parity].load(Relaxed) != interval {
-            list_slot(self.world, number, interval);
+            list_slot(self.world, self.number, number, interval);
         }
     }
 
@@ -344,7 +380,7 @@ impl<'a> Processor<'a> {
             _ => !tile.ends_after_cut(),
         };
         if is_low && is_before {
-            fold_slot(world, number, task, fate, tile);
+            fold_slot(world, self.number, number, task, fate, tile);
         }
     }
 }

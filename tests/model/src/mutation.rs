@@ -64,8 +64,12 @@ mutations! {
         ExitInFirstInterval,
         /// Hook: a tile of a CPU that is not in the books is booked.
         OutIsBooked,
-        /// Hook: when the CPU came into the books is written after `booked`.
+        /// Hook: what passed before the CPU came into the books is booked after `booked` is written.
         EnteredLate,
+        /// Hook: of a CPU that comes back, the time in which it was offline counts as online.
+        OfflineIsCapacity,
+        /// Hook: when a CPU is taken down, `booked` is written before the accumulators.
+        DownBookedEarly,
         /// Hook: a dead task is folded though the cut has passed.
         FoldedAfterCut,
         /// Hook: the slot into which a task is folded is not listed.
@@ -133,10 +137,12 @@ mutations! {
         FreedEarly,
         /// Reader: leaves a slot that has collected the time of a process in the index.
         CollectorLeftInIndex,
+        /// Reader: leaves the places of the list as they are.
+        ListNotEmptied,
         /// Reader: leaves the accumulators as they are.
         NotZeroed,
-        /// Reader: a CPU that came into the books late was there since the cut before.
-        EntryForgotten,
+        /// Reader: leaves out the time of a CPU on which nobody has seen what ran up to the cut.
+        UncoveredForgotten,
 
         /// Both: intervals are numbered from 0, which is also the mark of a slot that was never listed.
         NumberedFromZero,

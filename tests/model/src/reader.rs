@@ -3,8 +3,8 @@
 use crate::Mutation;
 use crate::books::{Interval, Owner};
 use crate::slots::{next_head, number_in};
-use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OUT, PARITY};
-use crate::words::{parity_of, proposed, run_word, start_ns};
+use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OFFLINE, OUT};
+use crate::words::{PARITY, UNCOVERED, parity_of, proposed, run_word, start_ns};
 use crate::world::World;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use loom::sync::atomic::{AtomicU64, fence};
@@ -16,8 +16,16 @@ const MAX_ATTEMPTS: usize = 12;
 /// What the reader remembers of a CPU from one cut to the next: `cut::Book`.
 #[derive(Clone, Copy)]
 struct Book {
-    begin_ns: Option<u64>,
     written: u64,
+}
+
+/// What a CPU did up to the cut since `run` has changed last: `cut::Tail`.
+#[derive(Clone, Copy)]
+enum Tail {
+    Split,
+    Ran(Running),
+    Uncovered(u64),
+    Offline(u64),
 }
 
 /// A cut, from the reader's side.
@@ -25,15 +33,15 @@ struct Book {
 pub struct Plan {
     /// So far ahead it is proposed; twice as far at each further attempt.
     pub lead_ns: u64,
-    /// Whether the CPUs are found online.
-    pub is_online: bool,
+    /// Whether the CPUs are found online by the kernel's list; `None`: it is not asked.
+    pub is_online: Option<bool>,
 }
 
 impl Plan {
     /// A cut so far ahead.
     #[must_use]
     pub const fn ahead(lead_ns: u64) -> Self {
-        Self { lead_ns, is_online: true }
+        Self { lead_ns, is_online: None }
     }
 }
 
@@ -44,6 +52,8 @@ type Running = (u64, u64, u64);
 pub struct Reader<'a> {
     world: &'a World,
     interval: u64,
+    /// When it began.
+    start_ns: u64,
     books: Vec<Book>,
     /// A cut may be confirmed only so long before it.
     margin_ns: u64,
@@ -61,14 +71,14 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn new(world: &'a World) -> Self {
         let book = |running: &Option<u64>| {
-            let prepared = if running.is_some() { 0 } else { OUT };
-            let written = if world.has(Mutation::PreparedWordAwaited) { 0 } else { prepared };
-            Book { begin_ns: running.map(|_| 0), written }
+            let prepared = if running.is_some() { 0 } else { UNCOVERED };
+            Book { written: if world.has(Mutation::PreparedWordAwaited) { 0 } else { prepared } }
         };
         let ahead = (0..world.cpus.len()).map(|cpu| (world.setup.ahead_ns)(cpu).max(0).unsigned_abs()).max();
         Self {
             world,
             interval: world.first_interval,
+            start_ns: 0,
             books: world.setup.running.iter().map(book).collect(),
             margin_ns: if world.has(Mutation::NoMargin) { 0 } else { ahead.unwrap_or(0) },
             running: BTreeMap::new(),
@@ -84,8 +94,14 @@ impl<'a> Reader<'a> {
         let cut_ns = self.early_cut.take().unwrap_or_else(|| self.publish(self.interval, plan.lead_ns));
         world.clock.sleep_until(cut_ns);
         let mut closed = Interval { end: cut_ns, ..Interval::default() };
+        // As in the code, before the list is read: what has changed since knows better.
+        let listed = plan.is_online.map(|is_online| {
+            let words = world.cpus.iter().map(|cpu| cpu.run.load(Acquire)).collect::<Vec<_>>();
+            (words, is_online)
+        });
         for cpu in 0..world.cpus.len() {
-            self.close(cpu, cut_ns, plan.is_online, &mut closed);
+            let by_list = listed.as_ref().map(|(words, is_online)| (words[cpu], *is_online));
+            self.close(cpu, cut_ns, by_list, &mut closed);
             if world.has(Mutation::GatheredBeforeAllClosed) {
                 self.gather(&mut closed);
             }
@@ -105,6 +121,7 @@ impl<'a> Reader<'a> {
             self.publish_next(plan);
         }
         self.interval += 1;
+        self.start_ns = cut_ns;
         world.books.close(closed);
     }
 
@@ -134,19 +151,30 @@ impl<'a> Reader<'a> {
     }
 
     /// `Book::close`, and what `close_cpus` does with what it has found.
-    fn close(&mut self, cpu: usize, cut_ns: u64, is_online: bool, closed: &mut Interval) {
+    fn close(&mut self, cpu: usize, cut_ns: u64, by_list: Option<(u64, bool)>, closed: &mut Interval) {
         let world = self.world;
-        let (begin_ns, running) = self.close_run(cpu, cut_ns, is_online);
+        let tail = self.close_run(cpu, cut_ns, by_list);
         let at_cut = &world.cpus[cpu].at_cut[parity_of(self.interval)];
         let is_kept = world.has(Mutation::AtCutNotCleared);
         let ran = if is_kept { at_cut.load(Relaxed) } else { at_cut.swap(0, Relaxed) };
-        let Some(begin_ns) = begin_ns else { return };
         if ran != IDLE {
             self.running.entry(ran).or_insert(0);
         }
-        closed.capacity += world.books.difference("capacity", cut_ns, begin_ns);
         let parity = parity_of(self.interval);
         let record = &world.cpus[cpu];
+        let mut offline_ns = self.take(&record.offline_ns[parity]);
+        let mut uncovered_ns = self.take(&record.uncovered_ns[parity]);
+        let mut running = None;
+        match tail {
+            Tail::Split => {}
+            Tail::Ran(ran) => running = Some(ran),
+            Tail::Uncovered(_) if world.has(Mutation::UncoveredForgotten) => {}
+            Tail::Uncovered(ns) => uncovered_ns += ns,
+            Tail::Offline(ns) => offline_ns += ns,
+        }
+        closed.add(Owner::Uncovered(cpu), uncovered_ns);
+        let length_ns = world.books.difference("length", cut_ns, self.start_ns);
+        closed.capacity += world.books.difference("capacity", length_ns, offline_ns);
         closed.add(Owner::Idle(cpu), self.take(&record.idle_ns[parity]));
         closed.add(world.owner(NOBODY, cpu, 0), self.take(&record.unattributed_ns[parity]));
         if let Some((slot, pid, start_ns)) = running {
@@ -171,8 +199,8 @@ impl<'a> Reader<'a> {
         slot.tid.load(Relaxed) == pid && [0, self.interval].contains(&slot.exit_interval.load(Relaxed))
     }
 
-    /// Since when the CPU was in the books, and what ran at the cut.
-    fn close_run(&mut self, cpu: usize, cut_ns: u64, is_online: bool) -> (Option<u64>, Option<Running>) {
+    /// What it did since its last change of `run`.
+    fn close_run(&mut self, cpu: usize, cut_ns: u64, by_list: Option<(u64, bool)>) -> Tail {
         let world = self.world;
         let record = &world.cpus[cpu];
         for _ in 0..MAX_ATTEMPTS {
@@ -181,16 +209,18 @@ impl<'a> Reader<'a> {
                 if !world.has(Mutation::SplitNotAwaited) {
                     self.wait_until_booked(cpu, |booked| start_ns(booked) >= cut_ns);
                 }
-                let begin = self.begin(cpu);
-                self.books[cpu].begin_ns = Some(begin.max(cut_ns));
-                return (Some(begin).filter(|begin| *begin < cut_ns), None);
+                return Tail::Split;
             }
             let current = &record.current[(word & PARITY) as usize];
             let mut slot = current.load(Acquire);
             // Only there is it looked at in the model, so that all else has as many interleavings as before.
             let current_pid = &record.current_pid[(word & PARITY) as usize];
             let pid = if slot & OF_LEADER != 0 { current_pid.load(Acquire) } else { 0 };
-            let out = if is_online { word & OUT } else { OUT };
+            let out = match by_list.filter(|(run, _)| *run == word) {
+                Some((_, false)) => OFFLINE,
+                Some((_, true)) if word & OFFLINE != 0 => UNCOVERED,
+                _ => word & OUT,
+            };
             let closed = run_word(cut_ns, out | word & PARITY);
             if world.has(Mutation::RunStored) {
                 record.run.store(closed, Release);
@@ -201,8 +231,11 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             }
-            if word & OUT != out {
-                world.books.leave(cpu, cut_ns);
+            match (word & OUT, out) {
+                (before, after) if before == after => {}
+                (0, _) => world.books.leave(cpu, start_ns(word), cut_ns),
+                (UNCOVERED, _) => world.books.leave(cpu, 0, cut_ns),
+                _ => world.books.fault("no scenario has a CPU that comes by the list".into()),
             }
             if world.has(Mutation::CurrentReadLate) {
                 slot = current.load(Acquire);
@@ -211,20 +244,16 @@ impl<'a> Reader<'a> {
             if !is_own && !world.has(Mutation::BookedNotAwaited) {
                 self.wait_until_booked(cpu, |booked| booked == word || start_ns(booked) >= cut_ns);
             }
-            let begin_ns = (word & OUT == 0).then(|| self.begin(cpu));
-            self.books[cpu] = Book { begin_ns: (out == 0).then_some(cut_ns), written: closed };
-            return (begin_ns, begin_ns.map(|_| (slot, pid, start_ns(word))));
+            self.books[cpu].written = closed;
+            let ns = world.books.difference("tail", cut_ns, start_ns(word));
+            return match word & OUT {
+                0 if out == OFFLINE => Tail::Uncovered(ns),
+                0 => Tail::Ran((slot, pid, start_ns(word))),
+                UNCOVERED => Tail::Uncovered(ns),
+                _ => Tail::Offline(ns),
+            };
         }
         panic!("books: no end of looking at CPU {cpu}");
-    }
-
-    /// Since when a CPU that has switched is in the books.
-    fn begin(&self, cpu: usize) -> u64 {
-        let entered = || {
-            let is_forgotten = self.world.has(Mutation::EntryForgotten);
-            if is_forgotten { 0 } else { self.world.cpus[cpu].entered_ns.load(Relaxed) }
-        };
-        self.books[cpu].begin_ns.unwrap_or_else(entered)
     }
 
     fn wait_until_booked(&self, cpu: usize, is_booked: impl Fn(u64) -> bool) {
@@ -246,6 +275,12 @@ impl<'a> Reader<'a> {
         let mut seen = Vec::new();
         for entry in world.listed[parity].iter().take(count as usize) {
             let number = entry.load(Relaxed);
+            if !world.has(Mutation::ListNotEmptied) {
+                entry.store(0, Relaxed);
+            }
+            if number == IDLE && world.setup.list_batch > 1 {
+                continue;
+            }
             if number < FIRST_SLOT || seen.contains(&number) {
                 world.books.fault(format!("interval {} lists {number} after {seen:?}", self.interval));
                 continue;
@@ -293,28 +328,40 @@ impl<'a> Reader<'a> {
         closed.add(owner, total_ns);
     }
 
-    /// Gives the slots of the dead back, all with one exchange.
+    /// Gives the slots of the dead back in whole batches, all with one exchange. What is left waits for the next interval.
     fn free(&mut self) {
         let world = self.world;
-        let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
-        self.freed.iter().for_each(|number| world.books.give(*number));
-        let next = |number: u64| &world.slot(number).next_free;
-        for pair in self.freed.windows(2) {
-            next(pair[0]).store(pair[1], Relaxed);
+        let size = world.setup.slot_batch as usize;
+        let freed: Vec<u64> = self.freed.drain(..self.freed.len() / size * size).collect();
+        let Some(&first) = freed.first() else { return };
+        freed.iter().for_each(|number| world.books.give(*number));
+        let set_batch =
+            |first: u64, next: u64| world.slot(first).batch.store((size as u64) << 32 | next, Relaxed);
+        let mut last = first;
+        for slots in freed.chunks(size) {
+            set_batch(last, slots[0]);
+            last = slots[0];
+            for pair in slots.windows(2) {
+                world.slot(pair[0]).next_free.store(pair[1], Relaxed);
+            }
         }
         // As in the hook: a change, so that loom lets other loads meet the swap.
         let mut seen = world.free_head.fetch_add(0, Relaxed);
         loop {
-            next(*last).store(number_in(seen), Relaxed);
+            set_batch(last, number_in(seen));
             let order = world.ordering(Release, Mutation::FreeRelaxed);
-            let fresh = next_head(world, seen, *first);
-            match world.free_head.compare_exchange(seen, fresh, order, Relaxed) {
+            match world.free_head.compare_exchange(seen, next_head(world, seen, first), order, Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
-        world.free_count.fetch_add(self.freed.len() as u64, Relaxed);
-        self.freed.clear();
+        world.free_count.fetch_add(freed.len() as u64, Relaxed);
+    }
+
+    /// Slots of the dead that are not given back yet.
+    #[must_use]
+    pub fn kept(&self) -> &[u64] {
+        &self.freed
     }
 
     /// The first half of `open_next`.

@@ -21,7 +21,7 @@ const SHORT: Plan = Plan::ahead(1);
 const BRIEF: Plan = Plan::ahead(2);
 
 /// A cut that finds the CPUs offline, and another.
-const OFFLINE_FIRST: &[Plan] = &[Plan { is_online: false, ..LONG }, LONG];
+const OFFLINE_FIRST: &[Plan] = &[Plan { is_online: Some(false), ..LONG }, LONG];
 
 fn scenario(setup: Setup, scripts: &'static [Script], plans: &'static [Plan]) -> Scenario {
     Scenario { setup, scripts, plans, quiet_cuts: 0 }
@@ -187,6 +187,32 @@ pub fn entering(mutation: Mutation) {
     scenario(Setup { running: &[None], ..Setup::default() }, &[two_switches], &[LONG]).play(mutation);
 }
 
+/// A CPU comes into the books by a timer, in the task that runs, and switches.
+pub fn entering_by_timer(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.enter(2);
+        cpu.enter(2);
+        cpu.switch(3, Fate::Lives);
+    }];
+    scenario(Setup { running: &[None], ..Setup::default() }, script, &[LONG]).play(mutation);
+}
+
+/// A CPU is taken down after a switch, comes back, and switches.
+pub fn taken_down(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Lives);
+        cpu.take_down();
+        cpu.switch(3, Fate::Lives);
+    }];
+    scenario(Setup::default(), script, &[LONG]).play(mutation);
+}
+
+/// A CPU is taken down beside two cuts, and stays away.
+pub fn gone(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| cpu.take_down()];
+    scenario(Setup::default(), script, &[LONG, LONG]).play(mutation);
+}
+
 /// A CPU beside another that never switches: it may not be waited for.
 pub fn never_switched(mutation: Mutation) {
     let setup = Setup { running: &[Some(1), None], ..Setup::default() };
@@ -321,21 +347,77 @@ pub fn leader_dies_before_thread(mutation: Mutation) {
 pub fn free_slots(mutation: Mutation) {
     let setup = Setup { running: &[Some(0), Some(0)], slots: 6, tasks: 3, ..Setup::default() };
     let world = Arc::new(World::new(setup, mutation));
-    for task in 1..=3 {
-        let number = world.entry(task).swap(0, Relaxed);
-        give_slot(&world, number);
-    }
+    give_slots_of(&world, 1..=3);
     let other = Arc::clone(&world);
     let thread = thread::spawn(move || {
-        make_slot(&other, 1);
+        make_slot(&other, 1, 1);
     });
-    let first = take_slot(&world);
-    make_slot(&world, 2);
+    let first = take_slot(&world, 0);
+    make_slot(&world, 0, 2);
     assert_ne!(first, NOBODY, "there are enough for all");
-    give_slot(&world, first);
+    give_slot(&world, 0, first);
     thread.join().expect("taking a slot does not panic");
-    check_slots(&world);
+    check_slots(&world, &[]);
     world.books.check(0);
+}
+
+/// Batches of two: one CPU gives a slot back, and with it a batch that it has no place for; the other takes that one, or a batch
+/// that was there before, or slots that were never used.
+///
+/// # Panics
+/// If a slot goes to two tasks.
+pub fn free_slots_in_batches(mutation: Mutation) {
+    let setup = Setup { running: &[Some(0), Some(0)], slots: 9, tasks: 7, slot_batch: 2, ..Setup::default() };
+    let world = Arc::new(World::new(setup, mutation));
+    give_slots_of(&world, 1..=6);
+    let other = Arc::clone(&world);
+    let thread =
+        thread::spawn(move || (1..=3).for_each(|task| assert_ne!(make_slot(&other, 1, task), NOBODY)));
+    give_slots_of(&world, 7..=7);
+    thread.join().expect("there are enough for all");
+    check_slots(&world, &[]);
+    world.books.check(0);
+}
+
+/// CPU 0 gives back what these tasks have.
+fn give_slots_of(world: &World, tasks: std::ops::RangeInclusive<u64>) {
+    for task in tasks {
+        give_slot(world, 0, world.entry(task).swap(0, Relaxed));
+    }
+}
+
+/// Two CPUs list in an interval, each on places of its own, of which one is left in each.
+pub fn lists_in_batches(mutation: Mutation) {
+    let scripts: &'static [Script] = &[leaves, |_, cpu| cpu.switch(3, Fate::Dies)];
+    let setup = Setup { running: &[Some(1), Some(2)], list_batch: 2, ..Setup::default() };
+    scenario(setup, scripts, &[LONG]).play(mutation);
+}
+
+/// Of the places that a CPU reserves, one is left in an interval after one in which it was used.
+pub fn place_left(mutation: Mutation) {
+    let world = World::new(Setup { list_batch: 2, ..Setup::default() }, mutation);
+    let mut cpu = Processor::new(&world, 0);
+    let mut reader = Reader::new(&world);
+    cpu.switch(2, Fate::Lives);
+    cpu.switch(IDLE, Fate::Lives);
+    reader.cut(LONG);
+    reader.cut(LONG);
+    cpu.switch(2, Fate::Lives);
+    cpu.switch(IDLE, Fate::Lives);
+    (0..3).for_each(|_| reader.cut(LONG));
+    finish(&world, &[cpu.stay()], reader.kept());
+}
+
+/// Slots come back in batches of two, of which the reader keeps what is not a whole one.
+pub fn deaths_in_batches(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(2, Fate::Dies);
+        cpu.switch(3, Fate::Dies);
+        cpu.switch(4, Fate::Dies);
+        cpu.switch(IDLE, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 3, slots: 4, slot_batch: 2, list_batch: 2, ..Setup::default() };
+    scenario(setup, script, &[LONG]).play(mutation);
 }
 
 /// More cuts than there are places for them, one after the other, with switches before each.
@@ -349,5 +431,5 @@ pub fn many_cuts(mutation: Mutation) {
         reader.cut(LONG);
     }
     reader.cut(LONG);
-    finish(&world, &[cpu.stay()]);
+    finish(&world, &[cpu.stay()], reader.kept());
 }

@@ -1,11 +1,11 @@
-//! `slots.bpf.h`: taking a slot and giving it back. The index of tids is one entry a task here.
+//! `slots.bpf.h`: taking a slot and giving it back, in batches. The index of tids is one entry a task here.
 
 use crate::Mutation;
-use crate::words::{FIRST_SLOT, FREE_ATTEMPTS, NOBODY};
+use crate::words::{FIRST_SLOT, FREE_ATTEMPTS, NOBODY, RUN};
 use crate::world::World;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// The slot number in a `free_head`.
+/// The link in a `free_head`.
 #[must_use]
 pub fn number_in(head: u64) -> u64 {
     head & u64::from(u32::MAX)
@@ -18,54 +18,118 @@ pub fn next_head(world: &World, head: u64, number: u64) -> u64 {
     tag << 32 | number
 }
 
-/// A slot that nobody uses, or [`NOBODY`].
-pub fn take_slot(world: &World) -> u64 {
-    for _ in 0..FREE_ATTEMPTS {
-        // What follows depends on its address: that orders it.
-        let head = world.free_head.load(Acquire);
-        let number = number_in(head);
-        if number != 0 {
-            let next = next_head(world, head, world.slot(number).next_free.load(Relaxed));
-            if world.compare_and_swap(&world.free_head, head, next) != head {
-                continue;
-            }
-            world.books.take(number);
-            world.add(&world.free_count, u64::MAX);
-            return number;
+/// Free slots of one CPU: no other CPU looks at them, so they are no part of the interleavings.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// How many they are.
+    pub count: u64,
+    /// The first, whose `next_free` is the link to the next; with [`RUN`] the first of those that were never used.
+    pub link: u64,
+}
+
+impl Batch {
+    /// The slot that is taken next.
+    #[must_use]
+    pub fn first(self) -> u64 {
+        self.link & !RUN
+    }
+
+    /// What is left without it.
+    #[must_use]
+    pub fn rest(self, world: &World) -> Batch {
+        let is_run = self.link & RUN != 0;
+        let link = if is_run { self.link + 1 } else { world.slot(self.link).next_free.load(Relaxed) };
+        Batch { count: self.count - 1, link }
+    }
+}
+
+/// One attempt to take a batch from those of no CPU: `None` if another CPU was faster.
+fn try_take_batch(world: &World) -> Option<Batch> {
+    // What follows depends on its address: that orders it.
+    let head = world.free_head.load(Acquire);
+    let link = number_in(head);
+    if link != 0 {
+        let batch = world.slot(link & !RUN).batch.load(Relaxed);
+        let next = next_head(world, head, number_in(batch));
+        if world.compare_and_swap(&world.free_head, head, next) != head {
+            return None;
         }
-        let fresh = world.fresh.load(Relaxed);
-        if fresh >= FIRST_SLOT + world.setup.slots {
+        world.add(&world.free_count, (batch >> 32).wrapping_neg());
+        return Some(Batch { count: batch >> 32, link });
+    }
+    let fresh = world.fresh.load(Relaxed);
+    let count = (FIRST_SLOT + world.setup.slots).saturating_sub(fresh).min(world.setup.slot_batch);
+    if count > 0 && world.compare_and_swap(&world.fresh, fresh, fresh + count) != fresh {
+        return None;
+    }
+    world.add(&world.free_count, count.wrapping_neg());
+    Some(Batch { count, link: fresh | RUN })
+}
+
+/// One attempt to give a batch back; false if another CPU was faster.
+fn try_give_batch(world: &World, batch: Batch) -> bool {
+    let head = world.free_head.load(Relaxed);
+    world.slot(batch.first()).batch.store(batch.count << 32 | number_in(head), Relaxed);
+    if world.compare_and_swap(&world.free_head, head, next_head(world, head, batch.link)) != head {
+        return false;
+    }
+    world.add(&world.free_count, batch.count);
+    true
+}
+
+/// A slot that nobody uses, for this CPU, or [`NOBODY`].
+pub fn take_slot(world: &World, cpu: usize) -> u64 {
+    let own = &world.cpus[cpu].own;
+    for _ in 0..FREE_ATTEMPTS {
+        let batch = own.free.get();
+        if batch.count > 0 {
+            own.free.set(batch.rest(world));
+            world.books.take(batch.first());
+            return batch.first();
+        }
+        let spare = own.spare.take();
+        let Some(batch) = (if spare.count > 0 { Some(spare) } else { try_take_batch(world) }) else {
+            continue;
+        };
+        if batch.count == 0 {
             break;
         }
-        if world.compare_and_swap(&world.fresh, fresh, fresh + 1) != fresh {
-            continue;
-        }
-        world.books.take(fresh);
-        world.add(&world.free_count, u64::MAX);
-        return fresh;
+        own.free.set(batch);
     }
     NOBODY
 }
 
-/// Whether the slot could be given back; if not, it is left to the reader.
-pub fn give_slot(world: &World, number: u64) -> bool {
+/// Whether the slot could be given back by this CPU; if not, it is left to the reader.
+pub fn give_slot(world: &World, cpu: usize, number: u64) -> bool {
+    let own = &world.cpus[cpu].own;
     world.books.give(number);
     for _ in 0..FREE_ATTEMPTS {
-        let head = world.free_head.load(Relaxed);
-        world.slot(number).next_free.store(number_in(head), Relaxed);
-        if world.compare_and_swap(&world.free_head, head, next_head(world, head, number)) != head {
+        if world.setup.slot_batch == 1 {
+            if try_give_batch(world, Batch { count: 1, link: number }) {
+                return true;
+            }
             continue;
         }
-        world.add(&world.free_count, 1);
-        return true;
+        let batch = own.free.get();
+        if batch.count < world.setup.slot_batch {
+            world.slot(number).next_free.store(batch.link, Relaxed);
+            own.free.set(Batch { count: batch.count + 1, link: number });
+            return true;
+        }
+        let spare = own.spare.take();
+        if spare.count > 0 && !try_give_batch(world, spare) {
+            own.spare.set(spare);
+        } else {
+            own.spare.set(own.free.take());
+        }
     }
     world.books.take(number);
     false
 }
 
-/// Makes the slot of a task, or [`NOBODY`].
-pub fn make_slot(world: &World, task: u64) -> u64 {
-    let number = take_slot(world);
+/// Makes the slot of a task on this CPU, or [`NOBODY`].
+pub fn make_slot(world: &World, cpu: usize, task: u64) -> u64 {
+    let number = take_slot(world, cpu);
     if number == NOBODY {
         return NOBODY;
     }
@@ -94,7 +158,7 @@ pub fn find_process(world: &World, leader: u64, exits: [u64; 2]) -> u64 {
     if number == 0 {
         return 0;
     }
-    let exit_interval = world.slot(number).exit_interval.load(Acquire);
+    let exit_interval = world.slot(number).exit_interval.load(Relaxed);
     let is_wanted = exits.contains(&exit_interval) || world.has(Mutation::CollectorOfAnyInterval);
     if is_wanted { number } else { 0 }
 }

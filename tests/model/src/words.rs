@@ -14,6 +14,9 @@ pub const OF_LEADER: u64 = abi::CPULEDGER_CURRENT_OF_LEADER as u64;
 /// The first slot number that is a task's.
 pub const FIRST_SLOT: u64 = abi::CPULEDGER_SLOT_FIRST as u64;
 
+/// In a link to a free slot: it and those after it were never used.
+pub const RUN: u64 = abi::CPULEDGER_FREE_RUN as u64;
+
 /// The number of the first interval.
 pub const FIRST_INTERVAL: u64 = abi::CPULEDGER_FIRST_INTERVAL as u64;
 
@@ -23,7 +26,13 @@ pub const CUTS: usize = abi::CPULEDGER_CUTS as usize;
 /// In a `run` word: which entry of `current` is running.
 pub const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
 
-/// In a `run` word: the CPU is not in the books.
+/// In a `run` word: the CPU is online, and nobody has seen yet what runs there.
+pub const UNCOVERED: u64 = abi::CPULEDGER_RUN_UNCOVERED as u64;
+
+/// In a `run` word: the CPU is offline.
+pub const OFFLINE: u64 = abi::CPULEDGER_RUN_OFFLINE as u64;
+
+/// In a `run` word: one of the two, so that the CPU is not in the books.
 pub const OUT: u64 = abi::CPULEDGER_RUN_OUT as u64;
 
 /// In a cut: the reader has published it early enough.

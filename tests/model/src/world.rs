@@ -2,7 +2,8 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
-use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OUT, run_word};
+use crate::slots::Batch;
+use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, UNCOVERED, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Time. It passes only when somebody looks at it, or when the reader has slept past a cut.
@@ -36,10 +37,54 @@ pub struct Cpu {
     pub current: [AtomicU64; 2],
     /// The process of the running task, where `current` is the slot of its leader.
     pub current_pid: [AtomicU64; 2],
-    /// When it came into the books.
-    pub entered_ns: AtomicU64,
+    /// Time in which it was online and nobody had seen what ran, by parity of the interval.
+    pub uncovered_ns: [AtomicU64; 2],
+    /// Time in which it was offline, likewise.
+    pub offline_ns: [AtomicU64; 2],
     /// The slot that ran when the interval of that parity ended, where a switch has closed it; 0: none.
     pub at_cut: [AtomicU64; 2],
+    /// What no other CPU, nor the reader, looks at.
+    pub own: Own,
+}
+
+/// What a CPU has taken from the words that all share.
+#[derive(Default)]
+pub struct Own {
+    /// Free slots.
+    pub free: Private<Batch>,
+    /// A full batch beside them.
+    pub spare: Private<Batch>,
+    /// The interval and the next place on its list, by parity.
+    pub list_place: [Private<(u64, u64)>; 2],
+}
+
+/// Memory of one CPU alone: no interleaving can change what it reads there.
+#[derive(Default)]
+pub struct Private<T>(std::sync::Mutex<T>);
+
+impl<T: Copy + Default> Private<T> {
+    /// What it is.
+    ///
+    /// # Panics
+    /// Never: nothing panics while it is locked.
+    pub fn get(&self) -> T {
+        *self.0.lock().expect("nobody panics with it")
+    }
+
+    /// Changes it.
+    ///
+    /// # Panics
+    /// Never, likewise.
+    pub fn set(&self, value: T) {
+        *self.0.lock().expect("nobody panics with it") = value;
+    }
+
+    /// What it was; it is empty afterwards.
+    pub fn take(&self) -> T {
+        let value = self.get();
+        self.set(T::default());
+        value
+    }
 }
 
 /// `struct cpuledger_slot`.
@@ -54,8 +99,10 @@ pub struct Slot {
     pub tid: AtomicU64,
     /// Looked at only where slots may run low.
     pub flags: AtomicU64,
-    /// Slot number; 0: the last.
+    /// Slot number; of no meaning in the last of a batch.
     pub next_free: AtomicU64,
+    /// Of the first slot of a batch: how many it holds, and the first slot of the next batch; 0: it is the last.
+    pub batch: AtomicU64,
     /// Of threads that were folded, by parity of the interval.
     pub folded_threads_ns: [AtomicU64; 2],
     /// Of processes that were folded, likewise.
@@ -65,12 +112,16 @@ pub struct Slot {
 /// How a world begins, and who is whose parent in it. Task n has the n-th slot, if it has one from the beginning.
 #[derive(Clone, Copy)]
 pub struct Setup {
-    /// The task that runs on each CPU at time 0; `None`: the CPU has not switched yet and is not in the books.
+    /// The task that runs on each CPU at time 0; `None`: the CPU is online, and nobody has seen yet what runs there.
     pub running: &'static [Option<u64>],
     /// Tasks that have a slot from the beginning.
     pub tasks: u64,
     /// Slots for tasks.
     pub slots: u64,
+    /// Slots that a CPU takes or gives back at once.
+    pub slot_batch: u64,
+    /// Places on a list that a CPU reserves at once.
+    pub list_batch: u64,
     /// With fewer free slots the dead are folded.
     pub low_slots: u64,
     /// The leader of this thread; itself, if it is one.
@@ -90,6 +141,8 @@ impl Default for Setup {
             running: &[Some(1)],
             tasks: 3,
             slots: 3,
+            slot_batch: 1,
+            list_batch: 1,
             low_slots: 0,
             leader_of: |task| task,
             parent_of: |_| 0,
@@ -119,17 +172,17 @@ pub struct World {
     pub index: Vec<AtomicU64>,
     /// The slots listed, by parity of the interval.
     pub listed: [Vec<AtomicU64>; 2],
-    /// How many they are.
+    /// How many places are reserved.
     pub listed_count: [AtomicU64; 2],
     /// The number of the running interval.
     pub interval: AtomicU64,
     /// When it ends.
     pub cut: [AtomicU64; CUTS],
-    /// Changes so far and the first free slot.
+    /// Changes so far and the first slot of the first batch.
     pub free_head: AtomicU64,
     /// The first slot that was never used.
     pub fresh: AtomicU64,
-    /// How many are free.
+    /// How many of them are free and no CPU's.
     pub free_count: AtomicU64,
     /// Something for two CPUs to agree on which stands for what the kernel orders.
     pub kernel: AtomicU64,
@@ -138,7 +191,7 @@ pub struct World {
 }
 
 /// More tasks than any scenario has.
-const TASKS: u64 = 5;
+const TASKS: u64 = 7;
 
 fn zero() -> AtomicU64 {
     AtomicU64::new(0)
@@ -154,14 +207,16 @@ impl World {
     pub fn new(setup: Setup, mutation: Mutation) -> Self {
         let slot_of = |task: u64| if task == 0 { IDLE } else { FIRST_SLOT + task - 1 };
         let cpu = |running: &Option<u64>| Cpu {
-            run: AtomicU64::new(run_word(0, running.map_or(OUT, |_| 0))),
+            run: AtomicU64::new(run_word(0, running.map_or(UNCOVERED, |_| 0))),
             booked: zero(),
             idle_ns: pair(),
             unattributed_ns: pair(),
             current: [AtomicU64::new(slot_of(running.unwrap_or(0))), zero()],
             current_pid: pair(),
-            entered_ns: zero(),
+            uncovered_ns: pair(),
+            offline_ns: pair(),
             at_cut: pair(),
+            own: Own::default(),
         };
         let slot = |number: u64| Slot {
             wall_ns: pair(),
@@ -170,15 +225,17 @@ impl World {
             tid: AtomicU64::new(if number < setup.tasks { number + 1 } else { 0 }),
             flags: zero(),
             next_free: zero(),
+            batch: zero(),
             folded_threads_ns: pair(),
             folded_children_ns: pair(),
         };
         let books = Books::default();
         let is_out = |(_, running): &(usize, &Option<u64>)| running.is_none();
-        setup.running.iter().enumerate().filter(is_out).for_each(|(cpu, _)| books.leave(cpu, 0));
+        setup.running.iter().enumerate().filter(is_out).for_each(|(cpu, _)| books.leave(cpu, 0, u64::MAX));
         (1..=setup.tasks).for_each(|task| books.take(slot_of(task)));
         let first_interval = if mutation == Mutation::NumberedFromZero { 0 } else { FIRST_INTERVAL };
-        let list = || (0..setup.slots).map(|_| zero()).collect();
+        let partly_used = (setup.list_batch - 1) * setup.running.len() as u64;
+        let list = || (0..setup.slots + partly_used).map(|_| zero()).collect();
         Self {
             mutation,
             setup,
@@ -254,30 +311,37 @@ impl World {
     }
 }
 
-/// The built-ins of the hook: on all kernels full barriers, whatever becomes of the value.
+/// The built-ins of the hook as they are on arm64, and a little weaker: what comes before one of them is ordered with it, and with what
+/// comes after it. On x86 each of them is a full barrier, whatever becomes of it.
 impl World {
-    /// `__sync_val_compare_and_swap`; what it has found.
+    /// `__sync_val_compare_and_swap`; what it has found. If it fails it orders nothing.
     #[must_use]
     pub fn compare_and_swap(&self, place: &AtomicU64, old: u64, new: u64) -> u64 {
-        fence(Ordering::SeqCst);
-        let found = place.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire);
-        fence(Ordering::SeqCst);
-        found.unwrap_or_else(|found| found)
+        match place.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(found) => {
+                fence(Ordering::SeqCst);
+                found
+            }
+            Err(found) => found,
+        }
     }
 
     /// `__sync_lock_test_and_set`.
     pub fn exchange(&self, place: &AtomicU64, new: u64) -> u64 {
-        fence(Ordering::SeqCst);
         let found = place.swap(new, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         found
     }
 
-    /// `__sync_fetch_and_add`.
+    /// `__sync_fetch_and_add` whose value is used.
     pub fn add(&self, place: &AtomicU64, more: u64) -> u64 {
-        fence(Ordering::SeqCst);
         let found = place.fetch_add(more, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         found
+    }
+
+    /// `__sync_fetch_and_add` whose value is not used: it orders nothing.
+    pub fn add_unordered(&self, place: &AtomicU64, more: u64) {
+        place.fetch_add(more, Ordering::Relaxed);
     }
 }

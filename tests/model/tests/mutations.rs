@@ -31,7 +31,7 @@ fn case(mutation: Mutation) -> Case {
         CutReadRelaxed => ("balance: ", 2, scenario::reused_place),
         MarkNotExchanged => ("list", 2, scenario::two_folds),
         ExitInFirstInterval => ("books: ", 2, scenario::death),
-        OutIsBooked => ("balance: ", 2, scenario::entering),
+        OutIsBooked => ("tasks: ", 2, scenario::entering),
         EnteredLate => ("balance: ", 2, scenario::entering),
         FoldedAfterCut => ("books: ", 2, scenario::fold_around_cut),
         FoldNotListed => ("balance: ", 2, scenario::fold_into_running),
@@ -66,19 +66,13 @@ fn case(mutation: Mutation) -> Case {
         PlaceClearedLate => ("balance: ", 2, scenario::reused_place),
         AtCutNotCleared => ("at the cut: ", 2, scenario::one_cut),
         FreedEarly => ("books: ", 2, scenario::death),
+        ListNotEmptied => ("lists", 0, scenario::place_left),
         NotZeroed => ("books: ", 2, scenario::one_cpu),
-        EntryForgotten => ("balance: ", 2, scenario::entering),
+        OfflineIsCapacity => ("balance: ", 2, scenario::taken_down),
+        DownBookedEarly => ("balance: ", 2, scenario::taken_down),
+        UncoveredForgotten => ("balance: ", 2, scenario::entering),
         NumberedFromZero => ("books: ", 2, scenario::one_cut),
-        None
-        | ClockNotReread
-        | ExitNotCleared
-        | FoldListedLate
-        | CollectorOfAnyInterval
-        | ReaderSwapRelaxed
-        | TwoCuts
-        | IntervalBeforeGathered => {
-            unreachable!("these do no harm")
-        }
+        harmless => unreachable!("{harmless:?} does no harm"),
     }
 }
 

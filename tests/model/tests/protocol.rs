@@ -39,8 +39,11 @@ scenarios! {
     two_deaths: 2;
     two_deaths_and_a_birth: 2;
     entering: 3;
+    entering_by_timer: 3;
+    taken_down: 3;
+    gone: 3;
     never_switched: 3;
-    leaving: 3;
+    leaving: 2;
     fold_into_running: 2;
     fold_around_cut: 2;
     two_folds: 2;
@@ -52,6 +55,10 @@ scenarios! {
     threads_without_a_slot: 2;
     leader_dies_before_thread: 2;
     free_slots: 3;
+    free_slots_in_batches: 3;
+    lists_in_batches: 2;
+    place_left: 0;
+    deaths_in_batches: 2;
     many_cuts: 0;
 }
 

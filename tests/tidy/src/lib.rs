@@ -74,9 +74,30 @@ fn check_c(text: &str, add: &mut dyn FnMut(usize, String)) {
     }
 }
 
+/// A test that prints and returns counts as passed, though it has not run: `return;` after a statement that only prints.
+fn check_early_returns(lines: &[&str], first_test_line: usize, add: &mut dyn FnMut(usize, String)) {
+    let prints =
+        |line: &&str| ["println!(", "eprintln!("].iter().any(|name| line.trim_start().starts_with(name));
+    for (index, line) in lines.iter().enumerate().skip(first_test_line.saturating_sub(1)) {
+        if line.trim() != "return;" {
+            continue;
+        }
+        let Some(printed) = lines[..index].iter().rposition(prints) else { continue };
+        let statement: Vec<String> = lines[printed..index].iter().map(|line| code_of(line)).collect();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        if statement.concat().matches(';').count() == 1 && indent(lines[printed]) == indent(line) {
+            add(
+                index + 1,
+                "a test that prints and returns: use not_run of cpuledger-load, which has it listed".into(),
+            );
+        }
+    }
+}
+
 fn check_rust(path: &str, text: &str, add: &mut dyn FnMut(usize, String)) {
     let starts_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| path.starts_with(prefix));
     let first_test_line = first_test_line(path, text);
+    check_early_returns(&text.lines().collect::<Vec<_>>(), first_test_line, add);
 
     for (number, line) in (1..).zip(text.lines()) {
         let code = code_of(line);
@@ -300,6 +321,14 @@ mod tests {
     fn unfinished_code_is_found() {
         assert_eq!(lines("tests/a.rs", "dbg!(1);\ntodo!();\nunimplemented!();\n", "finished"), [1, 2, 3]);
         assert!(lines("tests/a.rs", "let dbg = \"todo!\"; // dbg!(1)\n", "finished").is_empty());
+    }
+
+    #[test]
+    fn a_test_that_prints_and_returns_is_found() {
+        let text = "if a {\n    eprintln!(\n        \"left out; b\"\n    );\n    return;\n}\nprintln!(\"c\");\nreturn;\n";
+        assert_eq!(lines("crates/cpuledger/tests/a.rs", text, "not_run"), [5, 8]);
+        let fine = "println!(\"a\");\nwork();\nreturn;\nprintln!(\"d\");\nif c {\n    return;\n}\nif b {\n    return not_run(\"c\");\n}\n";
+        assert!(lines("crates/cpuledger/tests/a.rs", fine, "not_run").is_empty());
     }
 
     #[test]

@@ -9,50 +9,71 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use cpuledger_vm::machine::PARAMETER;
 use cpuledger_vm::protocol::{Event, Outcome};
-use cpuledger_vm::{Feature, Series};
+use cpuledger_vm::{Architecture, Feature, Machine, Series};
 
-use crate::Impossible;
+use crate::emulator::Emulator;
 use crate::kernels::Kernel;
 
-/// The emulator.
-const EMULATOR: &str = "qemu-system-x86_64";
-/// The machine: `/dev/kvm` is not asked for, for it may be there and not work. Two CPUs by one thread: with a thread each, QEMU 7.2
-/// fails now and then on Linux 6.18 and later. An old model of CPU, and a kernel that leaves alone what only costs an emulator time:
-/// wide registers to be saved at each switch, strings copied byte by byte, protection from the own user. `no_timer_check` and
-/// `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its clock is wrong. The random numbers that
-/// `jent_mod_init` would try out for half a second nobody asks for. And every process has its code at the same addresses: at others QEMU
-/// would translate it anew, which was a quarter of all it did.
-const MACHINE: &[&str] = &[
-    "-M",
-    "q35",
-    "-accel",
-    "tcg,thread=single",
-    "-cpu",
-    "Nehalem",
-    "-smp",
-    "2",
-    "-m",
-    "1G",
-    "-nodefaults",
-    "-display",
-    "none",
-    "-no-reboot",
-    "-serial",
-    "stdio",
-    "-append",
-    "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off init_on_alloc=0 cryptomgr.notests \
-     initcall_blacklist=jent_mod_init norandmaps",
-];
+/// What all machines have in common. `/dev/kvm` is not asked for, for it may be there and not work. An old model of CPU, and a kernel
+/// that leaves alone what only costs an emulator time: wide registers to be saved at each switch, strings copied byte by byte, protection
+/// from the own user. `no_timer_check` and `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its
+/// clock is wrong. The random numbers that `jent_mod_init` would try out for half a second nobody asks for. And every process has its code
+/// at the same addresses: at others QEMU would translate it anew, which was a quarter of all it did.
+const COMMON: &[&str] = &["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"];
+const PARAMETERS: &str = "quiet panic=-1 mitigations=off init_on_alloc=0 cryptomgr.notests initcall_blacklist=jent_mod_init \
+                          norandmaps";
+
+/// Likewise of one architecture: board and CPU, and what the kernel is told of them. The Arm has the atomic instructions of all that
+/// are sold for servers, and signs no pointers, which would take an emulator longer than the rest.
+fn board(architecture: Architecture) -> ([&'static str; 4], &'static str) {
+    match architecture {
+        Architecture::Amd64 => {
+            (["-M", "q35", "-cpu", "Nehalem"], "console=ttyS0 no_timer_check tsc=reliable")
+        }
+        Architecture::Arm64 => (["-M", "virt", "-cpu", "neoverse-n1"], "console=ttyAMA0"),
+    }
+}
+
+/// The options of the emulator that make a machine. Where one of its threads runs all CPUs in turn, any version will do: with a thread
+/// a CPU, 7.2 fails now and then on Linux 6.18 and later.
+fn options(machine: Machine) -> Vec<String> {
+    let accelerator = match machine {
+        Machine::Concurrent => "tcg,thread=multi",
+        _ => "tcg,thread=single",
+    };
+    let memory = match machine {
+        Machine::ManyCpus => "2G",
+        _ => "1G",
+    };
+    let (board, of_board) = board(machine.architecture());
+    let parameters = format!("{of_board} {PARAMETERS} {PARAMETER}{machine} {}", machine.parameters());
+    let cpus = machine.cpus().to_string();
+    let own = ["-accel", accelerator, "-smp", &cpus, "-m", memory, "-append", parameters.trim_end()];
+    board.into_iter().chain(COMMON.iter().copied()).chain(own).map(str::to_owned).collect()
+}
+
 /// So often a kernel is booted until its clock is right.
 const BOOTS: u32 = 4;
 /// So many of the last lines of the console are kept for the case that the guest dies.
 const LAST_LINES: usize = 30;
 
+/// A kernel on a machine.
+#[derive(Debug, Clone)]
+pub struct Guest<'a> {
+    pub kernel: &'a Kernel,
+    pub machine: Machine,
+    pub emulator: &'a Emulator,
+    /// All that it has besides the kernel.
+    pub initramfs: &'a Path,
+}
+
 /// One kernel that was booted, and what it said.
 #[derive(Debug)]
 pub struct Booted {
     pub series: Series,
+    pub machine: Machine,
     pub events: Vec<Event>,
     /// What was on the console beside events, its end.
     pub last_lines: VecDeque<String>,
@@ -62,6 +83,11 @@ pub struct Booted {
 }
 
 impl Booted {
+    /// What the guest is called: its series, and what its machine is.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.series, self.machine.label())
+    }
+
     /// As uname(2) said it.
     pub fn release(&self) -> &str {
         let release = self.events.iter().find_map(|event| match event {
@@ -94,7 +120,7 @@ impl Booted {
 
     /// All that is not as it should be, one sentence each.
     pub fn problems(&self, is_whole: bool) -> Vec<String> {
-        let series = self.series;
+        let (series, guest) = (self.series, self.name());
         let mut problems = Vec::new();
         if self.events.last() != Some(&Event::Done) {
             let during = self.events.iter().rev().find_map(|event| match event {
@@ -103,7 +129,7 @@ impl Booted {
             });
             let lines: Vec<&str> = self.last_lines.iter().map(String::as_str).collect();
             problems.push(format!(
-                "{series}: the guest has not come to its end; it was at `{}`, and its console ends so:\n{}",
+                "{guest}: the guest has not come to its end; it was at `{}`, and its console ends so:\n{}",
                 during.unwrap_or("booting"),
                 lines.join("\n")
             ));
@@ -112,75 +138,68 @@ impl Booted {
             return problems;
         }
         if !self.release().starts_with(&format!("{series}.")) {
-            problems.push(format!("{series}: the guest says that it is {}", self.release()));
+            problems.push(format!("{guest}: the guest says that it is {}", self.release()));
         }
         for feature in Feature::ALL {
             let should = series >= feature.since();
             match self.has(feature) {
                 Some(has) if has == should => {}
                 Some(true) => problems.push(format!(
-                    "{series} has {}, which is said to have come with {}: correct tests/vm/src/feature.rs",
+                    "{guest} has {}, which is said to have come with {}: correct tests/vm/src/feature.rs",
                     feature.name(),
                     feature.since()
                 )),
                 Some(false) => problems.push(format!(
-                    "{series} lacks {}, which came with {}: what needs it was not tested",
+                    "{guest} lacks {}, which came with {}: what needs it was not tested",
                     feature.name(),
                     feature.since()
                 )),
-                None => problems.push(format!("{series}: nobody has looked for {}", feature.name())),
+                None => problems.push(format!("{guest}: nobody has looked for {}", feature.name())),
             }
         }
         for (suite, name, outcome) in self.tests() {
             match outcome {
-                Outcome::Passed | Outcome::Lacks(_) => {}
-                Outcome::Failed => problems.push(format!("{series}: {suite}: {name} failed")),
-                Outcome::Late => problems.push(format!("{series}: {suite}: {name} did not end in time")),
+                Outcome::Passed | Outcome::Lacks(_) | Outcome::NotRun => {}
+                Outcome::Failed => problems.push(format!("{guest}: {suite}: {name} failed")),
+                Outcome::Late => problems.push(format!("{guest}: {suite}: {name} did not end in time")),
             }
         }
-        let silent = cpuledger_vm::suite::SUITES.iter().map(|suite| suite.name());
+        let suites = cpuledger_vm::suite::SUITES.iter().filter(|suite| suite.runs("", self.machine));
+        let silent = suites.map(|suite| suite.name());
         for suite in silent.filter(|suite| is_whole && !self.tests().any(|test| test.0 == suite)) {
-            problems.push(format!("{series}: of {suite} no test was run"));
+            problems.push(format!("{guest}: of {suite} no test was run"));
         }
         problems
     }
 }
 
-/// Whether guests can be started here at all.
-pub fn find_emulator() -> Result<(), Impossible> {
-    let output = Command::new(EMULATOR).arg("--version").output();
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        _ => Err(Impossible(format!("{EMULATOR} cannot be run: scripts/install-packages vm installs it"))),
-    }
-}
-
 /// Boots a kernel and listens until the guest ends, or `limit` has passed. A kernel finds out at its boot how fast its clock counts, and
 /// where the host is too busy then, it finds something else: what its tests say of time is nothing, and it is booted again.
-pub fn boot(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Result<Booted> {
+pub fn boot(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     for _ in 1..BOOTS {
-        let booted = boot_once(kernel, initramfs, limit)?;
+        let booted = boot_once(guest, limit)?;
         if !booted.has_wrong_clock {
             return Ok(booted);
         }
         println!(
             "{}: its clock runs ahead of the host's, which was busy while it booted: again",
-            kernel.series
+            booted.name()
         );
     }
-    boot_once(kernel, initramfs, limit)
+    boot_once(guest, limit)
 }
 
-fn boot_once(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Result<Booted> {
+fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     let begin = Instant::now();
     // An emulator that nobody listens to any more is of no use, however we end.
     let mut machine = Command::new("setpriv")
-        .args(["--pdeathsig", "KILL", EMULATOR])
-        .args(MACHINE)
+        .args(["--pdeathsig", "KILL"])
+        .args(guest.emulator.words())
+        .args(options(guest.machine))
         .arg("-kernel")
-        .arg(&kernel.path)
+        .arg(&guest.kernel.path)
         .arg("-initrd")
-        .arg(initramfs)
+        .arg(guest.initramfs)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -196,7 +215,8 @@ fn boot_once(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Resu
         }
     });
     let mut booted = Booted {
-        series: kernel.series,
+        series: guest.kernel.series,
+        machine: guest.machine,
         events: Vec::new(),
         last_lines: VecDeque::new(),
         took: Duration::ZERO,
@@ -211,7 +231,7 @@ fn boot_once(kernel: &Kernel, initramfs: &Path, limit: Duration) -> anyhow::Resu
                     break;
                 }
                 Some(event) => {
-                    tell(kernel.series, &event);
+                    tell(&booted.name(), &event);
                     booted.events.push(event);
                 }
                 None => {
@@ -242,16 +262,20 @@ fn is_ahead(milliseconds: u64, started: Duration) -> bool {
 }
 
 /// Says at once what does not wait for the tables: under emulation a run takes minutes.
-fn tell(series: Series, event: &Event) {
+fn tell(guest: &str, event: &Event) {
     if let Event::Test { suite, name, outcome, milliseconds, output } = event {
         let what = match outcome {
             Outcome::Lacks(_) => return,
             Outcome::Passed => "ok",
+            Outcome::NotRun => "not run",
             Outcome::Failed => "FAILED",
             Outcome::Late => "LATE",
         };
-        println!("{series:<5} {milliseconds:>6} ms {what:<6} {suite}: {name}");
+        println!("{guest:<22} {milliseconds:>6} ms {what:<7} {suite}: {name}");
         print!("{output}");
+        if *outcome == Outcome::NotRun {
+            println!();
+        }
     }
 }
 
@@ -264,7 +288,14 @@ mod tests {
         let features = Feature::ALL.map(|feature| Event::Feature(feature, series >= feature.since()));
         let events =
             [Event::Kernel("6.1.0-1".to_owned())].into_iter().chain(features).chain(events).collect();
-        Booted { series, events, last_lines: VecDeque::new(), took: Duration::ZERO, has_wrong_clock: false }
+        Booted {
+            series,
+            machine: Machine::TwoCpus,
+            events,
+            last_lines: VecDeque::new(),
+            took: Duration::ZERO,
+            has_wrong_clock: false,
+        }
     }
 
     fn test(outcome: Outcome) -> Event {

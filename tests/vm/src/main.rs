@@ -1,16 +1,19 @@
 //! Boots the kernels of distributions under emulation, runs this repository's privileged tests in each, prints what came
 //! of it, and can write it to `docs/kernels.md`.
 
+mod apt;
 mod binaries;
 mod boot;
 mod cpio;
+mod emulator;
 mod kernels;
+mod kits;
+mod programs;
 mod table;
+mod toolchain;
 
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -18,16 +21,17 @@ use std::{env, fmt, fs, thread};
 
 use anyhow::Context;
 use clap::Parser;
-use cpuledger_vm::Series;
-use rustix::fs::MemfdFlags;
+use cpuledger_vm::suite::Choice;
+use cpuledger_vm::{Architecture, Machine, Series};
 
-use boot::Booted;
-use kernels::{Fetched, Kernel};
+use boot::{Booted, Guest};
+use kernels::Kernel;
+use kits::{Kits, leave_out};
 
 /// So many guests at a time: each takes a CPU, and of its time a tenth is spent in sleep.
 const AT_A_TIME: usize = 3;
-/// So long may a guest take; where the machine is idle it takes less than a minute.
-const GUEST_LIMIT: Duration = Duration::from_secs(1000);
+/// So long may a guest take; where the machine is idle it takes one or two minutes.
+const GUEST_LIMIT: Duration = Duration::from_secs(2000);
 /// Where the tables go, below the repository.
 const DOCUMENT: &str = "docs/kernels.md";
 
@@ -37,9 +41,15 @@ struct Arguments {
     /// Only kernels of these series, as 6.12
     #[arg(long, value_name = "SERIES")]
     series: Vec<Series>,
+    /// Only this machine; with --series, also where the matrix does not boot it: two-cpus, many-cpus, sparse-cpus, concurrent, arm64
+    #[arg(long, value_name = "MACHINE")]
+    machine: Vec<Machine>,
     /// Only suites whose name has this in it
     #[arg(long, value_name = "PART")]
     suite: Option<String>,
+    /// No suite that takes minutes
+    #[arg(long)]
+    short: bool,
     /// Write docs/kernels.md, if all kernels and suites were run and all is as it should be
     #[arg(long)]
     write: bool,
@@ -80,71 +90,132 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let begin = Instant::now();
     let cache = cache()?;
-    boot::find_emulator()?;
-    binaries::find_static_libraries()?;
-    let fetched = kernels::fetch(&cache)?;
-    for note in &fetched.notes {
-        println!("cpuledger-vm: {note}");
-    }
-    let Fetched { mut kernels, .. } = fetched;
-    if !arguments.series.is_empty() {
-        kernels.retain(|kernel| arguments.series.contains(&kernel.series));
-        anyhow::ensure!(!kernels.is_empty(), "no kernel of the matrix is of these series");
-    }
+    let mut left_out = Vec::new();
+    let kernels = fetch_kernels(arguments, &cache, &mut left_out)?;
+    let wanted = wanted(&kernels, arguments);
+    anyhow::ensure!(
+        !wanted.is_empty() || !left_out.is_empty(),
+        "the matrix has no such kernel, or does not boot it on such a machine"
+    );
     println!("cpuledger-vm: kernels after {:.0} s; building the tests", begin.elapsed().as_secs_f64());
-    let (initramfs, _open) = in_memory(&binaries::initramfs(arguments.suite.as_deref())?)?;
+    let machines: BTreeSet<Machine> = wanted.iter().map(|(_, machine)| *machine).collect();
+    let choice = Choice { part: arguments.suite.as_deref(), is_short: arguments.short };
+    let kits = Kits::make(&machines, &cache, choice, &mut left_out)?;
+    let guests: Vec<Guest<'_>> =
+        wanted.into_iter().filter_map(|(kernel, machine)| kits.guest(kernel, machine)).collect();
     println!(
-        "cpuledger-vm: tests after {:.0} s; booting {} kernels",
+        "cpuledger-vm: tests after {:.0} s; booting {} guests",
         begin.elapsed().as_secs_f64(),
-        kernels.len()
+        guests.len()
     );
     let boot = Instant::now();
-    let booted = boot_all(&kernels, &initramfs)?;
+    let booted = boot_all(&guests)?;
     let guests_took = boot.elapsed().as_secs_f64();
     print!("{}", table::terminal(&booted));
-    let is_whole = arguments.series.is_empty() && arguments.suite.is_none();
-    let problems: Vec<String> = booted.iter().flat_map(|booted| booted.problems(is_whole)).collect();
+    let problems: Vec<String> = booted.iter().flat_map(|booted| booted.problems(choice.is_whole())).collect();
     for problem in &problems {
         println!("FAILED: {problem}");
     }
-    if arguments.write && is_whole && problems.is_empty() {
+    for sentence in &left_out {
+        println!("cpuledger-vm: {sentence}");
+    }
+    let is_all = arguments.series.is_empty() && arguments.machine.is_empty() && choice.is_whole();
+    if arguments.write && is_all && left_out.is_empty() && problems.is_empty() {
         fs::write(DOCUMENT, table::document(&booted)).with_context(|| format!("cannot write {DOCUMENT}"))?;
     }
     println!(
-        "cpuledger-vm: {} problems after {:.0} s, of which the guests took {guests_took:.0} s",
+        "cpuledger-vm: {} problems after {:.0} s, of which the guests took {guests_took:.0} s, and {:.0} s of CPU time",
         problems.len(),
-        begin.elapsed().as_secs_f64()
+        begin.elapsed().as_secs_f64(),
+        cpu_seconds_of_children()
     );
     Ok(problems.is_empty())
 }
 
-/// A file without a name, which goes with us however we end; its path holds for us and for what we start.
-fn in_memory(content: &[u8]) -> anyhow::Result<(PathBuf, File)> {
-    let file = rustix::fs::memfd_create("initramfs", MemfdFlags::empty()).context("no file in memory")?;
-    let mut file = File::from(file);
-    file.write_all(content).context("the initramfs does not fit into memory")?;
-    Ok((format!("/proc/self/fd/{}", file.as_raw_fd()).into(), file))
+/// The kernels of all architectures that are asked for, oldest first within each.
+fn fetch_kernels(
+    arguments: &Arguments,
+    cache: &Path,
+    left_out: &mut Vec<String>,
+) -> anyhow::Result<Vec<Kernel>> {
+    let is_asked_for = |architecture: &Architecture| {
+        let mut machines = arguments.machine.iter();
+        arguments.machine.is_empty() || machines.any(|machine| machine.architecture() == *architecture)
+    };
+    let mut kernels = Vec::new();
+    for architecture in Architecture::ALL.into_iter().filter(is_asked_for) {
+        match kernels::fetch(architecture, cache) {
+            Ok(fetched) => {
+                for note in &fetched.notes {
+                    println!("cpuledger-vm: {note}");
+                }
+                kernels.extend(fetched.kernels);
+            }
+            Err(error) => leave_out(architecture, error, left_out)?,
+        }
+    }
+    Ok(kernels)
+}
+
+/// The kernels that are to be booted, each with a machine; what takes longest comes last.
+fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments) -> Vec<(&'a Kernel, Machine)> {
+    let is_wanted = |(kernel, machine): &(&Kernel, Machine)| {
+        let (series, machines) = (&arguments.series, &arguments.machine);
+        // Both are named: a combination that is of interest to whoever has named it.
+        let is_of_matrix =
+            !series.is_empty() && !machines.is_empty() || has_machine(kernels, kernel, *machine);
+        kernel.architecture == machine.architecture()
+            && is_of_matrix
+            && (series.is_empty() || series.contains(&kernel.series))
+            && (machines.is_empty() || machines.contains(machine))
+    };
+    let of_machine = |machine| kernels.iter().map(move |kernel| (kernel, machine));
+    let order =
+        [Machine::TwoCpus, Machine::Concurrent, Machine::Arm64, Machine::SparseCpus, Machine::ManyCpus];
+    order.into_iter().flat_map(of_machine).filter(is_wanted).collect()
+}
+
+/// Whether the matrix boots this kernel on that machine of its architecture. With a thread a CPU it is the newest: the emulators that
+/// are not up to it fail with new kernels only.
+fn has_machine(kernels: &[Kernel], kernel: &Kernel, machine: Machine) -> bool {
+    match machine {
+        Machine::TwoCpus | Machine::Arm64 => true,
+        Machine::ManyCpus => kernel.series == Series(6, 12),
+        Machine::SparseCpus => kernel.series == Series(6, 18),
+        Machine::Concurrent => {
+            let newest = kernels.iter().rfind(|other| other.architecture == kernel.architecture);
+            newest.is_some_and(|newest| newest == kernel)
+        }
+    }
+}
+
+/// CPU time of all that this program has started and waited for: of the build, and of the emulators.
+fn cpu_seconds_of_children() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    // cutime and cstime, in hundredths of a second.
+    let ticks: u64 = fields.split(' ').skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    ticks as f64 / 100.0
 }
 
 /// Where kernels are kept between runs: they are the same for all clones.
 fn cache() -> anyhow::Result<PathBuf> {
     let folder = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let cache = base.unwrap_or_else(binaries::target_folder).join("cpuledger-vm");
+    let cache = base.unwrap_or_else(toolchain::target_folder).join("cpuledger-vm");
     fs::create_dir_all(&cache).with_context(|| format!("cannot make {}", cache.display()))?;
     Ok(fs::canonicalize(cache)?)
 }
 
-/// Boots all, some at a time, in the order of their series.
-fn boot_all(kernels: &[Kernel], initramfs: &std::path::Path) -> anyhow::Result<Vec<Booted>> {
-    // The newest take longest.
-    let waiting = Mutex::new(kernels.iter().collect::<Vec<&Kernel>>());
+/// Boots all, some at a time, the last of them first; in the order of their series and machines.
+fn boot_all(guests: &[Guest<'_>]) -> anyhow::Result<Vec<Booted>> {
+    let waiting = Mutex::new(guests.iter().collect::<Vec<&Guest<'_>>>());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
-                while let Some(kernel) = { waiting.lock().expect("nobody panics with it").pop() } {
-                    let booted = boot::boot(kernel, initramfs, GUEST_LIMIT);
+                while let Some(guest) = { waiting.lock().expect("nobody panics with it").pop() } {
+                    let booted = boot::boot(guest, GUEST_LIMIT);
                     done.lock().expect("nobody panics with it").push(booted);
                 }
             });
@@ -152,6 +223,6 @@ fn boot_all(kernels: &[Kernel], initramfs: &std::path::Path) -> anyhow::Result<V
     });
     let done = done.into_inner().expect("nobody panics with it");
     let mut booted = done.into_iter().collect::<anyhow::Result<Vec<Booted>>>()?;
-    booted.sort_by_key(|booted| booted.series);
+    booted.sort_by_key(|booted| (booted.machine, booted.series));
     Ok(booted)
 }

@@ -1,6 +1,23 @@
 //! What a test binary tells while it runs its tests one after another in one process, as libtest prints it where nothing is captured:
 //! `test NAME ... `, then whatever the test prints, then `ok` or `FAILED`.
 
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// The tests of a test binary, as it lists them.
+///
+/// # Errors
+/// When it cannot be run, or does not list them.
+pub fn tests_of(path: &Path) -> io::Result<Vec<String>> {
+    let output = Command::new(path).args(["--list", "--format", "terse"]).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!("{} does not list its tests", path.display())));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
+
 /// Follows a test binary through its tests.
 #[derive(Debug)]
 pub struct Progress {

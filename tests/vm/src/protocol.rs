@@ -17,8 +17,8 @@ pub const LISTED: &str = "/tests.json";
 pub struct Listed {
     /// Where it lies in the guest.
     pub path: PathBuf,
-    /// Its tests, as it lists them.
-    pub tests: Vec<String>,
+    /// Its tests, as it lists them; none: it has to be asked in the guest.
+    pub tests: Option<Vec<String>>,
 }
 
 /// What became of a test.
@@ -33,6 +33,8 @@ pub enum Outcome {
     Late,
     /// It was not run, for this kernel lacks what it needs.
     Lacks(Feature),
+    /// It has said itself that it cannot run here; its output is the reason.
+    NotRun,
 }
 
 /// One statement of the guest.
@@ -57,7 +59,7 @@ pub enum Event {
         outcome: Outcome,
         /// How long it took.
         milliseconds: u64,
-        /// What it printed, unless it passed.
+        /// What it printed, unless it passed; of one that has not run, the reason.
         output: String,
     },
     /// What the verifier paid for a program, in instructions; 0 where the kernel does not tell.

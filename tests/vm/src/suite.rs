@@ -1,6 +1,6 @@
 //! Which tests run in the guest, and what they need.
 
-use crate::Feature;
+use crate::{Feature, Machine};
 
 /// The tests of one binary.
 #[derive(Debug, Clone, Copy)]
@@ -22,9 +22,37 @@ pub enum Exception {
     Needs(Feature),
     /// It cannot run in the guest, on whatever kernel, for this is missing.
     Elsewhere(&'static str),
+    /// It cannot run on this machine, for this reason.
+    NotOn(Machine, &'static str),
+}
+
+/// Which suites are run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Choice<'a> {
+    /// Only those whose name has this in it.
+    pub part: Option<&'a str>,
+    /// None that takes minutes.
+    pub is_short: bool,
+}
+
+impl Choice<'_> {
+    /// Whether this one is.
+    pub fn has(&self, suite: &Suite) -> bool {
+        self.part.is_none_or(|part| suite.name().contains(part)) && !(self.is_short && suite.is_long())
+    }
+
+    /// Whether all are.
+    pub fn is_whole(&self) -> bool {
+        self.part.is_none() && !self.is_short
+    }
 }
 
 impl Suite {
+    /// Whether it takes minutes where the CPU is emulated.
+    pub fn is_long(&self) -> bool {
+        self.exceptions.contains(&LONG)
+    }
+
     /// What it is called in events and tables: a target's name can be that of another package's, too.
     pub fn name(&self) -> String {
         match self.package.strip_prefix("cpuledger-") {
@@ -39,14 +67,18 @@ impl Suite {
     pub fn lacks(&self, test: &str, has: impl Fn(Feature) -> bool) -> Option<Feature> {
         let own = self.exceptions_of(test).filter_map(|exception| match exception {
             Exception::Needs(feature) => Some(feature),
-            Exception::Elsewhere(_) => None,
+            Exception::Elsewhere(_) | Exception::NotOn(..) => None,
         });
         self.needs.iter().copied().chain(own).find(|feature| !has(*feature))
     }
 
-    /// Whether it can run in the guest at all.
-    pub fn runs(&self, test: &str) -> bool {
-        !self.exceptions_of(test).any(|exception| matches!(exception, Exception::Elsewhere(_)))
+    /// Whether it can run on this machine at all.
+    pub fn runs(&self, test: &str, machine: Machine) -> bool {
+        !self.exceptions_of(test).any(|exception| match exception {
+            Exception::Needs(_) => false,
+            Exception::Elsewhere(_) => true,
+            Exception::NotOn(other, _) => other == machine,
+        })
     }
 
     fn exceptions_of<'a>(&'a self, test: &'a str) -> impl Iterator<Item = Exception> + 'a {
@@ -59,10 +91,16 @@ impl Suite {
     }
 }
 
-use Exception::{Elsewhere, Needs};
+use Exception::{Elsewhere, Needs, NotOn};
 use Feature::{Atomics, OpenCodedIterator, TaskByTid, TaskIterator};
 
 const SPEED: Exception = Elsewhere("a CPU that is not emulated, for its speed");
+/// One thread of the emulator runs each of them for 100 ms before the next has a turn.
+const SPINNING: &str = "CPUs that never idle to be run at the same time";
+const CPU_1: &str = "CPU 1 online";
+/// Of a suite that takes minutes, or compares times closely, where the emulation is slow.
+/// [`Suite::is_long`] goes by it.
+const LONG: (&str, Exception) = ("", NotOn(Machine::Arm64, "a CPU whose emulation is faster"));
 const STRACE: Exception = Elsewhere("strace");
 
 /// What matters most comes first. What compares times to a few milliseconds is not among them, nor what makes tens of thousands of
@@ -91,6 +129,12 @@ pub const SUITES: &[Suite] = &[
             ("exec_by_another_thread", SPEED),
         ],
     },
+    Suite {
+        package: "cpuledger-cli",
+        target: "listing_whole_root",
+        needs: &[Atomics, OpenCodedIterator],
+        exceptions: &[("ps_lists_everybody_while", SPEED)],
+    },
     Suite { package: "cpuledger", target: "status_text_root", needs: &[OpenCodedIterator], exceptions: &[] },
     Suite {
         package: "cpuledger",
@@ -113,6 +157,7 @@ pub const SUITES: &[Suite] = &[
             ("parallel_compilers", Elsewhere("a C compiler")),
             ("ping_pong_of_200", SPEED),
             ("a_storm_of_processes", SPEED),
+            ("a_storm_writes_shared_lines", SPEED),
         ],
     },
     Suite {
@@ -125,7 +170,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger-bpf",
         target: "verifier_root",
         needs: &[],
-        exceptions: &[("verifier_cost", Needs(OpenCodedIterator))],
+        exceptions: &[("every_program_loads", Needs(OpenCodedIterator))],
     },
     Suite {
         package: "cpuledger-cli",
@@ -146,6 +191,53 @@ pub const SUITES: &[Suite] = &[
         needs: &[OpenCodedIterator],
         exceptions: &[("texts_are_whole", SPEED)],
     },
+    Suite { package: "cpuledger", target: "ledger_truth_root", needs: &[Atomics], exceptions: &[LONG] },
+    Suite {
+        package: "cpuledger",
+        target: "ledger_against_kernel_root",
+        needs: &[Atomics],
+        exceptions: &[LONG],
+    },
+    Suite { package: "cpuledger", target: "ledger_balance_root", needs: &[Atomics], exceptions: &[LONG] },
+    Suite {
+        package: "cpuledger",
+        target: "ledger_growth_root",
+        needs: &[Atomics],
+        exceptions: &[("", SPEED)],
+    },
+    Suite { package: "cpuledger", target: "no_going_back_root", needs: &[Atomics], exceptions: &[LONG] },
+    Suite { package: "cpuledger", target: "ledger_cgroup_root", needs: &[Atomics], exceptions: &[LONG] },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "ledger_truth_root",
+        needs: &[Atomics],
+        exceptions: &[("at_each_cut_every_busy_cpu", NotOn(Machine::ManyCpus, SPINNING)), LONG],
+    },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "coverage_root",
+        needs: &[Atomics],
+        exceptions: &[
+            ("a_cpu_that_", NotOn(Machine::SparseCpus, CPU_1)),
+            ("capacity_follows", NotOn(Machine::SparseCpus, CPU_1)),
+        ],
+    },
+    Suite {
+        package: "cpuledger-bpf",
+        target: "ledger_system_calls_root",
+        needs: &[Atomics],
+        exceptions: &[("an_interval_only_sleeps", STRACE)],
+    },
+    Suite { package: "cpuledger-cli", target: "ledger_balance_root", needs: &[Atomics], exceptions: &[LONG] },
+    Suite { package: "cpuledger-cli", target: "top_batch_root", needs: &[TaskIterator], exceptions: &[LONG] },
+    // At the end: it suspends the guest.
+    Suite {
+        package: "cpuledger",
+        target: "suspend_root",
+        // Where a walk takes many reads, more runs meanwhile than the interval is long.
+        needs: &[OpenCodedIterator],
+        exceptions: &[("", NotOn(Machine::Arm64, "a board whose emulation can be suspended"))],
+    },
 ];
 
 #[cfg(test)]
@@ -164,7 +256,11 @@ mod tests {
             package: "cpuledger",
             target: "a_root",
             needs: &[TaskIterator],
-            exceptions: &[("first", Needs(OpenCodedIterator)), ("third", Elsewhere("a printer"))],
+            exceptions: &[
+                ("first", Needs(OpenCodedIterator)),
+                ("third", Elsewhere("a printer")),
+                ("fourth", NotOn(Machine::ManyCpus, "few CPUs")),
+            ],
         };
         assert_eq!(suite.lacks("module::first_of_all_root", |_| false), Some(TaskIterator));
         assert_eq!(
@@ -172,6 +268,14 @@ mod tests {
             Some(OpenCodedIterator)
         );
         assert_eq!(suite.lacks("not_first_root", |feature| feature == TaskIterator), None);
-        assert!(suite.runs("first_of_all_root") && !suite.runs("third_root"));
+        let runs = |test| Machine::ALL.map(|machine| suite.runs(test, machine));
+        assert_eq!(
+            (runs("first_of_all_root"), runs("third_root")),
+            (Machine::ALL.map(|_| true), Machine::ALL.map(|_| false))
+        );
+        let long = Suite { exceptions: &[LONG], ..suite };
+        assert!(!long.runs("", Machine::Arm64) && !long.runs("any_root", Machine::Arm64));
+        assert!(suite.runs("", Machine::Arm64) && long.runs("any_root", Machine::TwoCpus));
+        assert_eq!(runs("fourth_root"), Machine::ALL.map(|machine| machine != Machine::ManyCpus));
     }
 }

@@ -1,11 +1,11 @@
 //! The tables: of features, of tests, and of what the verifier pays, by kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use cpuledger_vm::protocol::{Event, Outcome};
 use cpuledger_vm::suite::{Exception, SUITES};
-use cpuledger_vm::{Feature, Series};
+use cpuledger_vm::{Feature, Machine, Series};
 
 use crate::boot::Booted;
 
@@ -13,8 +13,11 @@ use crate::boot::Booted;
 const INTRODUCTION: &str = "\
 # Kernels
 
-Written by `make vm`, which boots these kernels of Debian under QEMU's emulation, two CPUs each, and runs the privileged tests in them as
-they are, built as static programs. A test is left out only where the kernel lacks the feature that it needs; a kernel that
+Written by `make vm`, which boots these kernels of Debian under QEMU's emulation and runs the privileged tests in them as they are, built
+as static programs. Each kernel has two CPUs, which one thread of the emulator runs in turn. On top, one kernel each has 64 CPUs; eight
+with gaps between the ids of those that are online, which tests take offline and back; and a thread of the emulator for each CPU, so that
+two of them do things at the same time. And two kernels run on an emulated arm64, with tests that are compiled for it in a Debian of its
+own. A test is left out only where the kernel lacks the feature that it needs; a kernel that
 lacks what its series should have, or has what it should not, is a failure. What runs, and what it needs, is in
 `tests/vm/src/suite.rs`; the features are in `tests/vm/src/feature.rs`.
 ";
@@ -26,11 +29,10 @@ struct Table {
 }
 
 impl Table {
-    /// An empty one with a column a kernel, after those that come first.
-    fn new(first: &[&str], kernels: impl IntoIterator<Item = Series>) -> Table {
+    /// An empty one with a column a guest, after those that come first.
+    fn new(first: &[&str], guests: impl IntoIterator<Item = String>) -> Table {
         let first = first.iter().map(|name| (*name).to_owned());
-        let kernels = kernels.into_iter().map(|series| series.to_string());
-        Table { head: first.chain(kernels).collect(), rows: Vec::new() }
+        Table { head: first.chain(guests).collect(), rows: Vec::new() }
     }
 
     fn row(&mut self, first: impl IntoIterator<Item = String>, cells: impl Iterator<Item = String>) {
@@ -64,13 +66,16 @@ impl Table {
 /// The tables as `make vm` prints them.
 pub fn terminal(booted: &[Booted]) -> String {
     let mut text = String::from("\n");
-    text += &features(&found(booted)).terminal();
-    text.push('\n');
+    let found = found(booted);
+    if !found.is_empty() {
+        text += &features(&found).terminal();
+        text.push('\n');
+    }
     text += &tests(booted, counted).terminal();
     text.push('\n');
     for booted in booted {
         let seconds = booted.took.as_secs_f64();
-        let _ = writeln!(text, "{} took {seconds:.0} s: {}", booted.series, booted.release());
+        let _ = writeln!(text, "{} took {seconds:.0} s: {}", booted.name(), booted.release());
     }
     text
 }
@@ -78,7 +83,7 @@ pub fn terminal(booted: &[Booted]) -> String {
 /// The document.
 pub fn document(booted: &[Booted]) -> String {
     let mut text = INTRODUCTION.to_owned();
-    let releases: Vec<String> = booted.iter().map(|booted| format!("`{}`", booted.release())).collect();
+    let releases: Vec<String> = each_kernel(booted).map(|booted| format!("`{}`", booted.release())).collect();
     let _ = write!(text, "\nLast run on {}.\n", releases.join(", "));
     text += "\n## Features\n\n";
     text += &features(&found(booted)).markdown();
@@ -86,20 +91,50 @@ pub fn document(booted: &[Booted]) -> String {
     text += &tests(booted, in_words).markdown();
     text += "\n## What runs elsewhere\nTests of these suites that run on the machine that builds, and not in the guests, for what is missing there.\n\n";
     text += &elsewhere().markdown();
+    text += "\n## Not run\nTests that found out themselves that they cannot run there.\n\n";
+    text += &not_run(booted).markdown();
     text += "\n## What the verifier pays\nInstructions that it processed for each program; `-` where the program does not load, \
              `?` where the kernel does not tell.\n\n";
     text += &verifier(booted).markdown();
     text
 }
 
+/// Guests on the machine that every kernel is booted on: of these is what is said of kernels.
+fn plain(booted: &[Booted]) -> impl Iterator<Item = &Booted> {
+    booted.iter().filter(|booted| booted.machine == Machine::TwoCpus)
+}
+
+/// One guest of each kernel, those of other architectures too.
+fn each_kernel(booted: &[Booted]) -> impl Iterator<Item = &Booted> {
+    booted.iter().filter(|booted| matches!(booted.machine, Machine::TwoCpus | Machine::Arm64))
+}
+
 /// What each guest has found, by series.
 fn found(booted: &[Booted]) -> Vec<(Series, Vec<Option<bool>>)> {
     let of_guest = |booted: &Booted| Feature::ALL.iter().map(|feature| booted.has(*feature)).collect();
-    booted.iter().map(|booted| (booted.series, of_guest(booted))).collect()
+    plain(booted).map(|booted| (booted.series, of_guest(booted))).collect()
+}
+
+/// What has said itself that it cannot run, once for each reason, with the guests.
+fn not_run(booted: &[Booted]) -> Table {
+    let mut guests: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
+    for booted in booted {
+        for event in &booted.events {
+            if let Event::Test { suite, name, outcome: Outcome::NotRun, output, .. } = event {
+                let key = (suite.clone(), name.clone(), output.clone());
+                guests.entry(key).or_default().push(booted.name());
+            }
+        }
+    }
+    let mut table = Table::new(&["tests", "name", "why", "on"], []);
+    for ((suite, name, reason), guests) in guests {
+        table.row([suite, format!("`{name}`"), reason, guests.join("; ")], std::iter::empty());
+    }
+    table
 }
 
 fn features(found: &[(Series, Vec<Option<bool>>)]) -> Table {
-    let mut table = Table::new(&["feature", "for"], found.iter().map(|(series, _)| *series));
+    let mut table = Table::new(&["feature", "for"], found.iter().map(|(series, _)| series.to_string()));
     for (index, feature) in Feature::ALL.iter().enumerate() {
         let cells = found.iter().map(|(_, has)| match has[index] {
             Some(true) => "yes".to_owned(),
@@ -112,7 +147,7 @@ fn features(found: &[(Series, Vec<Option<bool>>)]) -> Table {
 }
 
 fn tests(booted: &[Booted], cell: fn(&[Outcome]) -> String) -> Table {
-    let mut table = Table::new(&["tests"], booted.iter().map(|booted| booted.series));
+    let mut table = Table::new(&["tests"], booted.iter().map(Booted::name));
     for suite in SUITES {
         let name = suite.name();
         let outcomes = |booted: &Booted| -> Vec<Outcome> {
@@ -125,12 +160,17 @@ fn tests(booted: &[Booted], cell: fn(&[Outcome]) -> String) -> Table {
 
 /// Tests that no guest can run, and why.
 fn elsewhere() -> Table {
-    let mut table = Table::new(&["tests", "whose name begins", "need"], []);
+    let mut table = Table::new(&["tests", "whose name begins", "not on", "for it needs"], []);
     for suite in SUITES {
         for (start, exception) in suite.exceptions {
-            if let Exception::Elsewhere(what) = exception {
-                table.row([suite.name(), format!("`{start}`"), (*what).to_owned()], std::iter::empty());
-            }
+            let (on, what) = match exception {
+                Exception::Needs(_) => continue,
+                Exception::Elsewhere(what) => ("any machine", what),
+                Exception::NotOn(machine, what) => (machine.name(), what),
+            };
+            let names = if start.is_empty() { "(all)".to_owned() } else { format!("`{start}`") };
+            let cells = [suite.name(), names, on.to_owned(), (*what).to_owned()];
+            table.row(cells, std::iter::empty());
         }
     }
     table
@@ -143,6 +183,7 @@ fn counted(outcomes: &[Outcome]) -> String {
         (count(|outcome| *outcome == Outcome::Passed), "passed"),
         (count(|outcome| matches!(outcome, Outcome::Failed | Outcome::Late)), "FAILED"),
         (count(|outcome| matches!(outcome, Outcome::Lacks(_))), "left out"),
+        (count(|outcome| *outcome == Outcome::NotRun), "not run"),
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -159,10 +200,12 @@ fn in_words(outcomes: &[Outcome]) -> String {
         })
         .collect();
     let names: Vec<&str> = lacking.iter().map(|feature| feature.name()).collect();
+    let not_run = if outcomes.contains(&Outcome::NotRun) { ", without what was not run" } else { "" };
     match (outcomes.contains(&Outcome::Passed), names.is_empty()) {
-        (true, true) => "pass".to_owned(),
-        (true, false) => format!("pass, without what needs {}", names.join(", ")),
-        (false, _) => format!("need {}", names.join(", ")),
+        (true, true) => format!("pass{not_run}"),
+        (true, false) => format!("pass, without what needs {}{not_run}", names.join(", ")),
+        (false, false) => format!("need {}", names.join(", ")),
+        (false, true) => "not run".to_owned(),
     }
 }
 
@@ -174,9 +217,9 @@ fn verifier(booted: &[Booted]) -> Table {
         };
         booted.events.iter().filter_map(of_event).collect()
     };
-    let of_kernels: Vec<Vec<(String, u32)>> = booted.iter().map(programs).collect();
+    let of_kernels: Vec<Vec<(String, u32)>> = each_kernel(booted).map(programs).collect();
     let names: BTreeSet<&String> = of_kernels.iter().flatten().map(|(name, _)| name).collect();
-    let mut table = Table::new(&["program"], booted.iter().map(|booted| booted.series));
+    let mut table = Table::new(&["program"], each_kernel(booted).map(Booted::name));
     for name in names {
         let cells = of_kernels.iter().map(|programs| {
             let costs = programs.iter().filter(|(program, _)| program == name).map(|(_, cost)| *cost);
@@ -228,11 +271,16 @@ mod tests {
         assert_eq!(in_words(&[lacks, lacks]), "need BPF atomics");
         assert_eq!(counted(&[Outcome::Passed, lacks, Outcome::Late]), "1 passed, 1 FAILED, 1 left out");
         assert_eq!(counted(&[]), "-");
+        assert_eq!(in_words(&[Outcome::Passed, Outcome::NotRun]), "pass, without what was not run");
+        assert_eq!(
+            (in_words(&[Outcome::NotRun]), counted(&[Outcome::NotRun])),
+            ("not run".to_owned(), "1 not run".to_owned())
+        );
     }
 
     #[test]
     fn columns_stand_below_each_other() {
-        let mut table = Table::new(&["what"], [Series(5, 10), Series(6, 1)]);
+        let mut table = Table::new(&["what"], ["5.10", "6.1"].map(str::to_owned));
         table.row(["longer".to_owned()], ["yes", "no"].map(str::to_owned).into_iter());
         assert_eq!(table.terminal(), "what    5.10  6.1\nlonger  yes   no\n");
         assert_eq!(table.markdown(), "| what | 5.10 | 6.1 |\n| --- | --- | --- |\n| longer | yes | no |\n");

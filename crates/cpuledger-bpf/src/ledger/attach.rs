@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 use libbpf_rs::{Link, Object, OpenObject};
 
 use crate::abi;
+use crate::cpus;
 use crate::object::{self, Error};
 use crate::probe;
-use crate::records;
 
 use super::clock;
-use super::cut::Book;
-use super::online::{self, Online};
+use super::cut::{self, Book};
+use super::entry::Entry;
+use super::online::Online;
 use super::shared::Shared;
 use super::{Ledger, Options};
 
@@ -21,17 +22,27 @@ use super::{Ledger, Options};
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
 
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
-const HOOKS: [&str; 3] = ["on_rename", "on_switch", "on_fork"];
+const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];
+
+/// The hook that every ledger has one of.
+pub(super) const SWITCH_HOOK: &str = "on_switch";
 
 /// Not indispensable: without it the list of online CPUs is read at each cut.
 const HOTPLUG_HOOK: &str = "on_hotplug";
+
+/// How long an attachment waits at most for all online CPUs to come into the books. The time of one that takes longer is unattributed
+/// until it comes.
+const ENTRY_LIMIT_NS: u64 = 50_000_000;
+
+/// How often it looks.
+const ENTRY_STEP_NS: u64 = 50_000;
 
 /// A clock that differs by more than this is another clock: that of a time namespace.
 const CLOCK_LIMIT_NS: u64 = 1_000_000_000;
 
 impl Ledger {
-    /// Loads and attaches the hooks, makes every CPU switch once, and takes the first cut: from then on all time is in the
-    /// books.
+    /// Loads and attaches the hooks, brings every online CPU into the books, and takes the first cut: from then on all time of the
+    /// machine is in the intervals. It waits for no CPU longer than [`ENTRY_LIMIT_NS`].
     ///
     /// # Errors
     /// Without BTF, without privilege, on kernels before 5.12 (no BPF atomics), for a size outside the limits, and in a time
@@ -47,7 +58,7 @@ impl Ledger {
                 ),
             });
         }
-        let cpus = records::possible_cpus()?;
+        let cpus = cpus::cpu_ids()?;
         let mut object = match load(options, cpus, true) {
             // The kernel may have all but that tracepoint.
             Err(Error::Refused { .. }) if probe::has_atomics() == Some(false) => {
@@ -59,17 +70,18 @@ impl Ledger {
         let mut ledger = Ledger {
             control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
             cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
-            slots: Shared::new(&object::map_mut(&mut object, "slots"), options.slots)?,
-            rests: Shared::new(&object::map_mut(&mut object, "slot_rests"), options.slots)?,
-            listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.slots)?,
+            slots: Shared::unmapped(&object::map_mut(&mut object, "slots"), options.slots)?,
+            rests: Shared::unmapped(&object::map_mut(&mut object, "slot_rests"), options.slots)?,
+            listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.places(cpus))?,
             index: Shared::new(&object::map_mut(&mut object, "tid_index"), options.buckets())?,
             _links: Vec::new(),
             _object: object,
             options,
             online: Online::open(),
             is_watching_cpus: false,
-            books: vec![Book::default(); cpus as usize],
-            is_online: vec![true; cpus as usize],
+            entry: Entry::default(),
+            books: Vec::with_capacity(cpus as usize),
+            by_list: Vec::with_capacity(cpus as usize),
             interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
             published_ns: None,
@@ -79,20 +91,20 @@ impl Ledger {
             running: HashMap::new(),
             of_leaders: HashMap::new(),
             freed: Vec::new(),
+            reserved: 0,
         };
-        ledger.prepare();
+        ledger.prepare(cpus);
         let before_ns = clock::now_ns();
-        ledger._links = attach_hooks(&mut ledger._object)?;
         ledger.watch_cpus();
-        ledger.online.read(&mut ledger.is_online, None);
-        online::visit(&ledger.is_online);
+        ledger._links.extend(attach_hooks(&mut ledger._object)?);
+        ledger.enter_cpus();
         ledger.check_clock(before_ns)?;
         ledger.close_interval(0)?;
         Ok(ledger)
     }
 
     /// The shared records as the programs expect them; all else is zero.
-    fn prepare(&self) {
+    fn prepare(&mut self, cpus: u32) {
         let set = |offset, value: u64| self.control.word(0, offset).store(value, Ordering::Relaxed);
         let free = u64::from(self.options.slots - abi::CPULEDGER_SLOT_FIRST);
         set(offset_of!(abi::cpuledger_control, fresh), u64::from(abi::CPULEDGER_SLOT_FIRST));
@@ -105,14 +117,27 @@ impl Ledger {
             .store(self.options.low_slots(), Ordering::Relaxed);
         half(offset_of!(abi::cpuledger_control, slots_of_leaders))
             .store(self.options.slots / abi::CPULEDGER_LEADER_SLOTS_SHARE, Ordering::Relaxed);
-        for cpu in 0..self.books.len() as u32 {
-            let run = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, run));
-            run.store(u64::from(abi::CPULEDGER_RUN_OUT), Ordering::Relaxed);
-        }
+        half(offset_of!(abi::cpuledger_control, slot_batch))
+            .store(self.options.slot_batch(cpus), Ordering::Relaxed);
         set(offset_of!(abi::cpuledger_control, interval), self.interval);
+        let online = self.online.read(cpus as usize);
+        self.books.extend((0..).zip(online).map(|(cpu, is_online)| Book::open(&self.cpus, cpu, is_online)));
     }
 
-    /// Attaches the hook that counts changes of the set of online CPUs, if it is loaded and the kernel takes it.
+    /// Brings all online CPUs into the books, and waits for them, but not for one that does not come soon.
+    fn enter_cpus(&mut self) {
+        let is_uncovered = |cpu: &u32| cut::is_uncovered(cut::run_of(&self.cpus, *cpu));
+        let uncovered: Vec<u32> = (0..self.books.len() as u32).filter(is_uncovered).collect();
+        self.entry = Entry::open(&mut self._object, uncovered.into_iter());
+        let limit_ns = clock::now_ns() + ENTRY_LIMIT_NS;
+        while self.entry.cpus().any(|cpu| is_uncovered(&cpu)) && clock::now_ns() < limit_ns {
+            clock::sleep_until(clock::now_ns() + ENTRY_STEP_NS);
+        }
+        let entered: Vec<u32> = self.entry.cpus().filter(|cpu| !is_uncovered(cpu)).collect();
+        entered.into_iter().for_each(|cpu| self.entry.close(cpu));
+    }
+
+    /// Attaches the hook that tells when a CPU goes offline, if it is loaded and the kernel takes it.
     fn watch_cpus(&mut self) {
         let hook = self._object.progs_mut().find(|program| program.name() == HOTPLUG_HOOK);
         let link = hook.and_then(|hook| hook.attach().ok());
@@ -124,10 +149,9 @@ impl Ledger {
     /// thread was held up meanwhile.
     fn check_clock(&self, before_ns: u64) -> Result<(), Error> {
         let possible = before_ns.saturating_sub(CLOCK_LIMIT_NS)..=clock::now_ns() + CLOCK_LIMIT_NS;
-        for cpu in 0..self.books.len() as u32 {
-            let entered = self.cpus.word(cpu, offset_of!(abi::cpuledger_cpu, entered_ns));
-            let entered = entered.load(Ordering::Acquire);
-            if entered != 0 && !possible.contains(&entered) {
+        let seen = (0..self.books.len() as u32).filter_map(|cpu| cut::seen_ns(cut::run_of(&self.cpus, cpu)));
+        for seen_ns in seen {
+            if !possible.contains(&seen_ns) {
                 return Err(Error::Unattachable {
                     what: "the monotonic clock of this time namespace is not the kernel's".to_owned(),
                 });
@@ -137,13 +161,13 @@ impl Ledger {
     }
 }
 
-/// Loads the hooks, with or without the one that counts changes of the set of online CPUs.
+/// Loads the hooks, with or without the one that tells when a CPU goes offline.
 fn load(options: Options, cpus: u32, watches_cpus: bool) -> Result<Object, Error> {
     object::load("cpuledger_ledger", OBJECT, |open| {
         resize(open, "cpus", cpus);
         resize(open, "slots", options.slots);
         resize(open, "slot_rests", options.slots);
-        resize(open, "listed", 2 * options.slots);
+        resize(open, "listed", 2 * options.places(cpus));
         resize(open, "tid_index", options.buckets());
         for mut program in open.progs_mut().filter(|program| program.name() == HOTPLUG_HOOK) {
             program.set_autoload(watches_cpus);

@@ -22,8 +22,9 @@ const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
 const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
 const CURRENT_PID: usize = offset_of!(abi::cpuledger_cpu, current_pid);
-const ENTERED: usize = offset_of!(abi::cpuledger_cpu, entered_ns);
 const OF_LEADER: u32 = abi::CPULEDGER_CURRENT_OF_LEADER;
+const UNCOVERED: u64 = abi::CPULEDGER_RUN_UNCOVERED as u64;
+const OFFLINE: u64 = abi::CPULEDGER_RUN_OFFLINE as u64;
 const OUT: u64 = abi::CPULEDGER_RUN_OUT as u64;
 const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
 
@@ -77,34 +78,69 @@ pub(super) struct Running {
     pub(super) wall_ns: u64,
 }
 
-/// What the reader remembers of a CPU from one cut to the next.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Book {
-    /// Since when the CPU is in the books of the running interval; None: it is not.
-    begin_ns: Option<u64>,
-    /// The word that the reader wrote last.
-    written: u64,
+/// What a CPU did up to the cut since `run` has changed last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// The CPU has split its time at the cut itself.
+    Split,
+    /// A task had it, the idle task too.
+    Ran(Running),
+    /// It was online, and nobody has seen what ran; for this time, in nanoseconds.
+    Uncovered(u64),
+    /// It was offline, likewise.
+    Offline(u64),
 }
 
 /// What closing a CPU has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
-    /// Since when the CPU was in the books of the closed interval; None: it was not.
-    pub(super) begin_ns: Option<u64>,
-    /// None where the CPU has split its time itself.
-    pub(super) running: Option<Running>,
+    pub(super) tail: Tail,
+    /// Whether it was online at the cut.
+    pub(super) is_online: bool,
+    /// Whether it is online, and nobody has seen yet what runs there.
+    pub(super) is_uncovered: bool,
 }
 
-impl Default for Book {
-    /// Of a CPU whose `run` was prepared and that has not switched yet.
-    fn default() -> Book {
-        Book { begin_ns: None, written: OUT }
-    }
+/// What the kernel's list says of a CPU, where no hook tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByList {
+    /// `run` before the list was read: what has changed since knows better.
+    pub(super) run: u64,
+    pub(super) is_online: bool,
+}
+
+/// What the reader remembers of a CPU from one cut to the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Book {
+    /// The word that the reader wrote last.
+    written: u64,
+}
+
+/// The `run` word of a CPU as it is now.
+pub(super) fn run_of(cpus: &Shared<abi::cpuledger_cpu>, cpu: u32) -> u64 {
+    cpus.word(cpu, RUN).load(Ordering::Acquire)
+}
+
+/// When a hook has last seen the CPU; `None`: it is not in the books.
+pub(super) fn seen_ns(run: u64) -> Option<u64> {
+    (run & OUT == 0).then_some(start_ns(run))
+}
+
+/// Whether a CPU is online, and nobody has seen yet what runs there.
+pub(super) fn is_uncovered(run: u64) -> bool {
+    run & UNCOVERED != 0
 }
 
 impl Book {
-    /// Closes one CPU at a cut that has passed: afterwards all its time up to it is booked or in `running`. An offline CPU
-    /// leaves the books.
+    /// Prepares `run` of a CPU before anything is attached. Its tile begins with the clock, and ends in the interval before the
+    /// first cut, which nobody is given.
+    pub(super) fn open(cpus: &Shared<abi::cpuledger_cpu>, cpu: u32, is_online: bool) -> Book {
+        let written = if is_online { UNCOVERED } else { OFFLINE };
+        cpus.word(cpu, RUN).store(written, Ordering::Relaxed);
+        Book { written }
+    }
+
+    /// Closes one CPU at a cut that has passed: afterwards all its time up to it is booked or in the tail.
     ///
     /// # Errors
     /// When a switch on that CPU does not come to its end.
@@ -113,7 +149,7 @@ impl Book {
         cpus: &Shared<abi::cpuledger_cpu>,
         cpu: u32,
         cut_ns: u64,
-        is_online: bool,
+        by_list: Option<ByList>,
     ) -> Result<Closed, Error> {
         let run = cpus.word(cpu, RUN);
         loop {
@@ -121,14 +157,20 @@ impl Book {
             if start_ns(word) >= cut_ns {
                 // It has switched since the cut.
                 wait_until_booked(cpus, cpu, |booked| start_ns(booked) >= cut_ns)?;
-                let begin_ns = self.begin(cpus, cpu);
-                self.begin_ns = begin_ns.map(|begin| begin.max(cut_ns));
-                return Ok(Closed { begin_ns: begin_ns.filter(|begin| *begin < cut_ns), running: None });
+                return Ok(Closed {
+                    tail: Tail::Split,
+                    is_online: word & OFFLINE == 0,
+                    is_uncovered: word & UNCOVERED != 0,
+                });
             }
             // Stable while `run` stays what it is: a switch writes the other one first.
             let half = |offset| cpus.half(cpu, offset + 4 * (word & PARITY) as usize).load(Ordering::Acquire);
             let (current, current_pid) = (half(CURRENT), half(CURRENT_PID));
-            let out = if is_online { word & OUT } else { OUT };
+            let out = match by_list.filter(|told| told.run == word).map(|told| told.is_online) {
+                Some(false) => OFFLINE,
+                Some(true) if word & OFFLINE != 0 => UNCOVERED,
+                _ => word & OUT,
+            };
             let closed = cut_ns << abi::CPULEDGER_RUN_SHIFT | out | word & PARITY;
             if run.compare_exchange(word, closed, Ordering::SeqCst, Ordering::Acquire).is_err() {
                 continue;
@@ -137,20 +179,20 @@ impl Book {
                 wait_until_booked(cpus, cpu, |booked| booked == word || start_ns(booked) >= cut_ns)?;
             }
             self.written = closed;
-            let begin_ns = if word & OUT == 0 { self.begin(cpus, cpu) } else { None };
-            self.begin_ns = (out == 0).then_some(cut_ns);
-            let running = begin_ns.map(|_| Running {
-                slot: current & !OF_LEADER,
-                instead_of_thread_of: (current & OF_LEADER != 0).then_some(current_pid.cast_signed()),
-                wall_ns: cut_ns - start_ns(word),
-            });
-            return Ok(Closed { begin_ns, running });
+            let ns = cut_ns - start_ns(word);
+            let tail = match word & OUT {
+                // Nobody has seen when the task that ran last has left it.
+                0 if out == OFFLINE => Tail::Uncovered(ns),
+                0 => Tail::Ran(Running {
+                    slot: current & !OF_LEADER,
+                    instead_of_thread_of: (current & OF_LEADER != 0).then_some(current_pid.cast_signed()),
+                    wall_ns: ns,
+                }),
+                UNCOVERED => Tail::Uncovered(ns),
+                _ => Tail::Offline(ns),
+            };
+            return Ok(Closed { tail, is_online: word & out & OFFLINE == 0, is_uncovered: out == UNCOVERED });
         }
-    }
-
-    /// Since when a CPU that has switched is in the books.
-    fn begin(&self, cpus: &Shared<abi::cpuledger_cpu>, cpu: u32) -> Option<u64> {
-        self.begin_ns.or_else(|| Some(cpus.word(cpu, ENTERED).load(Ordering::Relaxed)))
     }
 }
 
@@ -179,7 +221,7 @@ mod tests {
     use std::fs::File;
     use std::sync::atomic::Ordering;
 
-    use super::{BOOKED, Book, CURRENT, ENTERED, OUT, RUN, Running};
+    use super::{BOOKED, Book, ByList, CURRENT, RUN, Running, Tail, is_uncovered, run_of};
     use crate::abi;
     use crate::ledger::shared::Shared;
 
@@ -192,34 +234,51 @@ mod tests {
         let file = file.expect("a file can be made");
         std::fs::remove_file(&path).expect("it is ours");
         file.set_len(size_of::<abi::cpuledger_cpu>() as u64).expect("it can grow");
-        let cpus = Shared::new(&file, 1).expect("it can be mapped");
-        cpus.word(0, RUN).store(OUT, Ordering::Relaxed);
-        cpus
+        Shared::new(&file, 1).expect("it can be mapped")
     }
 
     #[test]
-    fn a_cpu_that_never_switched_is_not_waited_for() {
-        let (cpus, mut book) = (prepared(), Book::default());
-        for (cut_ns, is_online) in [(CUT_NS, true), (2 * CUT_NS, false), (3 * CUT_NS, true)] {
-            let closed = book.close(&cpus, 0, cut_ns, is_online).expect("nothing has begun");
-            assert_eq!((closed.begin_ns, closed.running), (None, None));
+    fn a_cpu_that_nobody_has_seen_is_not_waited_for() {
+        let cpus = prepared();
+        let mut book = Book::open(&cpus, 0, true);
+        for length_ns in [CUT_NS, CUT_NS] {
+            let cut_ns = length_ns + super::start_ns(run_of(&cpus, 0));
+            let closed = book.close(&cpus, 0, cut_ns, None).expect("nothing has begun");
+            assert_eq!(closed.tail, Tail::Uncovered(length_ns));
+            assert!(closed.is_online && closed.is_uncovered && is_uncovered(run_of(&cpus, 0)));
         }
     }
 
     #[test]
     fn a_cpu_comes_into_the_books_at_its_first_switch() {
-        let (cpus, mut book) = (prepared(), Book::default());
+        let cpus = prepared();
+        let mut book = Book::open(&cpus, 0, true);
         let run = 400 << abi::CPULEDGER_RUN_SHIFT | 1;
-        for (place, value) in [(RUN, run), (BOOKED, run), (ENTERED, 300)] {
+        for (place, value) in [(RUN, run), (BOOKED, run)] {
             cpus.word(0, place).store(value, Ordering::Relaxed);
         }
         cpus.half(0, CURRENT + 4).store(7, Ordering::Relaxed);
-        let running = |wall_ns| Running { slot: 7, instead_of_thread_of: None, wall_ns };
-        let closed = book.close(&cpus, 0, CUT_NS, true).expect("all is booked");
-        assert_eq!(closed.begin_ns, Some(300));
-        assert_eq!(closed.running, Some(running(CUT_NS - 400)));
-        let closed = book.close(&cpus, 0, 2 * CUT_NS, true).expect("the word is the reader's own");
-        assert_eq!(closed.begin_ns, Some(CUT_NS));
-        assert_eq!(closed.running, Some(running(CUT_NS)));
+        let running = |wall_ns| Tail::Ran(Running { slot: 7, instead_of_thread_of: None, wall_ns });
+        let closed = book.close(&cpus, 0, CUT_NS, None).expect("all is booked");
+        assert_eq!(closed.tail, running(CUT_NS - 400));
+        let closed = book.close(&cpus, 0, 2 * CUT_NS, None).expect("the word is the reader's own");
+        assert_eq!(closed.tail, running(CUT_NS));
+        assert!(closed.is_online && !closed.is_uncovered);
+    }
+
+    #[test]
+    fn the_list_is_believed_where_nothing_has_changed_since() {
+        let cpus = prepared();
+        let mut book = Book::open(&cpus, 0, true);
+        let mut close = |cut_ns, run, is_online| {
+            let by_list = Some(ByList { run, is_online });
+            book.close(&cpus, 0, cut_ns, by_list).expect("nothing has begun").tail
+        };
+        let run = || run_of(&cpus, 0);
+        assert_eq!(close(CUT_NS, run(), false), Tail::Uncovered(CUT_NS));
+        // Something else has happened since it was looked at.
+        assert_eq!(close(2 * CUT_NS, run() + 1, true), Tail::Offline(CUT_NS));
+        assert_eq!(close(3 * CUT_NS, run(), true), Tail::Offline(CUT_NS));
+        assert_eq!(close(4 * CUT_NS, run(), true), Tail::Uncovered(CUT_NS));
     }
 }

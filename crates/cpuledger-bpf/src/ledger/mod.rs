@@ -1,14 +1,16 @@
 //! The ledger: every nanosecond of every CPU between two cuts, attributed to a task.
 //!
-//! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were in the books, in integer
-//! nanoseconds. A CPU is in the books from its first switch after the ledger was attached, or after it came online, until
-//! the cut at which it is found offline; until that cut an offline CPU counts as idle. For a CPU that stays online that is
-//! the length of the interval.
+//! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were online, in integer nanoseconds. A CPU is
+//! online from the first switch after it came up, which no hook is told of what came before, to the event by which the kernel
+//! says that it has been taken down. The time in which it is online and nobody has seen what runs there is unattributed: before
+//! its first switch, or its entry by a timer ([`entry`]), and while it is taken down.
 
 mod attach;
 mod clock;
 mod cut;
+mod entry;
 mod online;
+mod owned;
 mod shared;
 
 use std::collections::HashMap;
@@ -20,9 +22,12 @@ use libbpf_rs::{Link, Object};
 use crate::abi;
 use crate::object::Error;
 
-use cut::{Book, Running};
+use cut::{Book, ByList, Running, Tail};
+use entry::Entry;
 use online::Online;
 use shared::Shared;
+
+pub use owned::ledgers_of;
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +50,34 @@ impl Options {
         abi::CPULEDGER_MIN_SLOTS..=abi::CPULEDGER_MAX_SLOTS
     }
 
-    /// Kernel memory that a ledger of this size locks, in bytes, on a machine with so many possible CPUs.
-    pub fn locked_bytes(&self, possible_cpus: u32) -> u64 {
+    /// Kernel memory that a ledger of this size locks, in bytes, on a machine whose CPUs have numbers below `cpu_ids`.
+    pub fn locked_bytes(&self, cpu_ids: u32) -> u64 {
         let slots = u64::from(self.slots);
         slots * (size_of::<abi::cpuledger_slot>() + size_of::<abi::cpuledger_slot_rest>()) as u64
-            + 2 * slots * size_of::<u64>() as u64
+            + 2 * u64::from(self.places(cpu_ids)) * size_of::<u64>() as u64
             + u64::from(self.buckets()) * size_of::<abi::cpuledger_bucket>() as u64
-            + u64::from(possible_cpus) * size_of::<abi::cpuledger_cpu>() as u64
+            + u64::from(cpu_ids) * size_of::<abi::cpuledger_cpu>() as u64
             + size_of::<abi::cpuledger_control>() as u64
     }
 
     /// Fewer free slots are few: the dead are folded.
     fn low_slots(&self) -> u32 {
         self.slots / abi::CPULEDGER_LOW_SLOTS_SHARE
+    }
+
+    /// Free slots that a CPU takes or gives back at once.
+    fn slot_batch(&self, possible_cpus: u32) -> u32 {
+        if self.slots < abi::CPULEDGER_LEAST_BATCHED_SLOTS {
+            return 1;
+        }
+        let most = self.slots / abi::CPULEDGER_BATCHED_SLOTS_SHARE / possible_cpus;
+        most.clamp(1, abi::CPULEDGER_SLOT_BATCH)
+    }
+
+    /// Places on the list of an interval: each CPU may leave a part of the last ones it has reserved.
+    fn places(&self, possible_cpus: u32) -> u32 {
+        let batch = abi::CPULEDGER_LIST_BATCH;
+        self.slots.next_multiple_of(batch) + possible_cpus * batch
     }
 
     /// Buckets of the index of tids: at most half of their entries are ever used.
@@ -98,12 +118,16 @@ impl TaskTime {
 pub struct CpuTime {
     /// Its number.
     pub cpu: u32,
-    /// Since when it was in the books, CLOCK_MONOTONIC: the begin of the interval, or later.
-    pub begin_ns: u64,
+    /// Time in which it was online, in nanoseconds: for a CPU that stays online the length of the interval.
+    pub online_ns: u64,
+    /// Whether it was online at the cut.
+    pub is_online: bool,
     /// Time of its idle task, in nanoseconds.
     pub idle_ns: u64,
     /// Time of tasks that found no slot, in nanoseconds.
-    pub unattributed_ns: u64,
+    pub no_slot_ns: u64,
+    /// Time in which it was online and nobody has seen what ran, in nanoseconds.
+    pub uncovered_ns: u64,
     /// Switches since the ledger was attached.
     pub switches: u64,
 }
@@ -126,6 +150,8 @@ pub struct Lost {
     /// Switches for which the kernel did not run the hook: the time of the task that left went to the one that came. Some
     /// kernels run no hooks in the context of tasks they protect.
     pub missed: u64,
+    /// Free slots that nobody can take any more: dozens of CPUs gave some back at the same instant. Not known to happen.
+    pub slots: u64,
 }
 
 impl Lost {
@@ -133,6 +159,16 @@ impl Lost {
     pub fn is_short_of_slots(&self) -> bool {
         self.no_slot + self.no_entry + self.folded_threads + self.folded_processes > 0
     }
+}
+
+/// How often the cache lines that all CPUs share were written since the ledger was attached, by CPUs and by the reader. On a machine
+/// with many CPUs each such write takes the line away from all others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SharedWrites {
+    /// Batches of free slots that were taken or given back: a fork takes a slot, the reader gives those of the dead back.
+    pub slots: u64,
+    /// Runs of places on the list of an interval that were reserved: a task takes a place when it first runs in an interval.
+    pub places: u64,
 }
 
 /// One closed interval, valid until the next.
@@ -146,7 +182,7 @@ pub struct Interval<'a> {
     pub end_ns: u64,
     /// Every task that ran, or ended, in no order.
     pub tasks: &'a [TaskTime],
-    /// Every CPU that was in the books.
+    /// Every CPU that was online at any time in it.
     pub cpus: &'a [CpuTime],
     /// Time that was folded into a task which had just been forgotten, in nanoseconds.
     pub stray_ns: u64,
@@ -155,9 +191,14 @@ pub struct Interval<'a> {
 }
 
 impl Interval<'_> {
-    /// Σ over CPUs of the time they were in the books.
+    /// Σ over CPUs of the time they were online.
     pub fn capacity_ns(&self) -> u64 {
-        self.cpus.iter().map(|cpu| self.end_ns - cpu.begin_ns).sum()
+        self.cpus.iter().map(|cpu| cpu.online_ns).sum()
+    }
+
+    /// CPUs online at the cut.
+    pub fn online_cpus(&self) -> u32 {
+        self.cpus.iter().filter(|cpu| cpu.is_online).count() as u32
     }
 
     /// Σ over tasks.
@@ -170,9 +211,19 @@ impl Interval<'_> {
         self.cpus.iter().map(|cpu| cpu.idle_ns).sum()
     }
 
-    /// What belongs to tasks that could not be told apart.
+    /// Σ over CPUs of the time of tasks that found no slot.
+    pub fn no_slot_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.no_slot_ns).sum()
+    }
+
+    /// Σ over CPUs of the time in which nobody has seen what ran.
+    pub fn uncovered_ns(&self) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.uncovered_ns).sum()
+    }
+
+    /// What could not be attributed: the sum of the reasons.
     pub fn unattributed_ns(&self) -> u64 {
-        self.cpus.iter().map(|cpu| cpu.unattributed_ns).sum::<u64>() + self.stray_ns
+        self.no_slot_ns() + self.uncovered_ns() + self.stray_ns
     }
 
     /// Capacity less all that is booked: 0.
@@ -194,11 +245,14 @@ pub struct Ledger {
     listed: Shared<u64>,
     index: Shared<abi::cpuledger_bucket>,
     online: Online,
-    /// Whether a hook counts the changes of the set of online CPUs.
+    /// Whether a hook tells when a CPU goes offline.
     is_watching_cpus: bool,
-    /// By CPU number, for all possible CPUs.
+    /// What brings CPUs into the books without a switch.
+    entry: Entry,
+    /// By CPU number, up to the highest that is possible.
     books: Vec<Book>,
-    is_online: Vec<bool>,
+    /// What the kernel's list says, likewise; empty where the hook tells.
+    by_list: Vec<ByList>,
     interval: u64,
     start_ns: u64,
     /// The cut that ends the running interval, once it is chosen.
@@ -212,6 +266,8 @@ pub struct Ledger {
     /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise.
     of_leaders: HashMap<u32, u64>,
     freed: Vec<u32>,
+    /// Places that were reserved on the lists of all closed intervals.
+    reserved: u64,
 }
 
 /// Whether a slot is that of the leader of this process, and was so to the end of the interval or his.
@@ -242,14 +298,28 @@ impl Ledger {
 
     /// What was lost since it was attached.
     pub fn lost(&self) -> Lost {
-        let counter = |offset| self.control.word(0, offset).load(Ordering::Relaxed);
+        let counter = |offset| -> u64 {
+            (0..self.books.len() as u32).map(|cpu| self.cpus.word(cpu, offset).load(Ordering::Relaxed)).sum()
+        };
         Lost {
-            no_slot: counter(offset_of!(abi::cpuledger_control, no_slot)),
-            no_entry: counter(offset_of!(abi::cpuledger_control, no_entry)),
-            folded_threads: counter(offset_of!(abi::cpuledger_control, folded_threads)),
-            folded_processes: counter(offset_of!(abi::cpuledger_control, folded_processes)),
-            contended: counter(offset_of!(abi::cpuledger_control, contended)),
-            missed: counter(offset_of!(abi::cpuledger_control, missed)),
+            no_slot: counter(offset_of!(abi::cpuledger_cpu, no_slot)),
+            no_entry: counter(offset_of!(abi::cpuledger_cpu, no_entry)),
+            folded_threads: counter(offset_of!(abi::cpuledger_cpu, folded_threads)),
+            folded_processes: counter(offset_of!(abi::cpuledger_cpu, folded_processes)),
+            contended: counter(offset_of!(abi::cpuledger_cpu, contended)),
+            missed: counter(offset_of!(abi::cpuledger_cpu, missed)),
+            slots: counter(offset_of!(abi::cpuledger_cpu, lost_slots)),
+        }
+    }
+
+    /// How often the lines that all CPUs share were written, up to the last cut.
+    pub fn shared_writes(&self) -> SharedWrites {
+        let word = |offset| self.control.word(0, offset).load(Ordering::Relaxed);
+        let batch = u64::from(self.options.slot_batch(self.books.len() as u32));
+        let fresh = word(offset_of!(abi::cpuledger_control, fresh)) - u64::from(abi::CPULEDGER_SLOT_FIRST);
+        SharedWrites {
+            slots: (word(offset_of!(abi::cpuledger_control, free_head)) >> 32) + fresh.div_ceil(batch),
+            places: self.reserved / u64::from(abi::CPULEDGER_LIST_BATCH),
         }
     }
 
@@ -267,6 +337,12 @@ impl Ledger {
         Ok(published_ns)
     }
 
+    /// Makes the next interval fail, as one does in which a CPU is held up for too long. For tests.
+    #[doc(hidden)]
+    pub fn fail_next(&mut self) {
+        self.is_stuck = true;
+    }
+
     /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC) and closes the interval there; if that is past, or only
     /// microseconds away, the cut is as soon as possible.
     ///
@@ -279,7 +355,10 @@ impl Ledger {
         }
         self.published_ns = None;
         clock::sleep_until(cut_ns);
+        self.map_slots()?;
         self.close_cpus(cut_ns)?;
+        // A switch that was under way may have made a slot for a task that the kernel had hidden.
+        self.map_slots()?;
         let stray_ns = self.gather_tasks();
         let (number, start_ns) = (self.interval, self.start_ns);
         let free_slots = self.free_slots();
@@ -296,63 +375,102 @@ impl Ledger {
         })
     }
 
+    /// Maps the slots that were ever taken: nobody has any other.
+    ///
+    /// # Errors
+    /// When the kernel refuses the memory: then this ledger is stuck, and one that is attached anew has less to map.
+    fn map_slots(&mut self) -> Result<(), Error> {
+        let fresh = self.control.word(0, offset_of!(abi::cpuledger_control, fresh)).load(Ordering::Acquire);
+        let end = fresh.min(u64::from(self.options.slots)) as u32;
+        let mapped = self.slots.map_up_to(end).and_then(|()| self.rests.map_up_to(end));
+        mapped.map_err(|error| Error::Stuck { what: error.to_string() })
+    }
+
     /// Closes every CPU, then fetches what it has booked by itself.
     fn close_cpus(&mut self, cut_ns: u64) -> Result<(), Error> {
-        let changes = self.is_watching_cpus.then(|| self.hotplug_steps());
-        self.online.read(&mut self.is_online, changes);
+        self.list_cpus();
         self.cpu_times.clear();
         self.running.clear();
-        let interval = self.interval;
+        let (interval, length_ns) = (self.interval, cut_ns.saturating_sub(self.start_ns));
         for (cpu, book) in (0..).zip(&mut self.books) {
-            let closed = book.close(&self.cpus, cpu, cut_ns, self.is_online[cpu as usize])?;
+            let closed = book.close(&self.cpus, cpu, cut_ns, self.by_list.get(cpu as usize).copied())?;
+            if !closed.is_uncovered {
+                self.entry.close(cpu);
+            }
             let at_cut = offset_of!(abi::cpuledger_cpu, at_cut) + 4 * (interval & 1) as usize;
             let ran = self.cpus.half(cpu, at_cut).swap(0, Ordering::Relaxed);
-            let Some(begin_ns) = closed.begin_ns else { continue };
             if ran != abi::CPULEDGER_SLOT_IDLE {
                 self.running.entry(ran).or_insert(0);
             }
-            let take = |offset| self.cpus.word(cpu, of_parity(offset, interval)).swap(0, Ordering::Relaxed);
+            let word = |offset| self.cpus.word(cpu, offset);
+            let take = |offset| word(of_parity(offset, interval)).swap(0, Ordering::Relaxed);
+            let mut offline_ns = take(offset_of!(abi::cpuledger_cpu, offline_ns));
             let mut time = CpuTime {
                 cpu,
-                begin_ns,
+                online_ns: 0,
+                is_online: closed.is_online,
                 idle_ns: take(offset_of!(abi::cpuledger_cpu, idle_ns)),
-                unattributed_ns: take(offset_of!(abi::cpuledger_cpu, unattributed_ns)),
-                switches: self
-                    .cpus
-                    .word(cpu, offset_of!(abi::cpuledger_cpu, switches))
-                    .load(Ordering::Relaxed),
+                no_slot_ns: take(offset_of!(abi::cpuledger_cpu, no_slot_ns)),
+                uncovered_ns: take(offset_of!(abi::cpuledger_cpu, uncovered_ns)),
+                switches: word(offset_of!(abi::cpuledger_cpu, switches)).load(Ordering::Relaxed),
             };
-            match closed.running {
-                Some(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns, .. }) => time.idle_ns += wall_ns,
-                Some(Running { slot, instead_of_thread_of: Some(pid), wall_ns })
+            match closed.tail {
+                Tail::Split => {}
+                Tail::Offline(ns) => offline_ns += ns,
+                Tail::Uncovered(ns) => time.uncovered_ns += ns,
+                Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns, .. }) => time.idle_ns += wall_ns,
+                Tail::Ran(Running { slot, instead_of_thread_of: Some(pid), wall_ns })
                     if is_leader_of(&self.slots.copy(slot), pid, interval) =>
                 {
                     *self.of_leaders.entry(slot).or_insert(0) += wall_ns;
                 }
-                Some(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns, .. })
-                | Some(Running { instead_of_thread_of: Some(_), wall_ns, .. }) => {
-                    time.unattributed_ns += wall_ns;
+                Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns, .. })
+                | Tail::Ran(Running { instead_of_thread_of: Some(_), wall_ns, .. }) => {
+                    time.no_slot_ns += wall_ns;
                 }
-                Some(Running { slot, wall_ns, .. }) => *self.running.entry(slot).or_insert(0) += wall_ns,
-                None => {}
+                Tail::Ran(Running { slot, wall_ns, .. }) => *self.running.entry(slot).or_insert(0) += wall_ns,
             }
-            self.cpu_times.push(time);
+            // Nothing else: what the first interval holds begins before any clock, and nobody is given it.
+            time.online_ns = length_ns.saturating_sub(offline_ns);
+            if time.online_ns > 0 || time.is_online {
+                self.cpu_times.push(time);
+            }
         }
         Ok(())
+    }
+
+    /// Asks the kernel's list which CPUs are online, where no hook tells, and before the first cut: a CPU may have come or gone
+    /// before the hook was attached.
+    fn list_cpus(&mut self) {
+        self.by_list.clear();
+        if self.is_watching_cpus && self.interval > u64::from(abi::CPULEDGER_FIRST_INTERVAL) {
+            return;
+        }
+        // In this order: what a hook has changed since the list was read stays.
+        let run = |cpu| ByList { run: cut::run_of(&self.cpus, cpu), is_online: true };
+        self.by_list.extend((0..self.books.len() as u32).map(run));
+        let online = self.online.read(self.by_list.len());
+        self.by_list.iter_mut().zip(online).for_each(|(by_list, is_online)| by_list.is_online = is_online);
     }
 
     /// Reads and zeroes what the closed interval has listed, and frees the slots of the dead. Returns the time that belongs
     /// to no task any more.
     fn gather_tasks(&mut self) -> u64 {
         self.tasks.clear();
-        self.freed.clear();
         let parity = (self.interval & 1) as u32;
         let listed = offset_of!(abi::cpuledger_control, listed);
         let count = self.control.word(0, of_parity(listed, self.interval)).load(Ordering::Acquire);
-        let count = count.min(u64::from(self.options.slots)) as u32;
+        let count = count.min(u64::from(self.options.places(self.books.len() as u32))) as u32;
+        self.reserved += u64::from(count);
         let mut stray_ns = 0;
         for place in 0..count {
-            let number = self.listed.word(parity * self.options.slots + place, 0).load(Ordering::Relaxed);
+            let place = self.listed.word(listed_at(place, parity), 0);
+            let number = place.load(Ordering::Relaxed);
+            // Emptied, as a CPU may leave some of the places that it reserves.
+            place.store(0, Ordering::Relaxed);
+            if number == u64::from(abi::CPULEDGER_SLOT_IDLE) {
+                continue;
+            }
             let running_ns = self.running.remove(&(number as u32));
             stray_ns += self.gather_task(number as u32, running_ns);
         }
@@ -387,7 +505,7 @@ impl Ledger {
         let is_last = slot.exit_interval == self.interval;
         if is_last {
             // Before the slot is free: who finds it in the index would take it for what it was.
-            if slot.flags & abi::CPULEDGER_SLOT_COLLECTS != 0 {
+            if u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0 {
                 self.index_remove(slot.pid, number);
             }
             self.freed.push(number);
@@ -418,34 +536,44 @@ impl Ledger {
         }
     }
 
-    /// Gives the slots of the dead back, all with one exchange.
+    /// Gives the slots of the dead back in whole batches, all with one exchange. What is left waits for the next interval.
     fn free(&mut self) {
-        let (Some(first), Some(last)) = (self.freed.first(), self.freed.last()) else { return };
-        let next = |number| self.slots.half(number, offset_of!(abi::cpuledger_slot, ppid_or_next_free));
-        for pair in self.freed.windows(2) {
-            next(pair[0]).store(pair[1], Ordering::Relaxed);
+        let batch = self.options.slot_batch(self.books.len() as u32) as usize;
+        let batches = self.freed.chunks_exact(batch);
+        let kept = batches.remainder().len();
+        let Some(&[first, ..]) = batches.clone().next() else { return };
+        let (half, word) = (
+            |number| self.slots.half(number, offset_of!(abi::cpuledger_slot, ppid_or_next_free)),
+            |number| self.slots.word(number, offset_of!(abi::cpuledger_slot, end_ns_or_batch)),
+        );
+        let set_batch = |number, next: u32| {
+            word(number).store((batch as u64) << 32 | u64::from(next), Ordering::Relaxed);
+        };
+        let mut last = first;
+        for slots in batches {
+            set_batch(last, slots[0]);
+            last = slots[0];
+            for pair in slots.windows(2) {
+                half(pair[0]).store(pair[1], Ordering::Relaxed);
+            }
         }
         let head = self.control.word(0, offset_of!(abi::cpuledger_control, free_head));
         let mut seen = head.load(Ordering::Relaxed);
         loop {
-            next(*last).store(seen as u32, Ordering::Relaxed);
-            let fresh = (seen >> 32).wrapping_add(1) << 32 | u64::from(*first);
+            set_batch(last, seen as u32);
+            let fresh = (seen >> 32).wrapping_add(1) << 32 | u64::from(first);
             match head.compare_exchange_weak(seen, fresh, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
         let count = self.control.word(0, offset_of!(abi::cpuledger_control, free_count));
-        let freed = self.freed.len() as u64;
+        let freed = (self.freed.len() - kept) as u64;
         let free = count.fetch_add(freed, Ordering::Relaxed).wrapping_add(freed).cast_signed();
         if free >= i64::from(self.options.low_slots()) {
             self.control.half(0, offset_of!(abi::cpuledger_control, is_low)).store(0, Ordering::Relaxed);
         }
-    }
-
-    /// Before the list of online CPUs is read: a change that this misses is in the list.
-    fn hotplug_steps(&self) -> u64 {
-        self.control.word(0, offset_of!(abi::cpuledger_control, hotplug)).load(Ordering::SeqCst)
+        self.freed.drain(..self.freed.len() - kept);
     }
 
     fn free_slots(&self) -> u64 {
@@ -466,12 +594,38 @@ impl Ledger {
     }
 }
 
+/// Where a place on the list of an interval of this parity is: `list_slot` has the same.
+fn listed_at(place: u32, parity: u32) -> u32 {
+    let batch = abi::CPULEDGER_LIST_BATCH;
+    place / batch * 2 * batch + parity * batch + place % batch
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Options;
+    use super::{Options, listed_at};
+    use crate::abi;
 
     #[test]
-    fn the_default_size_locks_less_than_16_mib() {
-        assert!(Options::default().locked_bytes(1024) < 16 * 1024 * 1024);
+    fn the_default_size_locks_less_than_16_mib_on_512_cpus() {
+        assert!(Options::default().locked_bytes(512) < 16 * 1024 * 1024);
+    }
+
+    #[test]
+    fn batches_are_whole_on_large_machines_and_leave_small_ledgers_their_slots() {
+        let batch = |slots, cpus| Options { slots }.slot_batch(cpus);
+        assert_eq!(batch(Options::default().slots, 96), abi::CPULEDGER_SLOT_BATCH);
+        assert_eq!(batch(Options::default().slots, 1024), 3);
+        assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS, 2), abi::CPULEDGER_SLOT_BATCH);
+        assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS - 1, 2), 1);
+    }
+
+    #[test]
+    fn places_of_both_parities_fill_the_list_without_gap() {
+        let options = Options { slots: 100 };
+        let places = options.places(3);
+        let mut all: Vec<u32> =
+            (0..places).flat_map(|place| [listed_at(place, 0), listed_at(place, 1)]).collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..2 * places).collect::<Vec<_>>());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags};
@@ -26,9 +26,19 @@ unsafe impl Record for u64 {}
 
 const WORD_BYTES: usize = size_of::<u64>();
 
+/// Of arm64; parts of a mapping begin at multiples of it.
+const LARGEST_PAGE_BYTES: usize = 64 * 1024;
+
+/// Records in a part of an array that is mapped by parts: a multiple of the page size for every size of record and of page.
+const PART_RECORDS: u32 = 4096;
+
 /// The records of a BPF array or data section, mapped for reading and writing.
 pub(super) struct Shared<R: Record> {
-    mapping: Mapping,
+    /// `None` once all is mapped.
+    map: Option<OwnedFd>,
+    /// Each holds `part_records` records, but for the last, which holds what is left.
+    parts: Vec<Mapping>,
+    part_records: u32,
     count: u32,
     record: PhantomData<R>,
 }
@@ -39,29 +49,78 @@ impl<R: Record> Shared<R> {
     /// # Errors
     /// When the kernel refuses it.
     pub(super) fn new(map: &impl AsFd, count: u32) -> Result<Shared<R>, Error> {
+        let mut shared = Shared::of_parts(count, count.max(1));
+        shared.extend(map, count)?;
+        Ok(shared)
+    }
+
+    /// The `count` records of the map, none of which is mapped yet: the kernel counts each mapped page as memory of this process,
+    /// and of a large array little is used on most machines.
+    ///
+    /// # Errors
+    /// When there is no file descriptor.
+    pub(super) fn unmapped(map: &impl AsFd, count: u32) -> Result<Shared<R>, Error> {
+        const { assert!((PART_RECORDS as usize * size_of::<R>()).is_multiple_of(LARGEST_PAGE_BYTES)) };
+        let map = rustix::io::fcntl_dupfd_cloexec(map, 0)
+            .map_err(|errno| Error::from_errno("to keep a shared BPF array", errno))?;
+        Ok(Shared { map: Some(map), ..Shared::of_parts(count, PART_RECORDS) })
+    }
+
+    fn of_parts(count: u32, part_records: u32) -> Shared<R> {
         const { assert!(size_of::<R>().is_multiple_of(WORD_BYTES) && align_of::<R>() <= WORD_BYTES) };
-        let bytes = count as usize * size_of::<R>();
-        let mapping = Mapping::new(map, bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
-            .map_err(|errno| Error::from_errno("to map a shared BPF array", errno))?;
-        Ok(Shared { mapping, count, record: PhantomData })
+        Shared { map: None, parts: Vec::new(), part_records, count, record: PhantomData }
+    }
+
+    /// Maps the records before `end`, as far as they are not.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub(super) fn map_up_to(&mut self, end: u32) -> Result<(), Error> {
+        let Some(map) = self.map.take() else { return Ok(()) };
+        let extended = self.extend(&map, end);
+        self.map = Some(map).filter(|_| self.mapped() < self.count);
+        extended
+    }
+
+    fn extend(&mut self, map: &impl AsFd, end: u32) -> Result<(), Error> {
+        while self.mapped() < end.min(self.count) {
+            let first = self.mapped();
+            let records = self.part_records.min(self.count - first) as usize;
+            let (offset, bytes) = (u64::from(first) * size_of::<R>() as u64, records * size_of::<R>());
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            let part = Mapping::new(map, offset, bytes, protection, MapFlags::SHARED)
+                .map_err(|errno| Error::from_errno("to map a shared BPF array", errno))?;
+            self.parts.push(part);
+        }
+        Ok(())
+    }
+
+    /// How many records are mapped.
+    fn mapped(&self) -> u32 {
+        (self.parts.len() as u32).saturating_mul(self.part_records).min(self.count)
+    }
+
+    /// Where record `index` is.
+    ///
+    /// # Panics
+    /// Outside what is mapped, which only a mistake in this crate can cause.
+    fn record(&self, index: u32) -> *mut u8 {
+        assert!(index < self.mapped());
+        let part = &self.parts[(index / self.part_records) as usize];
+        let offset = (index % self.part_records) as usize * size_of::<R>();
+        // SAFETY: the part holds this record: all have `part_records` of them, but for the last, which ends at `mapped()`.
+        unsafe { part.address().as_ptr().add(offset) }
     }
 
     /// The word at `offset` of record `index`.
     ///
     /// # Panics
-    /// Outside the array, which only a mistake in this crate can cause.
+    /// Outside the mapped records, which only a mistake in this crate can cause.
     pub(super) fn word(&self, index: u32, offset: usize) -> &AtomicU64 {
-        assert!(index < self.count && offset + WORD_BYTES <= size_of::<R>() && offset.is_multiple_of(8));
+        assert!(offset + WORD_BYTES <= size_of::<R>() && offset.is_multiple_of(8));
         // SAFETY: in the mapping, which lives as long as `self`; aligned, as the mapping, the size of a record and `offset`
         // are multiples of 8; all accesses, from here and by the programs, are single loads and stores or atomic.
-        unsafe {
-            &*self
-                .mapping
-                .address()
-                .as_ptr()
-                .add(index as usize * size_of::<R>() + offset)
-                .cast::<AtomicU64>()
-        }
+        unsafe { &*self.record(index).add(offset).cast::<AtomicU64>() }
     }
 
     /// The half word at `offset` of record `index`; only [`Shared::copy`] reads it as part of a word.
@@ -69,16 +128,9 @@ impl<R: Record> Shared<R> {
     /// # Panics
     /// As [`Shared::word`].
     pub(super) fn half(&self, index: u32, offset: usize) -> &AtomicU32 {
-        assert!(index < self.count && offset + 4 <= size_of::<R>() && offset.is_multiple_of(4));
+        assert!(offset + 4 <= size_of::<R>() && offset.is_multiple_of(4));
         // SAFETY: as in `word`, with multiples of 4.
-        unsafe {
-            &*self
-                .mapping
-                .address()
-                .as_ptr()
-                .add(index as usize * size_of::<R>() + offset)
-                .cast::<AtomicU32>()
-        }
+        unsafe { &*self.record(index).add(offset).cast::<AtomicU32>() }
     }
 
     /// A copy of record `index`, word by word: what a program writes meanwhile may be old or new.

@@ -6,11 +6,11 @@ pub mod status;
 pub mod top;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 
 use clap::Parser;
 
 use crate::cli::{Cli, Command, Ptop};
+use crate::output;
 
 /// Runs the command that the arguments ask for; the first is the name of the program.
 ///
@@ -20,6 +20,12 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     // Options of ps are its own, down to `-v`: they do not pass through clap.
     if arguments.get(1).is_some_and(|name| name == "ps") {
         return ps::run(&arguments[2..]);
+    }
+    // So are those of procps' top.
+    if arguments.get(1).is_some_and(|name| name == "top")
+        && arguments[2..].iter().any(|word| word == "--procps")
+    {
+        return run_as_top(&arguments[1..]);
     }
     if arguments.len() == 3 && arguments[1] == "help" && arguments[2] == "ps" {
         return ps::run(&["--help".into()]);
@@ -50,10 +56,29 @@ pub fn run_as_ptop(arguments: Vec<OsString>) -> anyhow::Result<()> {
     result
 }
 
+/// Runs `top` as procps' top; the first argument is the name of the program.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_as_top(arguments: &[OsString]) -> anyhow::Result<()> {
+    match top::procps::run(arguments.get(1..).unwrap_or_default())? {
+        Some(of_screen) => top::run(&of_screen),
+        None => Ok(()),
+    }
+}
+
+/// Runs `ps`; the first argument is the name of the program.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_as_ps(arguments: &[OsString]) -> anyhow::Result<()> {
+    ps::run(arguments.get(1..).unwrap_or_default())
+}
+
 /// What the verifier said.
 fn say_more(result: &anyhow::Result<()>) {
     let error = result.as_ref().err().and_then(|error| error.downcast_ref::<cpuledger::Error>());
     for line in error.map_or(&[][..], cpuledger::Error::log) {
-        let _ = writeln!(io::stderr(), "{line}");
+        output::complain(line);
     }
 }

@@ -1,6 +1,5 @@
 //! `cpuledger status`: the text of /proc/PID/{status,stat,statm} of many tasks at once, for programs that parse it.
 
-use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use cpuledger::SourceKind;
@@ -72,7 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     outcome?;
     output::write(&out)?;
     for pid in &missing {
-        let _ = writeln!(io::stderr(), "cpuledger: there is no process {pid}, or it is hidden from you");
+        output::warn(&format!("there is no process {pid}, or it is hidden from you"));
     }
     if missing.is_empty() { Ok(()) } else { Err(Failure::Quiet.into()) }
 }

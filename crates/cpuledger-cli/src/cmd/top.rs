@@ -2,11 +2,12 @@
 
 pub mod collect;
 pub mod options;
+pub mod procps;
 pub mod select;
-
-use std::io::IsTerminal;
+mod terminal;
 
 use anyhow::Context;
+use cpuledger::Boottime;
 use cpuledger::interval::Interval;
 use cpuledger::render::column::Lookups;
 use cpuledger::render::interval::{Page, Writer};
@@ -19,6 +20,7 @@ use collect::{Collector, Outcome, Stop};
 pub use options::Arguments;
 use options::{Format, Options};
 use select::Selection;
+use terminal::{has_screen, terminal_width};
 
 /// Columns where there is neither a terminal nor COLUMNS, as in top.
 const WIDTH_WITHOUT_TERMINAL: usize = 512;
@@ -31,15 +33,13 @@ const REMEMBERED_ROWS: usize = 16_384;
 /// # Errors
 /// Bad options, no source, or nowhere to write.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    // One that has no name, or says that it can do nothing, cannot show a screen.
-    let has_screen = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
-    let is_terminal = has_screen && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let options = Options::parse(arguments, is_terminal)?;
+    let options = Options::parse(arguments, has_screen())?;
     if options.is_screen {
         return crate::tui::run(&options, arguments);
     }
-    let stop = Stop::on_signals().context("cannot handle signals")?;
+    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let mut collector = Collector::open(&options, stop)?;
+    waker.wake_on_signals();
     let mut printer = Printer::new(&options);
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
@@ -97,7 +97,9 @@ impl Printer<'_> {
             if !std::mem::replace(&mut self.has_header, true) {
                 csv::append_header(&mut self.buffer)?;
             }
-            csv::append_interval(&mut self.buffer, &shown)?;
+            let is_safe = self.options.format == Format::CsvSafe;
+            let cells = if is_safe { csv::Cells::Inert } else { csv::Cells::Plain };
+            csv::append_interval(&mut self.buffer, &shown, cells)?;
         }
         crate::output::write(&self.buffer)
     }
@@ -139,14 +141,12 @@ fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Opt
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
-    around.machine.uptime_ns = machine::boottime_ns();
+    around.machine.uptime = Boottime::now();
     around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
 }
 
 /// COLUMNS, else the width of the terminal.
 fn width() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal =
-        || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
-    columns.or_else(terminal).filter(|&width| width > 0).unwrap_or(WIDTH_WITHOUT_TERMINAL)
+    columns.or_else(terminal_width).filter(|&width| width > 0).unwrap_or(WIDTH_WITHOUT_TERMINAL)
 }

@@ -1,9 +1,10 @@
 //! What is done to tasks: signals, priorities, CPUs. A number is never enough: who has it by now may be another.
 
-use std::fs;
+use std::{fs, io};
 
-use anyhow::{Context, bail, ensure};
-use cpuledger::{Pid, Task, TaskId};
+use anyhow::{Context, anyhow, ensure};
+use cpuledger::support::facts;
+use cpuledger::{Boottime, Pid, Task, TaskId};
 use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
@@ -35,23 +36,51 @@ impl Victim {
         rustix::process::Pid::from_raw(self.id.tid.0).context("nobody has the number 0")
     }
 
-    /// Its start says whether it is still the same.
+    /// Rows and starts have the numbers of /proc, what is done goes by those of our PID namespace: nothing may be done where
+    /// these are not the same. Then its start says whether it is still the same task.
     fn check(&self) -> anyhow::Result<()> {
-        let path = format!("/proc/{}/task/{}/stat", self.pid, self.id.tid);
-        let gone = || format!("{} ({}) is gone", self.id.tid, self.name);
-        let stat = fs::read(path).with_context(gone)?;
-        let start = start_ticks(&stat).with_context(gone)?;
         ensure!(
-            start == self.id.start_time_ns / START_TICK_NS,
+            facts::procfs_has_our_numbers(),
+            "{} ({}) was left alone: /proc is not that of this PID namespace, where another task may have this number; \
+             start it in the namespace of /proc, or with a procfs of its own",
+            self.id.tid,
+            self.name
+        );
+        let path = format!("/proc/{}/task/{}/stat", self.pid, self.id.tid);
+        let stat = match fs::read(path) {
+            Ok(stat) => stat,
+            Err(error) if is_gone(&error) => return Err(self.gone()),
+            Err(error) => {
+                let context = format!("cannot look whether {} is still {}", self.id.tid, self.name);
+                return Err(anyhow::Error::new(error).context(context));
+            }
+        };
+        ensure!(
+            has_started(self.id.start_time_ns, &stat),
             "{} is another task now, and was left alone",
             self.id.tid
         );
         Ok(())
     }
+
+    fn gone(&self) -> anyhow::Error {
+        anyhow!("{} ({}) is gone", self.id.tid, self.name)
+    }
+}
+
+/// What /proc says of a task that is not there, or no longer.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::NOENT | Errno::SRCH))
+}
+
+/// Whether this is the `stat` of a task that started then. Each source tells a start to the tick or better: where it can only
+/// estimate one, of a task that is gone, nobody acts on it.
+pub(super) fn has_started(start: Boottime, stat: &[u8]) -> bool {
+    start_ticks(stat) == Some(start.ticks(START_TICK_NS))
 }
 
 /// The 22nd word; the second, a name in parentheses, may hold anything.
-fn start_ticks(stat: &[u8]) -> Option<u64> {
+pub(super) fn start_ticks(stat: &[u8]) -> Option<u64> {
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
     let text = str::from_utf8(&stat[after_name..]).ok()?;
     text.split_ascii_whitespace().nth(19)?.parse().ok()
@@ -101,17 +130,17 @@ pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
     let (name, signal) =
         SIGNALS.iter().find(|(known, _)| *known == name).context("there is no such signal")?;
     let pid = rustix::process::Pid::from_raw(victim.pid.0).context("nobody has the number 0")?;
-    let gone = || format!("{} ({}) is gone", victim.pid, victim.name);
+    victim.check()?;
     let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => descriptor,
-        Err(Errno::SRCH) => bail!(gone()),
+        Err(Errno::SRCH) => return Err(victim.gone()),
         Err(errno) => return Err(errno).with_context(|| format!("cannot open process {}", victim.pid)),
     };
     // Whoever has the number now had it when the descriptor was made, or that one is dead: then it takes no signal.
     victim.check()?;
     match pidfd_send_signal(&descriptor, *signal) {
         Ok(()) => Ok(format!("SIG{name} sent to {} ({})", victim.pid, victim.name)),
-        Err(Errno::SRCH) => bail!(gone()),
+        Err(Errno::SRCH) => Err(victim.gone()),
         Err(errno) => Err(errno).with_context(|| format!("cannot signal {} ({})", victim.pid, victim.name)),
     }
 }
@@ -162,10 +191,15 @@ pub fn set_io_priority(victim: &Victim, priority: &str) -> anyhow::Result<String
     Ok(format!("{} ({}) has I/O priority {priority}", victim.id.tid, victim.name))
 }
 
-/// The CPUs it may run on, as a list such as `0-3,5`; empty where that is not known.
-pub fn affinity(victim: &Victim) -> String {
-    let set = victim.raw().ok().and_then(|raw| sched_getaffinity(Some(raw)).ok());
-    set.map_or_else(String::new, |set| written(&set))
+/// The CPUs it may run on, as a list such as `0-3,5`.
+///
+/// # Errors
+/// When it is gone or another.
+pub fn affinity(victim: &Victim) -> anyhow::Result<String> {
+    victim.check()?;
+    let set = sched_getaffinity(Some(victim.raw()?));
+    set.map(|set| written(&set))
+        .with_context(|| format!("cannot tell the CPUs of {} ({})", victim.id.tid, victim.name))
 }
 
 fn written(set: &CpuSet) -> String {
@@ -233,8 +267,8 @@ mod tests {
         let child = Command::new("sleep").arg("100").spawn().expect("sleep");
         let pid = child.id() as i32;
         let stat = fs::read(format!("/proc/{pid}/stat")).expect("it lives");
-        let start_time_ns = start_ticks(&stat).expect("a start") * START_TICK_NS + 1;
-        let id = TaskId { tid: Tid(pid), start_time_ns };
+        let start_ns = start_ticks(&stat).expect("a start") * START_TICK_NS + 1;
+        let id = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_ns) };
         (child, Victim { pid: Pid(pid), id, name: "sleep".to_owned(), is_task: false })
     }
 
@@ -242,7 +276,7 @@ mod tests {
     fn another_with_the_same_number_is_left_alone() {
         let (mut child, victim) = sleeper();
         let mut earlier = victim.clone();
-        earlier.id.start_time_ns -= START_TICK_NS;
+        earlier.id.start_time_ns = Boottime::from_ns(victim.id.start_time_ns.ns() - START_TICK_NS);
         for attempt in [signal(&earlier, "KILL"), renice(&earlier, 5), set_affinity(&earlier, &[0])] {
             let error = attempt.expect_err("it is another").to_string();
             assert!(error.contains("another task"), "{error}");
@@ -257,11 +291,11 @@ mod tests {
     fn priorities_and_cpus_are_changed() {
         let (mut child, victim) = sleeper();
         let done = renice(&victim, 7).and_then(|_| set_io_priority(&victim, "idle"));
-        let cpus = parse_cpus(&affinity(&victim)).expect("a list");
+        let cpus = parse_cpus(&affinity(&victim).expect("it lives")).expect("a list");
         let done = done.and_then(|_| set_affinity(&victim, &cpus[..1]));
         let is_nice =
             fs::read_to_string(format!("/proc/{}/stat", victim.pid)).map(|stat| stat.contains(" 27 7 "));
-        let left = affinity(&victim);
+        let left = affinity(&victim).expect("it lives");
         child.kill().and_then(|()| child.wait().map(drop)).expect("it is ours");
         done.expect("it is ours");
         assert!(is_nice.expect("it lived"));

@@ -10,20 +10,20 @@ use anyhow::{Context, anyhow, bail};
 use cpuledger::{Comm, TaskId};
 use rustix::process::{Signal, kill_current_process_group};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::config::{self, Settings};
 use super::feed::{Feed, Order, Wishes};
 use super::frame::{Frame, Kind};
-use super::reader::{self, FileDetail, Wish};
+use super::reader::{self, FileDetail, Requests};
 use super::state::{Effect, State};
-use super::terminal::Screen;
-use super::theme::{Theme, locale_is_ascii};
+use super::terminal::{self, Screen};
+use super::theme::{Theme, ThemeName, locale_is_ascii};
 use super::view::{self, Look};
 use super::{act, export};
 use crate::cmd::top::collect::{Collector, Stop, Waker};
 use crate::cmd::top::options::{Arguments, Options};
-use crate::exit::Failure;
+use crate::end::{self, Notice, Reason, Watched};
+use crate::exit::{self, Failure};
 
 /// What the threads tell.
 pub enum Event {
@@ -36,17 +36,24 @@ pub enum Event {
     /// There is nobody at the keyboard any more.
     Closed,
     /// Arguments were read.
-    Arguments(Vec<(TaskId, Comm, Box<[u8]>)>),
+    Arguments {
+        /// Of which process.
+        process: TaskId,
+        /// Its name at that time.
+        comm: Comm,
+        /// Separated by NUL; empty where they could not be read.
+        arguments: Box<[u8]>,
+    },
     /// The files of one task were read.
     Detail(Box<FileDetail>),
-    /// A signal asks us to end.
-    End,
+    /// We have to end.
+    End(Reason),
     /// We go on after a stop.
     Continued,
 }
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
-const LONGEST_END: Duration = Duration::from_millis(500);
+const LONGEST_END: Duration = Duration::from_millis(200);
 
 /// Everything that runs.
 struct App {
@@ -55,7 +62,7 @@ struct App {
     orders: Sender<Order>,
     waker: Waker,
     wishes: Wishes,
-    reads: Sender<Wish>,
+    requests: Requests,
     config: Option<PathBuf>,
     frames: u64,
 }
@@ -68,32 +75,37 @@ struct App {
 /// # Errors
 /// A bad configuration file, no source, or no terminal any more.
 pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
-    let (settings, mut warnings) = settings(options, arguments)?;
+    let theme = theme(arguments)?;
+    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+    // Who did not run is listed by the feed, which does not walk for every interval.
+    let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
+    // Without privileges, as it is the user's: a link in its place leads nowhere where the user may not go.
+    let (settings, mut warnings) = settings(options, arguments, theme)?;
     let mut state = State::new(settings, options.clone());
     if !warnings.is_empty() {
         warnings.insert(0, "the configuration file is not quite right".to_owned());
         state.complain(warnings.join("; "));
     }
     let wishes = state.wishes();
-    let (stop, waker) = Stop::by_hand().context("cannot make a pipe")?;
-    // Who did not run is listed by the feed, which does not walk for every interval.
-    let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
     let (told, events) = mpsc::channel();
     let (orders, ordered) = mpsc::channel();
-    let (reads, wished) = mpsc::channel();
-    let to_app = told.clone();
-    thread::Builder::new().name("reader".into()).spawn(move || reader::run(&wished, &to_app))?;
-    start_signals(told.clone())?;
+    let requests = Requests::default();
+    let (wanted, to_app) = (requests.clone(), told.clone());
+    thread::Builder::new().name("reader".into()).spawn(move || reader::run(&wanted, &to_app))?;
+    let signals = [SIGTERM, SIGINT, SIGQUIT].map(|signal| (signal, Notice::End(Reason::Signal)));
+    let others = [(SIGHUP, Notice::End(Reason::HangUp)), (SIGCONT, Notice::Continued)];
+    end::watch(&[&signals[..], &others].concat(), true, Whole { told: told.clone(), reason: Reason::Signal })
+        .context("cannot handle signals")?;
     let (config, iterations) = (arguments.config.clone(), options.iterations);
     let to_app = told.clone();
     let show = move || {
         let mut screen = Screen::enter(state.settings.has_mouse).context("cannot take the terminal")?;
         start_keyboard(to_app)?;
-        let mut app = App { state, events, orders, waker, wishes, reads, config, frames: 0 };
+        let mut app = App { state, events, orders, waker, wishes, requests, config, frames: 0 };
         let result = app.show(&mut screen, iterations);
         drop(screen);
-        app.end(result.is_ok());
-        result
+        // A terminal that is gone is an end like others, of which there is nobody to be told.
+        app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
     };
     let shown = thread::Builder::new().name("screen".into()).spawn(show)?;
     let feed = Feed::new(collector, wishes);
@@ -104,8 +116,19 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     shown.join().unwrap_or_else(|reason| resume_unwind(reason))
 }
 
+/// The theme that was asked for.
+fn theme(arguments: &Arguments) -> Result<Option<ThemeName>, Failure> {
+    let Some(name) = &arguments.theme else { return Ok(None) };
+    let theme = config::theme_by_name(name);
+    theme.map(Some).map_err(|sentence| Failure::Usage(format!("--theme {sentence}, not `{name}`")))
+}
+
 /// The settings of the file, and those options that were given.
-fn settings(options: &Options, arguments: &Arguments) -> anyhow::Result<(Settings, Vec<String>)> {
+fn settings(
+    options: &Options,
+    arguments: &Arguments,
+    theme: Option<ThemeName>,
+) -> anyhow::Result<(Settings, Vec<String>)> {
     let (mut settings, mut warnings) = config::load(arguments.config.as_deref())?;
     if arguments.delay.is_some() {
         settings.delay_ns = options.delay_ns;
@@ -115,11 +138,7 @@ fn settings(options: &Options, arguments: &Arguments) -> anyhow::Result<(Setting
         settings.sort = config::sort_name(name).unwrap_or(settings.sort);
         settings.is_ascending = options.order.ascending;
     }
-    if let Some(name) = &arguments.theme {
-        let theme = config::theme_by_name(name);
-        settings.theme =
-            theme.map_err(|sentence| Failure::Usage(format!("--theme {sentence}, not `{name}`")))?;
-    }
+    settings.theme = theme.unwrap_or(settings.theme);
     settings.has_threads |= arguments.threads;
     settings.has_all = (settings.has_all || arguments.all) && !arguments.idle;
     settings.has_arguments |= arguments.command_line;
@@ -127,19 +146,32 @@ fn settings(options: &Options, arguments: &Arguments) -> anyhow::Result<(Setting
     Ok((settings, warnings))
 }
 
-fn start_signals(told: Sender<Event>) -> anyhow::Result<()> {
-    let mut signals =
-        Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCONT]).context("cannot handle signals")?;
-    let run = move || {
-        for signal in signals.forever() {
-            let event = if signal == SIGCONT { Event::Continued } else { Event::End };
-            if told.send(event).is_err() {
-                return;
+/// All of the screen, for the thread that watches for its end.
+struct Whole {
+    told: Sender<Event>,
+    reason: Reason,
+}
+
+impl Watched for Whole {
+    fn tell(&mut self, notice: Notice) {
+        let event = match notice {
+            Notice::Continued => Event::Continued,
+            Notice::End(reason) => {
+                self.reason = reason;
+                Event::End(reason)
             }
-        }
-    };
-    thread::Builder::new().name("signals".into()).spawn(run)?;
-    Ok(())
+        };
+        let _ = self.told.send(event);
+    }
+
+    fn unblock(&mut self) {
+        terminal::unblock();
+    }
+
+    fn last_words(self) -> Option<u8> {
+        // Where it has been given back, the end lacks only what the process holds.
+        terminal::restore().then(|| exit::report(end_for(self.reason)))
+    }
 }
 
 fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
@@ -155,6 +187,14 @@ fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What the program ends with.
+fn end_for(reason: Reason) -> anyhow::Result<()> {
+    match reason {
+        Reason::Signal => Ok(()),
+        Reason::HangUp => Err(Failure::Quiet.into()),
+    }
+}
+
 impl App {
     fn show(&mut self, screen: &mut Screen, iterations: Option<u64>) -> anyhow::Result<()> {
         self.draw(screen)?;
@@ -162,9 +202,11 @@ impl App {
             let mut event = self.events.recv().context("every thread has ended")?;
             // What has come meanwhile is seen in one drawing.
             loop {
-                if self.take(event, screen)? || iterations.is_some_and(|wanted| self.frames >= wanted) {
-                    self.draw(screen)?;
+                if self.take(event, screen)? {
                     return Ok(());
+                }
+                if iterations.is_some_and(|wanted| self.frames >= wanted) {
+                    return self.draw(screen);
                 }
                 match self.events.try_recv() {
                     Ok(next) => event = next,
@@ -196,7 +238,8 @@ impl App {
     fn take(&mut self, event: Event, screen: &mut Screen) -> anyhow::Result<bool> {
         match event {
             Event::Frame(frame) => {
-                self.frames += 1;
+                // The first picture is of no interval.
+                self.frames += u64::from(!frame.interval.is_since_boot());
                 if let Some(old) = self.state.take(frame) {
                     let _ = self.orders.send(Order::Reuse(Box::new((old.interval, old.snapshot))));
                 }
@@ -219,14 +262,13 @@ impl App {
                 return self.effect(effect, screen);
             }
             Event::Input(_) => {}
-            Event::Arguments(read) => {
-                for (process, comm, arguments) in read {
-                    self.state.arguments.learn(process, comm, arguments);
-                }
+            Event::Arguments { process, comm, arguments } => {
+                self.state.arguments.learn(process, comm, arguments);
             }
             Event::Detail(files) => self.state.files = Some(files),
             Event::Continued => screen.take()?,
-            Event::End | Event::Closed => return Ok(true),
+            Event::End(reason) => return end_for(reason).map(|()| true),
+            Event::Closed => return end_for(Reason::HangUp).map(|()| true),
         }
         Ok(false)
     }
@@ -255,8 +297,10 @@ impl App {
                 return Ok(false);
             }
             Effect::AskAffinity(victim) => {
-                let cpus = act::affinity(&victim);
-                self.state.fill_in(&victim, cpus);
+                match act::affinity(&victim) {
+                    Ok(cpus) => self.state.fill_in(&victim, cpus),
+                    Err(error) => self.state.refuse(error),
+                }
                 return Ok(false);
             }
             Effect::Signal(victim, name) => act::signal(&victim, name),
@@ -278,15 +322,7 @@ impl App {
             self.wishes = wishes;
             let _ = self.orders.send(Order::Wish(wishes));
         }
-        let unread = self.state.unread();
-        if !unread.is_empty() {
-            // Unknown until they are read; so they are not asked for twice.
-            for row in &unread {
-                let leader = cpuledger::Task { tid: cpuledger::Tid(row.pid.0), ..*row };
-                self.state.arguments.learn(leader.id(), row.comm, row.comm.as_bytes().into());
-            }
-            let _ = self.reads.send(Wish::Arguments(unread));
-        }
+        self.requests.want_arguments(self.state.unread());
     }
 
     fn read_detail(&mut self) {
@@ -297,25 +333,24 @@ impl App {
             if kind == Kind::Process {
                 row.tid = cpuledger::Tid(row.pid.0);
             }
-            let _ = self.reads.send(Wish::Detail(Box::new(row)));
+            self.requests.want_detail(row);
         }
     }
 
     /// Ends the feed. Where it has much to read first, nobody waits for it: what it holds is released with the process.
-    fn end(mut self, is_good: bool) {
+    fn end(self, result: anyhow::Result<()>) -> anyhow::Result<()> {
+        self.requests.end();
         let _ = self.orders.send(Order::Stop);
         self.waker.wake();
         let begin = Instant::now();
         while let Some(rest) = LONGEST_END.checked_sub(begin.elapsed()) {
             match self.events.recv_timeout(rest) {
-                Ok(Event::Ended(_)) => return,
+                Ok(Event::Ended(_)) => return result,
                 Ok(_) => {}
                 Err(_) => break,
             }
         }
-        if is_good {
-            std::process::exit(0);
-        }
+        std::process::exit(exit::report(result).into())
     }
 }
 
@@ -333,6 +368,7 @@ fn suspend(screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<Vec<
         match events.recv_timeout(rest) {
             Ok(Event::Continued) | Err(_) => break,
             Ok(Event::Frame(_)) => {}
+            Ok(Event::End(reason)) => return Ok(vec![Event::End(reason)]),
             Ok(other) => waiting.push(other),
         }
     }

@@ -1,5 +1,7 @@
 //! What the user has chosen, and the file that keeps it: one table reads, writes and documents it.
 
+mod file;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::ErrorKind;
@@ -313,19 +315,12 @@ fn unknown(name: &str) -> String {
     format!("knows no `{}`{}", name.escape_debug(), Order::instead_of(name))
 }
 
-/// Where the file is by the rules of XDG.
-pub fn usual_path() -> Option<PathBuf> {
-    let directory = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let directory = directory.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".config")))?;
-    Some(directory.join("cpuledger").join("ptop.toml"))
-}
-
 /// Reads the settings, and what is not right in them. Where there is no file at the usual place, they are as at first.
 ///
 /// # Errors
 /// When the file that was asked for cannot be read, or one is no TOML.
 pub fn load(wanted: Option<&Path>) -> anyhow::Result<(Settings, Vec<String>)> {
-    let Some(path) = wanted.map(Path::to_path_buf).or_else(usual_path) else {
+    let Some(path) = wanted.map(Path::to_path_buf).or_else(file::usual_path) else {
         return Ok((Settings::default(), Vec::new()));
     };
     match fs::read_to_string(&path) {
@@ -386,16 +381,11 @@ pub fn write(settings: &Settings) -> String {
 /// # Errors
 /// When it cannot be written.
 pub fn save(settings: &Settings, wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let path = wanted
-        .map(Path::to_path_buf)
-        .or_else(usual_path)
-        .context("neither XDG_CONFIG_HOME nor HOME is set")?;
-    let context = || format!("cannot write {}", path.display());
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory).with_context(context)?;
-    }
-    let draft = path.with_extension("toml.new");
-    fs::write(&draft, write(settings)).and_then(|()| fs::rename(&draft, &path)).with_context(context)?;
+    let path = wanted.map(Path::to_path_buf).or_else(file::usual_path);
+    let path =
+        path.context("nothing says where settings are kept; set HOME, or name a file with --config")?;
+    file::replace(&path, write(settings).as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)
 }
 

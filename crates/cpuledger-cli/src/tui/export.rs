@@ -1,7 +1,7 @@
 //! What is seen, as a file: by the same renderers as `--format json` and `--format csv`.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
 use cpuledger::interval::{Interval, Usage};
@@ -24,14 +24,24 @@ pub fn write(state: &State, format: ExportFormat, path: &str) -> anyhow::Result<
     let bytes = bytes(state, frame, format)?;
     let context = || format!("cannot write {path}");
     let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = match file {
+    let file = match file {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             bail!("{path} is there already; choose another name")
         }
         file => file.with_context(context)?,
     };
-    file.write_all(&bytes).with_context(context)?;
+    fill(path, file, &bytes).with_context(context)?;
     Ok(format!("{} bytes written to {path}", bytes.len()))
+}
+
+/// Writes what a new file shall hold. Where that fails nothing is left of it, so that the next attempt finds its name free.
+fn fill(path: &str, mut file: impl Write, bytes: &[u8]) -> io::Result<()> {
+    let written = file.write_all(bytes).and_then(|()| file.flush());
+    if written.is_err() {
+        // It was made here; what cannot be removed either stays.
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 /// The text of the file.
@@ -53,7 +63,7 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
         ExportFormat::Json => json::append_interval(&mut bytes, &shown),
         ExportFormat::Csv => {
             csv::append_header(&mut bytes)?;
-            csv::append_interval(&mut bytes, &shown)?;
+            csv::append_interval(&mut bytes, &shown, csv::Cells::Plain)?;
         }
     }
     Ok(bytes)
@@ -78,6 +88,7 @@ impl Seen {
                 attributed_ns: from.attributed_ns,
                 idle_ns: from.idle_ns,
                 unattributed_ns: from.unattributed_ns,
+                unattributed_by: from.unattributed_by,
                 unidentified_exits: from.unidentified_exits,
                 missed_exits: from.missed_exits,
                 missed_switches: from.missed_switches,
@@ -114,5 +125,40 @@ impl Seen {
         };
         rows.push(*frame.whole(at));
         usages.push(frame.usage(at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for this many bytes.
+    struct Disk(std::fs::File, usize);
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let room = bytes.len().min(self.1);
+            if room == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.1 -= room;
+            self.0.write(&bytes[..room])
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+
+    #[test]
+    fn what_failed_leaves_no_file() {
+        let path = std::env::temp_dir().join(format!("cpuledger-export-{}", std::process::id()));
+        let name = path.to_str().expect("UTF-8");
+        for (room, is_there) in [(0, false), (3, false), (100, true)] {
+            let file = OpenOptions::new().write(true).create_new(true).open(&path).expect("the name is free");
+            assert_eq!(fill(name, Disk(file, room), b"0123456789").is_ok(), is_there);
+            assert_eq!(path.exists(), is_there, "{room} bytes of room");
+        }
+        std::fs::remove_file(path).expect("it is ours");
     }
 }

@@ -1,16 +1,17 @@
 //! The thread that takes intervals: it alone waits for the machine, so that the screen never does.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
+use cpuledger::Boottime;
 use cpuledger::names::Names;
 use cpuledger::render::column::Lookups;
 use cpuledger::render::row::Surroundings;
+use cpuledger::source::choose::open_for_listing;
 use cpuledger::vitals::Vitals;
-use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, machine};
-use rustc_hash::FxHashMap;
+use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
 use super::app::Event;
+use super::cgroups::Cgroups;
 use super::crowd::Crowd;
 use super::frame::{Asleep, Frame};
 use crate::cmd::top::collect::{Collector, Outcome};
@@ -39,11 +40,8 @@ pub enum Order {
     Stop,
 }
 
-/// Cgroups whose paths are remembered; then the memory starts anew.
-const REMEMBERED_CGROUPS: usize = 16_384;
-
-/// The longest first interval.
-const FIRST_NS: u64 = 250_000_000;
+/// The longest first interval: 0.1 s after its start the screen shows who is busy.
+const FIRST_NS: u64 = 50_000_000;
 
 /// Takes intervals.
 pub struct Feed {
@@ -53,7 +51,7 @@ pub struct Feed {
     vitals: Vitals,
     users: Names,
     around: Surroundings,
-    cgroups: Arc<FxHashMap<u64, String>>,
+    cgroups: Cgroups,
     boot_id: Option<String>,
 }
 
@@ -69,7 +67,7 @@ impl Feed {
             vitals: Vitals::read(),
             users: Names::of_users(),
             around,
-            cgroups: Arc::default(),
+            cgroups: Cgroups::default(),
             boot_id: machine::boot_id(),
         }
     }
@@ -83,6 +81,11 @@ impl Feed {
         // The first interval is short, for nobody wants to look at an empty screen.
         let first_ns = self.wishes.delay_ns.min(FIRST_NS);
         self.collector.go_on(first_ns, self.wishes.fields, self.wishes.has_threads)?;
+        if let Some(frame) = self.first_picture()
+            && events.send(Event::Frame(Box::new(frame))).is_err()
+        {
+            return Ok(());
+        }
         let mut is_first = true;
         loop {
             if let Some(spare) = spare.take() {
@@ -112,11 +115,26 @@ impl Feed {
         }
     }
 
-    /// Looks around, so that nobody has to who shows the interval.
+    /// What all have used since they began, while the first interval runs; `None` where that cannot be had.
+    fn first_picture(&mut self) -> Option<Frame> {
+        let fields = self.wishes.fields.union(FieldSet::of(&[Field::Runtime]));
+        let request = Request { scope: Scope::Processes, fields };
+        let mut snapshot = Snapshot::default();
+        open_for_listing(None, &request).ok()?.snapshot(&request, &mut snapshot).ok()?;
+        let interval = Interval::since_boot(&snapshot, machine::online_cpus());
+        Some(self.frame_of(interval, snapshot, Asleep::default()))
+    }
+
     fn frame(&mut self) -> anyhow::Result<Frame> {
         let asleep = self.asleep()?;
         let interval = std::mem::take(&mut self.collector.interval);
         let snapshot = std::mem::take(&mut self.collector.snapshot);
+        Ok(self.frame_of(interval, snapshot, asleep))
+    }
+
+    /// Looks around, so that nobody has to who shows the interval.
+    fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, asleep: Asleep) -> Frame {
+        self.cgroups.begin();
         let vitals = Vitals::read();
         let born = self.vitals.forks.and_then(|before| vitals.forks?.checked_sub(before));
         let cpus = vitals.shares_since(&self.vitals);
@@ -126,11 +144,11 @@ impl Feed {
             self.learn_cgroup(row);
         }
         for exited in interval.exited.iter().flatten() {
-            self.users.learn(exited.exit.uid);
+            exited.exit.euid.into_iter().for_each(|euid| self.users.learn(euid));
         }
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
         let time = self.around.machine.local(now).time();
-        Ok(Frame {
+        Frame {
             interval,
             snapshot,
             asleep,
@@ -138,11 +156,11 @@ impl Feed {
             cpus,
             born,
             users: self.users.clone(),
-            cgroups: Arc::clone(&self.cgroups),
+            cgroups: self.cgroups.paths(),
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
-            uptime_ns: machine::boottime_ns(),
+            uptime: Boottime::now(),
             boot_id: self.boot_id.clone(),
-        })
+        }
     }
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {
@@ -171,17 +189,8 @@ impl Feed {
 
     /// The path of its cgroup, if that is wanted and not known.
     fn learn_cgroup(&mut self, row: &Task) {
-        let is_wanted = self.wishes.fields.contains(Field::CgroupId) && row.known.contains(Field::CgroupId);
-        if !is_wanted || self.cgroups.contains_key(&row.cgroup_id) {
-            return;
+        if self.wishes.fields.contains(Field::CgroupId) {
+            self.cgroups.learn(row);
         }
-        let text = std::fs::read_to_string(format!("/proc/{}/cgroup", row.pid)).unwrap_or_default();
-        let path = text.lines().find_map(|line| line.strip_prefix("0::"));
-        let cgroups = Arc::make_mut(&mut self.cgroups);
-        if cgroups.len() >= REMEMBERED_CGROUPS {
-            cgroups.clear();
-        }
-        cgroups
-            .insert(row.cgroup_id, path.map_or_else(|| format!("cgroup {}", row.cgroup_id), str::to_owned));
     }
 }

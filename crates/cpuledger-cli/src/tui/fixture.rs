@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cpuledger::Boottime;
 use cpuledger::interval::{Counters, Exited, Interval, Usage};
 use cpuledger::machine::Load;
 use cpuledger::names::Names;
@@ -16,13 +17,14 @@ const SECOND: u64 = 1_000_000_000;
 
 /// One that died.
 pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
-    let id = TaskId { tid: Tid(number), start_time_ns: 70 * SECOND };
+    let id = TaskId { tid: Tid(number), start_time_ns: Boottime::from_ns(70 * SECOND) };
     let exit = Exit {
         task: id,
         process: id,
         ppid: Pid(30),
         comm: Comm::new(comm.as_bytes()),
         uid: 0,
+        euid: Some(0),
         exit_code: 0,
         runtime_ns: cpu_ns,
         lifetime_ns: 2 * cpu_ns,
@@ -39,7 +41,7 @@ pub fn task(tid: i32, ppid: i32, pid: i32, comm: &str) -> Task {
         ppid: Pid(ppid),
         comm: Comm::new(comm.as_bytes()),
         state: TaskState(if tid % 2 == 0 { b'R' } else { b'S' }),
-        start_time_ns: tid as u64 * SECOND,
+        start_time_ns: Boottime::from_ns(tid as u64 * SECOND),
         priority: 20,
         threads: 1,
         vsize_bytes: tid as u64 * 7_340_032,
@@ -139,6 +141,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
     let vitals = Vitals {
         running: Some(2),
         memory: Some(Memory {
+            free: 3 << 30,
             total: 8 << 30,
             available: 6 << 30,
             cache: 3 << 30,
@@ -165,9 +168,13 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         ],
         born: Some(360),
         users,
-        cgroups: Arc::new([(0, "/".to_owned()), (1, "/build.slice".to_owned())].into_iter().collect()),
+        cgroups: Arc::new(
+            [((Some(0), Some(0)), "/".to_owned()), ((Some(1), Some(0)), "/build.slice".to_owned())]
+                .into_iter()
+                .collect(),
+        ),
         time_of_day: "12:00:01".to_owned(),
-        uptime_ns: 90_000 * SECOND,
+        uptime: Boottime::from_ns(90_000 * SECOND),
         boot_id: Some("11111111-2222-3333-4444-555555555555".to_owned()),
     }
 }

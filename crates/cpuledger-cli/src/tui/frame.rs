@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
+use cpuledger::Boottime;
 use cpuledger::field::FieldSet;
 use cpuledger::interval::{Counters, Exited, Interval, Usage};
 use cpuledger::names::Names;
 use cpuledger::vitals::{CpuShare, Vitals};
 use cpuledger::{Pid, Snapshot, Task, TaskId};
 use rustc_hash::FxHashMap;
+
+use super::cgroups;
 
 /// A refresh.
 #[derive(Debug)]
@@ -27,12 +30,12 @@ pub struct Frame {
     pub born: Option<u64>,
     /// Names of users.
     pub users: Names,
-    /// Paths of cgroups by their number.
-    pub cgroups: Arc<FxHashMap<u64, String>>,
+    /// Paths of cgroups by their numbers.
+    pub cgroups: Arc<FxHashMap<cgroups::Key, String>>,
     /// The local time of day at the end, `12:00:01`.
     pub time_of_day: String,
     /// Time since the boot.
-    pub uptime_ns: u64,
+    pub uptime: Boottime,
     /// Identifier of the boot.
     pub boot_id: Option<String>,
 }

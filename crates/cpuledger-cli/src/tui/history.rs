@@ -86,7 +86,7 @@ mod tests {
                 .all(|&share| share
                     == per_mille(frame.interval.processes[0].cpu_ns, frame.interval.length_ns()))
         );
-        let other = TaskId { start_time_ns: id.start_time_ns + 1, ..id };
+        let other = TaskId { start_time_ns: id.start_time_ns.with_slack_ns(1), ..id };
         assert_eq!(history.of(Kind::Process, other), [0; INTERVALS]);
     }
 }

@@ -24,7 +24,14 @@ impl State {
             event.code == KeyCode::Char('c') && event.modifiers.contains(KeyModifiers::CONTROL);
         match &mut self.mode {
             _ if is_control_c => Effect::Quit,
-            Mode::Table => event::action(event).map_or(Effect::None, |action| self.act(action)),
+            Mode::Table => match (event::action(event), event.code) {
+                (Some(action), _) => self.act(action),
+                (None, KeyCode::Char(letter)) => {
+                    self.complain(format!("`{}` does nothing here; ? lists the keys", letter.escape_debug()));
+                    Effect::None
+                }
+                (None, _) => Effect::None,
+            },
             Mode::Help(_) => self.help_key(event),
             Mode::Prompt(_) => self.prompt_key(event),
             Mode::Menu(_) => self.menu_key(event),

@@ -5,6 +5,7 @@ mod tree;
 
 use std::cmp::Ordering;
 
+use cpuledger::Boottime;
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::{Exited, Usage};
 use cpuledger::render::key::Key;
@@ -96,7 +97,7 @@ pub enum Id {
 /// Arguments that have been read, by process.
 #[derive(Debug, Default)]
 pub struct Arguments {
-    known: FxHashMap<Pid, (u64, Comm, Box<[u8]>)>,
+    known: FxHashMap<Pid, (Boottime, Comm, Box<[u8]>)>,
 }
 
 /// So many are remembered; then the memory starts anew.
@@ -333,7 +334,7 @@ impl<'a> Making<'a> {
         let row = self.frame.interval.row(usage, whole);
         match sort::Key::from(key.value(&row, usage)) {
             sort::Key::Number(number) => sort::Key::Number(number),
-            sort::Key::Absent | sort::Key::Bytes(_) => sort::Key::Absent,
+            _ => sort::Key::Absent,
         }
     }
 
@@ -383,7 +384,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// The row of one that died: what its record tells. Of its users that is the real one alone.
+/// The row of one that died: what its record tells.
 pub fn exited_row(exited: &Exited) -> (Task, Usage) {
     const KNOWN: FieldSet = FieldSet::of(&[
         Field::Tid,
@@ -391,19 +392,19 @@ pub fn exited_row(exited: &Exited) -> (Task, Usage) {
         Field::Ppid,
         Field::Comm,
         Field::Uid,
-        Field::Euid,
         Field::StartTime,
         Field::Runtime,
     ]);
+    const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid]);
     let exit = &exited.exit;
     let task = Task {
-        known: KNOWN,
+        known: if exit.euid.is_some() { KNOWN.union(EFFECTIVE) } else { KNOWN },
         tid: exit.task.tid,
         pid: Pid(exit.process.tid.0),
         ppid: exit.ppid,
         comm: exit.comm,
         uid: exit.uid,
-        euid: exit.uid,
+        euid: exit.euid.unwrap_or_default(),
         start_time_ns: exit.task.start_time_ns,
         runtime_ns: exit.runtime_ns,
         ..Task::default()

@@ -2,7 +2,8 @@
 //! while it is open. A file may take long (that of a task whose memory is locked), so nobody waits for it.
 
 use std::fs;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cpuledger::detail::Details;
 use cpuledger::render::column::Lookups;
@@ -11,13 +12,77 @@ use cpuledger::{Comm, Task, TaskId, Tid};
 
 use super::app::Event;
 
-/// What is to be read.
+/// What is to be read: not a queue, but what is wanted now. So nothing is lost however long a file takes, what nobody looks
+/// at any more is not read, and there is never more of it than a screen has lines.
+#[derive(Debug, Clone, Default)]
+pub struct Requests(Arc<(Mutex<Wanted>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Rows in sight whose arguments are not known, in their order.
+    arguments: Vec<Task>,
+    /// Whose arguments are being read: nobody need ask for those again.
+    current: Option<(TaskId, Comm)>,
+    /// The row of the detail pane.
+    detail: Option<Task>,
+    is_over: bool,
+}
+
+/// One thing to read.
 #[derive(Debug)]
-pub enum Wish {
-    /// Arguments of these processes or tasks.
-    Arguments(Vec<Task>),
-    /// Everything about one.
-    Detail(Box<Task>),
+enum Request {
+    Arguments(Task),
+    Detail(Task),
+}
+
+impl Requests {
+    /// From now on the arguments of these rows are wanted, and of no others.
+    pub fn want_arguments(&self, rows: Vec<Task>) {
+        self.change(|wanted| {
+            wanted.arguments = rows;
+            wanted.arguments.retain(|row| Some((row.id(), row.comm)) != wanted.current);
+        });
+    }
+
+    /// From now on everything about this one is wanted, once, and about no other.
+    pub fn want_detail(&self, row: Task) {
+        self.change(|wanted| wanted.detail = Some(row));
+    }
+
+    /// Nothing is wanted any more.
+    pub fn end(&self) {
+        self.change(|wanted| wanted.is_over = true);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Wanted)) {
+        change(&mut self.lock());
+        self.0.1.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Wanted> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for something to read, after the last has been told; `None` at the end.
+    fn next(&self) -> Option<Request> {
+        let mut wanted = self.lock();
+        wanted.current = None;
+        loop {
+            if wanted.is_over {
+                return None;
+            }
+            // The pane is what the user looks at.
+            if let Some(row) = wanted.detail.take() {
+                return Some(Request::Detail(row));
+            }
+            if !wanted.arguments.is_empty() {
+                let row = wanted.arguments.remove(0);
+                wanted.current = Some((row.id(), row.comm));
+                return Some(Request::Arguments(row));
+            }
+            wanted = self.0.1.wait(wanted).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// What the files of a task say; a member is empty where that could not be read.
@@ -43,22 +108,17 @@ pub struct FileDetail {
     pub limits: Vec<[String; 3]>,
 }
 
-/// Reads until nobody wishes or listens.
-pub fn run(wishes: &Receiver<Wish>, events: &Sender<Event>) {
-    while let Ok(mut wish) = wishes.recv() {
-        // Of several that wait, the last detail is the one that is shown.
-        while let (Wish::Detail(_), Ok(next)) = (&wish, wishes.try_recv()) {
-            if let Wish::Arguments(rows) = next {
-                let _ = events.send(Event::Arguments(arguments(&rows)));
-            } else {
-                wish = next;
-            }
-        }
-        let event = match wish {
-            Wish::Arguments(rows) => Event::Arguments(arguments(&rows)),
-            Wish::Detail(row) => Event::Detail(Box::new(detail(&row))),
-        };
-        if events.send(event).is_err() {
+/// Reads until the end, or until nobody listens.
+pub fn run(requests: &Requests, events: &Sender<Event>) {
+    run_with(requests, events, |request| match request {
+        Request::Arguments(row) => arguments(&row),
+        Request::Detail(row) => Event::Detail(Box::new(detail(&row))),
+    });
+}
+
+fn run_with(requests: &Requests, events: &Sender<Event>, read: impl Fn(Request) -> Event) {
+    while let Some(request) = requests.next() {
+        if events.send(read(request)).is_err() {
             return;
         }
     }
@@ -71,17 +131,13 @@ fn bounded(arguments: &[u8]) -> &[u8] {
     &arguments[..arguments.len().min(MOST_ARGUMENT_BYTES)]
 }
 
-/// By process.
-fn arguments(rows: &[Task]) -> Vec<(TaskId, Comm, Box<[u8]>)> {
+/// Those of its process.
+fn arguments(row: &Task) -> Event {
+    let leader = Task { tid: Tid(row.pid.0), ..*row };
     let mut details = Details::default();
-    let mut read = Vec::with_capacity(rows.len());
-    for row in rows {
-        // The arguments are those of the process.
-        let leader = Task { tid: Tid(row.pid.0), ..*row };
-        details.learn(&leader, false, Lookups::CMDLINE);
-        read.push((leader.id(), row.comm, bounded(details.cmdline(&leader).unwrap_or_default()).into()));
-    }
-    read
+    details.learn(&leader, false, Lookups::CMDLINE);
+    let arguments = bounded(details.cmdline(&leader).unwrap_or_default()).into();
+    Event::Arguments { process: leader.id(), comm: row.comm, arguments }
 }
 
 fn detail(row: &Task) -> FileDetail {
@@ -129,20 +185,100 @@ fn parse_limits(text: &str) -> Vec<[String; 3]> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::sync::mpsc::{self, Receiver};
+    use std::thread;
+    use std::time::Duration;
+
     use cpuledger::Pid;
 
     use super::*;
 
+    fn row(pid: i32) -> Task {
+        Task { pid: Pid(pid), tid: Tid(pid), ..Task::default() }
+    }
+
     #[test]
     fn this_process_has_arguments_a_program_files_and_limits() {
         let pid = std::process::id() as i32;
-        let row = Task { pid: Pid(pid), tid: Tid(pid), ..Task::default() };
-        let detail = detail(&row);
+        let detail = detail(&row(pid));
         let program = std::env::current_exe().expect("a program");
         assert_eq!(detail.program, program.to_str().expect("UTF-8"));
         assert!(!detail.command_line.is_empty() && detail.open_files.is_some_and(|files| files > 2));
         let files = detail.limits.iter().find(|[name, ..]| name == "Max open files").expect("a limit");
         assert!(files[1].parse::<u64>().is_ok() || files[1] == "unlimited");
-        assert_eq!(arguments(&[row])[0].0.tid, Tid(pid));
+        let Event::Arguments { process, arguments, .. } = arguments(&row(pid)) else { panic!("arguments") };
+        assert_eq!(process.tid, Tid(pid));
+        assert!(!arguments.is_empty());
+    }
+
+    /// A file of a slow machine.
+    fn read_slowly(request: Request) -> Event {
+        thread::sleep(Duration::from_millis(2));
+        match request {
+            Request::Arguments(row) => {
+                Event::Arguments { process: row.id(), comm: row.comm, arguments: b"read".as_slice().into() }
+            }
+            Request::Detail(row) => {
+                Event::Detail(Box::new(FileDetail { id: row.id(), ..FileDetail::default() }))
+            }
+        }
+    }
+
+    /// What the screen knows, and how often it was told.
+    #[derive(Default)]
+    struct Known {
+        arguments: HashMap<i32, u32>,
+        details: Vec<i32>,
+    }
+
+    impl Known {
+        fn take(&mut self, events: &Receiver<Event>) {
+            // The screen draws when something has come, or a key was pressed.
+            let first = events.recv_timeout(Duration::from_millis(1));
+            for event in first.into_iter().chain(events.try_iter()) {
+                match event {
+                    Event::Arguments { process, .. } => {
+                        *self.arguments.entry(process.tid.0).or_default() += 1
+                    }
+                    Event::Detail(files) => self.details.push(files.id.tid.0),
+                    _ => panic!("nobody else tells anything"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn slow_files_lose_no_row_in_sight() {
+        let (told, events) = mpsc::channel();
+        let requests = Requests::default();
+        thread::scope(|scope| {
+            scope.spawn(|| run_with(&requests, &told, read_slowly));
+            let mut known = Known::default();
+            for page in 0..8 {
+                // The user turns a page while the last is still being read, and looks at the details of one row.
+                for step in 0.. {
+                    let first = page * 40 + if step < 5 { 0 } else { 10 };
+                    let unread = (first..first + 30).filter(|pid| !known.arguments.contains_key(pid));
+                    let unread: Vec<Task> = unread.map(row).collect();
+                    if unread.is_empty() {
+                        break;
+                    }
+                    requests.want_arguments(unread);
+                    if step % 3 == 0 {
+                        requests.want_detail(row(page * 1000 + step));
+                    }
+                    known.take(&events);
+                    assert!(step < 10_000, "{} rows of page {page}", known.arguments.len());
+                }
+            }
+            requests.want_arguments(Vec::new());
+            requests.want_detail(row(99_999));
+            while known.details.last() != Some(&99_999) {
+                known.take(&events);
+            }
+            assert!(known.arguments.values().all(|&times| times <= 2), "{:?}", known.arguments);
+            requests.end();
+        });
     }
 }

@@ -244,6 +244,12 @@ impl State {
         });
     }
 
+    /// Closes what is open, and says why.
+    pub fn refuse(&mut self, error: anyhow::Error) {
+        self.mode = Mode::Table;
+        self.say(Err(error));
+    }
+
     /// Says that something is wrong.
     pub fn complain(&mut self, text: impl Into<String>) {
         self.message = Some(Message { text: text.into(), is_error: true });

@@ -1,24 +1,56 @@
 //! The terminal while it is ours, and its state before: restored at the end, at a stop and at a panic of any thread.
 
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use crossterm::{cursor, execute, style};
+use crossterm::{cursor, execute, queue, style};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::stdio::stdout;
+use rustix::termios::{OptionalActions, QueueSelector, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
+
+use crate::end;
 
 /// Whether it is ours now.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
-/// So much is written at once.
+/// Whether all of it has been given back.
+static IS_RESTORED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nobody reads what is written to it, so that nothing more is.
+static IS_UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// How much is collected before it is written.
 const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The most that one call writes: less than any terminal has room for when its queue is empty (a pseudo terminal: 8 KiB), so
+/// that a call which waits returns when the queue is emptied.
+const PIECE_BYTES: usize = 1024;
+
+/// Standard output while it is ours. What is written at other times is dropped.
+struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if IS_UNREAD.load(Ordering::SeqCst) || !IS_OURS.load(Ordering::SeqCst) {
+            return Ok(bytes.len());
+        }
+        Ok(rustix::io::write(stdout(), &bytes[..bytes.len().min(PIECE_BYTES)])?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The terminal, in our mode until it is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     has_mouse: bool,
 }
 
@@ -29,7 +61,7 @@ impl Screen {
     /// When it is none, or refuses.
     pub fn enter(has_mouse: bool) -> io::Result<Screen> {
         restore_at_panic();
-        let writer = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
+        let writer = BufWriter::with_capacity(BUFFER_BYTES, Output);
         let backend = CrosstermBackend::new(writer);
         let mut screen = Screen { terminal: Terminal::new(backend)?, has_mouse };
         screen.take()?;
@@ -41,11 +73,12 @@ impl Screen {
     /// # Errors
     /// As [`Screen::enter`].
     pub fn take(&mut self) -> io::Result<()> {
+        IS_RESTORED.store(false, Ordering::SeqCst);
         IS_OURS.store(true, Ordering::SeqCst);
         enable_raw_mode()?;
-        execute!(io::stdout(), EnterAlternateScreen, cursor::Hide)?;
+        execute!(Output, EnterAlternateScreen, cursor::Hide)?;
         if self.has_mouse {
-            execute!(io::stdout(), EnableMouseCapture)?;
+            execute!(Output, EnableMouseCapture)?;
         }
         self.forget()
     }
@@ -73,6 +106,10 @@ impl Screen {
         if !IS_OURS.load(Ordering::SeqCst) {
             return Err(io::Error::other("a part of this program has failed"));
         }
+        if end::has_hung_up() {
+            // To ask for its size would start tput(1).
+            return Err(Errno::IO.into());
+        }
         let drawn = self.terminal.draw(|frame| {
             if let Some(position) = draw(frame.buffer_mut()) {
                 frame.set_cursor_position(position);
@@ -89,20 +126,41 @@ impl Drop for Screen {
     }
 }
 
-/// Gives it back, once.
-fn restore() {
-    if IS_OURS.swap(false, Ordering::SeqCst) {
-        // Where it is gone, there is nothing to restore.
-        let _ = execute!(
-            io::stdout(),
-            DisableMouseCapture,
-            style::ResetColor,
-            LeaveAlternateScreen,
-            cursor::Show
-        );
-        let _ = disable_raw_mode();
-        let _ = io::stdout().flush();
+/// Gives it back, once; whether all of that was already done. A terminal whose foreground is another program's is left to that
+/// one: to touch it would stop us.
+pub fn restore() -> bool {
+    if !IS_OURS.swap(false, Ordering::SeqCst) {
+        return IS_RESTORED.load(Ordering::SeqCst);
     }
+    if !is_in_background() {
+        give_back();
+    }
+    IS_RESTORED.store(true, Ordering::SeqCst);
+    false
+}
+
+fn give_back() {
+    // Where it is gone, there is nothing to restore. The modes come first, as they wait for nobody.
+    let _ = disable_raw_mode();
+    let mut bytes = Vec::new();
+    let _ = queue!(bytes, DisableMouseCapture, style::ResetColor, LeaveAlternateScreen, cursor::Show);
+    let _ = rustix::io::write(stdout(), &bytes);
+}
+
+/// Lets nobody wait any longer for a terminal that nobody reads: what it has not read of the picture is dropped, and so is the
+/// rest. Then there is room for what [`restore`] writes.
+pub fn unblock() {
+    IS_UNREAD.store(true, Ordering::SeqCst);
+    if !is_in_background() {
+        let _ = tcflush(stdout(), QueueSelector::OFlush);
+        // Linux wakes no writer for an empty queue, but for modes that are set, be they the same.
+        let _ = disable_raw_mode();
+        let _ = tcgetattr(stdout()).and_then(|modes| tcsetattr(stdout(), OptionalActions::Now, &modes));
+    }
+}
+
+fn is_in_background() -> bool {
+    tcgetpgrp(stdout()).is_ok_and(|foreground| foreground != getpgrp())
 }
 
 /// Before a panic tells its reason it gives the terminal back.

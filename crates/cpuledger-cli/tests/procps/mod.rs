@@ -1,3 +1,4 @@
+#![allow(dead_code)] // each test has its own part of it
 //! ps of procps and ours, run in the same surroundings.
 
 use std::process::{Command, Output};
@@ -15,9 +16,44 @@ pub fn output(program: &str, arguments: &[&str]) -> Output {
         .unwrap_or_else(|error| panic!("{program} does not start: {error}"))
 }
 
+/// The ps to compare with: that of this machine, or another that `CPULEDGER_TEST_PS` names.
+pub fn program() -> String {
+    let named = std::env::var("CPULEDGER_TEST_PS").ok().filter(|program| !program.is_empty());
+    named.unwrap_or_else(|| "/usr/bin/ps".to_owned())
+}
+
+/// A version of procps. We follow the newest, 4.0.7; docs/ps.md says what older ones do otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl Version {
+    /// That of [`program`].
+    pub fn here() -> Version {
+        let said = text(&output(&program(), &["--version"]));
+        Version::told(&said).unwrap_or_else(|| panic!("this is not ps of procps: {said:?}"))
+    }
+
+    /// The last word of what `--version` says.
+    pub fn told(said: &str) -> Option<Version> {
+        let mut numbers = said.trim().rsplit(' ').next()?.split('.').map(|number| number.parse().ok());
+        Some(Version(numbers.next()??, numbers.next()??, numbers.next()??))
+    }
+
+    /// The dead say so in their name, arguments that are all empty are `-`, orders go by classes as they are written and keep
+    /// all lines of trees.
+    pub fn marks_the_dead(self) -> bool {
+        self >= Version(4, 0, 5)
+    }
+
+    /// Trees begin below the first process, `-ad` leaves out all session leaders, `--ppid 0`, `-o cpu`.
+    pub fn has_whole_trees(self) -> bool {
+        self >= Version(4, 0, 6)
+    }
+}
+
 /// What ps of procps writes.
 pub fn theirs(arguments: &[&str]) -> String {
-    text(&output("/usr/bin/ps", arguments))
+    text(&output(&program(), arguments))
 }
 
 /// What ours writes.
@@ -30,7 +66,6 @@ pub fn ours(source: &str, arguments: &[&str]) -> String {
 }
 
 /// The names that procps lists as those of columns.
-#[allow(dead_code)] // not every test that asks procps asks this
 pub fn specifiers() -> Vec<String> {
     let listed = theirs(&["L"]);
     let names: Vec<String> =

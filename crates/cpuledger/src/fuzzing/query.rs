@@ -87,7 +87,7 @@ fn holds(query: &Query, row: &Task) -> bool {
         query.matches(&Subject {
             row,
             usage: &usage,
-            length_ns: row.start_time_ns,
+            length_ns: row.start_time_ns.ns(),
             users,
             memory_total_bytes: Some(row.vsize_bytes),
             arguments: (row.pid.0 % 2 == 0).then_some(b"java -X ".as_slice()),

@@ -76,6 +76,12 @@ counters! {
 }
 
 impl Counters {
+    /// With these fields unknown.
+    #[must_use]
+    pub(crate) fn without(self, fields: FieldSet) -> Counters {
+        Counters { known: self.known.without(fields), ..self }
+    }
+
     /// The figures of waited-for children, which only a process has, in the place of those here.
     pub(crate) fn take_children(&mut self, children: &Counters) {
         const CHILDREN: FieldSet = FieldSet::of(&[

@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 use rustc_hash::FxHashMap;
 
 use super::{Baseline, Exited, Life};
+use crate::clock::Boottime;
 use crate::lineage::Lineage;
-use crate::source::{Exit, Exits, Fold};
+use crate::source::{Death, Exit, Exits, Fold};
 use crate::task::{Pid, Task, TaskId};
 
 /// By how much two clocks of the kernel may disagree on a death, an interrupt between their readings included.
@@ -25,7 +26,8 @@ pub fn bound_exits(exits: &mut Exits, limit: usize) {
         return;
     }
     let beyond = exits.exits.drain(limit.min(exits.exits.len())..);
-    let beyond = beyond.map(|exit| Fold { ppid: exit.ppid, exits: 1, runtime_ns: exit.runtime_ns });
+    let beyond =
+        beyond.map(|Death { exit, .. }| Fold { ppid: exit.ppid, exits: 1, runtime_ns: exit.runtime_ns });
     let mut sums: FxHashMap<Pid, Fold> = FxHashMap::default();
     for fold in exits.folds.drain(..).chain(beyond) {
         let has_room = sums.len() < FOLDS_LIMIT - 1 || sums.contains_key(&fold.ppid);
@@ -39,20 +41,19 @@ pub fn bound_exits(exits: &mut Exits, limit: usize) {
 
 /// A death of this interval.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Death {
+pub(super) struct Due {
     pub(super) exit: Exit,
-    /// CLOCK_BOOTTIME.
-    pub(super) death_ns: u64,
+    pub(super) at: Boottime,
     pub(super) used_ns: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Deaths {
     /// Of this interval.
-    pub(super) due: Vec<Death>,
+    pub(super) due: Vec<Due>,
     pub(super) folds: Vec<Fold>,
     /// Died after the cut: they belong to the next interval.
-    pending: Vec<Exit>,
+    pending: Vec<Death>,
     /// Index in `due` of the second death under one identity, and whether it may be but a late record of the first.
     second_deaths: Vec<(usize, bool)>,
     /// Index of task and process of each listed task that is both dead and alive.
@@ -63,14 +64,9 @@ pub(super) struct Deaths {
     vanished: Vec<(Pid, TaskId, u64)>,
 }
 
-/// CLOCK_BOOTTIME of the last switch. The lifetime does not count suspension: then it is earlier than it was.
-fn death_ns(exit: &Exit) -> u64 {
-    exit.task.start_time_ns + exit.lifetime_ns
-}
-
 impl Deaths {
     /// Takes the exits since the last cut; those after this one wait for the next.
-    pub(super) fn take(&mut self, cut_ns: u64, exits: &mut Exits, lineage: &mut Lineage) {
+    pub(super) fn take(&mut self, cut: Boottime, exits: &mut Exits, lineage: &mut Lineage) {
         self.due.clear();
         self.folds.clear();
         self.hidden.clear();
@@ -80,13 +76,12 @@ impl Deaths {
         self.folds.append(&mut exits.folds);
         self.pending.append(&mut exits.exits);
         let due = &mut self.due;
-        self.pending.retain(|exit| {
-            let death_ns = death_ns(exit);
-            if death_ns >= cut_ns {
+        self.pending.retain(|&Death { exit, at }| {
+            if at >= cut {
                 return true;
             }
-            lineage.remember(exit.process, exit.ppid, death_ns);
-            due.push(Death { exit: *exit, death_ns, used_ns: 0 });
+            lineage.remember(exit.process, exit.ppid, at);
+            due.push(Due { exit, at, used_ns: 0 });
             false
         });
     }
@@ -99,7 +94,12 @@ impl Deaths {
     }
 
     /// What each used since the last cut.
-    pub(super) fn settle(&mut self, first_cut_ns: u64, baselines: &mut FxHashMap<TaskId, Baseline>) {
+    pub(super) fn settle(
+        &mut self,
+        first_cut: Boottime,
+        start_slack_ns: u64,
+        baselines: &mut FxHashMap<TaskId, Baseline>,
+    ) {
         for (index, death) in self.due.iter_mut().enumerate() {
             let exit = &death.exit;
             match baselines.entry(exit.task) {
@@ -117,7 +117,8 @@ impl Deaths {
                 }
                 Entry::Vacant(unknown) => {
                     // Born after the last cut, or on its way out at the first, when it was no longer listed.
-                    death.used_ns = if exit.task.start_time_ns >= first_cut_ns { exit.runtime_ns } else { 0 };
+                    let is_younger = exit.task.start_time_ns.with_slack_ns(start_slack_ns) >= first_cut;
+                    death.used_ns = if is_younger { exit.runtime_ns } else { 0 };
                     unknown.insert(Baseline {
                         runtime_ns: exit.runtime_ns,
                         pid: Pid(exit.process.tid.0),
@@ -180,7 +181,7 @@ impl Deaths {
     pub(super) fn settle_unclear(
         &mut self,
         row: &Task,
-        cut_ns: u64,
+        cut: Boottime,
         baselines: &mut FxHashMap<TaskId, Baseline>,
     ) -> Option<u64> {
         if !row.is_leader() {
@@ -190,7 +191,7 @@ impl Deaths {
         let known_ns = self.take_vanished(row.pid, row.runtime_ns, baselines);
         let died_just_now = || {
             let is_same =
-                |death: &Death| death.exit.task == row.id() && death.death_ns + CLOCK_SLACK_NS >= cut_ns;
+                |due: &Due| due.exit.task == row.id() && due.at.with_slack_ns(CLOCK_SLACK_NS) >= cut;
             self.due.iter().any(is_same)
         };
         if known_ns.is_none() && row.runtime_ns <= final_ns && died_just_now() {

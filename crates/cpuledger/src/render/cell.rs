@@ -2,10 +2,11 @@
 
 use jiff::civil::DateTime;
 
-use crate::render::escape::append_escaped;
 use crate::render::figures;
+use crate::render::manner::Manner;
 use crate::render::row::Row;
 use crate::task::Task;
+use crate::view::sort::Key;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 const ZOMBIE: u8 = b'Z';
@@ -33,8 +34,8 @@ fn two_digits(cell: &mut Vec<u8>, number: u64) {
 }
 
 /// Any bytes of the machine's users; `-` where there are none.
-pub fn text_or_dash(cell: &mut Vec<u8>, text: &[u8]) {
-    if text.is_empty() { cell.push(b'-') } else { append_escaped(cell, text) }
+pub fn text_or_dash(row: &Row<'_>, cell: &mut Vec<u8>, text: &[u8]) {
+    if text.is_empty() { cell.push(b'-') } else { row.manner().append(cell, text) }
 }
 
 /// A number; `-` where it is not known.
@@ -113,17 +114,7 @@ pub fn signal_names(cell: &mut Vec<u8>) {
 pub fn environment(row: &Row<'_>, cell: &mut Vec<u8>) {
     match figures::environment(row) {
         b"" => cell.push(b'-'),
-        text => separated(cell, text.strip_suffix(b"\0").unwrap_or(text)),
-    }
-}
-
-/// What NULs separate, with blanks between.
-pub fn separated(cell: &mut Vec<u8>, text: &[u8]) {
-    for (index, part) in text.split(|&byte| byte == 0).enumerate() {
-        if index > 0 {
-            cell.push(b' ');
-        }
-        append_escaped(cell, part);
+        text => row.manner().append_separated(cell, text.strip_suffix(b"\0").unwrap_or(text)),
     }
 }
 
@@ -132,16 +123,22 @@ pub fn short_terminal(row: &Row<'_>, cell: &mut Vec<u8>) {
     let name = row.around.terminals.name(row.task.tty_device);
     let without =
         |name, start| str::strip_prefix(name, start).filter(|rest| !rest.is_empty()).unwrap_or(name);
-    append_escaped(cell, without(without(name, "tty"), "pts/").as_bytes());
+    row.manner().append(cell, without(without(name, "tty"), "pts/").as_bytes());
 }
 
+const DEFUNCT: &[u8] = b" <defunct>";
+
+/// The name; as in procps since 4.0.5, that of a zombie says so.
 pub fn comm(row: &Row<'_>, cell: &mut Vec<u8>) {
-    append_escaped(cell, row.comm());
+    row.manner().append(cell, row.comm());
+    if row.is_defunct() && row.manner() == Manner::Procps {
+        cell.extend_from_slice(DEFUNCT);
+    }
 }
 
 pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
     const LENGTH: usize = 8;
-    append_escaped(cell, row.comm());
+    row.manner().append(cell, row.comm());
     super::layout::cut(cell, LENGTH);
 }
 
@@ -152,42 +149,56 @@ pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {
     }
     // Those that cannot be read are in brackets too, as in procps.
     let cmdline = row.around.details.cmdline(row.task).unwrap_or_default();
-    command_line(cell, row.task, Some(cmdline));
-    if row.task.state.0 == ZOMBIE && cmdline.is_empty() {
-        cell.extend_from_slice(b" <defunct>");
+    command_line(cell, row.task, Some(cmdline), row.manner());
+    if row.is_defunct() && cmdline.is_empty() {
+        cell.extend_from_slice(DEFUNCT);
     }
 }
 
 /// Arguments with blanks between them; `[name]` where there are none, the name where nothing is known of them.
-pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>) {
+pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>, manner: Manner) {
     let has_none = task.is_kernel_thread() || task.state.0 == ZOMBIE;
     let cmdline = match cmdline {
-        None if !has_none => return append_escaped(cell, task.comm.as_bytes()),
+        None if !has_none => return manner.append(cell, task.comm.as_bytes()),
         None | Some(b"") => {
             cell.push(b'[');
-            append_escaped(cell, task.comm.as_bytes());
+            manner.append(cell, task.comm.as_bytes());
             return cell.push(b']');
         }
-        Some(crate::detail::BLANK) => return cell.push(b'?'),
+        Some(crate::detail::BLANK) => return cell.push(b'-'),
         Some(cmdline) => cmdline,
     };
-    separated(cell, cmdline);
+    manner.append_separated(cell, cmdline);
 }
 
 pub fn user(row: &Row<'_>, cell: &mut Vec<u8>, uid: u32) {
-    name_or_number(cell, row.user(uid), uid);
+    name_or_number(row, cell, row.user(uid), uid);
 }
 
 pub fn group(row: &Row<'_>, cell: &mut Vec<u8>, gid: u32) {
-    name_or_number(cell, row.group(gid), gid);
+    name_or_number(row, cell, row.group(gid), gid);
 }
 
-fn name_or_number(cell: &mut Vec<u8>, name: &[u8], number: u32) {
-    if name.is_empty() { unsigned(cell, number) } else { append_escaped(cell, name) }
+fn name_or_number(row: &Row<'_>, cell: &mut Vec<u8>, name: &[u8], number: u32) {
+    if name.is_empty() { unsigned(cell, number) } else { row.manner().append(cell, name) }
 }
 
 pub fn terminal(row: &Row<'_>, cell: &mut Vec<u8>) {
-    append_escaped(cell, row.around.terminals.name(row.task.tty_device).as_bytes());
+    row.manner().append(cell, row.around.terminals.name(row.task.tty_device).as_bytes());
+}
+
+/// What terminals are sorted by: none, pseudo-terminals by number, others by number.
+pub fn terminal_key<'a>(row: &Row<'a>) -> Key<'a> {
+    const PSEUDO: std::ops::RangeInclusive<u32> = 136..=143;
+    let device = row.task.tty_device;
+    let major = device >> 8 & 0xfff;
+    let minor = u64::from(device & 0xff | device >> 12 & 0xf_ff00);
+    let class: u64 = match device {
+        0 => 0,
+        _ if PSEUDO.contains(&major) => 1,
+        _ => 2,
+    };
+    Key::from(class << 40 | u64::from(major) << 24 | minor)
 }
 
 pub fn stat(row: &Row<'_>, cell: &mut Vec<u8>) {
@@ -326,7 +337,7 @@ pub fn long_start(row: &Row<'_>, cell: &mut Vec<u8>) {
     let date = row.around.machine.local(row.started_at());
     let format = row.around.date_format.as_deref();
     if let Some(text) = format.and_then(|format| jiff::fmt::strtime::format(format, date).ok()) {
-        return append_escaped(cell, text.as_bytes());
+        return row.manner().append(cell, text.as_bytes());
     }
     cell.extend_from_slice(DAYS[date.weekday().to_monday_zero_offset() as usize].as_bytes());
     cell.push(b' ');
@@ -399,13 +410,13 @@ mod tests {
         for (task, cmdline, expected) in [
             (&user, None, "sh"),
             (&user, Some(&b""[..]), "[sh]"),
-            (&user, Some(b"\0"), "?"),
+            (&user, Some(b"\0"), "-"),
             (&user, Some(b"sh\0-c\0a\nb"), r"sh -c a\nb"),
             (&zombie, None, "[sh]"),
             (&kernel, None, "[sh]"),
         ] {
             let mut cell = Vec::new();
-            command_line(&mut cell, task, cmdline);
+            command_line(&mut cell, task, cmdline, Manner::Exact);
             assert_eq!(String::from_utf8_lossy(&cell), expected);
         }
     }

@@ -8,6 +8,30 @@ use crate::render::escape::append_escaped;
 use crate::render::key::{Key, PROCESS_KEYS, Shown};
 use crate::task::Task;
 
+/// How cells of text are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cells {
+    /// As they are.
+    #[default]
+    Plain,
+    /// With an apostrophe before what a spreadsheet would take for a formula: a name may be one that its owner has chosen for it.
+    Inert,
+}
+
+impl Cells {
+    /// Appends the text of a cell. Where a spreadsheet separates cells by semicolons, as it does in some languages, each may begin one.
+    pub(crate) fn append(self, cell: &mut Vec<u8>, text: &[u8]) {
+        let mut begins = true;
+        for &byte in text {
+            if self == Cells::Inert && begins && matches!(byte, b'=' | b'+' | b'-' | b'@' | b'\'') {
+                cell.push(b'\'');
+            }
+            begins = byte == b';' || begins && byte == b' ';
+            cell.push(byte);
+        }
+    }
+}
+
 /// What stands before the keys of a row: whose row it is, and which interval's.
 const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
 
@@ -25,8 +49,15 @@ pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
 ///
 /// # Errors
 /// None: memory takes everything.
-pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>) -> io::Result<()> {
-    let mut rows = Rows { writer: csv::Writer::from_writer(text), shown, cell: Vec::new(), result: Ok(()) };
+pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, cells: Cells) -> io::Result<()> {
+    let mut rows = Rows {
+        writer: csv::Writer::from_writer(text),
+        shown,
+        cells,
+        cell: Vec::new(),
+        escaped: Vec::new(),
+        result: Ok(()),
+    };
     shown.for_each_process(|row, usage| rows.write("process", row, usage));
     shown.for_each_task(|row, usage| rows.write("task", row, usage));
     rows.result?;
@@ -44,7 +75,9 @@ pub(crate) fn append_record(text: &mut Vec<u8>, fields: impl Iterator<Item = Vec
 struct Rows<'a, 'b> {
     writer: csv::Writer<&'a mut Vec<u8>>,
     shown: &'a Shown<'b>,
+    cells: Cells,
     cell: Vec<u8>,
+    escaped: Vec<u8>,
     result: csv::Result<()>,
 }
 
@@ -86,8 +119,36 @@ impl Rows<'_, '_> {
             Value::Letter(letter) => self.writer.write_field([letter]),
             Value::Bytes(bytes) => {
                 self.cell.clear();
-                append_escaped(&mut self.cell, bytes);
+                self.escaped.clear();
+                append_escaped(&mut self.escaped, bytes);
+                self.cells.append(&mut self.cell, &self.escaped);
                 self.writer.write_field(&self.cell)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cells;
+
+    #[test]
+    fn formulas_are_text_for_a_spreadsheet() {
+        for (text, inert) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-x", "'-x"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("'=1", "''=1"),
+            ("a=1", "a=1"),
+            (" =1", " '=1"),
+            ("x;=1+1; -2;y", "x;'=1+1; '-2;y"),
+            ("", ""),
+        ] {
+            for (cells, expected) in [(Cells::Plain, text), (Cells::Inert, inert)] {
+                let mut cell = Vec::new();
+                cells.append(&mut cell, text.as_bytes());
+                assert_eq!(String::from_utf8_lossy(&cell), expected);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Names and arguments of tasks are any bytes their owner likes: nothing of them may reach a terminal as a control.
 
+use crate::render::invisible::is_invisible;
+
 /// Appends `bytes` as one line of printable UTF-8: what is not UTF-8 or would move a cursor becomes `\xNN`, the usual
 /// controls `\n`, `\t`, `\r`, and a backslash `\\`, so that the original can be told from the text.
 ///
@@ -20,8 +22,8 @@ pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
                 '\t' => line.extend_from_slice(br"\t"),
                 '\r' => line.extend_from_slice(br"\r"),
                 '\\' => line.extend_from_slice(br"\\"),
-                control if is_control(control) => {
-                    append_hex(line, control.encode_utf8(&mut [0; 4]).as_bytes())
+                hidden if is_invisible(hidden) => {
+                    append_hex(line, hidden.encode_utf8(&mut [0; 4]).as_bytes())
                 }
                 printable => line.extend_from_slice(printable.encode_utf8(&mut [0; 4]).as_bytes()),
             }
@@ -30,10 +32,50 @@ pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Controls of ASCII and of Latin-1, and the characters that reorder text or break lines.
-fn is_control(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Appends a sentence in which somebody's words may stand: only what is not seen is escaped. It may have several lines.
+pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
+    for character in sentence.chars() {
+        let mut buffer = [0; 4];
+        let encoded = character.encode_utf8(&mut buffer).as_bytes();
+        if is_invisible(character) && character != '\n' {
+            append_hex(text, encoded);
+        } else {
+            text.extend_from_slice(encoded);
+        }
+    }
+}
+
+/// Appends `bytes` as one line of printable UTF-8 as procps does, from which the original cannot be told: a backslash
+/// stays as it is, and each byte of what may not reach a terminal becomes `?`. Besides what procps replaces (controls, what
+/// is not UTF-8, characters of private use) that is what reorders text or is not seen.
+///
+/// ```
+/// let mut line = Vec::new();
+/// cpuledger::render::escape::append_printable(&mut line, b"C:\\dir \x1b[31m\xff");
+/// assert_eq!(line, br"C:\dir ?[31m?");
+/// ```
+pub fn append_printable(line: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        line.extend_from_slice(bytes); // nearly every name
+        return;
+    }
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let mut buffer = [0; 4];
+            let encoded = character.encode_utf8(&mut buffer).as_bytes();
+            if is_invisible(character) || is_private(character) {
+                line.resize(line.len() + encoded.len(), b'?');
+            } else {
+                line.extend_from_slice(encoded);
+            }
+        }
+        line.resize(line.len() + chunk.invalid().len(), b'?');
+    }
+}
+
+/// Characters to which no standard gives a form.
+fn is_private(character: char) -> bool {
+    matches!(character, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
 fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
@@ -50,7 +92,7 @@ fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::append_escaped;
+    use super::{append_escaped, append_printable};
 
     fn escaped(bytes: &[u8]) -> String {
         let mut line = Vec::new();
@@ -66,10 +108,45 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_seen_is_escaped() {
+        for hidden in
+            ["\u{61c}", "\u{ad}", "\u{180e}", "\u{e0041}", "\u{2066}", "\u{200d}", "\u{fe0f}", "\u{3164}"]
+        {
+            let bytes: Vec<String> = hidden.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+            assert_eq!(escaped(format!("a{hidden}b").as_bytes()), format!("a{}b", bytes.concat()));
+        }
+        // Written from right to left, and seen.
+        for seen in [
+            "\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+            "\u{633}\u{644}\u{627}\u{645}",
+            "\u{600}",
+            "e\u{301}",
+            "\u{1f600}",
+        ] {
+            assert_eq!(escaped(seen.as_bytes()), seen);
+        }
+    }
+
+    #[test]
     fn controls_and_invalid_bytes_are_visible() {
         assert_eq!(escaped(b"\x1b[31m"), r"\x1b[31m");
         assert_eq!(escaped(b"a\nb\tc\\"), r"a\nb\tc\\");
         assert_eq!(escaped(b"\xff\xfeok"), r"\xff\xfeok");
         assert_eq!(escaped("\u{9b}1m\u{202e}".as_bytes()), r"\xc2\x9b1m\xe2\x80\xae");
+    }
+    #[test]
+    fn what_procps_replaces_is_a_question_mark_a_byte() {
+        for (bytes, expected) in [
+            (&b"C:\\dir\\x"[..], r"C:\dir\x"),
+            (b"a\nb\tc\x7f", "a?b?c?"),
+            ("gr\u{f6}\u{df}e \u{65e5}\u{672c}".as_bytes(), "gr\u{f6}\u{df}e \u{65e5}\u{672c}"),
+            (b"\xff\xe6\x97ok", "???ok"),
+            ("\u{9b}1m".as_bytes(), "??1m"),
+            ("\u{202e}\u{e000}\u{f0000}".as_bytes(), "??????????"),
+        ] {
+            let mut line = Vec::new();
+            append_printable(&mut line, bytes);
+            assert_eq!(String::from_utf8_lossy(&line), expected);
+        }
     }
 }

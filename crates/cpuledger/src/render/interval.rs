@@ -73,7 +73,7 @@ impl Writer {
         self.say("cpuledger top - ");
         self.say(page.time_of_day);
         self.say(" up ");
-        append_uptime(&mut self.line, page.around.machine.uptime_ns / 1_000_000_000);
+        append_uptime(&mut self.line, page.around.machine.uptime.ticks(1_000_000_000));
         if let Some([one, five, fifteen]) = page.load.map(|load| &load.averages) {
             for (words, load) in [(",  load average: ", one), (", ", five), (", ", fifteen)] {
                 self.say(words);
@@ -101,7 +101,8 @@ impl Writer {
     }
 
     fn say_balance(&mut self, interval: &Interval) {
-        self.number(interval.online_cpus.into(), " CPUs, interval ");
+        let since = if interval.is_since_boot() { " CPUs, since boot: " } else { " CPUs, interval " };
+        self.number(interval.online_cpus.into(), since);
         append_decimals(&mut self.line, interval.length_ns() / 1_000_000, 3);
         self.say(" s, source ");
         self.say(interval.source.name());
@@ -112,9 +113,30 @@ impl Writer {
             self.append_percent(idle_ns, interval.length_ns());
             self.say(" unattributed ");
             self.number(unattributed_ns, " ns");
+            self.say_reasons(interval);
         }
         self.say(" of ");
-        self.number(u64::from(interval.online_cpus) * 100, "%");
+        if interval.capacity_ns == interval.length_ns() * u64::from(interval.online_cpus) {
+            self.number(u64::from(interval.online_cpus) * 100, "%");
+        } else {
+            // A CPU has come or gone.
+            self.append_percent(interval.capacity_ns, interval.length_ns());
+        }
+    }
+
+    /// ` (uncovered CPU 1200)`: why some time is unattributed.
+    fn say_reasons(&mut self, interval: &Interval) {
+        let mut before = " (";
+        for (_, words, ns) in interval.unattributed_by.reasons().into_iter().filter(|(_, _, ns)| *ns > 0) {
+            self.say(before);
+            self.say(words);
+            self.say(" ");
+            self.number(ns, "");
+            before = ", ";
+        }
+        if before == ", " {
+            self.say(")");
+        }
     }
 
     /// What this source cannot see, and what it has lost.
@@ -143,11 +165,14 @@ impl Writer {
     }
 
     fn append_lost(&mut self, interval: &Interval) {
+        let by = &interval.unattributed_by;
         let losses = [
             (
-                interval.unattributed_ns.unwrap_or(0),
+                by.no_slot_ns + by.forgotten_task_ns,
                 " ns of tasks without a slot: more --slots tell them apart",
             ),
+            (by.uncovered_cpu_ns, " ns of CPUs on which nobody has seen what ran"),
+            (by.not_attached_ns, " ns in which no ledger was attached, as the one before failed"),
             (
                 interval.unidentified_exits,
                 " exits have no name, their time is with their processes and parents",

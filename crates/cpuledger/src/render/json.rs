@@ -1,7 +1,7 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
 use crate::field::Value;
-use crate::interval::{Exited, Usage};
+use crate::interval::{Exited, Interval, Usage};
 use crate::render::escape::append_escaped;
 use crate::render::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::source::SourceKind;
@@ -30,6 +30,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     ] {
         append_member(line, key, value);
     }
+    append_unattributed_by(line, interval);
     append_key(line, "processes");
     line.push(b'[');
     shown.for_each_process(|row, usage| append_row(line, &PROCESS_KEYS, row, usage));
@@ -55,6 +56,13 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     // Likewise where the kernel keeps switches from its hooks.
     let missed = (interval.source == SourceKind::Ledger).then_some(interval.missed_switches);
     append_member(line, "missed_switches", known(missed));
+    append_key(line, "from_procfs");
+    line.push(b'[');
+    for tid in &shown.snapshot.from_procfs {
+        line.extend_from_slice(itoa::Buffer::new().format(tid.0).as_bytes());
+        line.push(b',');
+    }
+    close(line, b']');
     // Likewise where nobody read in time what the dead had to say.
     let missed = (interval.source == SourceKind::Netlink).then_some(interval.missed_exits);
     let missed = missed.filter(|_| interval.exited.is_some());
@@ -62,6 +70,18 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     close(line, b'}');
     line.pop();
     line.push(b'\n');
+}
+
+fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
+    append_key(line, "unattributed_by");
+    if interval.unattributed_ns.is_none() {
+        return line.extend_from_slice(b"null,");
+    }
+    line.push(b'{');
+    for (key, _, ns) in interval.unattributed_by.reasons() {
+        append_member(line, key, Value::Unsigned(ns));
+    }
+    close(line, b'}');
 }
 
 fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Task, usage: &Usage) {
@@ -78,7 +98,7 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
     for (key, value) in [
         ("pid", Value::Signed(exit.process.tid.0.into())),
         ("tid", Value::Signed(exit.task.tid.0.into())),
-        ("ppid", Value::Signed(exit.ppid.0.into())),
+        ("ppid", exit.known_ppid().map_or(Value::Absent, |pid| Value::Signed(pid.0.into()))),
         (
             "accounting_ppid",
             exited.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
@@ -89,7 +109,8 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
         ("exit_code", Value::Signed(exit.exit_code.into())),
         ("uid", Value::Unsigned(exit.uid.into())),
-        ("start_time_ns", Value::Unsigned(exit.task.start_time_ns)),
+        ("euid", exit.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
+        ("start_time_ns", Value::Unsigned(exit.task.start_time_ns.ns())),
     ] {
         append_member(line, key, value);
     }
@@ -153,22 +174,38 @@ fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'"');
     let start = line.len();
     append(line);
-    let mut index = start;
-    while index < line.len() {
-        if matches!(line[index], b'"' | b'\\') {
-            line.insert(index, b'\\');
-            index += 1;
-        }
-        index += 1;
-    }
+    escape_quotes(line, start);
     line.push(b'"');
+}
+
+/// Puts a backslash before each quotation mark and backslash from `start` on, and tells how many bytes it has moved: none
+/// twice, so that a line of nothing but backslashes takes no longer than any other of its length.
+fn escape_quotes(line: &mut Vec<u8>, start: usize) -> usize {
+    let needs_backslash = |byte: &u8| matches!(byte, b'"' | b'\\');
+    let end = line.len();
+    let mut missing = line[start..].iter().filter(|byte| needs_backslash(byte)).count();
+    line.resize(end + missing, b'\\');
+    // From the end, so that what is written over has been moved already.
+    let mut moved = 0;
+    let mut from = end;
+    while missing > 0 {
+        from -= 1;
+        let byte = line[from];
+        line[from + missing] = byte;
+        moved += 1;
+        if needs_backslash(&byte) {
+            missing -= 1;
+            line[from + missing] = b'\\';
+        }
+    }
+    moved
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::field::Unit;
-    use crate::interval::Interval;
+    use crate::interval::Unattributed;
     use crate::snapshot::Snapshot;
     use crate::source::Exit;
     use crate::task::{Comm, Pid, TaskId, Tid};
@@ -184,6 +221,23 @@ mod tests {
             let mut escaped = Vec::new();
             append_escaped(&mut escaped, name);
             assert_eq!(read.as_bytes(), escaped);
+        }
+    }
+
+    /// Quadratic code moves each byte once for each escape before it: here it would be thousands of times.
+    #[test]
+    fn escapes_move_no_byte_twice() {
+        for bytes in
+            [vec![b'\x01'; 131 << 10], vec![b'\\'; 131 << 10], b"\"a".repeat(65 << 10), vec![b'a'; 131 << 10]]
+        {
+            let mut line = b"{".to_vec();
+            append_escaped(&mut line, &bytes);
+            let escaped = line[1..].to_vec();
+            let moved = escape_quotes(&mut line, 1);
+            assert!(moved <= escaped.len(), "{moved} bytes moved of {}", escaped.len());
+            let quoted = format!("\"{}\"", str::from_utf8(&line[1..]).expect("UTF-8"));
+            let read: String = serde_json::from_str(&quoted).expect("valid JSON");
+            assert!(read.as_bytes() == escaped && line[0] == b'{');
         }
     }
 
@@ -205,13 +259,14 @@ mod tests {
     }
 
     fn printed_from(source: SourceKind) -> serde_json::Value {
-        let id = TaskId { tid: Tid(9), start_time_ns: 1 };
+        let id = TaskId { tid: Tid(9), start_time_ns: crate::Boottime::from_ns(1) };
         let exit = Exit {
             task: id,
             process: id,
             ppid: Pid(1),
             comm: Comm::new(b"true"),
             uid: 0,
+            euid: Some(0),
             exit_code: 0,
             runtime_ns: 1,
             lifetime_ns: 1,
@@ -254,6 +309,30 @@ mod tests {
                 (exits, switches)
             );
         }
+    }
+
+    #[test]
+    fn every_reason_is_in_the_document_and_adds_to_the_sum() {
+        let by = Unattributed {
+            no_slot_ns: 1,
+            forgotten_task_ns: 20,
+            uncovered_cpu_ns: 300,
+            not_attached_ns: 4000,
+        };
+        let interval = Interval { unattributed_by: by, unattributed_ns: Some(4321), ..Interval::default() };
+        let mut line = b"{".to_vec();
+        append_unattributed_by(&mut line, &interval);
+        close(&mut line, b'}');
+        line.pop();
+        let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
+        let reasons = printed["unattributed_by"].as_object().expect("an object");
+        assert_eq!(reasons.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), by.total_ns());
+        let section = section("Why time is unattributed");
+        reasons.keys().for_each(|key| assert!(section.contains(&format!("\n| `{key}` |")), "{key}"));
+        // Where the sum is not known, the reasons are not.
+        let mut line = Vec::new();
+        append_unattributed_by(&mut line, &Interval::default());
+        assert_eq!(line, b"\"unattributed_by\":null,");
     }
 
     #[test]

@@ -9,8 +9,9 @@ use crate::render::cell;
 use crate::render::column::{Align, Column, Lines, Lookups, Overflow, columns};
 use crate::render::escape::append_escaped;
 use crate::render::figures;
+use crate::render::manner::Manner;
 use crate::render::row::Row;
-use crate::view::sort::Key;
+use crate::view::sort::{Key, Weight};
 
 /// The least that a cut last column is taken for when lines are laid out.
 const LAST_COLUMN_WIDTH: usize = 3;
@@ -176,12 +177,20 @@ impl Chosen {
     }
 
     /// What a row is sorted by.
-    pub fn key<'a>(&self, row: &Row<'a>) -> Key<'a> {
-        match self.content {
+    pub fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a> {
+        let key = match self.content {
             Content::Column(column) if knows(row, column) => (column.key)(row),
             Content::Column(_) => Key::Absent,
             Content::Field(info) => Key::from(info.field.value(row.task)),
             Content::Literal => Key::Absent,
+        };
+        match key {
+            Key::AsShown => {
+                let mut text = Vec::new();
+                self.write_cell(row, &mut text);
+                Weight::Text(text)
+            }
+            key => Weight::Key(key),
         }
     }
 
@@ -284,7 +293,6 @@ const NUMBERS: &[(&str, &str)] = &[
     ("rgroup", "rgid"),
     ("sgroup", "sgid"),
     ("fgroup", "fgid"),
-    ("supgrp", "supgid"),
 ];
 
 /// Every name that [`Chosen::by_name`] knows.
@@ -298,8 +306,18 @@ pub fn field_columns() -> impl Iterator<Item = &'static FieldInfo> {
     FIELDS.iter().filter(|info| Column::by_name(info.key).is_none())
 }
 
+/// What a leader lets go of when it dies before its threads.
+const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
+
+/// Whether the cell is more than `-`. The memory of a process whose leader is dead is not known, as only its threads have
+/// it still; procps shows the 0 of the leader, and its readers count on a number.
 fn knows(row: &Row<'_>, column: &Column) -> bool {
-    column.needs.without(row.task.known) == FieldSet::EMPTY
+    let missing = column.needs.without(row.task.known);
+    missing == FieldSet::EMPTY
+        || row.manner() == Manner::Procps
+            && missing.without(MEMORY) == FieldSet::EMPTY
+            && row.task.is_leader()
+            && row.is_defunct()
 }
 
 fn usual_width(info: &FieldInfo) -> usize {

@@ -2,9 +2,11 @@
 
 use crate::detail::Details;
 use crate::detail::files::Files;
+use crate::field::Field;
 use crate::machine::Machine;
 use crate::names::Names;
 use crate::render::column::Lookups;
+use crate::render::manner::Manner;
 use crate::task::Task;
 use crate::terminal::Terminals;
 
@@ -49,6 +51,7 @@ impl Surroundings {
     pub fn fork(&self) -> Surroundings {
         Surroundings {
             machine: self.machine.fork(),
+            details: Details::new(self.details.manner),
             rows_are_tasks: self.rows_are_tasks,
             date_format: self.date_format.clone(),
             ..Surroundings::now()
@@ -96,6 +99,16 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// How names and unknown figures are written.
+    pub fn manner(&self) -> Manner {
+        self.around.details.manner
+    }
+
+    /// Whether it is known to be dead, and waited for by nobody or by its other threads.
+    pub fn is_defunct(&self) -> bool {
+        self.task.known.contains(Field::State) && matches!(self.task.state.0, b'Z' | b'X')
+    }
+
     /// The raw name.
     pub fn comm(&self) -> &'a [u8] {
         self.task.comm.as_bytes()
@@ -129,6 +142,11 @@ impl<'a> Row<'a> {
         self.around.is_task(self.task)
     }
 
+    /// Whole ticks, in which /proc/PID/stat counts.
+    pub fn ticks(&self, nanoseconds: u64) -> u64 {
+        nanoseconds / TICK_NS
+    }
+
     /// CPU time in ticks, each part rounded down as in /proc/PID/stat.
     pub fn cpu_ticks(&self) -> u64 {
         self.task.user_ns / TICK_NS + self.task.system_ns / TICK_NS
@@ -144,9 +162,14 @@ impl<'a> Row<'a> {
         self.cpu_ticks() / TICKS_PER_SECOND
     }
 
+    /// The start in ticks, as /proc/PID/stat has it.
+    pub fn start_ticks(&self) -> u64 {
+        self.task.start_time_ns.ticks(TICK_NS)
+    }
+
     /// Ticks since the start.
     pub fn elapsed_ticks(&self) -> u64 {
-        (self.around.machine.uptime_ns / TICK_NS).saturating_sub(self.task.start_time_ns / TICK_NS)
+        self.around.machine.uptime.ticks(TICK_NS).saturating_sub(self.start_ticks())
     }
 
     /// Whole seconds since the start.
@@ -159,8 +182,23 @@ impl<'a> Row<'a> {
         (self.cpu_ticks() * 1000).checked_div(self.elapsed_ticks()).unwrap_or(0)
     }
 
+    /// CPU time in parts of the time since the start, as finely as anybody sorts by it.
+    pub fn cpu_share(&self) -> i128 {
+        self.share(self.cpu_ticks())
+    }
+
+    /// The same with waited-for children.
+    pub fn cpu_share_with_children(&self) -> i128 {
+        self.share(self.cpu_ticks_with_children())
+    }
+
+    fn share(&self, ticks: u64) -> i128 {
+        const PARTS: i128 = 1_000_000_000_000;
+        (i128::from(ticks) * PARTS).checked_div(i128::from(self.elapsed_ticks())).unwrap_or(0)
+    }
+
     /// When it was started, in seconds since 1970.
     pub fn started_at(&self) -> i64 {
-        self.around.machine.boot_time_seconds + (self.task.start_time_ns / 1_000_000_000) as i64
+        self.around.machine.boot_time_seconds + self.task.start_time_ns.ticks(1_000_000_000) as i64
     }
 }

@@ -1,7 +1,7 @@
 //! The chosen columns of a listing as JSON lines or CSV: keys are the names of the columns.
 
 use crate::field::Value;
-use crate::render::csv::append_record;
+use crate::render::csv::{Cells, append_record};
 use crate::render::json::append_object;
 use crate::render::layout::{Chosen, Line};
 
@@ -18,10 +18,15 @@ pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {
 }
 
 /// Appends a line as one record; what is not known is an empty field.
-pub fn append_csv_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>) {
+pub fn append_csv_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>, cells: Cells) {
     let fields = named(columns).map(|column| match cell(column, line) {
         Cell::Absent => Vec::new(),
-        Cell::Number(text) | Cell::Text(text) => text,
+        Cell::Number(text) => text,
+        Cell::Text(text) => {
+            let mut cell = Vec::with_capacity(text.len() + 1);
+            cells.append(&mut cell, &text);
+            cell
+        }
     });
     append_record(out, fields);
 }
@@ -113,7 +118,7 @@ mod tests {
         let (mut json, mut csv) = (Vec::new(), Vec::new());
         append_json_row(&mut json, &columns, &line);
         append_csv_header(&mut csv, &columns);
-        append_csv_row(&mut csv, &columns, &line);
+        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
         assert_eq!(
             String::from_utf8_lossy(&json),
             concat!(
@@ -125,6 +130,18 @@ mod tests {
             String::from_utf8_lossy(&csv),
             "pid,comm,time,ni,user_ns,nice\n7,\"a \"\"b\"\",\\\\\\n\",00:01:01,,61000000000,\n"
         );
+    }
+
+    #[test]
+    fn only_text_is_made_inert() {
+        let task = Task { known: FieldSet::ALL, nice: -5, comm: Comm::new(b"=1+1"), ..Task::default() };
+        let around = Surroundings::now();
+        let line = Line::from(Row { task: &task, around: &around });
+        let columns = ["nice", "comm"].map(|name| Chosen::by_name(name).expect("a column"));
+        let mut csv = Vec::new();
+        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
+        append_csv_row(&mut csv, &columns, &line, Cells::Inert);
+        assert_eq!(String::from_utf8_lossy(&csv), "-5,=1+1\n-5,'=1+1\n");
     }
 
     #[test]

@@ -29,7 +29,7 @@ const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 /// When the wanted source cannot be used here, or none can.
 pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
     match wanted {
-        Some(SourceKind::Walk) => return Ok(Box::new(walk::Walk::open_for(request.fields)?)),
+        Some(SourceKind::Walk) => return Ok(Box::new(walk::Walk::open_whole(request.fields, None)?)),
         Some(kind) => return source::open(kind),
         None => {}
     }
@@ -37,13 +37,16 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
         gives_fields && facts::procfs_shows_every_process() == Some(true)
     };
-    match Procfs::open() {
-        Ok(procfs) if Reading::of(request, &procfs).is_sooner() && gives_all(&procfs) => Ok(Box::new(procfs)),
-        _ => match walk::Walk::open_for(request.fields) {
-            Ok(walk) => Ok(Box::new(walk)),
-            // Messages of netlink lack most of what a listing shows, and need /proc as well.
-            Err(_) => source::open(SourceKind::Procfs),
-        },
+    let procfs = match Procfs::open() {
+        Ok(procfs) if Reading::of(request, &procfs).is_sooner() && gives_all(&procfs) => {
+            return Ok(Box::new(procfs));
+        }
+        procfs => procfs.ok(),
+    };
+    match walk::Walk::open_whole(request.fields, procfs) {
+        Ok(walk) => Ok(Box::new(walk)),
+        // Messages of netlink lack most of what a listing shows, and need /proc as well.
+        Err(_) => source::open(SourceKind::Procfs),
     }
 }
 

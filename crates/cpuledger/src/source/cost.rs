@@ -48,13 +48,32 @@ pub struct Activity {
 impl Activity {
     /// Looks at /proc/stat twice, so far apart; `None` where it does not tell.
     pub fn observe(apart: Duration) -> Option<Activity> {
-        let (begin_ns, begin) = (machine::monotonic_ns(), Counters::now()?);
-        std::thread::sleep(apart);
+        Observation::begin()?.end(apart)
+    }
+}
+
+/// An observation of the machine's activity that has begun, so that something else can be done until it ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Observation {
+    begin_ns: u64,
+    counters: Counters,
+}
+
+impl Observation {
+    /// Looks at /proc/stat for the first time; `None` where it does not tell.
+    pub fn begin() -> Option<Observation> {
+        Some(Observation { begin_ns: machine::monotonic_ns(), counters: Counters::now()? })
+    }
+
+    /// Looks for the second time, `apart` after the first or later.
+    pub fn end(self, apart: Duration) -> Option<Activity> {
+        let so_far = Duration::from_nanos(machine::monotonic_ns().saturating_sub(self.begin_ns));
+        std::thread::sleep(apart.saturating_sub(so_far));
         let (end, end_ns) = (Counters::now()?, machine::monotonic_ns());
-        let per_s = |begin: u64, end: u64| rate(end.saturating_sub(begin), end_ns - begin_ns);
+        let per_s = |begin: u64, end: u64| rate(end.saturating_sub(begin), end_ns - self.begin_ns);
         Some(Activity {
-            switches_per_s: per_s(begin.switches, end.switches),
-            forks_per_s: per_s(begin.forks, end.forks),
+            switches_per_s: per_s(self.counters.switches, end.switches),
+            forks_per_s: per_s(self.counters.forks, end.forks),
             tasks: machine::tasks()?,
             online_cpus: machine::online_cpus(),
         })

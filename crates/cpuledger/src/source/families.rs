@@ -1,12 +1,14 @@
 //! Records of a walk as rows that are handed out one at a time: no row is kept.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use cpuledger_bpf::{Walked, abi};
 
-use crate::snapshot::Request;
+use crate::snapshot::{Request, Snapshot};
+use crate::source::io_access::IoAccess;
 use crate::source::records::{Decoder, set_counters};
 use crate::source::{Families, FamilyVisitor, Member};
+use crate::task::Task;
 
 /// Tasks of a part: their lines stay in the cache of who writes them.
 const PART_TASKS: usize = 2048;
@@ -15,8 +17,24 @@ const PART_TASKS: usize = 2048;
 /// followed by its threads.
 pub(super) struct RecordedFamilies<'a> {
     decoder: Decoder<'a>,
-    processes: Vec<&'a abi::cpuledger_process>,
+    processes: Vec<Family<'a>>,
     begins: Vec<Place>,
+}
+
+/// One process.
+struct Family<'a> {
+    pid: i32,
+    process: Process<'a>,
+    /// How many of its tasks were recorded.
+    recorded: usize,
+    /// Those that were not.
+    unseen: &'a [Task],
+}
+
+/// Where it is told of.
+enum Process<'a> {
+    Recorded(&'a abi::cpuledger_process),
+    Unseen(&'a Task),
 }
 
 /// Where a part begins.
@@ -29,20 +47,62 @@ struct Place {
 }
 
 impl<'a> RecordedFamilies<'a> {
-    pub(super) fn new(walked: Walked<'a>, request: &Request) -> RecordedFamilies<'a> {
+    /// Of the records of a walk, and of rows of those that it did not see, sorted by pid.
+    pub(super) fn new(walked: Walked<'a>, request: &Request, unseen: &'a Snapshot) -> RecordedFamilies<'a> {
+        let tasks_of = |pid: i32| {
+            let begin = unseen.tasks.partition_point(|row| row.pid.0 < pid);
+            &unseen.tasks[begin..begin + unseen.tasks[begin..].partition_point(|row| row.pid.0 == pid)]
+        };
         let ends = walked.processes.iter().skip(1).map(|next| next.task_index as usize);
         let ends = ends.chain([walked.tasks.len()]);
-        let mut sized: Vec<(&abi::cpuledger_process, usize)> = walked
-            .processes
-            .iter()
-            .zip(ends)
-            .map(|(process, end)| (process, end.saturating_sub(process.task_index as usize)))
-            .collect();
-        sized.sort_by_key(|(process, _)| process.pid);
-        sized.dedup_by_key(|(process, _)| process.pid);
-        let begins = cut(sized.iter().map(|(_, size)| *size), PART_TASKS);
-        let processes = sized.into_iter().map(|(process, _)| process).collect();
-        RecordedFamilies { decoder: Decoder::new(walked, request), processes, begins }
+        let recorded = walked.processes.iter().zip(ends).map(|(process, end)| Family {
+            pid: process.pid,
+            process: Process::Recorded(process),
+            recorded: end.saturating_sub(process.task_index as usize),
+            unseen: tasks_of(process.pid),
+        });
+        let told = unseen.processes.iter().map(|row| Family {
+            pid: row.pid.0,
+            process: Process::Unseen(row),
+            recorded: 0,
+            unseen: tasks_of(row.pid.0),
+        });
+        let mut processes: Vec<Family<'a>> = recorded.chain(told).collect();
+        processes.sort_by_key(|family| family.pid);
+        processes.dedup_by_key(|family| family.pid);
+        let begins = cut(processes.iter().map(|family| family.recorded + family.unseen.len()), PART_TASKS);
+        RecordedFamilies { decoder: Decoder::new(walked, request, IoAccess::of_caller()), processes, begins }
+    }
+
+    /// The process and those of its tasks that have these places among them.
+    fn visit_family(
+        &self,
+        family: &Family<'_>,
+        places: Range<usize>,
+        each: FamilyVisitor<'_>,
+    ) -> ControlFlow<()> {
+        let is_first = places.start == 0;
+        let open = |row| if is_first { Member::Process(row) } else { Member::Rest(row) };
+        let unseen = family.unseen.iter().skip(places.start.saturating_sub(family.recorded));
+        let unseen = unseen.take(places.end.saturating_sub(places.start.max(family.recorded)));
+        match family.process {
+            Process::Unseen(row) => each(open(row))?,
+            Process::Recorded(process) => {
+                let Some(shared) = self.decoder.process_row(process) else {
+                    return ControlFlow::Continue(());
+                };
+                // One row for all of them: copying what they share costs as much as the rest.
+                let mut row = shared;
+                set_counters(&mut row, &process.group);
+                each(open(&row))?;
+                let members = self.decoder.family(process.task_index as usize + places.start, process.pid);
+                for record in members.take(places.end.min(family.recorded).saturating_sub(places.start)) {
+                    self.decoder.set_task(&mut row, &shared, &record);
+                    each(Member::Task(&row))?;
+                }
+            }
+        }
+        unseen.map(Member::Task).try_for_each(each)
     }
 }
 
@@ -70,23 +130,14 @@ impl Families for RecordedFamilies<'_> {
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
         let begin = self.begins[part];
         let end = self.begins.get(part + 1);
-        for (index, process) in self.processes.iter().enumerate().skip(begin.process) {
+        for (index, family) in self.processes.iter().enumerate().skip(begin.process) {
             let first = if index == begin.process { begin.tasks } else { 0 };
             let last = match end {
                 Some(end) if index > end.process || index == end.process && end.tasks == 0 => break,
                 Some(end) if index == end.process => end.tasks,
                 _ => usize::MAX,
             };
-            let Some(shared) = self.decoder.process_row(process) else { continue };
-            // One row for all of them: copying what they share costs as much as the rest.
-            let mut row = shared;
-            set_counters(&mut row, &process.group);
-            each(if first == 0 { Member::Process(&row) } else { Member::Rest(&row) })?;
-            let members = self.decoder.family(process.task_index as usize + first, process.pid);
-            for record in members.take(last - first) {
-                self.decoder.set_task(&mut row, &shared, &record);
-                each(Member::Task(&row))?;
-            }
+            self.visit_family(family, first..last, each)?;
         }
         ControlFlow::Continue(())
     }

@@ -4,19 +4,22 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
+use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::task::Task;
+use crate::task::{Pid, Task};
 
 pub mod choose;
 pub mod cost;
 mod families;
+pub(crate) mod io_access;
 pub mod ledger;
 pub mod netlink;
 pub mod procfs;
 pub(crate) mod records;
 pub mod status;
+mod unseen;
 pub mod walk;
 
 /// Names of the sources, as options and output spell them.
@@ -79,18 +82,36 @@ pub struct Exit {
     pub task: crate::task::TaskId,
     /// Its process.
     pub process: crate::task::TaskId,
-    /// The process of its parent when it died.
+    /// The process of its parent when it died; 0: the kernel had let go of it, and nobody can tell ([`Exit::known_ppid`]).
     pub ppid: crate::task::Pid,
     /// Its name.
     pub comm: crate::task::Comm,
     /// Its real user.
     pub uid: u32,
+    /// Its effective user, which it is listed under while it lives; `None` where the source does not know it.
+    pub euid: Option<u32>,
     /// As wait(2) returns it.
     pub exit_code: i32,
     /// CPU time of its life.
     pub runtime_ns: u64,
-    /// From its start to its last switch.
+    /// From its start to its last switch, suspension not counted.
     pub lifetime_ns: u64,
+}
+
+impl Exit {
+    /// The process of its parent when it died, where the kernel could tell.
+    pub fn known_ppid(&self) -> Option<crate::task::Pid> {
+        Some(self.ppid).filter(|pid| pid.0 != 0)
+    }
+}
+
+/// A death of which an interval needs to know when it was.
+#[derive(Debug, Clone, Copy)]
+pub struct Death {
+    /// Whose.
+    pub exit: Exit,
+    /// When its last figures were told: at its last switch, where the source sees that.
+    pub at: Boottime,
 }
 
 /// Exits whose identity was lost because a list was full; their time was not.
@@ -108,7 +129,7 @@ pub struct Fold {
 #[derive(Debug, Default)]
 pub struct Exits {
     /// With their identity.
-    pub exits: Vec<Exit>,
+    pub exits: Vec<Death>,
     /// Without it.
     pub folds: Vec<Fold>,
     /// Exits that were not told at all, because nobody read in time.
@@ -202,6 +223,11 @@ pub trait Source {
         Ok(Box::new(&*room))
     }
 
+    /// Processes that the kernel kept from the source when that looked last: their rows are from /proc.
+    fn unseen(&self) -> &[Pid] {
+        &[]
+    }
+
     /// Whether it sees tasks that die between two snapshots.
     fn sees_exits(&self) -> bool {
         false
@@ -242,7 +268,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
                           `walk` or `procfs`";
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }
-        SourceKind::Walk => Box::new(walk::Walk::open()?),
+        SourceKind::Walk => Box::new(walk::Walk::open_whole(FieldSet::ALL, None)?),
         SourceKind::Netlink => Box::new(netlink::Netlink::open()?),
         SourceKind::Procfs => Box::new(procfs::Procfs::open()?),
     })

@@ -3,10 +3,12 @@
 use cpuledger_bpf::{Mechanism, Walked, abi};
 use rustix::param::page_size;
 
+use crate::clock::Boottime;
 use crate::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
 use crate::interval::Counters;
 use crate::snapshot::{Request, Snapshot};
-use crate::source::Exit;
+use crate::source::io_access::IoAccess;
+use crate::source::{Death, Exit};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// What needs the visit of all threads of a process.
@@ -70,18 +72,22 @@ pub(crate) struct Decoder<'a> {
     has_names: bool,
     /// The bpf iterator visits by tid: threads are not summed and do not know the record of their process.
     by_tid: bool,
+    /// What of the I/O that was read may be told; none where no I/O is wanted or all may be.
+    io: Option<IoAccess>,
 }
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(walked: Walked<'a>, request: &Request) -> Decoder<'a> {
+    pub(crate) fn new(walked: Walked<'a>, request: &Request, io: IoAccess) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
         for (group, _) in GROUPS {
             if !request.fields.needs(group) {
                 unknown = unknown.union(FieldSet::of_group(group));
             }
         }
+        let known = FieldSet::ALL.without(unknown);
         Decoder {
-            known: FieldSet::ALL.without(unknown),
+            known,
+            io: Some(io).filter(|io| known.contains(Field::ReadBytes) && !io.is_unlimited()),
             page_bytes: page_size() as u64,
             has_tasks: request.scope.has_tasks(),
             has_names: request.fields.needs(Group::Name),
@@ -181,8 +187,16 @@ impl<'a> Decoder<'a> {
             ..Task::default()
         };
         set_identity(&mut row, &leader);
+        if !known.contains(Field::State) && process.flags & crate::task::flags::EXITING != 0 {
+            // Details were not read. Its memory is gone or going, and it runs no program any more.
+            row.state = State(b'Z');
+            row.known = known.union(FieldSet::of(&[Field::State]));
+        }
         if is_kernel_thread && self.has_names {
             row.comm = kernel_thread_name(process, &leader.task.comm);
+        }
+        if self.io.is_some_and(|io| !io.permits(&row)) {
+            row.known = row.known.without(IO);
         }
         Some(row)
     }
@@ -212,7 +226,12 @@ impl<'a> Decoder<'a> {
         } else {
             set_identity(row, record);
         }
-        row.known = shared.known.union(TOTALS.intersection(self.known)); // its own, not those of the process
+        let may_tell_io = self.io.is_none_or(|io| shared.known.contains(Field::ReadBytes) && io.is_own(row));
+        let own = if may_tell_io { TOTALS } else { TOTALS.without(IO) };
+        row.known = shared.known.union(own.intersection(self.known)); // its own, not those of the process
+        if !may_tell_io {
+            row.known = row.known.without(IO);
+        }
         set_cpu_time(row, &record.task.cpu_time);
         if let Some(rest) = record.rest {
             set_activity(row, &rest.activity);
@@ -250,7 +269,7 @@ impl<'a> Decoder<'a> {
 /// What a task says of itself.
 fn set_identity(row: &mut Task, Recorded { task, rest }: &Recorded<'_>) {
     row.tid = Tid(task.tid);
-    row.start_time_ns = task.start_time_ns;
+    row.start_time_ns = Boottime::from_ns(task.start_time_ns);
     row.uid = task.uid;
     row.euid = task.euid;
     row.state = state_letter(task.state, task.exit_state.into());
@@ -397,15 +416,18 @@ fn concatenated(parts: [&[u8]; 4]) -> Comm {
     Comm::new(&name[..length])
 }
 
-pub(crate) fn decode_exit(record: &abi::cpuledger_exit) -> Exit {
-    Exit {
-        task: TaskId { tid: Tid(record.tid), start_time_ns: record.start_time_ns },
-        process: TaskId { tid: Tid(record.pid), start_time_ns: record.process_start_time_ns },
+pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
+    let id = |tid, start_time_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) };
+    let exit = Exit {
+        task: id(record.tid, record.start_time_ns),
+        process: id(record.pid, record.process_start_time_ns),
         ppid: Pid(record.ppid),
         comm: Comm::from_c_bytes(&record.comm),
         uid: record.uid,
+        euid: Some(record.euid),
         exit_code: record.exit_code,
         runtime_ns: record.runtime_ns,
         lifetime_ns: record.lifetime_ns,
-    }
+    };
+    Death { exit, at: Boottime::from_ns(record.end_time_ns) }
 }

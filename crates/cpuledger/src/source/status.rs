@@ -14,6 +14,7 @@ use crate::render::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::SourceKind;
 use crate::source::procfs;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
+use crate::source::unseen::{Leader, Unseen};
 use crate::source::walk::check_namespace;
 use crate::support::facts;
 
@@ -79,6 +80,8 @@ pub struct StatusTexts {
 pub struct StatusWalk {
     walker: StatusWalker,
     dialect: Dialect,
+    /// Who is kept from programs.
+    unseen: Unseen,
 }
 
 impl StatusWalk {
@@ -92,14 +95,21 @@ impl StatusWalk {
         let dialect = Dialect::of_this_kernel()?;
         let tasks = machine::tasks().unwrap_or(0);
         let mut walker = StatusWalker::load(tasks, links("/proc").try_into().unwrap_or(tasks))?;
-        if walker.walk(abi::CPULEDGER_WALK_LEADERS, Reads { status: false, stat: false })?.lacks
-            & abi::CPULEDGER_LACKS_RSS_SUM
-            != 0
-        {
+        let mut unseen = Unseen::new(None);
+        if take_census(&mut walker, &mut unseen)? & abi::CPULEDGER_LACKS_RSS_SUM != 0 {
             let reason = "it cannot sum the parts of RSS that each CPU has; use the source procfs".to_owned();
             return Err(Error::Unusable { source_kind: SourceKind::Walk, reason });
         }
-        Ok(StatusWalk { walker, dialect })
+        Ok(StatusWalk { walker, dialect, unseen })
+    }
+
+    /// The processes that walks lack now.
+    fn unseen(&mut self) -> Result<Vec<i32>, Error> {
+        if !self.unseen.take_fresh() {
+            take_census(&mut self.walker, &mut self.unseen)?;
+            self.unseen.take_fresh();
+        }
+        Ok(self.unseen.pids().iter().map(|pid| pid.0).collect())
     }
 
     /// Walks, over all tasks or all processes, and hands out what renders their texts, with the records.
@@ -121,6 +131,18 @@ impl StatusWalk {
     pub fn dialect(&self) -> &Dialect {
         &self.dialect
     }
+}
+
+/// Finds out who is kept from programs. Answers what the kernel lacks.
+fn take_census(walker: &mut StatusWalker, unseen: &mut Unseen) -> Result<u32, Error> {
+    let mut lacks = 0;
+    unseen.take_census(&mut |leaders| {
+        let records = walker.walk(abi::CPULEDGER_WALK_LEADERS, Reads { status: false, stat: false })?;
+        lacks = records.lacks;
+        leaders.extend(records.processes.iter().map(|process| Leader::of(&process.process)));
+        Ok(())
+    })?;
+    Ok(lacks)
 }
 
 impl StatusTexts {
@@ -206,7 +228,7 @@ impl Page<'_> {
     }
 }
 
-/// A process among the records: its pid, and where its tasks are.
+/// A process among the records: its pid, and where its tasks are; nowhere, if it was not shown to the walk.
 type Place = (i32, Range<usize>);
 
 /// By pid. A leader that is no longer one, by an exec of another thread, has no place.
@@ -226,9 +248,14 @@ fn places(records: &StatusRecords<'_>) -> Vec<Place> {
     places
 }
 
-/// The places that are wanted, in the order in which they are.
-fn chosen(places: Vec<Place>, pids: Option<&[i32]>) -> Vec<Place> {
-    let Some(pids) = pids else { return places };
+/// The places that are wanted, in the order in which they are; of all, those that the walk has not seen too.
+fn chosen(mut places: Vec<Place>, unseen: &[i32], pids: Option<&[i32]>) -> Vec<Place> {
+    let Some(pids) = pids else {
+        places.extend(unseen.iter().map(|&pid| (pid, 0..0)));
+        places.sort_by_key(|(pid, tasks)| (*pid, tasks.is_empty()));
+        places.dedup_by_key(|(pid, _)| *pid);
+        return places;
+    };
     let place = |pid: &i32| {
         let found = places.binary_search_by_key(pid, |(pid, _)| *pid);
         (*pid, found.map_or(0..0, |index| places[index].1.clone()))
@@ -238,9 +265,10 @@ fn chosen(places: Vec<Place>, pids: Option<&[i32]>) -> Vec<Place> {
 
 fn write_walk(walk: &mut StatusWalk, files: &mut Files, page: &mut Page<'_>) -> Result<Vec<i32>, Error> {
     let Wanted { form, whole, pids, .. } = page.wanted;
+    let unseen = if pids.is_none() { walk.unseen()? } else { Vec::new() };
     let (records, mut texts) = walk.snapshot(form, whole)?;
     let mut missing = Vec::new();
-    for (pid, tasks) in chosen(places(&records), pids) {
+    for (pid, tasks) in chosen(places(&records), &unseen, pids) {
         let mut is_there = false;
         for (index, task) in tasks.clone().zip(&records.tasks[tasks]).filter(|(_, task)| task.pid == pid) {
             is_there |= page.add(task.tid, |out| match texts.write(index, form, whole, out) {
@@ -251,7 +279,7 @@ fn write_walk(walk: &mut StatusWalk, files: &mut Files, page: &mut Page<'_>) -> 
                 return Ok(missing);
             }
         }
-        if !is_there && pids.is_some() {
+        if !is_there {
             // Younger than the walk, or not shown to it.
             is_there = write_process(files, page, pid)?;
         }

@@ -5,12 +5,16 @@ use std::ops::ControlFlow;
 
 use cpuledger_bpf::{ExitHook, Mechanism, Walker, abi};
 
+use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::families::RecordedFamilies;
-use crate::source::records::{Decoder, decode_exit, groups, lacking, not_loaded};
+use crate::source::io_access::IoAccess;
+use crate::source::procfs::Procfs;
+use crate::source::records::{Decoder, decode_death, groups, lacking, not_loaded};
+use crate::source::unseen::{Leader, Unseen};
 use crate::source::{self, Exits, Families, Fold, Member, Source, SourceKind, Visitor};
 use crate::support::facts;
 use crate::task::Pid;
@@ -26,7 +30,13 @@ pub struct Walk {
     drained: cpuledger_bpf::Drained,
     /// Sums of threads, where the kernel half cannot sum them.
     sums: Vec<abi::cpuledger_counters>,
+    /// Who is kept from programs, where that is wanted.
+    unseen: Option<Unseen>,
 }
+
+/// Every process, and nothing of it but how many threads it has.
+const CENSUS: cpuledger_bpf::Request =
+    cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
 
 impl Walk {
     /// Loads the walk into the kernel.
@@ -42,9 +52,16 @@ impl Walk {
     /// # Errors
     /// As [`Walk::open`].
     pub fn open_for(fields: FieldSet) -> Result<Walk, Error> {
-        check_namespace(SourceKind::Walk)?;
-        let (tasks, processes) = population();
-        Walk::with(Walker::load_for(tasks, processes, groups(fields))?)
+        Walk::with(load_for(fields)?, None)
+    }
+
+    /// As [`Walk::open_for`], and it lacks nobody: the tasks that the kernel keeps from programs, and /proc shows, are read
+    /// from there. `procfs` is one that is open already.
+    ///
+    /// # Errors
+    /// As [`Walk::open`], and when /proc cannot be read.
+    pub fn open_whole(fields: FieldSet, procfs: Option<Procfs>) -> Result<Walk, Error> {
+        Walk::with(load_for(fields)?, Some(Unseen::new(procfs)))
     }
 
     /// As [`Walk::open`], but with this form of the walk.
@@ -53,14 +70,16 @@ impl Walk {
     /// As [`Walk::open`], and where the kernel lacks what the form needs.
     pub fn open_mechanism(mechanism: Mechanism) -> Result<Walk, Error> {
         check_namespace(SourceKind::Walk)?;
-        Walk::with(Walker::load_mechanism(mechanism)?)
+        Walk::with(Walker::load_mechanism(mechanism)?, None)
     }
 
-    fn with(mut walker: Walker) -> Result<Walk, Error> {
-        let probe = cpuledger_bpf::Request { scope: abi::CPULEDGER_WALK_LEADERS, groups: 0, only_pid: None };
-        let fields =
-            FieldSet::ALL.without(lacking(walker.walk(&probe)?.lacks)).without(not_loaded(walker.groups()));
-        Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new() })
+    fn with(mut walker: Walker, mut unseen: Option<Unseen>) -> Result<Walk, Error> {
+        let lacks = match &mut unseen {
+            Some(unseen) => take_census(&mut walker, unseen)?,
+            None => walker.walk(&CENSUS)?.lacks,
+        };
+        let fields = FieldSet::ALL.without(lacking(lacks)).without(not_loaded(walker.groups()));
+        Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new(), unseen })
     }
 
     /// Whether the records of tasks come in the order of output: each leader followed by its threads.
@@ -89,14 +108,37 @@ impl Source for Walk {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
-        let request = &self.possible(request);
-        let walked = self.walker.walk(&in_kernel(request))?;
+        let possible = &self.possible(request);
+        let Walk { walker, unseen, sums, .. } = self;
+        let before = unseen.as_mut().and_then(Unseen::count);
+        let walked = walker.walk(&in_kernel(possible))?;
         into.clear();
+        // Before the others: the pid of who is kept from programs is likely to be the lowest.
+        let is_all = match unseen {
+            Some(unseen) => {
+                let (bracket, is_fresh) = ([before, unseen.count()], unseen.take_fresh());
+                unseen.fetch(request, &walked, bracket, into)? || is_fresh
+            }
+            None => true,
+        };
         into.source = SourceKind::Walk;
         into.begin_ns = walked.begin_ns;
+        into.begin = Boottime::from_ns(walked.begin_boottime_ns);
         into.end_ns = walked.end_ns;
-        Decoder::new(walked, request).decode(&mut self.sums, into);
+        Decoder::new(walked, possible, IoAccess::of_caller()).decode(sums, into);
+        if let Some(unseen) = unseen
+            && !is_all
+        {
+            take_census(walker, unseen)?;
+            // It is not about this snapshot alone.
+            unseen.take_fresh();
+            unseen.add_to(request, into)?;
+        }
         Ok(())
+    }
+
+    fn unseen(&self) -> &[Pid] {
+        self.unseen.as_ref().map_or(&[], Unseen::pids)
     }
 
     /// Rows of 100,000 tasks are 36 MB, whose pages alone take 15 ms to get and to give back: where the records come in
@@ -127,9 +169,22 @@ impl Source for Walk {
             self.snapshot(request, room)?;
             return Ok(Box::new(&*room));
         }
-        let request = &self.possible(request);
-        let walked = self.walker.walk(&in_kernel(request))?;
-        Ok(Box::new(RecordedFamilies::new(walked, request)))
+        let possible = &self.possible(request);
+        let Walk { walker, unseen, .. } = self;
+        room.clear();
+        let Some(unseen) = unseen else {
+            return Ok(Box::new(RecordedFamilies::new(walker.walk(&in_kernel(possible))?, possible, room)));
+        };
+        // The records of this walk have to stay, so that there is none after it.
+        if !unseen.take_fresh() {
+            take_census(walker, unseen)?;
+            unseen.take_fresh();
+        }
+        let before = unseen.count();
+        let walked = walker.walk(&in_kernel(possible))?;
+        let bracket = [before, unseen.count()];
+        unseen.fetch(request, &walked, bracket, room)?;
+        Ok(Box::new(RecordedFamilies::new(walked, possible, room)))
     }
 
     fn sees_exits(&self) -> bool {
@@ -146,7 +201,7 @@ impl Source for Walk {
     fn exits(&mut self, into: &mut Exits) -> Result<(), Error> {
         let Some(hook) = &mut self.exit_hook else { return Ok(()) };
         hook.drain(&mut self.drained)?;
-        into.exits.extend(self.drained.exits.iter().map(decode_exit));
+        into.exits.extend(self.drained.exits.iter().map(decode_death));
         into.folds.extend(self.drained.folds.iter().map(|(parent, fold)| Fold {
             ppid: Pid(*parent),
             exits: fold.exits,
@@ -156,18 +211,33 @@ impl Source for Walk {
     }
 }
 
+/// A walk for these fields, with room for the tasks of this machine.
+fn load_for(fields: FieldSet) -> Result<Walker, Error> {
+    check_namespace(SourceKind::Walk)?;
+    let (tasks, processes) = population();
+    Ok(Walker::load_for(tasks, processes, groups(fields))?)
+}
+
+/// Finds out who is kept from programs. Answers what the kernel lacks.
+fn take_census(walker: &mut Walker, unseen: &mut Unseen) -> Result<u32, Error> {
+    let mut lacks = 0;
+    unseen.take_census(&mut |leaders| {
+        let walked = walker.walk(&CENSUS)?;
+        lacks = walked.lacks;
+        leaders.extend(walked.processes.iter().map(Leader::of));
+        Ok(())
+    })?;
+    Ok(lacks)
+}
+
 /// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks. And their clocks
 /// are the kernel's: those of a time namespace tell other times.
 pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
     let reason = match fs::read_link("/proc/self/ns/pid") {
-        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => {
-            // Netlink tells ages, not instants.
-            if source_kind == SourceKind::Netlink || facts::has_kernel_clocks() != Some(false) {
-                return Ok(());
-            }
-            "it tells times by the clocks of the kernel, and this time namespace has others; run it outside of that"
-                .to_owned()
-        }
+        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => match hindrance(source_kind) {
+            Some(reason) => reason.to_owned(),
+            None => return Ok(()),
+        },
         Ok(_) => "it numbers tasks as the initial PID namespace does, and this is another one; \
              run it on the host, or in a container with the PID namespace of the host"
             .to_owned(),
@@ -177,6 +247,32 @@ pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
         ),
     };
     Err(Error::Unusable { source_kind, reason })
+}
+
+/// What is in the way of a source where tasks have the kernel's numbers: it is told here, for the kernel answers with no more than
+/// EPERM or ENOENT.
+fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
+    // Netlink tells ages, not instants, and has a sentence of its own about user namespaces.
+    if source_kind == SourceKind::Netlink {
+        return None;
+    }
+    if facts::has_kernel_clocks() == Some(false) {
+        return Some(
+            "it tells times by the clocks of the kernel, and this time namespace has others; run it outside of that",
+        );
+    }
+    if facts::is_initial_user_namespace() == Some(false) {
+        return Some(
+            "capabilities of this user namespace do not count for BPF; run it as root of the host, outside a user namespace",
+        );
+    }
+    if !facts::has_sysfs() {
+        return Some(
+            "no sysfs is mounted on /sys, where the kernel tells its types (BTF) and CPUs; mount it: \
+             mount -t sysfs sysfs /sys",
+        );
+    }
+    None
 }
 
 /// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.

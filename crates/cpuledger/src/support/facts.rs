@@ -7,6 +7,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use serde::Serialize;
 
 use crate::field::{Field, FieldSet};
+use crate::source::procfs::status::is_numbered_as;
 use crate::source::walk::INITIAL_PID_NAMESPACE;
 
 /// Inode number of the initial user namespace (`PROC_USER_INIT_INO`): capabilities of another do not count for BPF.
@@ -25,6 +26,8 @@ pub struct Fact {
 pub mod names {
     /// The kernel offers its type information.
     pub const BTF: &str = "btf";
+    /// A sysfs is mounted on /sys.
+    pub const SYSFS_MOUNTED: &str = "sysfs_mounted";
     /// CAP_BPF or CAP_SYS_ADMIN is effective.
     pub const CAP_BPF: &str = "cap_bpf";
     /// CAP_PERFMON or CAP_SYS_ADMIN is effective.
@@ -62,6 +65,7 @@ pub fn of_walk() -> Vec<Fact> {
     let mut facts: Vec<Fact> =
         cpuledger_bpf::facts().into_iter().map(|fact| Fact { name: fact.name, holds: fact.holds }).collect();
     facts.extend([
+        Fact { name: names::SYSFS_MOUNTED, holds: Some(has_sysfs()) },
         Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },
         Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_initial_pid_namespace() },
         Fact { name: names::KERNEL_CLOCKS, holds: has_kernel_clocks() },
@@ -94,6 +98,11 @@ pub fn of_netlink(reports: Option<bool>, delays: Option<bool>) -> Vec<Fact> {
         Fact { name: names::EXIT_REPORTS, holds: reports },
         Fact { name: names::DELAY_ACCOUNTING, holds: delays },
     ]
+}
+
+/// Whether a sysfs is mounted where the kernel's types and CPUs are looked for.
+pub(crate) fn has_sysfs() -> bool {
+    fs::exists("/sys/kernel").unwrap_or(false)
 }
 
 /// Whether capabilities count here; `None` where it cannot be told, as below.
@@ -147,6 +156,11 @@ pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
 pub fn procfs_shows_every_process() -> Option<bool> {
     let facts = of_procfs(None);
     facts.into_iter().find(|fact| fact.name == names::SHOWS_EVERY_PROCESS)?.holds
+}
+
+/// Whether /proc numbers tasks as system calls of this process do. It may be that of another PID namespace, or not mounted.
+pub fn procfs_has_our_numbers() -> bool {
+    fs::read("/proc/self/status").is_ok_and(|status| is_numbered_as(&status, std::process::id()))
 }
 
 /// Whether the mount of /proc hides processes, from whomever.

@@ -22,6 +22,44 @@ pub struct Need {
     pub purpose: &'static str,
 }
 
+/// What a caller who is not root does not get, whatever capabilities the binary has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// Of what.
+    pub what: &'static str,
+    /// How much there is.
+    pub limit: &'static str,
+    /// Who is not limited.
+    pub unlimited: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// For root and CAP_SYS_ADMIN.
+const ADMINISTRATORS: &str = "root, and CAP_SYS_ADMIN";
+
+/// The limits of everybody else.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        what: "ledgers at a time",
+        limit: "one for each user; a second is refused with exit code 3, and `auto` takes the walk",
+        unlimited: ADMINISTRATORS,
+        reason: "each makes every switch of the machine dearer",
+    },
+    Limit {
+        what: "slots of a ledger",
+        limit: "the default size, also where it grows; more for `--slots` is refused with exit code 2",
+        unlimited: ADMINISTRATORS,
+        reason: "they lock memory of the kernel",
+    },
+    Limit {
+        what: "`read_bytes`, `write_bytes`, `cancelled_write_bytes`",
+        limit: "where /proc/PID/io may be read: of the user's own processes that may be traced; else unknown",
+        unlimited: "CAP_SYS_PTRACE",
+        reason: "the kernel guards them: they tell how long a password is",
+    },
+];
+
 /// What this source needs.
 pub fn needs(kind: SourceKind) -> &'static [Need] {
     match kind {

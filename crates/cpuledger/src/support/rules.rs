@@ -41,10 +41,16 @@ const OF_BPF: &[Rule] = &[
         mend: "run it outside the time namespace, or with offsets of 0",
     },
     Rule {
+        fact: names::SYSFS_MOUNTED,
+        is_needed: true,
+        reason: "no sysfs is mounted on /sys, where the kernel tells its types (BTF) and CPUs",
+        mend: "mount it: mount -t sysfs sysfs /sys",
+    },
+    Rule {
         fact: names::BTF,
         is_needed: true,
         reason: "this kernel offers no BTF at /sys/kernel/btf/vmlinux",
-        mend: "boot a kernel built with CONFIG_DEBUG_INFO_BTF, or mount /sys",
+        mend: "boot a kernel built with CONFIG_DEBUG_INFO_BTF",
     },
     Rule {
         fact: names::INITIAL_USER_NAMESPACE,

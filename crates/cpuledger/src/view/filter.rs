@@ -38,8 +38,6 @@ pub enum Base {
     NoSessionLeaders,
     /// At any terminal but session leaders: `-a`.
     WithTerminalNoSessionLeaders,
-    /// All but session leaders without a terminal: `-a -d`.
-    NoDetachedSessionLeaders,
 }
 
 impl Base {
@@ -54,9 +52,7 @@ impl Base {
             Base::OwnWithTerminalNoSessionLeaders => {
                 FieldSet::of(&[Field::Euid, Field::TtyDevice, Field::Sid, Field::Pid])
             }
-            Base::WithTerminalNoSessionLeaders | Base::NoDetachedSessionLeaders => {
-                FieldSet::of(&[Field::TtyDevice, Field::Sid, Field::Pid])
-            }
+            Base::WithTerminalNoSessionLeaders => FieldSet::of(&[Field::TtyDevice, Field::Sid, Field::Pid]),
         }
     }
 
@@ -78,7 +74,6 @@ impl Base {
             Base::WithTerminal => has_terminal,
             Base::NoSessionLeaders => follows_in_session,
             Base::WithTerminalNoSessionLeaders => has_terminal && follows_in_session,
-            Base::NoDetachedSessionLeaders => has_terminal || follows_in_session,
         }
     }
 }
@@ -240,7 +235,6 @@ mod tests {
             (Base::WithTerminal, &[3, 4, 5]),
             (Base::NoSessionLeaders, &[2, 4, 5]),
             (Base::WithTerminalNoSessionLeaders, &[4, 5]),
-            (Base::NoDetachedSessionLeaders, &[2, 3, 4, 5]),
         ] {
             let accepted = tasks.iter().filter(|task| base.accepts(task, &ASKER)).map(|task| task.pid.0);
             assert_eq!(accepted.collect::<Vec<_>>(), shown, "{base:?}");
@@ -277,7 +271,6 @@ mod tests {
             Base::WithTerminal,
             Base::NoSessionLeaders,
             Base::WithTerminalNoSessionLeaders,
-            Base::NoDetachedSessionLeaders,
         ] {
             assert!(unknown(Selection { base, ..Selection::default() }), "{base:?}");
         }

@@ -16,6 +16,17 @@ pub enum Key<'a> {
     Number(i128),
     /// Text, by its bytes.
     Bytes(&'a [u8]),
+    /// The text of the cell, by its bytes.
+    AsShown,
+}
+
+/// A key with the text that it stands for.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight<'a> {
+    /// Anything but [`Key::AsShown`].
+    Key(Key<'a>),
+    /// The text of the cell.
+    Text(Vec<u8>),
 }
 
 macro_rules! key_from {
@@ -63,16 +74,45 @@ pub fn sort(rows: &mut [&Task], criteria: &[Criterion], around: &Surroundings) {
     if criteria.is_empty() {
         return;
     }
-    rows.sort_by(|one, other| {
-        let (one, other) = (Row { task: one, around }, Row { task: other, around });
-        criteria.iter().fold(Ordering::Equal, |order, criterion| {
-            order.then_with(|| {
-                let order = criterion.by.key(&one).cmp(&criterion.by.key(&other));
-                if criterion.descending { order.reverse() } else { order }
-            })
-        })
-    });
+    rows.sort_by_cached_key(|&task| Place::of(&Row { task, around }, criteria));
 }
+
+/// Where a row belongs, by every criterion.
+struct Place<'a> {
+    weights: Vec<Weight<'a>>,
+    criteria: &'a [Criterion],
+}
+
+impl<'a> Place<'a> {
+    fn of(row: &Row<'a>, criteria: &'a [Criterion]) -> Place<'a> {
+        Place { weights: criteria.iter().map(|criterion| criterion.by.weight(row)).collect(), criteria }
+    }
+}
+
+impl Ord for Place<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let pairs = self.weights.iter().zip(&other.weights).zip(self.criteria);
+        let directed = pairs.map(|((one, other), criterion)| {
+            let order = one.cmp(other);
+            if criterion.descending { order.reverse() } else { order }
+        });
+        directed.fold(Ordering::Equal, Ordering::then)
+    }
+}
+
+impl PartialOrd for Place<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Place<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Place<'_> {}
 
 #[cfg(test)]
 mod tests {

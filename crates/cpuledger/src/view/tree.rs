@@ -19,9 +19,14 @@ const START_TICK_NS: u64 = 10_000_000;
 /// What is done with a row and what stands in front of its command.
 pub type Visitor<'v, 'a, E> = &'v mut dyn FnMut(&'a Task, &[u8]) -> Result<(), E>;
 
-/// Puts rows in the order of trees that nobody has given another order: by parent, then by start.
+/// The order of children that nobody has given another order: by start.
+pub fn sort_by_start(rows: &mut [&Task]) {
+    rows.sort_by_key(|row| (row.start_time_ns.ticks(START_TICK_NS), row.pid));
+}
+
+/// Puts rows in the order of trees: by parent, and the children of one in the order that they have.
 pub fn sort_by_parent(rows: &mut [&Task]) {
-    rows.sort_by_key(|row| (row.ppid, row.start_time_ns / START_TICK_NS, row.pid));
+    rows.sort_by_key(|row| row.ppid);
 }
 
 /// Hands out each row with what stands in front of its command: every tree from its root, children in the order of the
@@ -186,14 +191,15 @@ mod tests {
 
     #[test]
     fn without_an_order_children_are_sorted_by_start() {
-        let task = |pid, ppid, start_time_ns| Task {
+        let task = |pid, ppid, start_ns| Task {
             pid: Pid(pid),
             ppid: Pid(ppid),
-            start_time_ns,
+            start_time_ns: crate::Boottime::from_ns(start_ns),
             ..Task::default()
         };
         let tasks = [task(1, 9, 0), task(2, 1, 30_000_000), task(3, 1, 10_000_001), task(4, 1, 10_000_000)];
         let mut rows: Vec<&Task> = tasks.iter().collect();
+        sort_by_start(&mut rows);
         sort_by_parent(&mut rows);
         assert_eq!(rows.iter().map(|row| row.pid.0).collect::<Vec<_>>(), [3, 4, 2, 1]);
     }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use cpuledger::interval::Exited;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
-use cpuledger_load::scene;
+use cpuledger::{Field, FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
+use cpuledger_load::{online_cpus, scene};
 
 /// No family has so many dead in a row; pids that come again may have made a circle.
 const MOST_HEIRS: usize = 64;
@@ -82,13 +82,17 @@ impl Books {
     pub fn close(&mut self, length_ns: u64) {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = self.ledger.start_ns() + length_ns;
+        let online = online_cpus().expect("sysfs");
         self.ledger
             .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
             .expect("an interval closes");
         self.intervals += 1;
+        assert_eq!(online_cpus().expect("sysfs"), online, "nobody else takes CPUs offline");
+        assert_capacity(&self.interval, online.len());
         scene::were_missed(self.interval.missed_switches);
         self.missed_switches += self.interval.missed_switches;
         assert_balance(&self.interval);
+        self.assert_every_row_has_a_name();
         // While the host holds the reader up for long, more may die than there are slots.
         if self.interval.end_ns - self.interval.start_ns < length_ns + HELD_UP_NS {
             assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
@@ -105,6 +109,13 @@ impl Books {
             self.close(length_ns);
         }
         self.close(length_ns);
+    }
+
+    /// A process that has time is named, also if it has died since the cut, and its leader before it.
+    fn assert_every_row_has_a_name(&self) {
+        for row in self.snapshot.processes.iter().chain(&self.snapshot.tasks) {
+            assert!(row.known.contains(Field::Comm), "{} of {} has no name: {row:?}", row.tid, row.pid);
+        }
     }
 
     /// Every nanosecond of the exited records is in x of their process, if a task of it lives, else in c of their
@@ -216,6 +227,11 @@ impl Books {
         self.exited.clear();
     }
 
+    /// Whether a process of this pid was alive at a cut since the books were opened.
+    pub fn has_row(&self, pid: i32) -> bool {
+        self.held.keys().any(|id| id.tid == Tid(pid))
+    }
+
     /// The only process that has had this pid since the books were opened.
     pub fn process(&self, pid: i32) -> TaskId {
         let mut found = self.held.keys().filter(|id| id.tid == Tid(pid));
@@ -230,6 +246,12 @@ impl Books {
         exits.sort_by_key(|exited| exited.exit.task);
         exits
     }
+}
+
+/// The interval has the CPUs that the kernel had online throughout, from its first nanosecond to its last.
+pub fn assert_capacity(interval: &Interval, online: usize) {
+    assert_eq!(interval.online_cpus as usize, online, "as /sys has it");
+    assert_eq!(interval.capacity_ns, (interval.end_ns - interval.start_ns) * online as u64);
 }
 
 /// Capacity = Σ processes + idle, to the nanosecond.

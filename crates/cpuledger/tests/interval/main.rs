@@ -21,6 +21,7 @@ enum Event {
     Reap(usize),
     Exec(usize),
     Flush,
+    Suspend(u64),
     /// The walk.
     Cut,
     /// The exits are read.
@@ -37,6 +38,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => who.clone().prop_map(Event::ExitGroup),
         3 => who.clone().prop_map(Event::Reap),
         1 => who.prop_map(Event::Exec),
+        1 => (1u64..2_000_000_000_000).prop_map(Event::Suspend),
         3 => Just(Event::Cut),
         2 => Just(Event::Drain),
     ]
@@ -62,6 +64,7 @@ fn act(world: &mut World, event: Event) {
         Event::Reap(nth) => world.reap(nth),
         Event::Exec(who) => world.exec(world.living(who)),
         Event::Flush => world.flush(),
+        Event::Suspend(ns) => world.suspend(ns),
         Event::Cut | Event::Drain => {}
     }
 }
@@ -81,7 +84,7 @@ impl Reader {
     /// Reads the exits; the shares of the closed interval, unless it was the first cut.
     fn drain(&mut self, world: &mut World) -> Option<BTreeMap<i32, [u64; 3]>> {
         let snapshot = self.open.take()?;
-        let cut = Cut { suspended_ns: 0, online_cpus: 1, sees_exits: true };
+        let cut = Cut { online_cpus: 1, sees_exits: true };
         let is_closed = self.books.close(&cut, &snapshot, &mut world.exits, &mut self.interval);
         check(&self.interval);
         let mut shares = BTreeMap::new();

@@ -1,12 +1,12 @@
 //! Each rule of the algebra by itself.
 
 use cpuledger::interval::{Cut, bound_exits};
-use cpuledger::source::{Exit, Exits, Fold, SourceKind};
+use cpuledger::source::{Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
-use cpuledger::{Books, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
+use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
 
 const SECOND: u64 = 1_000_000_000;
-const WITH_EXITS: Cut = Cut { suspended_ns: 0, online_cpus: 2, sees_exits: true };
+const WITH_EXITS: Cut = Cut { online_cpus: 2, sees_exits: true };
 
 /// Process and only task.
 fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) -> Task {
@@ -15,7 +15,7 @@ fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) 
         tid: Tid(pid),
         pid: Pid(pid),
         ppid: Pid(ppid),
-        start_time_ns,
+        start_time_ns: Boottime::from_ns(start_time_ns),
         runtime_ns,
         user_ns: runtime_ns,
         state: State(state),
@@ -24,25 +24,27 @@ fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) 
 }
 
 fn snapshot(source: SourceKind, begin_ns: u64, rows: &[Task]) -> Snapshot {
-    let mut snapshot = Snapshot { source, begin_ns, end_ns: begin_ns + 1, ..Snapshot::default() };
+    let begin = Boottime::from_ns(begin_ns);
+    let mut snapshot = Snapshot { source, begin_ns, begin, end_ns: begin_ns + 1, ..Snapshot::default() };
     snapshot.processes.extend_from_slice(rows);
     snapshot.tasks.extend_from_slice(rows);
     snapshot
 }
 
 fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64) -> Exits {
-    let task = TaskId { tid: Tid(pid), start_time_ns };
+    let task = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_time_ns) };
     let exit = Exit {
         task,
         process: task,
         ppid: Pid(ppid),
         comm: Comm::new(b"dead"),
         uid: 0,
+        euid: Some(0),
         exit_code: 0,
         runtime_ns,
         lifetime_ns: death_ns - start_time_ns,
     };
-    Exits { exits: vec![exit], ..Exits::default() }
+    Exits { exits: vec![Death { exit, at: Boottime::from_ns(death_ns) }], ..Exits::default() }
 }
 
 /// Closes one interval after another and returns what each process used in the last: self, x and c.
@@ -112,15 +114,43 @@ fn a_death_after_the_cut_belongs_to_the_next_interval() {
     assert_eq!(parts, [(0, 0, 20)]);
 }
 
+/// A walk on a machine that has been suspended for so long.
+fn walk_after(suspended_ns: u64, begin_ns: u64, rows: &[Task]) -> Snapshot {
+    Snapshot { begin: Boottime::from_ns(begin_ns + suspended_ns), ..walk(begin_ns, rows) }
+}
+
 #[test]
 fn starts_are_told_by_the_clock_that_runs_in_suspension() {
-    let suspended = Cut { suspended_ns: 100 * SECOND, ..WITH_EXITS };
     let mut books = Books::new(false);
     let parent = process(1, 0, 0, 0, b'S');
-    close(&mut books, &suspended, &walk(SECOND, &[parent]), Exits::default());
+    close(&mut books, &WITH_EXITS, &walk_after(100 * SECOND, SECOND, &[parent]), Exits::default());
     let exits = exit(9, 1, 101 * SECOND + 5, 101 * SECOND + 9, 3);
-    let (_, parts) = close(&mut books, &suspended, &walk(2 * SECOND, &[parent]), exits);
+    let (interval, parts) =
+        close(&mut books, &WITH_EXITS, &walk_after(100 * SECOND, 2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 3)]);
+    assert_eq!(interval.length_ns(), SECOND, "no time passes in suspension");
+}
+
+#[test]
+fn a_life_with_a_suspension_in_it_is_not_billed_again() {
+    // A leader that an exec by a thread may have replaced stays listed while it dies, with 5 s of runtime; the machine was
+    // suspended for 1,000 s of its life, which its lifetime does not count.
+    let suspended_ns = 1_000 * SECOND;
+    let mut books = Books::new(false);
+    let parent = process(1, 0, 0, 0, b'S');
+    let rows = |runtime_ns| [parent, process(9, 1, 7, runtime_ns, b'R')];
+    close(
+        &mut books,
+        &WITH_EXITS,
+        &walk_after(suspended_ns, 10 * SECOND, &rows(5 * SECOND)),
+        Exits::default(),
+    );
+    let cut_ns = 11 * SECOND;
+    let mut exits = exit(9, 1, 7, cut_ns + suspended_ns - 1_000, 5 * SECOND + 30);
+    exits.exits[0].exit.lifetime_ns = cut_ns - 1_000 - 7;
+    let (_, parts) =
+        close(&mut books, &WITH_EXITS, &walk_after(suspended_ns, cut_ns, &rows(5 * SECOND + 20)), exits);
+    assert_eq!(parts, [(0, 0, 30), (0, 0, 0)], "what it used since the last cut, and no more");
 }
 
 #[test]
@@ -240,4 +270,22 @@ fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 7 + 30 + 11 + 13)]);
     assert_eq!(interval.unidentified_exits, 3);
+}
+
+#[test]
+fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
+    let row = |pid, runtime_ns| Task {
+        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Runtime]),
+        tid: Tid(pid),
+        pid: Pid(pid),
+        runtime_ns,
+        ..Task::default()
+    };
+    let snapshot =
+        Snapshot { begin_ns: 5_000, processes: vec![row(1, 30), row(2, 400)], ..Snapshot::default() };
+    let interval = Interval::since_boot(&snapshot, 2);
+    assert!(interval.is_since_boot());
+    assert_eq!((interval.length_ns(), interval.capacity_ns, interval.attributed_ns), (5_000, 10_000, 430));
+    assert_eq!((interval.idle_ns, interval.unattributed_ns), (None, None), "nobody knows");
+    assert_eq!(interval.processes.iter().map(|usage| usage.cpu_ns).collect::<Vec<_>>(), [30, 400]);
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger::source::{Exit, Exits, SourceKind};
+use cpuledger::source::{Death, Exit, Exits, SourceKind};
 use cpuledger::task::State;
-use cpuledger::{FieldSet, Pid, Snapshot, Task, TaskId, Tid};
+use cpuledger::{Boottime, FieldSet, Pid, Snapshot, Task, TaskId, Tid};
 
 /// Never reused, unlike a pid.
 pub type Number = u64;
@@ -14,6 +14,8 @@ pub type Number = u64;
 pub struct Life {
     pub tid: i32,
     pub start_ns: u64,
+    /// How long the machine had been suspended by then.
+    pub suspended_before_ns: u64,
     pub process: Number,
     pub runtime_ns: u64,
     /// Used since the last cut.
@@ -33,7 +35,9 @@ pub struct Process {
 
 #[derive(Debug, Default)]
 pub struct World {
+    /// By the clock of starts and ends.
     pub now_ns: u64,
+    suspended_ns: u64,
     next: Number,
     pub tasks: BTreeMap<Number, Life>,
     pub processes: BTreeMap<Number, Process>,
@@ -77,6 +81,7 @@ impl World {
         let task = Life {
             tid,
             start_ns: self.now_ns,
+            suspended_before_ns: self.suspended_ns,
             process,
             runtime_ns: 0,
             used_ns: 0,
@@ -106,6 +111,12 @@ impl World {
             .map(|(number, _)| *number)
             .collect();
         living[nth % living.len()]
+    }
+
+    /// Nobody runs, and only one of the clocks goes on.
+    pub fn suspend(&mut self, ns: u64) {
+        self.now_ns += ns;
+        self.suspended_ns += ns;
     }
 
     pub fn fork(&mut self, task: Number) {
@@ -168,16 +179,19 @@ impl World {
     fn record(&mut self, number: Number) {
         let task = &self.tasks[&number];
         let process = &self.processes[&task.process];
-        self.exits.exits.push(Exit {
-            task: TaskId { tid: Tid(task.tid), start_time_ns: task.start_ns },
-            process: TaskId { tid: Tid(process.pid), start_time_ns: process.start_ns },
+        let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
+        let exit = Exit {
+            task: id(task.tid, task.start_ns),
+            process: id(process.pid, process.start_ns),
             ppid: Pid(self.processes.get(&process.parent).map_or(0, |parent| parent.pid)),
             comm: cpuledger::Comm::new(b"model"),
             uid: 0,
+            euid: Some(0),
             exit_code: 0,
             runtime_ns: task.runtime_ns,
-            lifetime_ns: self.now_ns - task.start_ns,
-        });
+            lifetime_ns: self.now_ns - task.start_ns - (self.suspended_ns - task.suspended_before_ns),
+        };
+        self.exits.exits.push(Death { exit, at: Boottime::from_ns(self.now_ns) });
     }
 
     /// The last switch of those that linger, after some more time on the CPU.
@@ -266,8 +280,9 @@ impl World {
         self.now_ns += 1000;
         let mut snapshot = Snapshot {
             source: SourceKind::Walk,
-            begin_ns: self.now_ns,
-            end_ns: self.now_ns + 10,
+            begin_ns: self.now_ns - self.suspended_ns,
+            begin: Boottime::from_ns(self.now_ns),
+            end_ns: self.now_ns - self.suspended_ns + 10,
             ..Snapshot::default()
         };
         self.now_ns += 1000;
@@ -278,7 +293,7 @@ impl World {
                 tid: Tid(task.tid),
                 pid: Pid(process.pid),
                 ppid: Pid(self.processes.get(&process.parent).map_or(0, |parent| parent.pid)),
-                start_time_ns: task.start_ns,
+                start_time_ns: Boottime::from_ns(task.start_ns),
                 state: State(if task.is_dead { b'Z' } else { b'S' }),
                 runtime_ns: task.runtime_ns,
                 ..Task::default()

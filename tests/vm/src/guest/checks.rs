@@ -10,12 +10,15 @@ use std::process::{Command, ExitCode};
 use cpuledger::source::walk::Walk;
 use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_bpf::Mechanism;
+use cpuledger_vm::Machine;
+use cpuledger_vm::machine::LEFT_ONLINE;
 use serde_json::Value;
 
 use crate::THREADS_OF_INIT;
 
 /// All of them.
-const CHECKS: [(&str, fn()); 2] = [
+const CHECKS: [(&str, fn()); 3] = [
+    ("cpus_are_as_the_machine_should_have_them_root", cpus_are_as_the_machine_should_have_them),
     ("walk_and_proc_list_the_same_tasks_root", walk_and_proc_list_the_same_tasks),
     ("auto_takes_the_best_that_works_root", auto_takes_the_best_that_works),
 ];
@@ -37,7 +40,24 @@ pub fn check(names: &[&str]) -> ExitCode {
         println!("{}", if passed { "ok" } else { "FAILED" });
         failed |= !passed;
     }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if failed {
+        println!("\n\nfailures:\n");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// That of a guest with other CPUs would be the tests of another machine.
+fn cpus_are_as_the_machine_should_have_them() {
+    let machine = crate::machine();
+    let online = cpuledger_load::online_cpus().expect("sysfs");
+    let expected: Vec<u32> = match machine {
+        Machine::SparseCpus => LEFT_ONLINE.to_vec(),
+        _ => (0..machine.cpus()).collect(),
+    };
+    assert_eq!(online, expected, "{machine}");
+    let list = |name: &str| fs::read_to_string(format!("/sys/devices/system/cpu/{name}")).expect("sysfs");
+    assert_eq!(list("present"), format!("0-{}\n", machine.cpus() - 1));
 }
 
 type Key = (i32, i32);

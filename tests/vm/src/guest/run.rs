@@ -10,20 +10,21 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use cpuledger_vm::Feature;
-use cpuledger_vm::progress::{Progress, Step};
+use cpuledger_load::not_run;
+use cpuledger_vm::progress::{Progress, Step, tests_of};
 use cpuledger_vm::protocol::{Event, LISTED, Listed, Outcome};
 use cpuledger_vm::suite::{SUITES, Suite};
+use cpuledger_vm::{Feature, Machine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// So long may a test take; under emulation everything is slow.
-const TEST_LIMIT: Duration = Duration::from_secs(100);
+const TEST_LIMIT: Duration = Duration::from_secs(300);
 /// The most that is told of what a test printed: its end.
 const OUTPUT_LIMIT: usize = 8000;
 
 /// Finds out what the kernel has, runs all tests whose paths are known, and says that all is done.
-pub fn run() {
+pub fn run(machine: Machine) {
     let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     say(&Event::Uptime(uptime.tv_sec.cast_unsigned() * 1000 + uptime.tv_nsec.cast_unsigned() / 1_000_000));
     say(&Event::Kernel(rustix::system::uname().release().to_string_lossy().into_owned()));
@@ -39,7 +40,7 @@ pub fn run() {
     let listed: HashMap<String, Listed> = serde_json::from_slice(&listed).expect("the host wrote it");
     for suite in SUITES {
         if let Some(listed) = listed.get(&suite.name()) {
-            run_suite(suite, listed, |feature| features[&feature]);
+            run_suite(suite, machine, listed, |feature| features[&feature]);
         }
     }
     say(&Event::Done);
@@ -49,12 +50,15 @@ fn say(event: &Event) {
     println!("{}", event.line());
 }
 
-fn run_suite(suite: &Suite, listed: &Listed, has: impl Fn(Feature) -> bool) {
+fn run_suite(suite: &Suite, machine: Machine, listed: &Listed, has: impl Fn(Feature) -> bool) {
     let mut waiting = Vec::new();
-    for name in listed.tests.iter().filter(|name| suite.runs(name)) {
-        match suite.lacks(name, &has) {
-            Some(feature) => tell(suite, name, Outcome::Lacks(feature), Duration::ZERO, ""),
-            None => waiting.push(name.clone()),
+    let tests = listed.tests.clone().unwrap_or_else(|| {
+        tests_of(&listed.path).unwrap_or_else(|error| panic!("{}: {error}", listed.path.display()))
+    });
+    for name in tests.into_iter().filter(|name| suite.runs(name, machine)) {
+        match suite.lacks(&name, &has) {
+            Some(feature) => tell(suite, &name, Outcome::Lacks(feature), Duration::ZERO, ""),
+            None => waiting.push(name),
         }
     }
     while !waiting.is_empty() {
@@ -64,7 +68,12 @@ fn run_suite(suite: &Suite, listed: &Listed, has: impl Fn(Feature) -> bool) {
 
 fn tell(suite: &Suite, name: &str, outcome: Outcome, took: Duration, printed: &str) {
     let (suite, name, milliseconds) = (suite.name(), name.to_owned(), took.as_millis() as u64);
-    let told = if outcome == Outcome::Passed { "" } else { printed };
+    let not_run = printed.lines().find_map(not_run::reason);
+    let (outcome, told) = match (outcome, not_run) {
+        (Outcome::Passed, Some(reason)) => (Outcome::NotRun, reason),
+        (Outcome::Passed, None) => (outcome, ""),
+        _ => (outcome, printed),
+    };
     let end = told.len().saturating_sub(OUTPUT_LIMIT);
     let output = String::from_utf8_lossy(&told.as_bytes()[end..]).into_owned();
     say(&Event::Test { suite, name, outcome, milliseconds, output });

@@ -159,7 +159,7 @@ flags! {
     Output {
         "o" "o" [] Value("columns, each NAME, NAME:WIDTH or NAME=HEADER"), "these columns"
             |options, value, _| { options.add_columns(ListKind::Columns, value); Ok(()) };
-        "" "" ["format"] Value("json, csv or columns"), "rows as JSON or CSV, or else the same as `-o`"
+        "" "" ["format"] Value("json, csv, csv-safe or columns"), "rows as JSON or CSV, or else the same as `-o`"
             |options, value, _| { options.set_format(value); Ok(()) };
         "O" "" [] Value("columns"), "these columns between the usual first and last ones"
             |options, value, _| { options.add_columns(ListKind::Between, value); Ok(()) };
@@ -208,7 +208,8 @@ flags! {
         "T" "" [] Nothing, "a line for each thread, with SPID" set!(threads_spid = true);
         "" "H" [] Nothing, "a line for each thread, as if it were a process" set!(threads_as_processes = true);
         "m" "" [] Nothing, "threads below their process" set!(threads_below_unix = true);
-        "" "mM" [] Nothing, "threads below their process" bsd_m;
+        "" "m" [] Nothing, "threads below their process" bsd_m;
+        "" "M" [] Nothing, "the same, in every personality" set!(threads_below = true);
     }
     Misc {
         "" "k" ["sort"] Value("columns, each with + or - in front"), "in this order; -: from large to small"

@@ -174,11 +174,11 @@ fn unix_macro(options: &Options, personality: &Personality) -> Option<&'static s
 
 /// What UNIX options do to a format that is whole.
 fn modify(columns: &mut Vec<&'static str>, options: &Options) {
-    if options.threads_spid {
-        insert_after(columns, &["pid"], &["spid"]);
-    }
     if options.jobs && !options.whole_formats.is_empty() {
         insert_after(columns, &["ppid", "pid"], &["pgid", "sid"]);
+    }
+    if options.threads_spid {
+        insert_after(columns, &["pid"], &["spid"]);
     }
     if options.threads_lwp {
         insert_after(columns, &["sid", "ppid", "pid"], &["lwp"]);
@@ -281,6 +281,7 @@ mod tests {
             ("-c", "PID CLS PRI TTY TIME CMD"),
             ("-cl", "F S UID PID PPID CLS PRI ADDR SZ WCHAN TTY TIME CMD"),
             ("aux", "USER PID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"),
+            ("u -jT", "USER PID SPID PGID SID %CPU %MEM VSZ RSS TTY STAT START TIME COMMAND"),
             ("u -L", "USER PID LWP %CPU NLWP %MEM VSZ RSS TTY STAT START TIME COMMAND"),
             ("l", "F UID PID PPID PRI NI VSZ RSS WCHAN STAT TTY TIME COMMAND"),
             ("l -c", "F UID PID PPID CLS PRI VSZ RSS WCHAN STAT TTY TIME COMMAND"),

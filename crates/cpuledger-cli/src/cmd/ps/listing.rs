@@ -14,6 +14,7 @@ use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
 use super::page::Page;
 use super::parallel;
 use super::plan::{Plan, Threads};
+use super::survivors::Survivors;
 
 /// A tick of /proc/PID/stat: parts are rounded down to it before they are added.
 const TICK_NS: u64 = 10_000_000;
@@ -23,7 +24,7 @@ const TICK_NS: u64 = 10_000_000;
 /// # Errors
 /// No source, nothing matched, output that cannot be written.
 pub fn list(plan: &Plan) -> anyhow::Result<()> {
-    let listing = Listing { plan };
+    let listing = Listing::new(plan);
     let mut page = Page::new(plan);
     match (plan.threads, plan.options.tree) {
         (Threads::Below, _) => listing.list_families(&mut page)?,
@@ -34,7 +35,7 @@ pub fn list(plan: &Plan) -> anyhow::Result<()> {
             listing
                 .sorted(&rows, &mut page)
                 .into_iter()
-                .try_for_each(|row| page.add(row, b"", Part::Whole))?;
+                .try_for_each(|row| page.add(&listing.summed(row), b"", Part::Whole))?;
         }
     }
     page.finish()
@@ -42,6 +43,13 @@ pub fn list(plan: &Plan) -> anyhow::Result<()> {
 
 struct Listing<'a> {
     plan: &'a Plan,
+    survivors: Survivors,
+}
+
+impl<'a> Listing<'a> {
+    fn new(plan: &'a Plan) -> Listing<'a> {
+        Listing { plan, survivors: Survivors::new(fields(plan)) }
+    }
 }
 
 impl Listing<'_> {
@@ -52,7 +60,7 @@ impl Listing<'_> {
             return self.list_all_families(&request, page);
         }
         let mut outcome = Ok(());
-        self.visit(&mut |row| match page.add(row, b"", Part::Whole) {
+        self.visit(&mut |row| match page.add(&self.summed(row), b"", Part::Whole) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 outcome = Err(error);
@@ -66,9 +74,10 @@ impl Listing<'_> {
         let rows = self.rows()?;
         let mut sorted = self.sorted(&rows, page);
         if self.plan.criteria.is_empty() {
-            tree::sort_by_parent(&mut sorted);
+            tree::sort_by_start(&mut sorted);
         }
-        tree::visit(&sorted, drawing, &mut |row, prefix| page.add(row, prefix, Part::Whole))
+        tree::sort_by_parent(&mut sorted);
+        tree::visit(&sorted, drawing, &mut |row, prefix| page.add(&self.summed(row), prefix, Part::Whole))
     }
 
     /// Each process, and below it its threads.
@@ -95,11 +104,7 @@ impl Listing<'_> {
             let _ = families.visit(part, &mut |member| match (member, self.plan.threads) {
                 (Member::Process(row), Threads::Below) => {
                     is_shown = self.accepts(row);
-                    if is_shown {
-                        each(&self.prepared(row), Part::Process)
-                    } else {
-                        ControlFlow::Continue(())
-                    }
+                    if is_shown { each(&self.summed(row), Part::Process) } else { ControlFlow::Continue(()) }
                 }
                 (Member::Rest(row), Threads::Below) => {
                     is_shown = self.accepts(row);
@@ -107,7 +112,7 @@ impl Listing<'_> {
                 }
                 (Member::Task(row), Threads::Below) if is_shown => each(row, Part::Thread),
                 (Member::Task(row), Threads::Instead) if self.accepts(row) => {
-                    each(&self.prepared(row), Part::Whole)
+                    each(&self.summed(&self.completed(row)), Part::Whole)
                 }
                 _ => ControlFlow::Continue(()),
             });
@@ -120,16 +125,15 @@ impl Listing<'_> {
 
     /// What is asked of a source.
     fn request(&self) -> Request {
-        let fields = self.fields();
+        let fields = fields(self.plan);
         let scope = scope_of_listing(self.shows_threads(), self.plan.selection.only_process(), fields);
         Request { scope, fields }
     }
 
     fn list_families_of(&self, room: &Snapshot, page: &mut Page) -> anyhow::Result<()> {
-        let processes: Vec<Task> =
-            room.processes.iter().filter(|row| self.accepts(row)).map(|row| self.prepared(row)).collect();
+        let processes: Vec<Task> = room.processes.iter().filter(|row| self.accepts(row)).copied().collect();
         for process in self.sorted(&processes, page) {
-            page.add(process, b"", Part::Process)?;
+            page.add(&self.summed(process), b"", Part::Process)?;
             let first = room.tasks.partition_point(|task| task.pid < process.pid);
             let threads = room.tasks[first..].iter().take_while(|task| task.pid == process.pid).collect();
             for thread in self.sorted_rows(threads, page) {
@@ -160,21 +164,6 @@ impl Listing<'_> {
         rows
     }
 
-    /// Everything that columns, order and selection look at.
-    fn fields(&self) -> FieldSet {
-        let fields = self.plan.chosen().map(Chosen::fields);
-        let mut fields = fields.fold(self.plan.selection.fields(), FieldSet::union);
-        if self.plan.options.tree.is_some() {
-            fields = fields.union(FieldSet::of(&[Field::Pid, Field::Ppid, Field::StartTime]));
-        }
-        for (field, of_children) in CHILDREN {
-            if self.plan.options.with_children && fields.contains(field) {
-                fields = fields.union(FieldSet::of(&[of_children]));
-            }
-        }
-        fields
-    }
-
     fn asker(&self) -> &Asker {
         &self.plan.asker
     }
@@ -183,16 +172,23 @@ impl Listing<'_> {
         self.plan.selection.accepts(row, self.asker())
     }
 
-    /// With what `S` adds.
-    fn prepared(&self, row: &Task) -> Task {
+    /// With what `S` adds, which the order knows nothing of.
+    fn summed(&self, row: &Task) -> Task {
         if self.plan.options.with_children && row.is_leader() { with_children(row) } else { *row }
+    }
+
+    /// With what the source did not know of a thread.
+    fn completed(&self, row: &Task) -> Task {
+        let mut row = *row;
+        self.survivors.complete(&mut row);
+        row
     }
 
     /// Hands out the rows that are shown: by pid, or in the order of `-q`.
     fn visit(&self, each: Visitor<'_>) -> Result<(), Error> {
         let (request, shows_threads) = (self.request(), self.shows_threads());
         let mut each = |row: &Task| match self.accepts(row) {
-            true if self.plan.options.with_children => each(&self.prepared(row)),
+            true if shows_threads => each(&self.completed(row)),
             true => each(row),
             false => ControlFlow::Continue(()),
         };
@@ -209,7 +205,7 @@ impl Listing<'_> {
 
     /// Hands out the snapshot, or one for each process of `-q`, until told to stop.
     fn visit_snapshots(&self, each: &mut dyn FnMut(&Snapshot) -> bool) -> Result<(), Error> {
-        let fields = self.fields();
+        let fields = fields(self.plan);
         let mut room = Snapshot::default();
         let mut read = |source: &mut dyn Source, scope| -> Result<bool, Error> {
             source.snapshot(&Request { scope, fields }, &mut room)?;
@@ -230,6 +226,20 @@ impl Listing<'_> {
         }
         Ok(())
     }
+}
+
+/// Everything that columns, order and selection look at.
+fn fields(plan: &Plan) -> FieldSet {
+    let mut fields = plan.chosen().map(Chosen::fields).fold(plan.selection.fields(), FieldSet::union);
+    if plan.options.tree.is_some() {
+        fields = fields.union(FieldSet::of(&[Field::Pid, Field::Ppid, Field::StartTime]));
+    }
+    for (field, of_children) in CHILDREN {
+        if plan.options.with_children && fields.contains(field) {
+            fields = fields.union(FieldSet::of(&[of_children]));
+        }
+    }
+    fields
 }
 
 /// What a dead child has left, by what it adds to.

@@ -17,6 +17,7 @@ mod plan;
 mod screen;
 mod selection;
 mod specifiers;
+mod survivors;
 
 use std::ffi::OsString;
 

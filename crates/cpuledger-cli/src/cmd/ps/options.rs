@@ -64,6 +64,8 @@ pub enum Output {
     Json,
     /// A header and one record a row.
     Csv,
+    /// The same with text that no spreadsheet takes for a formula.
+    CsvSafe,
 }
 
 /// What shall be done.
@@ -250,6 +252,7 @@ impl Options {
         match value {
             "json" => self.output = Output::Json,
             "csv" => self.output = Output::Csv,
+            "csv-safe" => self.output = Output::CsvSafe,
             _ => self.add_columns(ListKind::Columns, value),
         }
     }

@@ -1,7 +1,10 @@
 //! Lines on their way out: headers, rows, and bytes by the chunk.
 
+use cpuledger::detail::Details;
 use cpuledger::render::column::Lookups;
+use cpuledger::render::csv::Cells;
 use cpuledger::render::layout::{Chosen, Layout, Line, Part};
+use cpuledger::render::manner::Manner;
 use cpuledger::render::row::{Row, Surroundings};
 use cpuledger::render::table;
 use cpuledger::task::Task;
@@ -36,7 +39,7 @@ enum Form {
     Lines { layout: Layout, headers: Option<PageHeaders> },
     Delimited { columns: Vec<Chosen>, delimiter: String },
     Json { columns: Vec<Chosen> },
-    Csv { columns: Vec<Chosen> },
+    Csv { columns: Vec<Chosen>, cells: Cells },
 }
 
 /// Headers that come again.
@@ -53,7 +56,11 @@ impl Page {
         Page {
             form: Form::new(plan, &mut out),
             lookups: plan.chosen().map(Chosen::lookups).fold(Lookups::NONE, Lookups::union),
-            around: Surroundings { date_format: plan.options.date_format.clone(), ..Surroundings::now() },
+            around: Surroundings {
+                date_format: plan.options.date_format.clone(),
+                details: Details::new(manner(plan.options.output)),
+                ..Surroundings::now()
+            },
             out,
             is_empty: true,
             is_wide: false,
@@ -143,17 +150,26 @@ impl Page {
     }
 }
 
+/// Text is for people and for scripts that know procps.
+fn manner(output: Output) -> Manner {
+    match output {
+        Output::Text => Manner::Procps,
+        Output::Json | Output::Csv | Output::CsvSafe => Manner::Exact,
+    }
+}
+
 impl Form {
     fn new(plan: &Plan, out: &mut Vec<u8>) -> Form {
         let columns = plan.columns.clone();
         let has_headers = plan.headers != Headers::Never;
         match (plan.options.output, &plan.options.delimiter) {
             (Output::Json, _) => Form::Json { columns },
-            (Output::Csv, _) => {
+            (output @ (Output::Csv | Output::CsvSafe), _) => {
                 if has_headers {
                     table::append_csv_header(out, &columns);
                 }
-                Form::Csv { columns }
+                let cells = if output == Output::CsvSafe { Cells::Inert } else { Cells::Plain };
+                Form::Csv { columns, cells }
             }
             (Output::Text, Some(delimiter)) => {
                 if has_headers && columns.iter().any(|column| !column.header.is_empty()) {
@@ -201,7 +217,7 @@ impl Form {
                 out.push(b'\n');
             }
             Form::Json { columns } => table::append_json_row(out, columns, line),
-            Form::Csv { columns } => table::append_csv_row(out, columns, line),
+            Form::Csv { columns, cells } => table::append_csv_row(out, columns, line, *cells),
         }
     }
 }

@@ -21,9 +21,13 @@ pub enum Reading {
 
 /// Reads the arguments, to the first that is wrong, of which a sentence tells.
 pub fn parse(arguments: &[&str], reading: Reading, context: &Context) -> (Options, Option<String>) {
+    let context = match reading {
+        Reading::BsdAfterAll => Context { personality: context.personality.read_as_bsd(), ..*context },
+        _ => *context,
+    };
     let mut options = Options::of(&context.personality);
     options.is_bsd |= reading != Reading::Usual;
-    let mut reader = Reader { arguments, at: 0, options, context };
+    let mut reader = Reader { arguments, at: 0, options, context: &context };
     let outcome = reader.all(reading);
     (reader.options, outcome.err())
 }

@@ -119,6 +119,15 @@ impl Default for Personality {
 }
 
 impl Personality {
+    /// The same where letters after a dash are read as BSD's: then `m` is the format of memory, unless it is an order.
+    pub fn read_as_bsd(self) -> Personality {
+        let letter_m = match self.letter_m {
+            LetterM::Threads => LetterM::MemoryFormat,
+            other => other,
+        };
+        Personality { letter_m, ..self }
+    }
+
     /// That of the environment, of which `variable` tells.
     pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Personality {
         if variable("I_WANT_A_BROKEN_PS").is_some() {

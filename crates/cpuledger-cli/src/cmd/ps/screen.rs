@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{Winsize, tcgetwinsize};
 
@@ -20,13 +21,13 @@ const TOO_LARGE: i64 = 128 * 1024;
 /// counts; but COLUMNS and `--cols` count in any case, and `w` widens.
 pub fn width(options: &Options) -> Option<usize> {
     let screen =
-        std::io::stdout().is_terminal().then(|| of_terminal(|size| size.ws_col).unwrap_or(USUAL_WIDTH));
+        std::io::stdout().is_terminal().then(|| of_terminal().map_or(USUAL_WIDTH, |(width, _)| width));
     chosen_width(screen, of_environment("COLUMNS"), options)
 }
 
 /// The lines of a page.
 pub fn height(options: &Options) -> usize {
-    let screen = || of_terminal(|size| size.ws_row).unwrap_or(USUAL_HEIGHT);
+    let screen = || of_terminal().map_or(USUAL_HEIGHT, |(_, height)| height);
     options.height.or_else(|| of_environment("LINES")).unwrap_or_else(screen)
 }
 
@@ -48,10 +49,20 @@ fn plausible(text: &str) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-fn of_terminal(side: impl Fn(&Winsize) -> u16) -> Option<usize> {
-    let sizes =
-        [stdout(), stderr(), stdin()].into_iter().filter_map(|descriptor| tcgetwinsize(descriptor).ok());
-    sizes.map(|size| usize::from(side(&size))).find(|&side| side > 0)
+/// Width and height of the first of these terminals that has both; then of that which controls this process.
+fn of_terminal() -> Option<(usize, usize)> {
+    let standard =
+        [stdout(), stderr(), stdin()].into_iter().find_map(|descriptor| sides(tcgetwinsize(descriptor)));
+    standard.or_else(|| {
+        let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        sides(tcgetwinsize(open("/dev/tty", flags, Mode::empty()).ok()?))
+    })
+}
+
+/// A terminal that was told only one of them has neither.
+fn sides(size: rustix::io::Result<Winsize>) -> Option<(usize, usize)> {
+    let Winsize { ws_col, ws_row, .. } = size.ok()?;
+    (ws_col > 0 && ws_row > 0).then_some((ws_col.into(), ws_row.into()))
 }
 
 #[cfg(test)]
@@ -69,6 +80,15 @@ mod tests {
         assert_eq!(chosen_width(Some(80), None, &options(None, 1)), Some(132));
         assert_eq!(chosen_width(Some(200), None, &options(None, 1)), Some(200));
         assert_eq!(chosen_width(Some(80), None, &options(None, 2)), None);
+    }
+
+    #[test]
+    fn a_terminal_has_both_sides_or_none() {
+        let size = |ws_col, ws_row| Ok(Winsize { ws_col, ws_row, ws_xpixel: 0, ws_ypixel: 0 });
+        assert_eq!(sides(size(40, 10)), Some((40, 10)));
+        for none in [size(40, 0), size(0, 10), size(0, 0), Err(rustix::io::Errno::NOTTY)] {
+            assert_eq!(sides(none), None);
+        }
     }
 
     #[test]

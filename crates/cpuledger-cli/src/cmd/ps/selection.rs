@@ -58,9 +58,8 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
     let is_simple = has_unix || bsd != (false, false) || options.with_leaders;
     Ok(match (unix, bsd) {
         _ if options.all || options.quick.is_some() => Base::All,
-        ((true, true), _) => Base::NoDetachedSessionLeaders,
         ((true, false), _) => Base::WithTerminalNoSessionLeaders,
-        ((false, true), _) => Base::NoSessionLeaders,
+        ((_, true), _) => Base::NoSessionLeaders,
         (_, (true, true)) if needs_g => Base::NoSessionLeaders,
         (_, (true, true)) => Base::All,
         (_, (true, false)) if needs_g => Base::WithTerminalNoSessionLeaders,
@@ -80,7 +79,9 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
 /// A sentence that says what the item should be.
 pub fn number(property: Property, item: &str) -> Result<i64, String> {
     match property {
-        Property::Pid | Property::Ppid => positive(item, "process").map(i64::from),
+        Property::Pid => positive(item, "process").map(i64::from),
+        Property::Ppid if number::parse(item) == Some(0) => Ok(0), // the parent of the first process
+        Property::Ppid => positive(item, "process").map(i64::from),
         Property::Sid => positive(item, "session").map(i64::from),
         Property::Pgid => positive(item, "process group").map(i64::from),
         Property::Euid | Property::Uid => id(item, uid_of(item), "user"),
@@ -135,7 +136,7 @@ mod tests {
             ("-e", Base::All),
             ("-a", Base::WithTerminalNoSessionLeaders),
             ("-d", Base::NoSessionLeaders),
-            ("-ad", Base::NoDetachedSessionLeaders),
+            ("-ad", Base::NoSessionLeaders),
             ("-p 1", Base::Listed),
             ("1", Base::Listed),
             ("T", Base::Listed),
@@ -154,6 +155,7 @@ mod tests {
             lists("-u root,5 -U root"),
             [(Property::Euid, [0, 5].into()), (Property::Uid, [0].into())]
         );
+        assert_eq!(lists("--ppid 0,7"), [(Property::Ppid, [0, 7].into())]);
         assert_eq!(lists("-g 7,0x9"), [(Property::Sid, [7, 9].into())]);
         assert_eq!(lists("-g 7,root"), [(Property::Egid, [0, 7].into())]);
         assert_eq!(lists("-t ?"), [(Property::Terminal, [0].into())]);

@@ -34,7 +34,7 @@ const AIX: &[(char, &str)] = &[
 /// A sentence that says which column is not known or not written well.
 pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
     match usual(list) {
-        Err(_) if list.contains('%') => aix(list),
+        Err(_) if may_be_aix(list) => aix(list),
         columns => columns,
     }
 }
@@ -104,13 +104,21 @@ fn parse_width(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `%p %c`: descriptors with blanks between; in front there may be one character of another kind.
+/// Whether what are no names of columns may be descriptors of AIX: not behind `%cpu` or `%mem`.
+fn may_be_aix(list: &str) -> bool {
+    let names_cpu = list == "%cpu" || list.starts_with("%cpu ") || list.starts_with("%cpu,");
+    list.contains('%') && !names_cpu && !list.starts_with("%m")
+}
+
+/// `%p %c`: descriptors with text between; in front there may be text that begins with a blank.
 fn aix(list: &str) -> Result<Vec<Chosen>, String> {
     let mut columns = Vec::new();
     let mut pieces = list.split('%');
     let front = pieces.next().unwrap_or_default();
-    if front.chars().skip(1).any(|character| character != ' ') {
-        return Err(misplaced(front));
+    if !front.is_empty() && !front.starts_with(' ') {
+        return Err(format!(
+            "a list with descriptors such as `%p` begins with one or with a blank, not with `{front}`"
+        ));
     }
     if !front.is_empty() {
         columns.push(Chosen::literal(front));
@@ -124,20 +132,12 @@ fn aix(list: &str) -> Result<Vec<Chosen>, String> {
             return Err(format!("there is no descriptor `%{letter}`; there are {}", letters.join(" ")));
         };
         columns.push(named(name)?);
-        let blanks = &piece[letter.len_utf8()..];
-        if blanks.bytes().any(|byte| byte != b' ') {
-            return Err(misplaced(blanks));
-        }
-        if !blanks.is_empty() {
-            columns.push(Chosen::literal(blanks));
+        let text = &piece[letter.len_utf8()..];
+        if !text.is_empty() {
+            columns.push(Chosen::literal(text));
         }
     }
-    columns.push(Chosen::literal(""));
     Ok(columns)
-}
-
-fn misplaced(text: &str) -> String {
-    format!("between descriptors such as `%p` there are blanks only, not `{text}`")
 }
 
 #[cfg(test)]
@@ -176,19 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_of_aix_have_blanks_between() {
+    fn descriptors_of_aix_have_text_between() {
         let headers = |list: &str| {
             let columns = parsed(list).expect(list);
             columns.into_iter().map(|(header, _)| header).collect::<Vec<_>>().join("/")
         };
-        assert_eq!(headers("%p %c"), "PID/ /COMMAND/");
-        assert_eq!(headers("|%p%c  "), "|/PID/COMMAND/  /");
+        assert_eq!(headers("%p %c"), "PID/ /COMMAND");
+        assert_eq!(headers(" |%p%c  "), " |/PID/COMMAND/  ");
+        assert_eq!(headers("%p|%cpuc"), "PID/|/COMMAND/puc");
         assert_eq!(headers("%cpu,%mem"), "%CPU/%MEM");
+        assert_eq!(headers("%cpu c,pid,%mem"), "%CPU/C/PID/%MEM");
         for (list, part) in [
             ("%", "letter is missing"),
             ("%q", "no descriptor `%q`"),
-            ("%p|%c", "blanks only"),
-            ("ab%p", "blanks only"),
+            ("%p %%a", "letter is missing"),
+            ("a%a", "begins with one"),
+            ("pid,%q", "begins with one"),
+            ("%cpu,nothing", "no column `nothing`"),
         ] {
             let sentence = parsed(list).expect_err(list);
             assert!(sentence.contains(part), "{list:?}: {sentence}");

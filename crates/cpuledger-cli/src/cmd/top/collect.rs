@@ -1,25 +1,26 @@
 //! The intervals themselves: when they are cut, and the exits gathered meanwhile.
 
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::io;
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
 use cpuledger::render::key::Key;
 use cpuledger::source::choose::open_for_listing;
-use cpuledger::source::cost::{Activity, Costs, GLANCE};
+use cpuledger::source::cost::{Activity, Costs, GLANCE, Observation};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
 
 use super::options::{Format, Options};
 use crate::cmd::top::select::Order;
+use crate::end::{self, Notice, Reason, Watched};
+use crate::output;
 use crate::privileges;
 
 /// How often exits are read within an interval where a ring keeps them: it takes 4 MiB, at 88 bytes a record 200,000 exits
@@ -29,77 +30,80 @@ const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
 /// The ledger wants to know of a cut before it comes.
 const LEAD_NS: u64 = 1_000_000;
 
-/// A request to end.
+/// Requests to end the running interval before its time. They are counted by the kernel, in one object: a request that comes at
+/// any moment after [`Stop::take`] ends the next interval, and none is lost.
 pub struct Stop {
-    is_requested: Arc<AtomicBool>,
-    /// Readable from the request on, so that no sleep begins after it.
-    wake: PipeReader,
-}
-
-impl Stop {
-    /// By SIGINT and SIGTERM; the second one ends the program at once.
-    pub fn on_signals() -> io::Result<Stop> {
-        let is_requested = Arc::new(AtomicBool::new(false));
-        let (wake, waker) = io::pipe()?;
-        for signal in [SIGINT, SIGTERM] {
-            flag::register_conditional_default(signal, Arc::clone(&is_requested))?;
-            flag::register(signal, Arc::clone(&is_requested))?;
-            low_level::pipe::register(signal, waker.try_clone()?)?;
-        }
-        Ok(Stop { is_requested, wake })
-    }
-
-    /// By hand.
-    pub fn by_hand() -> io::Result<(Stop, Waker)> {
-        let (wake, waker) = io::pipe()?;
-        let is_requested = Arc::new(AtomicBool::new(false));
-        Ok((Stop { is_requested: Arc::clone(&is_requested), wake }, Waker { is_requested, waker }))
-    }
-
-    /// Takes the request back, so that further intervals can be taken.
-    fn reset(&mut self) {
-        self.is_requested.store(false, Ordering::Relaxed);
-        let is_readable = |wake: &PipeReader| {
-            let mut polled = [PollFd::new(wake, PollFlags::IN)];
-            poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
-        };
-        while is_readable(&self.wake) && self.wake.read(&mut [0; 64]).is_ok_and(|length| length > 0) {}
-    }
-
-    fn is_requested(&self) -> bool {
-        self.is_requested.load(Ordering::Relaxed)
-    }
-
-    /// Sleeps until that time, CLOCK_MONOTONIC, or the request.
-    fn sleep_until(&self, deadline_ns: u64) {
-        while !self.is_requested() {
-            let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0)
-            else {
-                return;
-            };
-            let rest = Timespec {
-                tv_sec: (rest_ns / 1_000_000_000) as i64,
-                tv_nsec: (rest_ns % 1_000_000_000) as i64,
-            };
-            // Other signals interrupt it, and it goes on.
-            let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], Some(&rest));
-        }
-    }
+    requests: Arc<OwnedFd>,
 }
 
 /// Ends an interval before its time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Waker {
-    is_requested: Arc<AtomicBool>,
-    waker: PipeWriter,
+    requests: Arc<OwnedFd>,
 }
 
 impl Waker {
     /// The running interval ends now.
-    pub fn wake(&mut self) {
-        // In this order: who sleeps looks at the request once there is something to read. A full pipe wakes as well.
-        let _ = self.waker.write(&[0]);
-        self.is_requested.store(true, Ordering::Relaxed);
+    pub fn wake(&self) {
+        // It fails where 2^64 - 2 requests wait already.
+        let _ = rustix::io::write(&self.requests, &1u64.to_ne_bytes());
+    }
+
+    /// From now on SIGINT and SIGTERM end the interval, and the program within a second. To be called when the source is
+    /// open, as there is a second thread then. Where there is none to be had, signals end the program at once.
+    pub fn wake_on_signals(self) {
+        let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
+        let _ = end::watch(&signals, false, self);
+    }
+}
+
+impl Watched for Waker {
+    fn tell(&mut self, _: Notice) {
+        self.wake();
+    }
+
+    fn last_words(self) -> Option<u8> {
+        let sentence =
+            "the last interval could not be written within a second of the signal, and is missing or cut off";
+        crate::output::warn(sentence);
+        None
+    }
+}
+
+impl Stop {
+    /// No request yet.
+    ///
+    /// # Errors
+    /// When there is no descriptor to be had.
+    pub fn new() -> io::Result<(Stop, Waker)> {
+        let requests = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok((Stop { requests: Arc::clone(&requests) }, Waker { requests }))
+    }
+
+    /// Takes the requests that have come; whether there were any. What they are about has to be looked for after that.
+    fn take(&mut self) -> bool {
+        rustix::io::read(&self.requests, &mut [0; 8]).is_ok()
+    }
+
+    fn is_requested(&self) -> bool {
+        poll(&mut [PollFd::new(&self.requests, PollFlags::IN)], Some(&Timespec::default()))
+            .is_ok_and(|ready| ready > 0)
+    }
+
+    /// Sleeps until that time, CLOCK_MONOTONIC, or a request.
+    fn sleep_until(&self, deadline_ns: u64) {
+        while let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0) {
+            let rest = Timespec {
+                tv_sec: (rest_ns / 1_000_000_000) as i64,
+                tv_nsec: (rest_ns % 1_000_000_000) as i64,
+            };
+            // Signals interrupt it, and it goes on.
+            if poll(&mut [PollFd::new(&self.requests, PollFlags::IN)], Some(&rest))
+                .is_ok_and(|ready| ready > 0)
+            {
+                return;
+            }
+        }
     }
 }
 
@@ -108,7 +112,7 @@ impl Waker {
 pub enum Outcome {
     /// At its time.
     Complete,
-    /// At a signal; it is shorter than the others.
+    /// At a request; it is shorter than the others.
     Stopped,
 }
 
@@ -191,7 +195,7 @@ impl Collector {
             Means::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
             Means::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
         }
-        let is_stopped = self.stop.is_requested();
+        let is_stopped = self.stop.take();
         self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
         Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
     }
@@ -201,7 +205,6 @@ impl Collector {
     /// # Errors
     /// When the source fails, for it has to begin anew where threads are to be read.
     pub fn go_on(&mut self, delay_ns: u64, fields: FieldSet, has_threads: bool) -> anyhow::Result<()> {
-        self.stop.reset();
         self.delay_ns = delay_ns;
         self.fields = fields;
         if std::mem::replace(&mut self.shows_threads, has_threads) != has_threads
@@ -258,7 +261,7 @@ impl Collector {
 impl Snapshots {
     fn open(mut source: Box<dyn Source>, has_threads: bool) -> Snapshots {
         if let Err(error) = source.watch_exits() {
-            let _ = writeln!(io::stderr(), "cpuledger: exits are not seen: {error}");
+            output::warn(&format!("exits are not seen: {error}"));
         }
         let scope = Scope::Processes;
         let mut snapshots = Snapshots { source, scope, books: Books::default(), exits: Exits::default() };
@@ -297,11 +300,7 @@ impl Snapshots {
     ) -> anyhow::Result<()> {
         self.source.snapshot(&Request { scope: self.scope, fields }, snapshot)?;
         self.source.exits(&mut self.exits)?;
-        let cut = Cut {
-            suspended_ns: machine::suspended_ns(),
-            online_cpus: machine::online_cpus(),
-            sees_exits: self.source.sees_exits(),
-        };
+        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: self.source.sees_exits() };
         self.books.close(&cut, snapshot, &mut self.exits, interval);
         Ok(())
     }
@@ -316,12 +315,16 @@ fn open_means(options: &Options) -> anyhow::Result<Means> {
         // Who asks for a size asks for the ledger.
         None if !options.size.may_grow => Means::Ledger(Box::new(Ledger::open(options.size)?)),
         None => {
-            let activity = Activity::observe(GLANCE);
+            // The machine is observed while the programs are loaded.
+            let observation = Observation::begin();
             match Ledger::open(options.size) {
-                Ok(ledger) => match cheaper(&ledger, activity, options.delay_ns) {
-                    Some(walk) => snapshots(walk),
-                    None => Means::Ledger(Box::new(ledger)),
-                },
+                Ok(ledger) => {
+                    match cheaper(&ledger, observation.and_then(|begun| begun.end(GLANCE)), options.delay_ns)
+                    {
+                        Some(walk) => snapshots(walk),
+                        None => Means::Ledger(Box::new(ledger)),
+                    }
+                }
                 Err(_) => snapshots(source::open_best()?.0),
             }
         }
@@ -356,10 +359,75 @@ pub const TEXT: FieldSet = FieldSet::of(&[
 
 /// What the output and its order need.
 fn fields(options: &Options) -> FieldSet {
-    match (options.format, options.order.by) {
+    let shown = match (options.format, options.order.by) {
         _ if options.is_screen => FieldSet::ALL, // its columns are chosen while it runs
         (Format::Text, Order::Key(Key::Field(field))) => TEXT.union(FieldSet::of(&[field])),
         (Format::Text, _) => TEXT,
-        (Format::Json | Format::Csv, _) => FieldSet::ALL,
+        (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
+    };
+    shown.union(options.fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const LONG_NS: u64 = 30_000_000_000;
+
+    fn collector() -> (Collector, Waker) {
+        let (stop, waker) = Stop::new().expect("an eventfd");
+        let source = source::open(SourceKind::Procfs).expect("procfs is mounted");
+        let mut collector = Collector {
+            means: Means::Snapshots(Box::new(Snapshots::open(source, false))),
+            fields: TEXT,
+            pids: Vec::new(),
+            shows_idle: false,
+            shows_threads: false,
+            delay_ns: LONG_NS,
+            deadline_ns: 0,
+            begin_ns: 0,
+            stop,
+            snapshot: Snapshot::default(),
+            interval: Interval::default(),
+        };
+        collector.cut(0).expect("a snapshot");
+        collector.deadline_ns = collector.begin_ns;
+        (collector, waker)
+    }
+
+    #[test]
+    fn no_request_is_lost_between_two_intervals() {
+        let (mut collector, waker) = collector();
+        let begin = Instant::now();
+        for _ in 0..3 {
+            waker.wake();
+            assert_eq!(collector.interval().expect("procfs"), Outcome::Stopped);
+            // The feed looks for orders and finds none. Then one comes, and with it the request to end the interval.
+            waker.wake();
+            collector.go_on(LONG_NS, TEXT, false).expect("procfs");
+            assert_eq!(collector.interval().expect("procfs"), Outcome::Stopped);
+            // Of several requests at once one interval is ended.
+            waker.wake();
+            waker.wake();
+            assert_eq!(collector.interval().expect("procfs"), Outcome::Stopped);
+            collector.go_on(1_000_000, TEXT, false).expect("procfs");
+            assert_eq!(collector.interval().expect("procfs"), Outcome::Complete);
+            collector.go_on(LONG_NS, TEXT, false).expect("procfs");
+        }
+        assert!(begin.elapsed() < Duration::from_nanos(LONG_NS), "no interval was waited for");
+    }
+
+    #[test]
+    fn a_request_ends_a_sleep_that_has_begun() {
+        let (stop, waker) = Stop::new().expect("an eventfd");
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| stop.sleep_until(machine::monotonic_ns() + LONG_NS));
+            std::thread::sleep(Duration::from_millis(20));
+            waker.wake();
+        });
+        assert!(begin.elapsed() < Duration::from_nanos(LONG_NS) && stop.is_requested());
     }
 }

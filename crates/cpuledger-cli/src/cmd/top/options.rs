@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use cpuledger::FieldSet;
 use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
 
@@ -38,7 +39,7 @@ pub struct Arguments {
     /// Show arguments in the place of names
     #[arg(short, long)]
     pub command_line: bool,
-    /// How to print: text, json (one object a line) or csv
+    /// How to print: text, json (one object a line), csv, or csv-safe (the same for spreadsheets: no text is a formula)
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
     /// Where numbers come from: auto, ledger, walk, netlink or procfs
@@ -50,6 +51,9 @@ pub struct Arguments {
     /// List processes that did not run in the interval too
     #[arg(long)]
     pub all: bool,
+    /// Be procps' top, with its options, head and columns; `--procps --help` lists them
+    #[arg(long)]
+    pub procps: bool,
     /// The screen: read this file instead of $XDG_CONFIG_HOME/cpuledger/ptop.toml
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
@@ -67,6 +71,8 @@ pub enum Format {
     Json,
     /// One row a process.
     Csv,
+    /// The same with text that no spreadsheet takes for a formula.
+    CsvSafe,
 }
 
 /// What was asked for, checked.
@@ -96,6 +102,8 @@ pub struct Options {
     pub shows_idle: bool,
     /// Shown on the whole screen.
     pub is_screen: bool,
+    /// What is needed besides what the format shows.
+    pub fields: FieldSet,
 }
 
 impl Options {
@@ -104,6 +112,11 @@ impl Options {
     /// # Errors
     /// A sentence about the first bad one.
     pub fn parse(arguments: &Arguments, is_terminal: bool) -> Result<Options, Failure> {
+        if arguments.procps {
+            return Err(usage(
+                "--procps stands behind `cpuledger top`, with the options of procps' top".to_owned(),
+            ));
+        }
         let is_screen = is_terminal && !arguments.batch && arguments.format.is_none();
         if arguments.idle && arguments.all {
             return Err(Failure::Usage("-i hides what --all shows; give one of them".to_owned()));
@@ -132,6 +145,7 @@ impl Options {
             size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
             shows_idle: arguments.all,
             is_screen,
+            fields: FieldSet::EMPTY,
         })
     }
 }
@@ -180,7 +194,8 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
         "text" => Ok(Format::Text),
         "json" => Ok(Format::Json),
         "csv" => Ok(Format::Csv),
-        _ => Err(usage(format!("there is no format `{text}`; there are text, json and csv"))),
+        "csv-safe" => Ok(Format::CsvSafe),
+        _ => Err(usage(format!("there is no format `{text}`; there are text, json, csv and csv-safe"))),
     }
 }
 
@@ -189,11 +204,15 @@ fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
 }
 
 fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
-    let range = ledger::Options::possible_slots();
-    let slots = text.parse().ok().filter(|slots| range.contains(slots));
-    let (least, most) = (range.start(), range.end());
+    let possible = ledger::Options::possible_slots();
+    let slots: Option<u32> = text.parse().ok().filter(|slots| possible.contains(slots));
+    let allowed = ledger::slots_of_caller();
+    let (least, most) = (possible.start(), allowed.end());
     match slots {
-        Some(slots) => Ok(ledger::Options { slots, may_grow: false }),
+        Some(slots) if allowed.contains(&slots) => Ok(ledger::Options { slots, may_grow: false }),
+        Some(_) => Err(usage(format!(
+            "--slots is at most {most} without root, not `{text}`; run it as root for more"
+        ))),
         None => Err(usage(format!("--slots needs a number from {least} to {most}, not `{text}`"))),
     }
 }

@@ -185,7 +185,7 @@ pub fn is_wanted(options: &Options, row: &Task) -> bool {
 pub fn is_wanted_exit(options: &Options, exit: &Exit) -> bool {
     let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
     let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
-    is_wanted && options.euid.is_none_or(|uid| uid == exit.uid)
+    is_wanted && options.euid.is_none_or(|uid| exit.euid == Some(uid))
 }
 
 /// Tells whether any row is wanted, shown or idle.

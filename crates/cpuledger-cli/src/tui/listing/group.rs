@@ -8,6 +8,7 @@ use cpuledger::render::escape::append_escaped;
 use cpuledger::{Comm, Task};
 
 use super::{Entry, Id, Item, Listing, Making, Ranked, Sum, exited_row};
+use crate::tui::cgroups;
 use crate::tui::config::Group;
 use crate::tui::frame::RowRef;
 
@@ -93,10 +94,12 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
 fn name_of(making: &Making<'_>, at: RowRef) -> String {
     let row = making.frame.whole(at);
     match making.settings.group {
-        Group::Cgroup if !row.known.contains(Field::CgroupId) => "-".to_owned(),
-        Group::Cgroup => match making.frame.cgroups.get(&row.cgroup_id) {
-            Some(path) => escaped(path.as_bytes()),
-            None => format!("cgroup {}", row.cgroup_id),
+        Group::Cgroup => match cgroups::key(row) {
+            None => "-".to_owned(),
+            Some(key) => match making.frame.cgroups.get(&key) {
+                Some(path) => escaped(path.as_bytes()),
+                None => format!("cgroup {}", key.1.or(key.0).unwrap_or_default()),
+            },
         },
         Group::User if !row.known.contains(Field::Euid) => "-".to_owned(),
         Group::User => match making.frame.users.name(row.euid) {

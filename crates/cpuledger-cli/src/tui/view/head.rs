@@ -54,7 +54,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
 
 fn title(state: &State, frame: &Frame) -> Line<'static> {
     let mut uptime = Vec::new();
-    append_uptime(&mut uptime, frame.uptime_ns / 1_000_000_000);
+    append_uptime(&mut uptime, frame.uptime.ticks(1_000_000_000));
     let load = frame.vitals.load.as_ref().map(|load| load.averages.join(", "));
     let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
     let paused = if state.is_paused { "  [PAUSED]" } else { "" };

@@ -56,8 +56,8 @@ dashes! {
         "addr_1" "ADDR"; 1 Left;
     }
     NotShown: "Something to sort by, which procps does not show." {
-        "cutime" "-"; 1 Right => [ChildrenUser] [] number!(children_user_ns);
-        "utime" "UTIME"; 6 Right => [User] [] number!(user_ns);
+        "cutime" "-"; 1 Right => [User ChildrenUser] [] |row| Key::from(row.ticks(row.task.user_ns) + row.ticks(row.task.children_user_ns));
+        "utime" "UTIME"; 6 Right => [User] [] |row| Key::from(row.ticks(row.task.user_ns));
         "cmin_flt" "-"; 1 Right => [ChildrenMinorFaults] [] number!(children_minor_faults);
         "cmaj_flt" "-"; 1 Right => [ChildrenMajorFaults] [] number!(children_major_faults);
         "resident" "RES", "m_resident" "RES"; 5 Right => [Rss] [] number!(rss_bytes);
@@ -76,7 +76,6 @@ dashes! {
         "argc" "ARGC"; 4 Right;
         "bnd" "BND"; 1 Right;
         "cnswap" "-"; 1 Right;
-        "cpu" "CPU"; 3 Right;
         "ctid" "CTID"; 5 Right;
         "cursig" "CURSIG"; 6 Right;
         "cwd" "CWD"; 3 Left;

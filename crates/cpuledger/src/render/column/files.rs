@@ -19,7 +19,7 @@ macro_rules! shown {
         |row, cell| cell::number_or_dash(cell, figures::namespace(row, Namespace::$namespace))
     };
     (text $detail:ident) => {
-        |row, cell| cell::text_or_dash(cell, row.around.details.$detail(row.task))
+        |row, cell| cell::text_or_dash(row, cell, row.around.details.$detail(row.task))
     };
 }
 
@@ -55,19 +55,19 @@ columns! {
 
     // Sizes and addresses.
     "size" "SIZE"; 5 Right Push Process; [Vsize] [STATUS];
-        shown!(swappable_kib); sorted!(swappable_kib);
+        shown!(swappable_kib); number!(vsize_bytes);
         "KiB that would go to swap if all private memory was written to."
     "trs" "TRS", "trss" "TRSS", "tsiz" "TSIZ"; 4 Right Push Process; [Vsize] [ADDRESSES];
-        shown!(code_kib); sorted!(code_kib);
+        shown!(code_kib); number!(vsize_bytes);
         "KiB of code."
     "m_trs" "TRS"; 5 Right Push Process; [Vsize] [ADDRESSES];
-        shown!(code_kib); sorted!(code_kib);
+        shown!(code_kib); number!(vsize_bytes);
         "KiB of code."
     "drs" "DRS", "m_drs" "DRS"; 5 Right Push Process; [Vsize] [ADDRESSES];
-        shown!(data_kib); sorted!(data_kib);
+        shown!(data_kib); number!(vsize_bytes);
         "KiB of virtual memory without the code."
     "dsiz" "DSIZ"; 4 Right Push Process; [Vsize] [ADDRESSES];
-        shown!(data_kib); sorted!(data_kib);
+        shown!(data_kib); number!(vsize_bytes);
         "KiB of virtual memory without the code."
     "lim" "LIM"; 5 Right Push Both; [] [ADDRESSES];
         cell::resident_limit; sorted!(resident_limit_bytes);
@@ -148,10 +148,10 @@ columns! {
 
     // Who manages it.
     "supgid" "SUPGID"; 20 Left Cut Process; [] [STATUS];
-        cell::supplementary_gids; |r| Key::Number(figures::groups(r).len() as i128);
+        cell::supplementary_gids; |_| Key::AsShown;
         "Numbers of the supplementary groups."
     "supgrp" "SUPGRP"; 40 Left Cut Process; [] [STATUS GROUPS SUPPLEMENTARY];
-        cell::supplementary_groups; |r| Key::Number(figures::groups(r).len() as i128);
+        cell::supplementary_groups; |_| Key::AsShown;
         "Supplementary groups."
     "pcap" "PCAP"; 16 Right Push Task; [] [STATUS];
         shown!(hexadecimal permitted); sorted!(permitted);
@@ -160,10 +160,10 @@ columns! {
         shown!(login_uid); sorted!(login_uid);
         "Number of the user who logged in."
     "label" "LABEL", "context" "CONTEXT", "zone" "ZONE"; 31 Left Push Both; [] [LABEL];
-        |r, c| cell::text_or_dash(c, figures::label(r)); |r| Key::Bytes(figures::label(r));
+        |r, c| cell::text_or_dash(r, c, figures::label(r)); |r| Key::Bytes(figures::label(r));
         "Security label."
     "environ" "ENVIRONMENT"; 31 Left Cut Process; [] [ENVIRONMENT];
-        cell::environment; |r| Key::Bytes(figures::environment(r));
+        cell::environment; |_| Key::Absent;
         "Environment of the process."
     "ag_id" "AGID"; 5 Right Push Both; [] [AUTOGROUP];
         shown!(autogroup); sorted!(autogroup);

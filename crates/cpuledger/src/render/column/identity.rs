@@ -25,10 +25,10 @@ columns! {
         |r, c| cell::signed(c, r.task.tty_pgid); number!(tty_pgid);
         "Foreground process group of the terminal; -1: none."
     "tname" "TTY", "longtname" "TTY", "tty8" "TTY", "tt" "TT", "tty" "TT"; 8 Left Push Process; [TtyDevice] [TERMINALS];
-        cell::terminal; number!(tty_device);
+        cell::terminal; |r| cell::terminal_key(r);
         "Controlling terminal."
     "tty4" "TTY"; 4 Left Push Process; [TtyDevice] [TERMINALS];
-        cell::short_terminal; number!(tty_device);
+        cell::short_terminal; |r| cell::terminal_key(r);
         "Controlling terminal without tty or pts/."
     "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [];
         cell::comm; |r| Key::Bytes(r.comm());
@@ -37,12 +37,12 @@ columns! {
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
     "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] wishes [Flags];
-        cell::args; |r| Key::Bytes(r.cmdline_or_comm());
+        cell::args; |_| Key::AsShown;
         "Arguments of the process; [name] where there are none, or none to be read."
     "exe" "EXE"; 27 Left Cut Process; [] [EXE];
-        |r, c| cell::text_or_dash(c, r.around.details.exe(r.task)); |r| Key::Bytes(r.around.details.exe(r.task));
+        |r, c| cell::text_or_dash(r, c, r.around.details.exe(r.task)); |r| Key::Bytes(r.around.details.exe(r.task));
         "Path of the program."
     "cgroup" "CGROUP"; 27 Left Cut Process; [] [CGROUP];
-        |r, c| cell::text_or_dash(c, r.around.details.cgroup(r.task)); |r| Key::Bytes(r.around.details.cgroup(r.task));
+        |r, c| cell::text_or_dash(r, c, r.around.details.cgroup(r.task)); |r| Key::Bytes(r.around.details.cgroup(r.task));
         "Cgroups of the process."
 }

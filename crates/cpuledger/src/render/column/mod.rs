@@ -1,7 +1,7 @@
 //! The tables of columns of `ps`: what each is called, how wide it is, what it needs and how a cell is written.
 //! Options, headers, help and sorting derive from them.
 //!
-//! Names, headers and widths are those of procps 4.0.2; what later versions of procps 4 add is there too. Besides, each
+//! Names, headers and widths are those of procps 4.0.7, the newest; older versions lack some. Besides, each
 //! key of [`crate::field::FIELDS`] that is not already the name of a column is one.
 
 use crate::field::FieldSet;

@@ -7,28 +7,28 @@ use crate::view::sort::Key;
 
 columns! {
     "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS];
-        |r, c| cell::user(r, c, r.task.euid); |r| Key::Bytes(r.user(r.task.euid));
+        |r, c| cell::user(r, c, r.task.euid); |_| Key::AsShown;
         "Effective user."
     "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS];
-        |r, c| cell::user(r, c, r.task.uid); |r| Key::Bytes(r.user(r.task.uid));
+        |r, c| cell::user(r, c, r.task.uid); |_| Key::AsShown;
         "Real user."
     "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS];
-        |r, c| cell::user(r, c, r.task.suid); |r| Key::Bytes(r.user(r.task.suid));
+        |r, c| cell::user(r, c, r.task.suid); |_| Key::AsShown;
         "Saved user."
     "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS];
-        |r, c| cell::user(r, c, r.task.fsuid); |r| Key::Bytes(r.user(r.task.fsuid));
+        |r, c| cell::user(r, c, r.task.fsuid); |_| Key::AsShown;
         "File-system user."
     "group" "GROUP", "egroup" "EGROUP"; 8 Left Plus Both; [Egid] [GROUPS];
-        |r, c| cell::group(r, c, r.task.egid); |r| Key::Bytes(r.group(r.task.egid));
+        |r, c| cell::group(r, c, r.task.egid); |_| Key::AsShown;
         "Effective group."
     "rgroup" "RGROUP"; 8 Left Plus Both; [Gid] [GROUPS];
-        |r, c| cell::group(r, c, r.task.gid); |r| Key::Bytes(r.group(r.task.gid));
+        |r, c| cell::group(r, c, r.task.gid); |_| Key::AsShown;
         "Real group."
     "sgroup" "SGROUP", "svgroup" "SVGROUP"; 8 Left Plus Both; [Sgid] [GROUPS];
-        |r, c| cell::group(r, c, r.task.sgid); |r| Key::Bytes(r.group(r.task.sgid));
+        |r, c| cell::group(r, c, r.task.sgid); |_| Key::AsShown;
         "Saved group."
     "fgroup" "FGROUP", "fsgroup" "FSGROUP"; 8 Left Plus Both; [Fsgid] [GROUPS];
-        |r, c| cell::group(r, c, r.task.fsgid); |r| Key::Bytes(r.group(r.task.fsgid));
+        |r, c| cell::group(r, c, r.task.fsgid); |_| Key::AsShown;
         "File-system group."
     "uid" "UID", "euid" "EUID"; 5 Right Push Both; [Euid] [];
         |r, c| cell::unsigned(c, r.task.euid); number!(euid);

@@ -17,7 +17,7 @@ columns! {
         |r, c| cell::unsigned(c, r.task.flags >> 6 & 7); number!(flags);
         "1: forked without exec, 4: used the privileges of root."
     "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN];
-        |r, c| cell::text_or_dash(c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
+        |r, c| cell::text_or_dash(r, c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
         "Where it waits in the kernel."
     "nlwp" "NLWP"; 4 Right Push Process; [Threads] [];
         |r, c| cell::unsigned(c, r.task.threads); number!(threads);
@@ -31,8 +31,8 @@ columns! {
         cell::nice; number!(nice);
         "Nice value; - where the policy has none."
     "pri" "PRI"; 3 Right Push Task; [Priority] [];
-        |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); |r| Key::from(i32::saturating_sub(39, r.task.priority));
-        "Priority; higher is more urgent."
+        |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); number!(priority);
+        "Priority; higher is more urgent. It is sorted as `priority` is."
     "priority" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority); number!(priority);
         "Priority as in /proc/PID/stat."
@@ -49,7 +49,7 @@ columns! {
         |r, c| cell::signed(c, r.task.priority.saturating_add(100)); number!(priority);
         "Priority of the kernel's own scale."
     "pri_api" "API"; 3 Right Push Task; [Priority] [];
-        |r, c| cell::signed(c, i32::saturating_sub(-1, r.task.priority)); |r| Key::from(i32::saturating_sub(-1, r.task.priority));
+        |r, c| cell::signed(c, i32::saturating_sub(-1, r.task.priority)); number!(priority);
         "Priority as the real-time calls count it."
     "rtprio" "RTPRIO"; 6 Right Push Task; [Policy RtPriority] [];
         cell::real_time_priority; number!(rt_priority);
@@ -58,18 +58,18 @@ columns! {
         |r, c| cell::unsigned(c, r.task.policy); number!(policy);
         "Number of the scheduling policy."
     "cls" "CLS"; 3 Right Push Task; [Policy] [];
-        cell::class; number!(policy);
+        cell::class; |_| Key::AsShown;
         "Scheduling policy: TS FF RR B IDL DLN."
     "class" "CLS", "policy" "POL"; 3 Left Push Task; [Policy] [];
-        cell::class; number!(policy);
+        cell::class; |_| Key::AsShown;
         "Scheduling policy, at the left."
-    "psr" "PSR", "lastcpu" "C"; 3 Right Push Task; [Processor] [];
+    "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];
         |r, c| cell::unsigned(c, r.task.processor); number!(processor);
         "CPU it ran on last."
     "cpuid" "CPUID"; 5 Right Push Task; [Processor] [];
         |r, c| cell::unsigned(c, r.task.processor); number!(processor);
         "CPU it ran on last."
     "sgi_p" "P"; 1 Right Push Task; [State Processor] [];
-        cell::running_on; number!(processor);
+        cell::running_on; |r| Key::from(r.task.state.0);
         "CPU it runs on; * where it does not."
 }

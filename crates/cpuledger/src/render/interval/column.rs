@@ -8,6 +8,7 @@ use crate::render::cell::{command_line, signed, unsigned};
 use crate::render::escape::append_escaped;
 use crate::render::key::Key;
 use crate::render::layout;
+use crate::render::manner::Manner;
 use crate::task::Task;
 
 /// What a line of the table is written from.
@@ -307,7 +308,7 @@ fn append_user(cell: &mut Vec<u8>, line: &Line<'_>) {
 
 fn append_command(cell: &mut Vec<u8>, line: &Line<'_>) {
     if line.has_arguments {
-        command_line(cell, line.row, line.cmdline);
+        command_line(cell, line.row, line.cmdline, Manner::Exact);
     } else {
         append_escaped(cell, line.row.comm.as_bytes());
     }

@@ -1,6 +1,8 @@
 use super::column::{append_bytes, append_time};
 use super::*;
+use crate::clock::Boottime;
 use crate::field::{Field, FieldSet};
+use crate::interval::Unattributed;
 use crate::names::Names;
 use crate::snapshot::Snapshot;
 use crate::source::Exit;
@@ -26,13 +28,14 @@ fn row(vsize_bytes: u64) -> Task {
 }
 
 fn exited(comm: &str, cpu_ns: u64) -> Exited {
-    let id = TaskId { tid: Tid(9), start_time_ns: 1 };
+    let id = TaskId { tid: Tid(9), start_time_ns: Boottime::from_ns(1) };
     let exit = Exit {
         task: id,
         process: id,
         ppid: Pid(1),
         comm: Comm::new(comm.as_bytes()),
         uid: 0,
+        euid: Some(0),
         exit_code: 0,
         runtime_ns: cpu_ns,
         lifetime_ns: cpu_ns,
@@ -55,8 +58,10 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
     let interval = Interval {
         source,
         missed_exits,
-        end_ns: 1_000_000_000,
+        start_ns: 1_000_000_000,
+        end_ns: 2_000_000_000,
         online_cpus: 2,
+        capacity_ns: 2_000_000_000,
         attributed_ns: 1_732_200_000,
         processes: vec![usage],
         exited: Some(dead),
@@ -108,6 +113,31 @@ fn a_page_says_what_was_attributed_and_who_died() {
         text.contains("\n\nExited, by name (their time is in %CPU of their processes and parents above)\n")
     );
     assert!(text.ends_with(" EXITED  %CPU COMMAND\n      1  90.0 cc1\n      2  10.1 true\n"), "{text}");
+}
+
+#[test]
+fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_has() {
+    let by = Unattributed { uncovered_cpu_ns: 300, not_attached_ns: 7, ..Unattributed::default() };
+    let interval = Interval {
+        source: SourceKind::Ledger,
+        end_ns: 1_000_000_000,
+        online_cpus: 2,
+        capacity_ns: 1_500_000_000,
+        idle_ns: Some(0),
+        unattributed_ns: Some(by.total_ns()),
+        unattributed_by: by,
+        ..Interval::default()
+    };
+    let balance = |interval: &Interval| text_of(|text| Writer::default().append_balance(text, interval));
+    let told = balance(&interval);
+    assert!(told.ends_with(" unattributed 307 ns (uncovered CPU 300, not attached 7) of 150.000%"), "{told}");
+    let losses = text_of(|text| Writer::default().append_losses(text, &interval));
+    assert!(
+        losses.starts_with("Lost: 300 ns of CPUs on which nobody has seen what ran; 7 ns in which"),
+        "{losses}"
+    );
+    let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };
+    assert!(balance(&none).ends_with(" unattributed 307 ns of 200%"), "{}", balance(&none));
 }
 
 #[test]

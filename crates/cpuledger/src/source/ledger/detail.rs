@@ -3,14 +3,16 @@
 
 use cpuledger_bpf::{Inspector, Wanted, abi};
 
+use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::io_access::IoAccess;
 use crate::source::records::{Decoder, groups, lacking};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
-use crate::task::{Pid, TaskId, Tid};
+use crate::task::{Comm, Pid, TaskId, Tid};
 
 /// Tasks looked at at once for which there is room from the start.
 const FIRST_ROOM: u32 = 1024;
@@ -42,8 +44,8 @@ impl Detail {
         matches!(self, Detail::Walk(_))
     }
 
-    /// All processes with their parents.
-    pub(super) fn parents(&mut self) -> Result<Vec<(TaskId, TaskId)>, Error> {
+    /// All processes with their parents and names.
+    pub(super) fn parents(&mut self) -> Result<Vec<(TaskId, TaskId, Comm)>, Error> {
         match self {
             Detail::Inspector(inspector) => Ok(inspector.parents()?.iter().map(process_and_parent).collect()),
             Detail::Walk(walk) => {
@@ -51,11 +53,11 @@ impl Detail {
                 walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut rows)?;
                 let find = |pid: Pid| {
                     let index = rows.processes.binary_search_by_key(&pid, |row| row.pid);
-                    index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: 0 }, |index| {
+                    index.map_or(TaskId { tid: Tid(pid.0), start_time_ns: Boottime::default() }, |index| {
                         rows.processes[index].id()
                     })
                 };
-                Ok(rows.processes.iter().map(|row| (row.id(), find(row.ppid))).collect())
+                Ok(rows.processes.iter().map(|row| (row.id(), find(row.ppid), row.comm)).collect())
             }
         }
     }
@@ -81,17 +83,18 @@ impl Detail {
                 let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
                 into.source = SourceKind::Ledger;
                 into.begin_ns = read.begin_ns;
+                into.begin = Boottime::from_ns(read.begin_boottime_ns);
                 into.end_ns = read.end_ns;
-                Decoder::new(read, &request).decode(&mut Vec::new(), into);
+                Decoder::new(read, &request, IoAccess::of_caller()).decode(&mut Vec::new(), into);
                 Ok(())
             }
         }
     }
 }
 
-fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId) {
-    (
-        TaskId { tid: Tid(record.pid), start_time_ns: record.start_time_ns },
-        TaskId { tid: Tid(record.parent_pid), start_time_ns: record.parent_start_time_ns },
-    )
+fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId, Comm) {
+    let id = |pid, start_time_ns| TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_time_ns) };
+    let process = id(record.pid, record.start_time_ns);
+    let parent = id(record.parent_pid, record.parent_start_time_ns);
+    (process, parent, Comm::from_c_bytes(&record.comm))
 }

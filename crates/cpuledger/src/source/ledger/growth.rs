@@ -3,6 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::clock::Boottime;
 use crate::field::{Field, FieldSet};
 use crate::interval::Counters;
 use crate::task::TaskId;
@@ -47,6 +48,8 @@ struct Life {
     /// What its runtime grew by while `wall_ns` was summed.
     runtime_ns: u64,
     stolen_ns: u64,
+    /// No ledger was attached since it was looked at last.
+    is_past_gap: bool,
     shown: Shown,
 }
 
@@ -63,7 +66,16 @@ enum Shown {
 
 impl Life {
     fn new(task: TaskId, process: TaskId, counters: Counters) -> Life {
-        Life { task, process, counters, wall_ns: 0, runtime_ns: 0, stolen_ns: 0, shown: Shown::Own }
+        Life {
+            task,
+            process,
+            counters,
+            wall_ns: 0,
+            runtime_ns: 0,
+            stolen_ns: 0,
+            is_past_gap: false,
+            shown: Shown::Own,
+        }
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -93,8 +105,8 @@ impl Life {
 /// All tasks that have run, and their processes.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    /// CLOCK_BOOTTIME when the ledger was attached: what started later is known from its start.
-    attached_ns: u64,
+    /// When the ledger was attached: what started later is known from its start.
+    attached: Boottime,
     /// By slot.
     tasks: FxHashMap<u32, Life>,
     /// Those that have not run since the slots got other numbers.
@@ -107,8 +119,8 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    pub(super) fn new(attached_ns: u64) -> Lives {
-        Lives { attached_ns, ..Lives::default() }
+    pub(super) fn new(attached: Boottime) -> Lives {
+        Lives { attached, ..Lives::default() }
     }
 
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
@@ -154,6 +166,13 @@ impl Lives {
         self.former.extend(self.tasks.drain().map(|(_, life)| (life.task, life)));
     }
 
+    /// As [`Lives::hand_over`], after a time in which no ledger was attached: until `attached`.
+    pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
+        self.hand_over();
+        self.attached = attached;
+        self.former.values_mut().for_each(|life| life.is_past_gap = true);
+    }
+
     /// Whether it is known what the totals of a task begin with. The leader that an exec has replaced is on its way out:
     /// its end is told in the same interval or, if that was cut right there, in the next; where slots ran out, never.
     fn knows_totals(&mut self, seen: &Seen, life: &mut Life) -> bool {
@@ -197,7 +216,7 @@ impl Lives {
     ) -> Option<(Counters, Counters)> {
         let total = match self.processes.get(&process) {
             Some(total) => *total,
-            None if process.start_time_ns >= self.attached_ns => Counters::ZERO,
+            None if process.start_time_ns >= self.attached => Counters::ZERO,
             None if told.known.contains(Field::Runtime) => {
                 return Some(self.begin_process(process, own, told));
             }
@@ -234,7 +253,11 @@ impl Lives {
 
     /// A task when its slot was made.
     fn first(&mut self, seen: &Seen) -> Life {
-        if let Some(life) = self.former.remove(&seen.task) {
+        if let Some(mut life) = self.former.remove(&seen.task) {
+            if std::mem::take(&mut life.is_past_gap) {
+                // What it ran in the gap is not booked: it is no time that the scheduler has charged beyond that on a CPU.
+                life.wall_ns += seen.first_runtime_ns.saturating_sub(life.counters.runtime_ns);
+            }
             return life;
         }
         let life = Life::new(seen.task, seen.process, figures_before(seen));
@@ -294,7 +317,7 @@ mod tests {
     use crate::task::Tid;
 
     fn id(tid: i32, start_time_ns: u64) -> TaskId {
-        TaskId { tid: Tid(tid), start_time_ns }
+        TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) }
     }
 
     fn seen(number: u32, task: TaskId, process: TaskId, wall_ns: u64) -> Seen {
@@ -307,7 +330,7 @@ mod tests {
 
     #[test]
     fn stolen_is_what_the_kernel_does_not_count() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 200);
         let growth = lives.go_on(&seen(3, task, task, 50), Some(&counters(40, 30))).expect("seen");
         assert_eq!((growth.stolen_ns, growth.counters.user_ns), (Some(10), 30));
@@ -320,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_was_used_before_the_slot_was_made_is_not_of_the_interval() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 20);
         let old =
             Seen { first_runtime_ns: 1_100, first: Some(counters(1_100, 660)), ..seen(3, task, task, 50) };
@@ -336,7 +359,7 @@ mod tests {
 
     #[test]
     fn totals_begin_with_what_an_older_process_tells_and_grow_by_its_tasks() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let (old, young) = (id(7, 20), id(8, 200));
         let (growth, total) =
             lives.add_to_process(old, &counters(50, 30), &counters(1_050, 600)).expect("told");
@@ -354,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_execs_takes_its_figures_along() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let (process, thread) = (id(7, 200), id(9, 210));
         lives.go_on(&seen(3, process, process, 30), Some(&counters(30, 10)));
         lives.go_on(&seen(4, thread, process, 50), Some(&counters(50, 20)));
@@ -371,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_replaced_leader_may_come_an_interval_later() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let (process, thread) = (id(7, 200), id(9, 210));
         lives.go_on(&seen(3, process, process, 90), Some(&counters(90, 10)));
         lives.renumber(&seen(4, thread, process, 50), &counters(50, 20));
@@ -385,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_slot_that_was_given_back_untold_is_another_task() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let (dead, young) = (id(7, 200), id(8, 300));
         lives.go_on(&seen(3, dead, dead, 10_000), Some(&counters(10_000, 9_000)));
         let growth = lives.go_on(&seen(3, young, young, 40), Some(&counters(40, 30))).expect("seen");
@@ -395,7 +418,7 @@ mod tests {
 
     #[test]
     fn who_does_not_live_is_forgotten() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         for number in 0..10 {
             let task = id(number, 200);
             lives.go_on(&seen(number as u32, task, task, 1), Some(&counters(1, 1)));
@@ -409,7 +432,7 @@ mod tests {
 
     #[test]
     fn figures_go_on_when_slots_get_other_numbers() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 200);
         lives.go_on(&seen(3, task, task, 30), Some(&counters(30, 10)));
         lives.hand_over();
@@ -422,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_task_that_could_not_be_looked_at_comes_later() {
-        let mut lives = Lives::new(100);
+        let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 200);
         assert!(lives.go_on(&seen(3, task, task, 30), None).is_none());
         let growth = lives.end(&seen(3, task, task, 10), &counters(40, 40));

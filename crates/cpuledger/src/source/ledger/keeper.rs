@@ -4,11 +4,13 @@ use cpuledger_bpf::ledger::{Interval as Closed, TaskTime};
 use cpuledger_bpf::{Wanted as WantedTask, abi};
 use rustc_hash::FxHashMap;
 
-use crate::field::{Field, FieldSet};
+use crate::clock::Boottime;
+use crate::field::{Field, FieldSet, IO};
 use crate::inheritance::{Booked, Inheritance, Parts};
-use crate::interval::{Counters, Exited, Interval, Usage};
+use crate::interval::{Counters, Exited, Interval, Unattributed, Usage};
 use crate::snapshot::Snapshot;
-use crate::source::procfs::{Procfs, START_TICK_NS};
+use crate::source::io_access::IoAccess;
+use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::{counters_of, nothing_used};
 use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
@@ -45,21 +47,27 @@ pub(super) struct Keeper {
     rows: Snapshot,
     /// For what the kernel keeps from programs.
     procfs: Option<Procfs>,
+    io: IoAccess,
 }
 
 impl Keeper {
-    pub(super) fn new(mut detail: Detail, before_ns: u64, attached_ns: u64) -> Result<Keeper, crate::Error> {
+    pub(super) fn new(
+        mut detail: Detail,
+        before: Boottime,
+        attached: Boottime,
+    ) -> Result<Keeper, crate::Error> {
         let mut inheritance = Inheritance::default();
         // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now.
-        for (process, parent) in detail.parents()? {
-            if process.start_time_ns < before_ns {
+        for (process, parent, comm) in detail.parents()? {
+            if process.start_time_ns < before {
                 inheritance.add(process, parent);
+                inheritance.name(process, comm, false);
             }
         }
         Ok(Keeper {
             detail,
             inheritance,
-            lives: Lives::new(attached_ns),
+            lives: Lives::new(attached),
             booked: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
@@ -68,6 +76,7 @@ impl Keeper {
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
+            io: IoAccess::of_caller(),
         })
     }
 
@@ -82,16 +91,23 @@ impl Keeper {
         into.source = SourceKind::Ledger;
         into.start_ns = closed.start_ns;
         into.end_ns = closed.end_ns;
-        into.online_cpus = closed.cpus.len() as u32;
+        into.online_cpus = closed.online_cpus();
         into.capacity_ns = closed.capacity_ns();
         into.idle_ns = Some(closed.idle_ns());
         into.unattributed_ns = Some(closed.unattributed_ns());
+        into.unattributed_by = Unattributed {
+            no_slot_ns: closed.no_slot_ns(),
+            forgotten_task_ns: closed.stray_ns,
+            uncovered_cpu_ns: closed.uncovered_ns(),
+            not_attached_ns: 0,
+        };
         snapshot.clear();
         snapshot.source = SourceKind::Ledger;
         snapshot.begin_ns = closed.end_ns;
         self.attribute(closed);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
+        snapshot.begin = self.rows.begin;
         snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
@@ -108,11 +124,21 @@ impl Keeper {
         self.lives.hand_over();
     }
 
+    /// The same, after a time in which no ledger was attached: until `attached`.
+    pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
+        self.lives.resume_after_gap(attached);
+    }
+
     /// Gives every nanosecond to a living process.
     fn attribute(&mut self, closed: &Closed<'_>) {
         self.booked.clear();
         self.booked.extend(closed.tasks.iter().map(booked));
         self.inheritance.settle(closed.end_ns, &self.booked, &mut self.parts);
+        for slot in closed.tasks.iter().map(|time| &time.slot) {
+            let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
+            let of_thread = slot.tid != slot.pid || is_collector;
+            self.inheritance.name(process_of(slot), Comm::from_c_bytes(&slot.comm), of_thread);
+        }
         self.accounts.clear();
         self.accounts.extend(self.parts.iter().filter(|(_, parts)| parts.total_ns() > 0).map(
             |(&process, &parts)| Account {
@@ -166,7 +192,7 @@ impl Keeper {
         // An exec by a thread ends two tids, and there may be several in an interval.
         self.ended.clear();
         self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
-        self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns);
+        self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
         for place in 0..self.ended.len() {
             let time = &closed.tasks[self.ended[place]];
             let (seen, last) = (seen(time), counters_of(&time.slot.last));
@@ -198,18 +224,26 @@ impl Keeper {
                 account.index = Some(index);
             }
             let mut row = row.unwrap_or_else(|| row_of_slot(&time.slot));
+            let held_back = self.held_back(&row);
             if let Some(growth) = &growth {
                 growth.totals.store_into(&mut row);
             }
+            row.known = row.known.without(held_back);
             snapshot.tasks.push(row);
             into.tasks.push(Usage {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
-                growth: growth.map_or_else(Counters::default, |growth| growth.counters),
+                growth: growth.map_or_else(Counters::default, |growth| growth.counters.without(held_back)),
                 ..Usage::default()
             });
         }
+    }
+
+    /// What of the figures that are kept of a task, or of a process, the caller may not see, by its row.
+    fn held_back(&self, row: &Task) -> FieldSet {
+        let may_see = self.io.is_unlimited() || row.known.contains(Field::ReadBytes);
+        if may_see { FieldSet::EMPTY } else { IO }
     }
 
     /// Whether another living task has its (tid, start time): an exec has just given that to one, and the other, the
@@ -242,7 +276,8 @@ impl Keeper {
                     _ => self.row_of_procfs(account.process, wanted.fields),
                 },
             };
-            let told = Counters::of(&row);
+            self.name(account.process, &mut row);
+            let (told, held_back) = (Counters::of(&row), self.held_back(&row));
             let (growth, total) = match self.lives.add_to_process(account.process, &account.growth, &told) {
                 Some(added) => added,
                 // Its threads are many, and older than the ledger: /proc has their sum, for this once.
@@ -251,7 +286,7 @@ impl Keeper {
                     self.lives.begin_process(account.process, &account.growth, &told)
                 }
             };
-            total.store_into(&mut row);
+            total.without(held_back).store_into(&mut row);
             let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.inheritance.heir(account.process);
             into.attributed_ns += account.parts.total_ns();
@@ -262,17 +297,33 @@ impl Keeper {
                 exited_children_ns: Some(exited_children_ns),
                 stolen_ns: account.stolen_ns,
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
-                growth,
+                growth: growth.without(held_back),
             });
             snapshot.processes.push(row);
         }
-        let extra: Vec<Task> = wanted
-            .pids
-            .iter()
-            .filter(|pid| self.find(pid.0).is_none())
-            .filter_map(|pid| find_process(&self.rows.processes, pid.0).copied())
-            .collect();
-        self.add_idle_processes(&extra, snapshot, into);
+        let (mut extra, mut from_procfs) = (Vec::new(), Vec::new());
+        for pid in wanted.pids {
+            if self.find(pid.0).is_some() {
+                continue;
+            }
+            let row = find_process(&self.rows.processes, pid.0).copied();
+            // Some hosts keep their own processes from programs.
+            let told = if row.is_some() { None } else { self.process_of_procfs(*pid, wanted.fields) };
+            from_procfs.extend(told.map(|row| row.tid));
+            extra.extend(row.or(told));
+        }
+        self.add_idle_processes(&extra, &from_procfs, snapshot, into);
+        snapshot.from_procfs.append(&mut from_procfs);
+    }
+
+    /// Remembers the name of a row, or gives it the one that is remembered: who has died since the cut can no longer be asked.
+    fn name(&mut self, process: TaskId, row: &mut Task) {
+        if row.known.contains(Field::Comm) {
+            self.inheritance.name(process, row.comm, false);
+        } else if let Some(comm) = self.inheritance.name_of(process) {
+            row.comm = comm;
+            row.known = row.known.union(FieldSet::of(&[Field::Comm]));
+        }
     }
 
     fn row_of(&self, process: TaskId) -> Option<Task> {
@@ -291,28 +342,33 @@ impl Keeper {
             start_time_ns: process.start_time_ns,
             ..Task::default()
         };
-        if self.procfs.is_none() {
-            self.procfs = Procfs::open().ok();
-        }
-        let found = self.procfs.as_mut().map(|procfs| procfs.process(pid, fields));
-        match found {
-            // Files tell the start in ticks, and whose pid it was may be gone.
-            Some(Ok(Some(row))) if process.start_time_ns.wrapping_sub(row.start_time_ns) < START_TICK_NS => {
+        match self.process_of_procfs(pid, fields) {
+            // Whose pid it was may be gone.
+            Some(row) if is_start(row.start_time_ns, process.start_time_ns) => {
                 Task { start_time_ns: process.start_time_ns, ..row }
             }
             _ => bare,
         }
     }
 
+    /// A process by its files, whoever it is.
+    fn process_of_procfs(&mut self, pid: Pid, fields: FieldSet) -> Option<Task> {
+        if self.procfs.is_none() {
+            self.procfs = Procfs::open().ok();
+        }
+        self.procfs.as_mut()?.process(pid, fields).ok().flatten()
+    }
+
     /// Adds processes that are not there yet, without use. What the ledger has shown of one does not fall.
     pub(super) fn add_idle_processes(
         &mut self,
         others: &[Task],
+        from_procfs: &[Tid],
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) {
         let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
-        self.add_idle(&others, &mut snapshot.processes, &mut into.processes);
+        self.add_idle(&others, from_procfs, &mut snapshot.processes, &mut into.processes);
     }
 
     fn with_totals(&self, row: &Task) -> Task {
@@ -320,27 +376,47 @@ impl Keeper {
         if let Some(totals) = self.lives.totals(row.id()) {
             let told = Counters::of(&row);
             let known = told.known.union(totals.known);
-            Counters { known, ..told.max(totals) }.store_into(&mut row);
+            let held_back = self.held_back(&row);
+            Counters { known, ..told.max(totals) }.without(held_back).store_into(&mut row);
         }
         row
     }
 
-    /// Adds rows that are not there yet, without use.
-    pub(super) fn add_idle(&mut self, others: &[Task], rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
+    /// Adds rows that are not there yet, without use. What those from /proc have used nobody has seen.
+    pub(super) fn add_idle(
+        &mut self,
+        others: &[Task],
+        from_procfs: &[Tid],
+        rows: &mut Vec<Task>,
+        usages: &mut Vec<Usage>,
+    ) {
         if others.is_empty() {
             return;
         }
         let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
         let known: rustc_hash::FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
+        let is_told = |row: &Task| from_procfs.contains(&row.tid);
+        // Files tell starts in ticks.
+        let is_known = |row: &Task| {
+            let is_it = |known: &&Task| known.tid == row.tid;
+            known.contains(&row.id())
+                || is_told(row)
+                    && rows
+                        .iter()
+                        .find(is_it)
+                        .is_some_and(|known| is_start(row.start_time_ns, known.start_time_ns))
+        };
+        let new: Vec<&Task> = others.iter().filter(|row| !is_known(row)).collect();
         let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
-        for row in others.iter().filter(|row| !known.contains(&row.id())) {
+        for row in new {
             let heir = self.inheritance.heir(row.id());
+            let seen = if is_told(row) { FieldSet::EMPTY } else { row.known };
             let usage = Usage {
                 exited_threads_ns: Some(0),
                 exited_children_ns: Some(0),
-                stolen_ns: Some(0),
+                stolen_ns: (!is_told(row)).then_some(0),
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
-                growth: Counters { known: row.known.intersection(Counters::FIELDS), ..Counters::default() },
+                growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
                 ..Usage::default()
             };
             all.push((*row, usage));
@@ -356,7 +432,7 @@ impl Keeper {
     pub(super) fn keep_living(&mut self, leaders: &Snapshot) {
         let rows = &leaders.processes;
         let lives = |process: TaskId| match find_process(rows, process.tid.0) {
-            Some(row) => row.start_time_ns == process.start_time_ns,
+            Some(row) => is_start(row.start_time_ns, process.start_time_ns),
             // Some hosts keep their own processes from programs.
             None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
         };
@@ -391,31 +467,34 @@ fn find_row<'a>(rows: &'a [Task], seen: &Seen) -> Option<&'a Task> {
 /// Whether a task has died, or goes on under another tid. A slot that has only collected the time of a process ends too.
 fn has_ended(time: &TaskTime) -> bool {
     const ENDS: u32 = abi::CPULEDGER_SLOT_EXITED | abi::CPULEDGER_SLOT_RENUMBERED;
-    time.is_last && time.slot.flags & ENDS != 0
+    time.is_last && u32::from(time.slot.flags) & ENDS != 0
 }
 
 fn has_died(time: &TaskTime) -> bool {
-    time.is_last && time.slot.flags & abi::CPULEDGER_SLOT_EXITED != 0
+    time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_EXITED != 0
 }
 
 fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.tid), start_time_ns: slot.start_time_ns }
+    TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
 }
 
 fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.pid), start_time_ns: slot.process_start_time_ns }
+    TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
 }
 
 fn booked(time: &TaskTime) -> Booked {
     let slot = &time.slot;
     Booked {
         process: process_of(slot),
-        parent: TaskId { tid: Tid(slot.parent_pid), start_time_ns: slot.parent_start_time_ns },
+        parent: TaskId {
+            tid: Tid(slot.parent_pid),
+            start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
+        },
         own_ns: time.wall_ns,
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,
         has_died: has_died(time),
-        process_is_dead: time.is_last && slot.flags & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
+        process_is_dead: time.is_last && u32::from(slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
     }
 }
 
@@ -440,7 +519,8 @@ fn exit(time: &TaskTime) -> Exit {
         ppid: Pid(slot.ppid_or_next_free.cast_signed()),
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
-        exit_code: slot.exit_code,
+        euid: Some(slot.euid),
+        exit_code: slot.exit_code.into(),
         runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
     }
@@ -449,11 +529,19 @@ fn exit(time: &TaskTime) -> Exit {
 /// What a slot tells of a task that could not be looked at.
 fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
     Task {
-        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime, Field::Uid, Field::Comm]),
+        known: FieldSet::of(&[
+            Field::Tid,
+            Field::Pid,
+            Field::StartTime,
+            Field::Uid,
+            Field::Euid,
+            Field::Comm,
+        ]),
         tid: Tid(slot.tid),
         pid: Pid(slot.pid),
-        start_time_ns: slot.start_time_ns,
+        start_time_ns: Boottime::from_ns(slot.start_time_ns),
         uid: slot.uid,
+        euid: slot.euid,
         comm: Comm::from_c_bytes(&slot.comm),
         ..Task::default()
     }

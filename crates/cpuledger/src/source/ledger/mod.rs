@@ -7,12 +7,18 @@
 mod detail;
 mod growth;
 mod keeper;
+mod limits;
+mod supervisor;
+
+use std::time::Duration;
 
 use cpuledger_bpf::ledger as kernel;
 
+use crate::caller::caller;
+use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::{Field, FieldSet};
-use crate::interval::Interval;
+use crate::interval::{Interval, Unattributed};
 use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::walk::{self, Walk};
@@ -21,8 +27,10 @@ use crate::task::Pid;
 
 use detail::Detail;
 use keeper::Keeper;
+use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
+pub use limits::slots_of_caller;
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,10 +71,17 @@ pub struct Wanted<'a> {
 
 /// The attached ledger. Dropping it, or the death of this process, detaches it.
 pub struct Ledger {
-    kernel: kernel::Ledger,
+    /// None while one that failed could not be attached anew.
+    kernel: Supervised<kernel::Ledger>,
+    /// The size of it, or of the one that is wanted.
+    size: kernel::Options,
     /// Attached in the running interval, to take over at its end.
     successor: Option<kernel::Ledger>,
+    /// When a successor may be tried again, where one could not be attached.
+    growth_backoff: Backoff,
     may_grow: bool,
+    /// The size up to which it grows.
+    most_slots: u32,
     keeper: Keeper,
     /// When more is remembered, a walk says who lives: deaths that were not told leave something behind.
     remembered_limit: usize,
@@ -86,11 +101,14 @@ impl Ledger {
     /// Attaches the hooks and makes the first cut: from then on every nanosecond is in the books.
     ///
     /// # Errors
-    /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, and for a number of slots that
-    /// is not possible.
+    /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, for a number of slots that
+    /// is not possible, and for a user other than root who asks for more than one ledger, or for one larger than by default.
     pub fn open(options: Options) -> Result<Ledger, Error> {
         walk::check_namespace(SourceKind::Ledger)?;
-        let before_ns = machine::boottime_ns();
+        let caller = caller();
+        limits::check_size(&caller, &options)?;
+        limits::wait_for_none(&caller)?;
+        let before = Boottime::now();
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let beside = spawn_scoped(scope, detail::load_inspector);
@@ -102,12 +120,16 @@ impl Ledger {
             (kernel, inspector)
         });
         let kernel = kernel?;
-        let keeper = Keeper::new(Detail::open(inspector)?, before_ns, machine::boottime_ns())?;
+        limits::check_only(&caller, &kernel)?;
+        let keeper = Keeper::new(Detail::open(inspector)?, before, Boottime::now())?;
         let lost = kernel.lost();
         Ok(Ledger {
-            kernel,
+            size: kernel.options(),
+            kernel: Supervised::new(kernel),
             successor: None,
+            growth_backoff: Backoff::default(),
             may_grow: options.may_grow,
+            most_slots: limits::most_slots(&caller),
             keeper,
             remembered_limit: REMEMBERED_SLACK,
             lost,
@@ -118,17 +140,18 @@ impl Ledger {
 
     /// When the running interval began, CLOCK_MONOTONIC.
     pub fn start_ns(&self) -> u64 {
-        self.kernel.start_ns()
+        let since_ns = self.kernel.since_ns();
+        since_ns.unwrap_or_else(|| self.kernel.get().map_or(0, kernel::Ledger::start_ns))
     }
 
     /// Its size.
     pub fn slots(&self) -> u32 {
-        self.kernel.options().slots
+        self.size.slots
     }
 
     /// Kernel memory that its shared records lock.
     pub fn locked_bytes(&self) -> u64 {
-        self.kernel.locked_bytes()
+        self.kernel.get().map_or(0, kernel::Ledger::locked_bytes)
     }
 
     /// What was lost since it was attached or, where another took over, since that one was.
@@ -146,8 +169,11 @@ impl Ledger {
     /// and tells it: `snapshot` gets a row for each process with time in the interval and for each living task that ran,
     /// `into` what each of them used.
     ///
+    /// Where the interval cannot be closed, because a CPU was held up in a hook for seconds, a new ledger is attached, now or as soon
+    /// as possible. What passes until then is told as an interval without rows, all of it unattributed for that reason.
+    ///
     /// # Errors
-    /// When a cut cannot be taken, or the kernel refuses to tell the detail; then the ledger is of no use any more.
+    /// When the kernel refuses to tell the detail; then the ledger is of no use any more.
     pub fn close(
         &mut self,
         cut_ns: u64,
@@ -155,11 +181,71 @@ impl Ledger {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) -> Result<(), Error> {
+        if self.kernel.get().is_some() {
+            let start_ns = self.start_ns();
+            match self.close_books(cut_ns, wanted, snapshot, into) {
+                Err(Error::Bpf(cpuledger_bpf::Error::Stuck { .. })) => {
+                    self.successor = None;
+                    self.kernel.fail(start_ns);
+                }
+                closed => return closed,
+            }
+        }
+        self.bridge(cut_ns, snapshot, into)
+    }
+
+    /// Makes the next interval fail, as one does in which a CPU is held up for too long. For tests.
+    #[doc(hidden)]
+    pub fn fail_next(&mut self) {
+        if let Some(kernel) = self.kernel.get_mut() {
+            kernel.fail_next();
+        }
+    }
+
+    /// Waits until there is a ledger again, or until `cut_ns`, and tells the time without one.
+    fn bridge(&mut self, cut_ns: u64, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Error> {
+        let start_ns = self.start_ns();
+        let (size, caller) = (self.size, caller());
+        let attach = || {
+            let ledger = kernel::Ledger::attach(size).ok()?;
+            limits::check_only(&caller, &ledger).ok()?;
+            Some(ledger)
+        };
+        while !self.kernel.reattach(machine::monotonic_ns, attach) {
+            let until_ns = self.kernel.due_ns().min(cut_ns);
+            match until_ns.checked_sub(machine::monotonic_ns()) {
+                Some(rest_ns) if rest_ns > 0 => std::thread::sleep(Duration::from_nanos(rest_ns)),
+                _ if until_ns >= cut_ns => {
+                    self.kernel.go_on_without(machine::monotonic_ns());
+                    break;
+                }
+                _ => {}
+            }
+        }
+        tell_gap(start_ns, self.start_ns(), snapshot, into);
+        if let Some(kernel) = self.kernel.get() {
+            self.lost = kernel.lost();
+            self.keeper.resume_after_gap(Boottime::now());
+            // Deaths in the gap were not told.
+            self.forget_dead();
+        }
+        Ok(())
+    }
+
+    /// Closes the interval of the ledger that is attached.
+    fn close_books(
+        &mut self,
+        cut_ns: u64,
+        wanted: &Wanted<'_>,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
         let (cut_ns, is_handed_over) = self.publish(cut_ns)?;
-        let closed = self.kernel.close_interval(cut_ns)?;
+        let Some(kernel) = self.kernel.get_mut() else { return Ok(()) };
+        let closed = kernel.close_interval(cut_ns)?;
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.keeper.take(&closed, wanted, snapshot, into)?;
-        self.tell_lost(into)?;
+        self.tell_lost(into);
         // Until now it has booked the same time as its predecessor. If it cannot be cut, the books go on without it.
         if self.successor.as_mut().is_some_and(|successor| successor.close_interval(cut_ns).is_err()) {
             self.successor = None;
@@ -184,7 +270,8 @@ impl Ledger {
             self.successor = None;
             return Ok((cut_ns, false));
         };
-        let own_ns = self.kernel.publish(common_ns)?;
+        let Some(kernel) = self.kernel.get_mut() else { return Ok((cut_ns, false)) };
+        let own_ns = kernel.publish(common_ns)?;
         Ok((own_ns, own_ns == common_ns))
     }
 
@@ -199,39 +286,49 @@ impl Ledger {
         }
         // Where most slots belong to tasks that have only run once, a new ledger of the same size has room.
         let is_busy = active > u64::from(slots / LOW_SHARE);
-        let size = if is_busy { slots.saturating_mul(2).min(MOST_GROWN_SLOTS.max(slots)) } else { slots };
+        let size = if is_busy { slots.saturating_mul(2).min(self.most_slots.max(slots)) } else { slots };
         (size > slots || !is_busy).then_some(size)
     }
 
-    /// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is.
+    /// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is, and it is tried
+    /// again later.
     fn attach_successor(&mut self, slots: u32) {
-        self.successor = kernel::Ledger::attach(kernel::Options { slots }).ok();
-        self.may_grow = self.successor.is_some();
+        let attach = || kernel::Ledger::attach(kernel::Options { slots }).ok();
+        self.successor = self.growth_backoff.attempt(machine::monotonic_ns, attach);
     }
 
     /// From this cut on the successor keeps the books.
     fn hand_over(&mut self) {
         let Some(successor) = self.successor.take() else { return };
-        self.kernel = successor;
-        self.lost = self.kernel.lost();
+        self.lost = successor.lost();
+        self.size = successor.options();
+        self.kernel.replace(successor);
         self.keeper.hand_over();
     }
 
     /// What was lost in the interval. Where slots ran out deaths may not have been told: a walk says who lives.
-    fn tell_lost(&mut self, into: &mut Interval) -> Result<(), Error> {
-        let lost = self.kernel.lost();
+    fn tell_lost(&mut self, into: &mut Interval) {
+        let Some(kernel) = self.kernel.get() else { return };
+        let lost = kernel.lost();
         let before = std::mem::replace(&mut self.lost, lost);
         let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
         into.unidentified_exits = folded(&lost) - folded(&before);
         into.missed_switches = lost.missed - before.missed;
         let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
         if hides_deaths(&lost) > hides_deaths(&before) || self.keeper.remembered() > self.remembered_limit {
-            const IDENTITY: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime]);
-            self.walk(Scope::Leaders, IDENTITY)?;
-            self.keeper.keep_living(&self.others);
-            self.remembered_limit = 2 * self.keeper.remembered() + REMEMBERED_SLACK;
+            self.forget_dead();
         }
-        Ok(())
+    }
+
+    /// Forgets who does not live, by a walk. If there can be none (memory, say), the books go on, and it is tried again at the next cut.
+    fn forget_dead(&mut self) {
+        const IDENTITY: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime]);
+        if self.walk(Scope::Leaders, IDENTITY).is_err() {
+            self.remembered_limit = 0;
+            return;
+        }
+        self.keeper.keep_living(&self.others);
+        self.remembered_limit = 2 * self.keeper.remembered() + REMEMBERED_SLACK;
     }
 
     /// Adds a row without use for each process and task that did not run.
@@ -242,16 +339,39 @@ impl Ledger {
         into: &mut Interval,
     ) -> Result<(), Error> {
         self.walk(Scope::Tasks, fields)?;
-        self.keeper.add_idle_processes(&self.others.processes, snapshot, into);
-        self.keeper.add_idle(&self.others.tasks, &mut snapshot.tasks, &mut into.tasks);
+        let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
+        self.keeper.add_idle_processes(processes, from_procfs, snapshot, into);
+        self.keeper.add_idle(tasks, from_procfs, &mut snapshot.tasks, &mut into.tasks);
+        snapshot.from_procfs.extend(from_procfs);
+        snapshot.from_procfs.sort_unstable();
+        snapshot.from_procfs.dedup();
         Ok(())
     }
 
     fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<(), Error> {
         let walk = match &mut self.walk {
             Some(walk) => walk,
-            None => self.walk.insert(Walk::open()?),
+            None => self.walk.insert(Walk::open_whole(FieldSet::ALL, None)?),
         };
         walk.snapshot(&Request { scope, fields }, &mut self.others)
     }
+}
+
+/// An interval without a ledger: all of the online CPUs' time is unattributed.
+fn tell_gap(start_ns: u64, end_ns: u64, snapshot: &mut Snapshot, into: &mut Interval) {
+    snapshot.clear();
+    snapshot.source = SourceKind::Ledger;
+    snapshot.begin_ns = end_ns;
+    snapshot.end_ns = end_ns;
+    into.clear();
+    into.source = SourceKind::Ledger;
+    into.start_ns = start_ns;
+    into.end_ns = end_ns;
+    into.online_cpus = machine::online_cpus();
+    into.capacity_ns = into.length_ns() * u64::from(into.online_cpus);
+    into.idle_ns = Some(0);
+    into.unattributed_ns = Some(into.capacity_ns);
+    into.unattributed_by = Unattributed { not_attached_ns: into.capacity_ns, ..Unattributed::default() };
+    // Nobody has seen who died.
+    into.exited = None;
 }

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, openat, seek, statat};
 use rustix::io::Errno;
 
+use crate::clock::Boottime;
 use crate::error::Error;
+use crate::source::procfs::START_TICK_NS;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
 use crate::source::procfs::stat::parse_stat;
 
@@ -86,11 +88,15 @@ impl Census {
         let of_life =
             stat.user_ticks.saturating_add(stat.system_ticks).saturating_add(ticks).saturating_add(4);
         let zombie = (stat.state == b'Z').then(|| (stat.ppid, of_life.saturating_mul(tick_ns)));
-        Some(Said {
-            children_ns: ticks.saturating_mul(tick_ns),
-            start_ns: stat.start_ticks.saturating_mul(tick_ns),
-            zombie,
-        })
+        Some(Said { children_ns: ticks.saturating_mul(tick_ns), start: started(stat.start_ticks), zombie })
+    }
+
+    /// The start of a task, in whole ticks; `None` where it is gone or hidden.
+    pub fn start(&mut self, pid: i32, tid: i32) -> Option<Boottime> {
+        // Of the task alone: the file of a process sums its threads first.
+        let name = Name::EMPTY.then_number(pid).then(b"/task/").then_number(tid).then(b"/stat");
+        let Ok(Attempt::Done(line)) = self.buffers.read(self.root.as_fd(), &name) else { return None };
+        parse_stat(line).map(|stat| started(stat.start_ticks))
     }
 
     /// The tids of a process, its leader included; none where it is gone.
@@ -107,6 +113,10 @@ impl Census {
         }
         Ok(&self.tids)
     }
+}
+
+fn started(ticks: u64) -> Boottime {
+    Boottime::from_ns(ticks.saturating_mul(START_TICK_NS))
 }
 
 fn failed(errno: Errno) -> Error {
@@ -128,7 +138,9 @@ mod tests {
         }
         let process = census.process(myself).expect("we live");
         assert!(process.threads >= 2, "one for each test and one besides");
-        assert!(census.said(myself).is_some_and(|said| said.start_ns > 0));
+        assert!(census.said(myself).is_some_and(|said| said.start > Boottime::default()));
+        assert_eq!(census.start(myself, myself), census.said(myself).map(|said| said.start));
+        assert_eq!((census.start(i32::MAX, i32::MAX), census.start(1, myself)), (None, None));
         assert_eq!(process.euid, rustix::process::geteuid().as_raw());
         assert!(census.threads(myself).expect("procfs").contains(&myself));
         assert_eq!(census.process(i32::MAX), None);

@@ -1,9 +1,17 @@
 //! Who is who. A message tells how long its task has lived, in microseconds, and not since when; so the start is known to lie
 //! between two readings of the clock. As long as those of two messages about one tid overlap they speak of one task, which
 //! keeps the start that it was first given.
+//!
+//! That start is the one in /proc, in ticks, where the task can still be read: the same that every other reader of /proc has. Of a
+//! task that has died and been waited for it is an estimate. An age does not count suspension: how far CLOCK_BOOTTIME was
+//! ahead when the task started is what has been seen of it since ([`Suspensions`]).
+
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use crate::clock::Boottime;
+use crate::source::procfs::START_TICK_NS;
 use crate::task::{TaskId, Tid};
 
 /// By how much a report may be later than the clock reading in it: the task may have lost the CPU in between.
@@ -43,13 +51,75 @@ impl Window {
     }
 }
 
+/// How far CLOCK_BOOTTIME is taken to be ahead at most without having moved: two readings are never simultaneous.
+const SAME_AHEAD_NS: u64 = 1_000_000;
+
+/// Suspensions that are told apart at most; of older ones it is only known that they were.
+const MOST_SUSPENSIONS: usize = 64;
+
+/// A stretch of CLOCK_MONOTONIC in which CLOCK_BOOTTIME was so far ahead.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    first_ns: u64,
+    last_ns: u64,
+    ahead_ns: u64,
+}
+
+/// How far CLOCK_BOOTTIME was ahead of CLOCK_MONOTONIC, and when.
+#[derive(Debug, Default)]
+pub struct Suspensions {
+    stretches: Vec<Stretch>,
+}
+
+impl Suspensions {
+    /// Takes a reading of both clocks: at `now_ns` of CLOCK_MONOTONIC the other one was so far ahead.
+    pub fn note(&mut self, now_ns: u64, ahead_ns: u64) {
+        if let Some(last) = self.stretches.last_mut()
+            && ahead_ns.abs_diff(last.ahead_ns) < SAME_AHEAD_NS
+        {
+            last.last_ns = last.last_ns.max(now_ns);
+            return;
+        }
+        if self.stretches.len() == MOST_SUSPENSIONS {
+            self.stretches.remove(0);
+        }
+        self.stretches.push(Stretch { first_ns: now_ns, last_ns: now_ns, ahead_ns });
+    }
+
+    /// Whether the machine has never been suspended: then both clocks are the same.
+    pub fn are_none(&self) -> bool {
+        self.stretches.iter().all(|stretch| stretch.ahead_ns == 0)
+    }
+
+    /// The least and the most that it can have been ahead at an instant of CLOCK_MONOTONIC.
+    fn bounds(&self, at_ns: u64) -> (u64, u64) {
+        // Ahead it only gets: before the first reading by anything up to what that has found.
+        let least = self.stretches.iter().rev().find(|stretch| stretch.first_ns <= at_ns);
+        let most = self.stretches.iter().find(|stretch| at_ns <= stretch.last_ns).or(self.stretches.last());
+        (least.map_or(0, |stretch| stretch.ahead_ns), most.map_or(0, |stretch| stretch.ahead_ns))
+    }
+
+    /// The latest start of a task that started within this window.
+    fn latest(&self, started: Window) -> Boottime {
+        Boottime::from_ns(started.last_ns.saturating_add(self.bounds(started.last_ns).1))
+    }
+
+    /// Whether a task that started within this window can have that start, told in ticks.
+    fn allow(&self, started: Window, told: Boottime) -> bool {
+        let first = Boottime::from_ns(started.first_ns.saturating_add(self.bounds(started.first_ns).0));
+        told.with_slack_ns(START_TICK_NS) > first && told <= self.latest(started)
+    }
+}
+
 /// What is remembered of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// When it started.
+    /// When it started, CLOCK_MONOTONIC.
     window: Window,
-    /// The start it was given, CLOCK_BOOTTIME.
-    pub start_ns: u64,
+    /// The start it was given.
+    pub start: Boottime,
+    /// Whether that is the one in /proc; else it is an estimate.
+    pub is_told: bool,
     /// The number of the snapshot that last heard of it.
     seen: u32,
     /// Whether it has reported its death.
@@ -65,6 +135,8 @@ pub struct Known {
 pub struct Tasks {
     known: FxHashMap<i32, Known>,
     snapshot: u32,
+    /// What is known of both clocks.
+    pub suspensions: Suspensions,
 }
 
 impl Tasks {
@@ -75,35 +147,57 @@ impl Tasks {
         self.snapshot += 1;
     }
 
-    /// The task of that number which had lived for so long at some instant of the window. `ahead_ns` is how far CLOCK_BOOTTIME
-    /// is ahead.
-    pub fn find(&mut self, tid: i32, elapsed_us: u64, window: Window, ahead_ns: u64) -> &mut Known {
+    /// The task of that number which had lived for so long at some instant of the window. `tell` reads its start from /proc; it
+    /// is asked once for each task, and not believed where whoever has the number now is another.
+    pub fn find(
+        &mut self,
+        tid: i32,
+        elapsed_us: u64,
+        window: Window,
+        tell: impl FnOnce() -> Option<Boottime>,
+    ) -> &mut Known {
         if self.known.len() >= MOST_TASKS {
             self.known.retain(|_, known| !known.is_dead);
         }
         let started = window.before(elapsed_us);
-        let seen = self.snapshot;
-        let fresh = Known {
-            window: started,
-            // Not before it was: what it used is then never taken for older than it is.
-            start_ns: started.last_ns.saturating_add(ahead_ns),
-            seen,
-            is_dead: false,
-            user_ns: 0,
-            system_ns: 0,
+        let suspensions = &self.suspensions;
+        let fresh = || {
+            let told = tell().filter(|told| suspensions.allow(started, *told));
+            Known {
+                window: started,
+                // Not before it was: what it used is then never taken for older than it is.
+                start: told.unwrap_or_else(|| suspensions.latest(started)),
+                is_told: told.is_some(),
+                seen: 0,
+                is_dead: false,
+                user_ns: 0,
+                system_ns: 0,
+            }
         };
-        let known = self.known.entry(tid).or_insert(fresh);
-        match known.window.overlap(started) {
-            Some(window) => known.window = window,
-            None => *known = fresh,
-        }
-        known.seen = seen;
+        let known = match self.known.entry(tid) {
+            Entry::Vacant(unknown) => unknown.insert(fresh()),
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                match known.window.overlap(started) {
+                    Some(window) => known.window = window,
+                    None => *known = fresh(),
+                }
+                known
+            }
+        };
+        known.seen = self.snapshot;
         known
     }
 
     /// Its identity.
-    pub fn id(&mut self, tid: i32, elapsed_us: u64, window: Window, ahead_ns: u64) -> TaskId {
-        TaskId { tid: Tid(tid), start_time_ns: self.find(tid, elapsed_us, window, ahead_ns).start_ns }
+    pub fn id(
+        &mut self,
+        tid: i32,
+        elapsed_us: u64,
+        window: Window,
+        tell: impl FnOnce() -> Option<Boottime>,
+    ) -> TaskId {
+        TaskId { tid: Tid(tid), start_time_ns: self.find(tid, elapsed_us, window, tell).start }
     }
 }
 
@@ -115,44 +209,108 @@ mod tests {
         Window { first_ns: first_us * 1_000, last_ns: last_us * 1_000 }
     }
 
+    fn untold() -> Option<Boottime> {
+        None
+    }
+
+    fn at(ns: u64) -> Boottime {
+        Boottime::from_ns(ns)
+    }
+
     #[test]
     fn a_task_keeps_its_start_while_messages_agree() {
         let mut tasks = Tasks::default();
         tasks.begin_snapshot();
-        let first = tasks.id(7, 100, window(1_000, 1_020), 0);
-        assert_eq!(first.start_time_ns, 920_000);
+        let first = tasks.id(7, 100, window(1_000, 1_020), untold);
+        assert_eq!(first.start_time_ns, at(920_000));
         tasks.begin_snapshot();
-        assert_eq!(tasks.id(7, 3_105, window(4_000, 4_500), 0), first, "any start from 894 to 1395 µs");
+        assert_eq!(tasks.id(7, 3_105, window(4_000, 4_500), untold), first, "any start from 894 to 1395 µs");
         // A window of 2 s says nothing, and does not move it.
-        assert_eq!(tasks.id(7, 3_105, window(4_010, 2_004_010), 0), first);
+        assert_eq!(tasks.id(7, 3_105, window(4_010, 2_004_010), || panic!("asked twice")), first);
     }
 
     #[test]
     fn a_reused_number_is_another_task() {
         let mut tasks = Tasks::default();
         tasks.begin_snapshot();
-        let first = tasks.id(7, 100, window(1_000, 1_020), 0);
-        tasks.find(7, 100, window(1_000, 1_020), 0).is_dead = true;
-        let second = tasks.find(7, 10, window(2_000, 2_010), 0);
-        assert!(!second.is_dead && second.start_ns == 2_000_000);
-        assert_ne!(tasks.id(7, 10, window(2_000, 2_010), 0), first);
+        let first = tasks.id(7, 100, window(1_000, 1_020), untold);
+        tasks.find(7, 100, window(1_000, 1_020), untold).is_dead = true;
+        let second = tasks.find(7, 10, window(2_000, 2_010), untold);
+        assert!(!second.is_dead && second.start == at(2_000_000));
+        assert_ne!(tasks.id(7, 10, window(2_000, 2_010), untold), first);
     }
 
     #[test]
     fn who_is_not_heard_of_is_forgotten_after_one_snapshot() {
         let mut tasks = Tasks::default();
         tasks.begin_snapshot();
-        tasks.find(7, 100, window(1_000, 1_000), 0).user_ns = 5;
+        tasks.find(7, 100, window(1_000, 1_000), untold).user_ns = 5;
         tasks.begin_snapshot();
-        tasks.find(8, 100, window(1_000, 1_000), 0);
+        tasks.find(8, 100, window(1_000, 1_000), untold);
         assert_eq!(tasks.known.len(), 2);
         tasks.begin_snapshot();
         assert_eq!(tasks.known.keys().collect::<Vec<_>>(), [&8]);
     }
 
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1_000 * MS;
+
+    #[test]
+    fn the_start_of_proc_is_taken_where_it_can_be_that_of_this_task() {
+        let mut tasks = Tasks::default();
+        tasks.suspensions.note(S, 0);
+        // It has lived for 3 ms at 1.018 to 1.025 s: a start between 1.015 and 1.022 s, in tick 101 or 102.
+        let found = |told| {
+            let mut tasks = Tasks::default();
+            tasks.suspensions.note(S, 0);
+            let known = tasks.find(7, 3_000, window(1_018_000, 1_025_000), || told);
+            (known.is_told, known.start)
+        };
+        assert_eq!(found(Some(at(1_010 * MS))), (true, at(1_010 * MS)));
+        assert_eq!(found(Some(at(1_020 * MS))), (true, at(1_020 * MS)));
+        // Whoever has the number now is older or younger.
+        for other in [at(1_000 * MS), at(1_030 * MS)] {
+            assert_eq!(found(Some(other)), (false, at(1_022 * MS)), "{other:?}");
+        }
+        assert_eq!(found(None), (false, at(1_022 * MS)));
+    }
+
     #[test]
     fn starts_are_told_by_the_clock_that_counts_suspension() {
         let mut tasks = Tasks::default();
-        assert_eq!(tasks.id(7, 0, window(5, 5), 1_000_000).start_time_ns, 1_005_000);
+        // Suspended for 100 s before anybody looked, and for 1,000 s between 20 and 30 s of the other clock.
+        tasks.suspensions.note(10 * S, 100 * S);
+        tasks.suspensions.note(20 * S, 100 * S + 7);
+        assert!(!tasks.suspensions.are_none());
+        tasks.suspensions.note(30 * S, 1_100 * S);
+        let mut start = |tid, second, told: Option<u64>| {
+            let started = Window { first_ns: second * S, last_ns: second * S };
+            let known = tasks.find(tid, 0, started, || told.map(|second| at(second * S)));
+            (known.is_told, known.start.ns() / S)
+        };
+        assert_eq!(start(1, 15, None), (false, 115));
+        assert_eq!(start(2, 40, None), (false, 1_140));
+        assert_eq!(start(3, 25, None), (false, 1_125), "not before it was");
+        assert_eq!(start(4, 5, None), (false, 105), "likewise");
+        // /proc knows, and is believed within what is possible.
+        assert_eq!(start(5, 25, Some(125)), (true, 125));
+        assert_eq!(start(6, 5, Some(5)), (true, 5));
+        assert_eq!(start(7, 5, Some(106)), (false, 105));
+        assert_eq!(start(8, 40, Some(140)), (false, 1_140));
+    }
+
+    #[test]
+    fn no_more_suspensions_are_told_apart_than_there_is_room_for() {
+        let mut suspensions = Suspensions::default();
+        assert!(suspensions.are_none() && suspensions.bounds(5) == (0, 0));
+        for count in 0..2 * MOST_SUSPENSIONS as u64 {
+            suspensions.note(count * S, count * S);
+        }
+        assert_eq!(suspensions.stretches.len(), MOST_SUSPENSIONS);
+        assert_eq!(
+            suspensions.bounds(0),
+            (0, MOST_SUSPENSIONS as u64 * S),
+            "anything up to the oldest that is known"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! Reports of exits: each task that dies sends its last figures to whoever has registered for the CPU it dies on.
 
+use crate::clock::Boottime;
 use crate::machine;
 
 use super::layout::{self, Taskstats};
@@ -26,6 +27,8 @@ pub struct Report {
     pub after_ns: u64,
     /// CLOCK_MONOTONIC when it was read.
     pub read_ns: u64,
+    /// The same instant by the clock of starts and ends.
+    pub read: Boottime,
 }
 
 /// The sockets, one for each CPU or group of CPUs.
@@ -131,7 +134,8 @@ impl Shard {
                 });
                 match decoded {
                     Ok((figures, process)) => {
-                        each(Report { figures, process, after_ns, read_ns: machine::monotonic_ns() });
+                        let (read_ns, read) = (machine::monotonic_ns(), Boottime::now());
+                        each(Report { figures, process, after_ns, read_ns, read });
                     }
                     Err(unknown) => refused = Err(Failure::Unknown(unknown)),
                 }

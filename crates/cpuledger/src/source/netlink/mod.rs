@@ -34,11 +34,13 @@ mod reaped;
 mod rows;
 mod socket;
 
+use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::{Exit, Exits, Fold, Source, SourceKind};
+use crate::source::io_access::IoAccess;
+use crate::source::{Death, Exit, Exits, Fold, Source, SourceKind};
 use crate::task::{Pid, TaskId, Tid};
 
 use census::Census;
@@ -59,11 +61,11 @@ const MOST_UNSETTLED: usize = 1 << 14;
 struct Living {
     pid: i32,
     ppid: i32,
-    start_ns: u64,
+    start: Boottime,
     runtime_ns: u64,
 }
 
-/// By how much a start in ticks may be off one in microseconds, a busy machine included.
+/// By how much an estimated start may be off, on a busy machine.
 const START_SLACK_NS: u64 = 200_000_000;
 
 /// The sockets, and what is remembered of the tasks.
@@ -76,7 +78,7 @@ pub struct Netlink {
     known: Tasks,
     listener: Option<Listener>,
     /// Exits that were read for a snapshot and not yet asked for.
-    pending: Vec<Exit>,
+    pending: Vec<Death>,
     /// Likewise what parents know of the dead beyond their reports.
     folds: Vec<Fold>,
     reaped: Reaped,
@@ -135,9 +137,9 @@ impl Netlink {
             return Err(open::no_reports());
         }
         let pids = self.census.processes()?;
-        let now_ns = machine::boottime_ns();
+        let now = Boottime::now();
         let census = &mut self.census;
-        self.reaped = Reaped::begin(now_ns, pids.iter().filter_map(|&pid| Some((pid, census.said(pid)?))));
+        self.reaped = Reaped::begin(now, pids.iter().filter_map(|&pid| Some((pid, census.said(pid)?))));
         self.census.reuse(pids);
         Ok(())
     }
@@ -151,23 +153,23 @@ impl Netlink {
         let Ok(tid) = tid.map_err(|source| Error::Netlink { source })? else { return Ok(false) };
         self.read_reports()?;
         let tid = tid.as_raw_nonzero().get();
-        let is_there = self.pending.iter().any(|exit| exit.task.tid.0 == tid);
+        let is_there = self.pending.iter().any(|death| death.exit.task.tid.0 == tid);
         Ok(is_there || self.listener.as_ref().is_some_and(|listener| listener.missed() > 0))
     }
 
     /// Reads the reports that wait.
     fn read_reports(&mut self) -> Result<(), Error> {
-        let Netlink { listener: Some(listener), known, pending, reaped, abilities, .. } = self else {
+        let Netlink { listener: Some(listener), known, census, pending, reaped, abilities, .. } = self else {
             return Ok(());
         };
-        let ahead_ns = machine::suspended_ns();
+        known.suspensions.note(machine::monotonic_ns(), machine::suspended_ns());
         let read = listener.read(|report| {
-            let exit = exit_of(&report, *abilities, known, ahead_ns);
+            let exit = exit_of(&report, *abilities, known, census);
             if abilities.has_runtime && report.figures.is_last_of_process() == Some(true) {
                 let told_ns = report.process.map_or(exit.runtime_ns, |process| process.runtime_ns);
                 reaped.died(exit.process.tid.0, exit.ppid.0, told_ns);
             }
-            pending.push(exit);
+            pending.push(Death { exit, at: report.read });
         });
         read.map_err(open::failed)
     }
@@ -178,7 +180,7 @@ impl Netlink {
             self.find_untold();
             self.reaped.ask(|pid| self.census.said(pid));
             self.read_reports()?;
-            self.reaped.settle(machine::boottime_ns(), &mut self.folds);
+            self.reaped.settle(Boottime::now(), &mut self.folds);
         }
         Ok(())
     }
@@ -193,7 +195,7 @@ impl Netlink {
         let Netlink { living, census, reaped, .. } = self;
         living.retain(|process| {
             let said = census.said(process.pid).filter(|said| {
-                said.zombie.is_none() && said.start_ns.abs_diff(process.start_ns) < START_SLACK_NS
+                said.zombie.is_none() && said.start.distance_ns(process.start) < START_SLACK_NS
             });
             match said {
                 Some(said) => reaped.heard(process.pid, said),
@@ -246,12 +248,14 @@ impl Source for Netlink {
         self.read_reports()?;
         self.settle()?;
         into.begin_ns = machine::monotonic_ns();
+        into.begin = Boottime::now();
         self.plan(request.scope)?;
-        let Netlink { socket, known, queries, abilities, .. } = self;
+        let Netlink { socket, census, known, queries, abilities, .. } = self;
+        known.suspensions.note(into.begin_ns, machine::suspended_ns());
         let mut rows = Rows {
             abilities: *abilities,
             known,
-            ahead_ns: machine::suspended_ns(),
+            census,
             has_tasks: request.scope.has_tasks(),
             totals: None,
             process: None,
@@ -261,6 +265,7 @@ impl Source for Netlink {
             ask(socket, batch, &mut rows).map_err(open::failed)?;
         }
         into.end_ns = machine::monotonic_ns();
+        IoAccess::of_caller().hold_back(&mut into.processes, &mut into.tasks);
         self.living.clear();
         if self.listener.is_some() {
             // A zombie has reported, or was found before.
@@ -268,7 +273,7 @@ impl Source for Netlink {
             self.living.extend(rows.map(|row| Living {
                 pid: row.pid.0,
                 ppid: row.ppid.0,
-                start_ns: row.start_time_ns,
+                start: row.start_time_ns,
                 runtime_ns: row.runtime_ns,
             }));
         }
@@ -352,30 +357,28 @@ fn ask_at_once(
 }
 
 /// What a report says, with the identities by which the rows of snapshots go.
-fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, ahead_ns: u64) -> Exit {
+fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mut Census) -> Exit {
     let figures = &report.figures;
     let tid = figures.tid.cast_signed();
     let window = Window { first_ns: report.after_ns, last_ns: report.read_ns }.of_report();
-    let process_of = |known: &mut Tasks| {
-        let pid = figures.pid.map(u32::cast_signed)?;
-        Some(known.id(pid, figures.leader_elapsed_us?, window, ahead_ns))
-    };
-    let process = process_of(known);
-    let task = known.find(tid, figures.elapsed_us, window, ahead_ns);
+    let pid = figures.pid.map(u32::cast_signed);
+    let process = pid
+        .zip(figures.leader_elapsed_us)
+        .map(|(pid, elapsed_us)| known.id(pid, elapsed_us, window, || census.start(pid, pid)));
+    // Its file is there until somebody has waited for it: a snapshot may list it until then, and this is who it will be.
+    let task = known.find(tid, figures.elapsed_us, window, || census.start(pid.unwrap_or(tid), tid));
     task.is_dead = true;
-    let start_time_ns = task.start_ns;
-    let id = TaskId { tid: Tid(tid), start_time_ns };
-    let died_ns = report.read_ns.saturating_add(ahead_ns);
-    let lifetime_ns = figures.elapsed_us.saturating_mul(1_000).min(died_ns.saturating_sub(start_time_ns));
+    let id = TaskId { tid: Tid(tid), start_time_ns: task.start };
     Exit {
         task: id,
         process: process.unwrap_or(id),
         ppid: Pid(figures.ppid.cast_signed()),
         comm: figures.comm,
         uid: figures.uid,
+        euid: None, // in no message, and who it was when it was last seen may be another
         exit_code: figures.exit_code.cast_signed(),
         runtime_ns: abilities.cpu_ns(figures),
-        lifetime_ns,
+        lifetime_ns: figures.elapsed_us.saturating_mul(1_000),
     }
 }
 
@@ -413,6 +416,6 @@ mod tests {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let fields = stat.rsplit(") ").next().unwrap_or_default();
         let ticks: Option<u64> = fields.split(' ').nth(19).and_then(|ticks| ticks.parse().ok());
-        ticks.is_some_and(|ticks| (ticks + 1) * 10_000_000 < snapshot.begin_ns + machine::suspended_ns())
+        ticks.is_some_and(|ticks| (ticks + 1) * 10_000_000 < snapshot.begin.ns())
     }
 }

@@ -9,6 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::clock::Boottime;
 use crate::source::Fold;
 use crate::task::Pid;
 
@@ -23,8 +24,8 @@ const MOST_PROCESSES: usize = 1 << 18;
 pub struct Said {
     /// CPU time of those it has waited for.
     pub children_ns: u64,
-    /// CLOCK_BOOTTIME at its start.
-    pub start_ns: u64,
+    /// Its start.
+    pub start: Boottime,
     /// Where it is dead and not waited for yet: its parent, and at most how much that will get.
     pub zombie: Option<(i32, u64)>,
 }
@@ -51,8 +52,8 @@ struct Dead {
 /// The parents, and who has died since they were last asked.
 #[derive(Debug, Default)]
 pub struct Reaped {
-    /// CLOCK_BOOTTIME: who is younger has waited for nobody before.
-    since_ns: u64,
+    /// Who is younger has waited for nobody before.
+    since: Boottime,
     parents: FxHashMap<i32, Parent>,
     dead: Vec<Dead>,
     asked: FxHashMap<i32, Said>,
@@ -60,8 +61,8 @@ pub struct Reaped {
 
 impl Reaped {
     /// Begins, with what every process says of itself now.
-    pub fn begin(now_ns: u64, all: impl Iterator<Item = (i32, Said)>) -> Reaped {
-        let mut reaped = Reaped { since_ns: now_ns, ..Reaped::default() };
+    pub fn begin(now: Boottime, all: impl Iterator<Item = (i32, Said)>) -> Reaped {
+        let mut reaped = Reaped { since: now, ..Reaped::default() };
         let mut zombies = Vec::new();
         for (pid, said) in all {
             zombies.extend(said.zombie);
@@ -107,11 +108,11 @@ impl Reaped {
         }
     }
 
-    /// Appends what the parents that were asked know beyond the reports; `now_ns` is CLOCK_BOOTTIME.
-    pub fn settle(&mut self, now_ns: u64, into: &mut Vec<Fold>) {
+    /// Appends what the parents that were asked know beyond the reports.
+    pub fn settle(&mut self, now: Boottime, into: &mut Vec<Fold>) {
         if self.parents.len() > MOST_PROCESSES {
             self.parents.clear();
-            self.since_ns = now_ns;
+            self.since = now;
         }
         let parent_of: FxHashMap<i32, i32> = self.dead.iter().map(|dead| (dead.pid, dead.ppid)).collect();
         let mut told: FxHashMap<i32, u64> = FxHashMap::default();
@@ -136,7 +137,7 @@ impl Reaped {
             if parent_of.contains_key(&pid) {
                 continue;
             }
-            let extra_ns = advance(&mut self.parents, self.since_ns, pid, said, told_ns);
+            let extra_ns = advance(&mut self.parents, self.since, pid, said, told_ns);
             if extra_ns > 0 {
                 into.push(Fold { ppid: Pid(pid), exits: 0, runtime_ns: extra_ns });
             }
@@ -156,11 +157,11 @@ impl Reaped {
 }
 
 /// Brings a parent up to date; returns what it knows beyond what was told.
-fn advance(parents: &mut FxHashMap<i32, Parent>, since_ns: u64, pid: i32, said: Said, told_ns: u64) -> u64 {
-    let known = parents.get(&pid).filter(|parent| parent.said.start_ns == said.start_ns);
+fn advance(parents: &mut FxHashMap<i32, Parent>, since: Boottime, pid: i32, said: Said, told_ns: u64) -> u64 {
+    let known = parents.get(&pid).filter(|parent| parent.said.start == said.start);
     let (before_ns, owed_ns) = match known {
         Some(parent) => (parent.said.children_ns, parent.owed_ns),
-        None if said.start_ns >= since_ns => (0, 0),
+        None if said.start >= since => (0, 0),
         // Nobody knows for whom it has waited before.
         None => (said.children_ns, 0),
     };
@@ -176,14 +177,18 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    fn at(ns: u64) -> Boottime {
+        Boottime::from_ns(ns)
+    }
+
     fn said(children_ms: u64) -> Said {
-        Said { children_ns: children_ms * MS, start_ns: 5, zombie: None }
+        Said { children_ns: children_ms * MS, start: at(5), zombie: None }
     }
 
     /// What is learned, in milliseconds, by the pid of the parent.
     fn settled(reaped: &mut Reaped) -> Vec<(i32, u64)> {
         let mut folds = Vec::new();
-        reaped.settle(1_000, &mut folds);
+        reaped.settle(at(1_000), &mut folds);
         assert!(folds.iter().all(|fold| fold.exits == 0), "no death is told twice");
         let mut found: Vec<(i32, u64)> =
             folds.iter().map(|fold| (fold.ppid.0, fold.runtime_ns / MS)).collect();
@@ -192,7 +197,7 @@ mod tests {
     }
 
     fn reaped() -> Reaped {
-        Reaped::begin(100, [(1, said(0)), (10, said(1_000))].into_iter())
+        Reaped::begin(at(100), [(1, said(0)), (10, said(1_000))].into_iter())
     }
 
     #[test]
@@ -231,7 +236,7 @@ mod tests {
         let mut reaped = reaped();
         // 20, which is young, waits for 30, and is not asked for the first time before 31 has died.
         reaped.died(30, 20, 100 * MS);
-        reaped.ask(|_| Some(Said { children_ns: 104 * MS, start_ns: 200, zombie: None }));
+        reaped.ask(|_| Some(Said { children_ns: 104 * MS, start: at(200), zombie: None }));
         assert_eq!(settled(&mut reaped), [(20, 4)]);
         // It waits for 31 and dies, all since then: 8 for itself and 33 for 31, of which 30 were told.
         reaped.died(31, 20, 30 * MS);
@@ -251,14 +256,14 @@ mod tests {
         assert_eq!(settled(&mut reaped), [], "10 less than is owed");
         // The number of 10 is given to another process.
         reaped.died(22, 10, 50 * MS);
-        reaped.ask(|_| Some(Said { children_ns: 57 * MS, start_ns: 300, zombie: None }));
+        reaped.ask(|_| Some(Said { children_ns: 57 * MS, start: at(300), zombie: None }));
         assert_eq!(settled(&mut reaped), [(10, 7)]);
     }
 
     #[test]
     fn who_was_dead_before_the_beginning_is_no_news() {
         let zombie = Said { zombie: Some((10, 700 * MS)), ..said(0) };
-        let mut reaped = Reaped::begin(100, [(20, zombie), (10, said(1_000))].into_iter());
+        let mut reaped = Reaped::begin(at(100), [(20, zombie), (10, said(1_000))].into_iter());
         reaped.died(21, 10, 50 * MS);
         reaped.ask(|_| Some(said(1_000 + 680 + 55)));
         assert_eq!(settled(&mut reaped), []);
@@ -267,9 +272,9 @@ mod tests {
     #[test]
     fn too_many_parents_are_forgotten_and_nothing_is_given_twice() {
         let many = (100..).take(MOST_PROCESSES).map(|pid| (pid, said(0)));
-        let mut reaped = Reaped::begin(100, many.chain([(10, said(1_000))]));
+        let mut reaped = Reaped::begin(at(100), many.chain([(10, said(1_000))]));
         reaped.died(20, 10, 50 * MS);
-        reaped.ask(|_| Some(Said { start_ns: 200, ..said(1_060) }));
+        reaped.ask(|_| Some(Said { start: at(200), ..said(1_060) }));
         assert_eq!(settled(&mut reaped), [], "it is older than what is remembered now");
         assert_eq!(reaped.parents.len(), 1);
     }

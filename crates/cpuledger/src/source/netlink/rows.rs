@@ -7,7 +7,7 @@ use crate::snapshot::Snapshot;
 use crate::source::records::scaled_cpu_time;
 use crate::task::{Pid, State, Task, Tid};
 
-use super::census::Process;
+use super::census::{Census, Process};
 use super::identity::{Known, Tasks, Window};
 use super::layout::Taskstats;
 
@@ -25,7 +25,7 @@ pub const TASK: FieldSet = FieldSet::of(&[
     Field::Runtime,
 ])
 .union(USAGE);
-/// Known while CLOCK_BOOTTIME and CLOCK_MONOTONIC are the same.
+/// Known where /proc told it, and while the machine has never been suspended.
 pub const START: FieldSet = FieldSet::of(&[Field::StartTime]);
 /// By the directory of a process.
 pub const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid, Field::Egid]);
@@ -83,8 +83,8 @@ pub enum Query {
 pub struct Rows<'a> {
     pub(super) abilities: Abilities,
     pub(super) known: &'a mut Tasks,
-    /// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC.
-    pub(super) ahead_ns: u64,
+    /// To read starts from.
+    pub(super) census: &'a mut Census,
     pub(super) has_tasks: bool,
     pub(super) totals: Option<Taskstats>,
     /// The process whose threads follow.
@@ -143,10 +143,12 @@ impl Rows<'_> {
 
     fn row(&mut self, tid: i32, process: Process, figures: &Taskstats, window: Window) -> Task {
         let runtime_ns = self.abilities.cpu_ns(figures);
-        let known = self.known.find(tid, figures.elapsed_us, window, self.ahead_ns);
+        let was_suspended = !self.known.suspensions.are_none();
+        let tell = || self.census.start(process.pid, tid);
+        let known = self.known.find(tid, figures.elapsed_us, window, tell);
         (known.user_ns, known.system_ns) = times(runtime_ns, figures, known);
         let mut fields = self.abilities.fields().union(EFFECTIVE);
-        if self.ahead_ns > 0 {
+        if was_suspended && !known.is_told {
             fields = fields.without(START);
         }
         if known.is_dead {
@@ -157,7 +159,7 @@ impl Rows<'_> {
             tid: Tid(tid),
             pid: Pid(process.pid),
             ppid: Pid(figures.ppid.cast_signed()),
-            start_time_ns: known.start_ns,
+            start_time_ns: known.start,
             uid: figures.uid,
             gid: figures.gid,
             euid: process.euid,

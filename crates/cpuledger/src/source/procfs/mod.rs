@@ -24,11 +24,12 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
 use rustix::fs::{Mode, OFlags};
 
+use crate::clock::{Boottime, monotonic_ns};
 use crate::error::Error;
 use crate::field::FieldSet;
-use crate::machine::monotonic_ns;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
 use crate::task::{Pid, Task};
@@ -41,6 +42,12 @@ const PROC: &str = "/proc";
 
 /// Files of /proc tell a start in ticks of 10 ms, rounded down.
 pub(crate) const START_TICK_NS: u64 = 10_000_000;
+
+/// Whether what a source told is the start of a task that began then: files of /proc tell it in ticks.
+pub(crate) fn is_start(told: Boottime, start: Boottime) -> bool {
+    let is_tick = told.ns().is_multiple_of(START_TICK_NS);
+    told == start || is_tick && told < start && start.since_ns(told) < START_TICK_NS
+}
 
 /// Whether what is open there is a procfs: a /proc on which none is mounted is an empty folder.
 pub(crate) fn check(root: &OwnedFd, path: &Path) -> Result<(), Error> {
@@ -103,6 +110,54 @@ impl Procfs {
         // /proc/TID answers for every thread; a thread sends no signal when it exits.
         Ok(found.processes.pop().filter(|row| row.exit_signal >= 0))
     }
+
+    /// The pid of every process that can be seen.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub(super) fn processes(&mut self) -> Result<Vec<i32>, Error> {
+        self.reader.list_processes(self.root.as_fd(), &mut self.pids)?;
+        Ok(self.pids.clone())
+    }
+
+    /// Appends one process, with its tasks where the scope has some; nothing where it is gone or hidden.
+    ///
+    /// # Errors
+    /// Only those that are not about the process.
+    pub(super) fn add_process(
+        &mut self,
+        pid: Pid,
+        request: &Request,
+        into: &mut Snapshot,
+    ) -> Result<(), Error> {
+        let (processes, tasks) = (into.processes.len(), into.tasks.len());
+        if pid.0 > 0 {
+            self.reader.begin();
+            let needs = Needs::of(request, self.available);
+            self.reader.read_process(self.root.as_fd(), pid.0, &needs, into)?;
+        }
+        if into.processes[processes..].iter().any(|row| row.exit_signal < 0) {
+            into.processes.truncate(processes);
+            into.tasks.truncate(tasks);
+        }
+        Ok(())
+    }
+
+    /// Appends the tasks of a process whose tids are not among those.
+    ///
+    /// # Errors
+    /// Only those that are not about the process.
+    pub(super) fn add_tasks_but(
+        &mut self,
+        pid: Pid,
+        seen: &FxHashSet<i32>,
+        fields: FieldSet,
+        into: &mut Snapshot,
+    ) -> Result<(), Error> {
+        let needs = Needs::of(&Request { scope: Scope::Tasks, fields }, self.available);
+        self.reader.begin();
+        self.reader.read_tasks_but(self.root.as_fd(), pid.0, seen, &needs, into)
+    }
 }
 
 impl Source for Procfs {
@@ -119,6 +174,7 @@ impl Source for Procfs {
         into.clear();
         into.source = SourceKind::Procfs;
         into.begin_ns = monotonic_ns();
+        into.begin = Boottime::now();
         let needs = Needs::of(request, *available);
         match request.scope {
             Scope::Process(pid) => {

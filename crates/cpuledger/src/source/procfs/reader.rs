@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::time::ClockId;
+use rustc_hash::FxHashSet;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, readlinkat, seek};
 use rustix::io::Errno;
 
@@ -15,7 +16,7 @@ use super::cgroup::{Cgroups, Hierarchy};
 use super::file::{Attempt, Buffers, Name, open_place};
 use super::needs::{self, Files, Needs};
 use super::row::{self, Units};
-use super::{PROC, counts, number, stat, status};
+use super::{PROC, counts, stat, status};
 
 /// Where the files of a task are, relative to an open directory.
 #[derive(Clone, Copy)]
@@ -64,8 +65,6 @@ impl Reader {
             has_clocks: false,
         };
         let myself = readlinkat(root, c"self", Vec::new()).ok();
-        let number = myself.as_ref().and_then(|pid| number::unsigned(pid.as_bytes()));
-        reader.has_clocks = number == Some(std::process::id().into());
         // The procfs of another PID namespace may not know us, but it has an init.
         let name = Name::EMPTY.then(if myself.is_some() { b"self/" } else { b"1/" });
         let place = Place { directory: root, name, pid: 1 };
@@ -74,6 +73,8 @@ impl Reader {
             reader.unified = Cgroups::find(Hierarchy::Unified, &mounts);
             reader.v1_cpu = Cgroups::find(Hierarchy::V1Cpu, &mounts);
         }
+        let status = reader.read(place, b"status")?;
+        reader.has_clocks = status.is_some_and(|status| status::is_numbered_as(status, std::process::id()));
         let available = reader.available(place)?;
         Ok((reader, available))
     }
@@ -159,7 +160,7 @@ impl Reader {
         }
         if needs.has_tasks {
             let first = into.tasks.len();
-            self.read_tasks(place, &process, needs, into)?;
+            self.read_tasks(place, &process, &|_| true, needs, into)?;
             let tasks = &into.tasks[first..];
             let leader = tasks.iter().find(|task| task.is_leader());
             if leader.is_none_or(|leader| leader.start_time_ns != process.start_time_ns) {
@@ -174,15 +175,39 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the tasks of a process that can be read.
+    /// Adds those tasks of a process whose tids are not in that set.
+    ///
+    /// # Errors
+    /// Only those that are not about the process.
+    pub fn read_tasks_but(
+        &mut self,
+        root: BorrowedFd<'_>,
+        pid: i32,
+        seen: &FxHashSet<i32>,
+        needs: &Needs,
+        into: &mut Snapshot,
+    ) -> Result<(), Error> {
+        let attempt = open_place(root, &Name::EMPTY.then_number(pid));
+        let place = Place { directory: root, name: Name::EMPTY, pid };
+        let Attempt::Done(held) = attempt.map_err(|errno| place.failed(b"", errno))? else { return Ok(()) };
+        let place = Place { directory: held.as_fd(), ..place };
+        let Some(process) = self.read_row(place, needs.process, true)? else { return Ok(()) };
+        self.read_tasks(place, &process, &|tid| !seen.contains(&tid), needs, into)
+    }
+
+    /// Adds those tasks of a process that are wanted and can be read.
     fn read_tasks(
         &mut self,
         place: Place<'_>,
         process: &Task,
+        is_wanted: &dyn Fn(i32) -> bool,
         needs: &Needs,
         into: &mut Snapshot,
     ) -> Result<(), Error> {
         if process.threads == 1 {
+            if !is_wanted(place.pid) {
+                return Ok(());
+            }
             let name = place.file(b"task/").then_number(place.pid).then(b"/");
             return self.read_task(Place { name, ..place }, process, needs, into);
         }
@@ -194,7 +219,7 @@ impl Reader {
         let mut tids = std::mem::take(&mut self.tids);
         let listed = self.buffers.list(directory.as_fd(), &mut tids).map_err(failed)?;
         if listed == Attempt::Done(()) {
-            for &tid in &tids {
+            for &tid in tids.iter().filter(|tid| is_wanted(**tid)) {
                 let name = Name::EMPTY.then_number(tid).then(b"/");
                 let place = Place { directory: directory.as_fd(), name, pid: place.pid };
                 self.read_task(place, process, needs, into)?;

@@ -1,5 +1,6 @@
 //! From parsed files to the members of a row, in the units of the field table.
 
+use crate::clock::Boottime;
 use crate::field::{Field, FieldSet, IO};
 use crate::task::{Comm, Pid, State, Task, Tid};
 
@@ -46,7 +47,7 @@ pub fn from_stat(pid: i32, stat: &Stat<'_>, units: Units) -> Option<Task> {
         sid: stat.sid,
         tty_device: stat.tty_device,
         tty_pgid: stat.tty_pgid,
-        start_time_ns: units.nanoseconds(stat.start_ticks),
+        start_time_ns: Boottime::from_ns(units.nanoseconds(stat.start_ticks)),
         comm: Comm::new(stat.comm),
         state: State(stat.state),
         flags: stat.flags,

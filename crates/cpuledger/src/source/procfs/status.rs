@@ -66,6 +66,16 @@ pub fn parse_status(bytes: &[u8]) -> Option<Status> {
     })
 }
 
+/// Whether this file, of ourselves, tells the number that we have ourselves, and no other: the procfs of an outer PID namespace has
+/// the numbers of all namespaces from there on, of which the first may be ours by chance. Without CONFIG_PID_NS there is one.
+pub fn is_numbered_as(bytes: &[u8], pid: u32) -> bool {
+    let lines = || bytes.split(|&byte| byte == b'\n');
+    let value = |name: &[u8]| lines().find_map(|line| line.strip_prefix(name));
+    let Some(numbers) = value(b"NSpid:").or_else(|| value(b"Pid:")) else { return false };
+    let mut numbers = number::words(numbers).map(number::unsigned);
+    numbers.next() == Some(Some(pid.into())) && numbers.next().is_none()
+}
+
 fn four(value: &[u8]) -> Option<[u32; 4]> {
     let mut words = number::words(value).map(|word| number::unsigned(word)?.try_into().ok());
     Some([words.next()??, words.next()??, words.next()??, words.next()??])
@@ -76,6 +86,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn numbers_of_another_namespace_are_told() {
+        assert!(is_numbered_as(b"Name:\tx\nPid:\t7\nNSpid:\t7\n", 7));
+        assert!(is_numbered_as(b"Name:\tx\nPid:\t7\n", 7), "no CONFIG_PID_NS");
+        assert!(!is_numbered_as(b"Name:\tx\nPid:\t300\nNSpid:\t300\t7\n", 7));
+        assert!(!is_numbered_as(b"Name:\tx\nPid:\t7\nNSpid:\t7\t7\n", 7), "the same by chance");
+        assert!(!is_numbered_as(b"", 7));
+        let ours = std::fs::read("/proc/self/status").expect("procfs");
+        assert!(is_numbered_as(&ours, std::process::id()));
+    }
 
     const FILE: &str = "Name:\tUid:\\n\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t4294967295\n\
         Groups:\t \nNSpid:\t7\t3\t1\nVmLck:\t      16 kB\nVmRSS:\t    1616 kB\nRssAnon:\t     112 kB\nRssFile:\t    1500 kB\nRssShmem:\t       4 kB\n\

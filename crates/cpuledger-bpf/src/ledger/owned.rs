@@ -1,0 +1,64 @@
+//! Who has ledgers: the kernel's own list of programs and of who loaded them, which nobody can forge, block or evade.
+
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::{Iter, libbpf_sys};
+use rustix::io::Errno;
+
+use crate::abi;
+use crate::map::decode;
+use crate::object::{self, Error};
+
+use super::Ledger;
+use super::attach::SWITCH_HOOK;
+
+/// The compiled `bpf/programs.bpf.c`.
+static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
+
+/// Names of programs in the kernel, the NUL at the end included.
+const NAME_BYTES: usize = abi::CPULEDGER_PROGRAM_NAME_BYTES as usize;
+
+/// The ledgers of this user: numbers of their switch hooks, which count up. One that is being detached is there until the
+/// kernel has let go of it.
+///
+/// # Errors
+/// Without privilege, or when the kernel refuses the iterator over programs (Linux 5.9).
+pub fn ledgers_of(uid: u32) -> Result<Vec<u32>, Error> {
+    let refused = |error: libbpf_rs::Error| Error::from_libbpf("to list the programs", &error);
+    let object = object::load("cpuledger_list", OBJECT, |_| Ok(()))?;
+    let program = object.progs_mut().next().expect("the embedded object holds one program");
+    let link = program.attach().map_err(refused)?;
+    let mut bytes = Vec::new();
+    Iter::new(&link).map_err(refused)?.read_to_end(&mut bytes).map_err(|source| Error::Refused {
+        what: "to list the programs".to_owned(),
+        source,
+        log: Vec::new(),
+    })?;
+    let mut name = [0; NAME_BYTES];
+    name[..SWITCH_HOOK.len()].copy_from_slice(SWITCH_HOOK.as_bytes());
+    let programs = bytes.chunks(size_of::<abi::cpuledger_program>()).filter_map(decode);
+    let is_ledger = |program: &abi::cpuledger_program| program.uid == uid && program.name == name;
+    let mut ids: Vec<u32> = programs.filter(is_ledger).map(|program| program.id).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+impl Ledger {
+    /// The number of its switch hook, as [`ledgers_of`] lists it.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call.
+    pub fn id(&self) -> Result<u32, Error> {
+        let hook = self._object.progs().find(|program| program.name() == SWITCH_HOOK);
+        let hook = hook.expect("the embedded object defines it");
+        let mut info = libbpf_sys::bpf_prog_info::default();
+        let mut length = size_of::<libbpf_sys::bpf_prog_info>() as u32;
+        let descriptor = hook.as_fd().as_raw_fd();
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`; zeroed, it asks for no list.
+        match unsafe { libbpf_sys::bpf_prog_get_info_by_fd(descriptor, &raw mut info, &raw mut length) } {
+            0 => Ok(info.id),
+            code => Err(Error::from_errno("the number of a program", Errno::from_raw_os_error(-code))),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Every CPU that the kernel has online is in the intervals, from the first instant: one that a real-time task never gives away, one
+//! that is offline at the start, and those that come and go. Needs root; what the kernel says is read from /sys and its trace.
+
+mod trace;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cpuledger_bpf::ledger::{Interval, Ledger, Options};
+use cpuledger_load::not_run::MAY_UNPLUG;
+use cpuledger_load::{Storm, StormPlan, is_emulated, not_run};
+
+use trace::{Trace, now_ns};
+
+const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+const INTERVAL_NS: u64 = 20_000_000;
+
+/// One test at a time: each needs CPU 1 for itself.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// 200 intervals with CPULEDGER_TEST_FULL=1, else a few.
+fn intervals() -> usize {
+    if std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1") { 200 } else { 20 }
+}
+
+fn attach() -> Ledger {
+    Ledger::attach(Options::default()).expect("the ledger attaches; it needs root")
+}
+
+fn has_cpu_1() -> bool {
+    let has = fs::exists("/sys/devices/system/cpu/cpu1").is_ok_and(|has| has);
+    if !has {
+        not_run("it needs a second CPU, and this machine has one");
+    }
+    has
+}
+
+/// What the kernel has online, from its list.
+fn online_cpus() -> u32 {
+    let list = fs::read_to_string("/sys/devices/system/cpu/online").expect("/sys is mounted");
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        last.parse::<u32>().expect("a number") - first.parse::<u32>().expect("a number") + 1
+    };
+    list.trim().split(',').map(count).sum()
+}
+
+/// A loop on CPU 1 under a real-time policy, which ends by itself: it is killed after some seconds on the CPU.
+struct Spinner(Child);
+
+impl Spinner {
+    fn start(policy: &[&str]) -> Spinner {
+        let seconds = if is_emulated() { 30 } else { 5 };
+        let script = format!("ulimit -t {seconds}; while :; do :; done");
+        let child = Command::new("taskset")
+            .args(["-c", "1", "chrt"])
+            .args(policy)
+            .args(["sh", "-c", &script])
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("taskset and chrt are installed: package util-linux");
+        let spinner = Spinner(child);
+        let begin = Instant::now();
+        while spinner.runtime_ns() < 10_000_000 {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the spinner does not come to run");
+            thread::sleep(Duration::from_millis(5));
+        }
+        spinner
+    }
+
+    fn pid(&self) -> i32 {
+        self.0.id().cast_signed()
+    }
+
+    /// By /proc, which the tick keeps up to date.
+    fn runtime_ns(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.0.id())).unwrap_or_default();
+        text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Real-time tasks may take all of a CPU while this lives.
+struct Unthrottled(String);
+
+impl Unthrottled {
+    fn begin() -> Unthrottled {
+        let before = fs::read_to_string(RT_RUNTIME).expect("there is a limit");
+        fs::write(RT_RUNTIME, "-1").expect("root may lift it");
+        Unthrottled(before)
+    }
+}
+
+impl Drop for Unthrottled {
+    fn drop(&mut self) {
+        let _ = fs::write(RT_RUNTIME, self.0.trim());
+    }
+}
+
+fn assert_balance(interval: &Interval<'_>) {
+    assert_eq!(interval.imbalance_ns(), 0, "{:?}", interval.cpus);
+}
+
+/// The ledger attaches beside a task that does not give CPU 1 away, and books all of its time.
+fn assert_covers(spinner: &Spinner) {
+    let begin = Instant::now();
+    let mut ledger = attach();
+    let took = begin.elapsed();
+    assert!(spinner.runtime_ns() > 0, "the attachment has waited for the spinner, for {took:?}");
+    let (before_ns, start_ns) = (spinner.runtime_ns(), ledger.start_ns());
+    let mut booked_ns = 0;
+    let mut count = 0;
+    while count < 10.max(intervals() / 4) {
+        let interval = ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
+        assert_balance(&interval);
+        let length_ns = interval.end_ns - interval.start_ns;
+        assert_eq!(interval.capacity_ns(), length_ns * u64::from(online_cpus()));
+        assert_eq!(interval.online_cpus(), online_cpus());
+        assert_eq!(interval.unattributed_ns(), 0);
+        booked_ns += interval
+            .tasks
+            .iter()
+            .filter(|task| task.slot.tid == spinner.pid())
+            .map(|task| task.wall_ns)
+            .sum::<u64>();
+        count += 1;
+    }
+    let used_ns = spinner.runtime_ns() - before_ns;
+    let passed_ns = ledger.start_ns() - start_ns;
+    println!(
+        "attached in {took:?}; {count} intervals: {booked_ns} ns booked, {used_ns} ns by /proc, of {passed_ns} ns"
+    );
+    // /proc is behind by a tick at each end, and was read before and after.
+    assert!(booked_ns + 30_000_000 > used_ns && booked_ns <= passed_ns, "{booked_ns} ns of {used_ns} ns");
+    assert!(booked_ns + passed_ns / 10 + 30_000_000 > passed_ns, "{booked_ns} ns of {passed_ns} ns");
+}
+
+#[test]
+fn a_cpu_that_a_fifo_task_keeps_is_covered_root() {
+    let _alone = ALONE.lock();
+    if has_cpu_1() {
+        assert_covers(&Spinner::start(&["-f", "50"]));
+    }
+}
+
+#[test]
+fn a_cpu_that_a_deadline_task_keeps_is_covered_root() {
+    let _alone = ALONE.lock();
+    if has_cpu_1() {
+        let _unthrottled = Unthrottled::begin();
+        const ALL_OF_100_MS: [&str; 8] = ["-d", "-T", "100000000", "-D", "100000000", "-P", "100000000", "0"];
+        assert_covers(&Spinner::start(&ALL_OF_100_MS));
+    }
+}
+
+/// CPU 1 is online when this ends, whatever has happened.
+struct Unplugging;
+
+impl Drop for Unplugging {
+    fn drop(&mut self) {
+        let _ = fs::write(CPU_1, "1");
+    }
+}
+
+fn may_unplug() -> bool {
+    let may = std::env::var_os(MAY_UNPLUG).is_some();
+    if !may {
+        not_run(&format!("it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine that nobody else uses"));
+    }
+    may && has_cpu_1()
+}
+
+fn set_online(online: bool) {
+    fs::write(CPU_1, if online { "1" } else { "0" }).expect("CPU 1 can be taken offline and online");
+}
+
+#[test]
+fn a_cpu_that_is_offline_at_the_start_has_no_capacity_until_it_comes_root() {
+    let _alone = ALONE.lock();
+    if !may_unplug() {
+        return;
+    }
+    let _unplugging = Unplugging;
+    set_online(false);
+    let mut ledger = attach();
+    let mut close = || {
+        let interval = ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
+        assert_balance(&interval);
+        (interval.capacity_ns(), interval.end_ns - interval.start_ns, interval.online_cpus())
+    };
+    let others = online_cpus();
+    for _ in 0..3 {
+        let (capacity_ns, length_ns, cpus) = close();
+        assert_eq!((capacity_ns, cpus), (length_ns * u64::from(others), others));
+    }
+    set_online(true);
+    close();
+    let (capacity_ns, length_ns, cpus) = close();
+    assert_eq!((capacity_ns, cpus), (length_ns * u64::from(others + 1), others + 1));
+}
+
+/// Stops a thread whatever has happened, or a scope would wait for it for ever.
+struct Stopping<'a>(&'a AtomicBool);
+
+impl Drop for Stopping<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Offline time of CPU 1 in each interval lies between what the events before and after each change in the kernel's own trace say.
+#[test]
+fn capacity_follows_a_cpu_that_comes_and_goes_in_a_storm_root() {
+    let _alone = ALONE.lock();
+    if !may_unplug() {
+        return;
+    }
+    let _unplugging = Unplugging;
+    let Some(trace) = Trace::start(1) else {
+        return not_run("it needs the kernel's trace: mount tracefs on /sys/kernel/tracing");
+    };
+    let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("processes are made");
+    let mut ledger = attach();
+    let all = online_cpus();
+    let stop = AtomicBool::new(false);
+    let mut told: Vec<(u64, u64, u64)> = Vec::new();
+    thread::scope(|scope| {
+        let _stopping = Stopping(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for online in [false, true] {
+                    set_online(online);
+                    thread::sleep(Duration::from_millis(35));
+                }
+            }
+        });
+        for _ in 0..2 * intervals() {
+            let interval =
+                ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
+            assert_balance(&interval);
+            assert_eq!(interval.no_slot_ns() + interval.stray_ns, 0);
+            let length_ns = interval.end_ns - interval.start_ns;
+            let offline_ns = length_ns * u64::from(all) - interval.capacity_ns();
+            told.push((interval.start_ns, interval.end_ns, offline_ns));
+        }
+    });
+    storm.stop().expect("the storm ends");
+    let changes = trace.changes();
+    let times = changes.len() / 2;
+    let end_ns = now_ns();
+    let mut widest_ns = 0;
+    for &(start_ns, cut_ns, offline_ns) in &told {
+        let (least_ns, most_ns) = trace::offline_ns(&changes, start_ns, cut_ns, end_ns);
+        widest_ns = widest_ns.max(most_ns - least_ns);
+        assert!(
+            (least_ns..=most_ns).contains(&offline_ns),
+            "{offline_ns} ns, by the trace {least_ns} to {most_ns}"
+        );
+    }
+    println!(
+        "{} intervals, CPU 1 went and came {times} times; the trace knows its time to {widest_ns} ns",
+        told.len()
+    );
+    assert!(times > 0 && told.iter().any(|(_, _, offline_ns)| *offline_ns > 0), "{times} changes");
+}

@@ -1,0 +1,135 @@
+//! When a CPU came and went, by the kernel's own trace of the steps on its way.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_MONOTONIC, as the trace has it.
+pub fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// A change of the set of online CPUs: it was between these two times.
+#[derive(Debug, Clone, Copy)]
+pub struct Change {
+    pub is_online: bool,
+    pub after_ns: u64,
+    pub before_ns: u64,
+}
+
+/// Events of CPUs on their way, in a buffer of its own, which goes with this.
+pub struct Trace {
+    folder: PathBuf,
+    cpu: u32,
+}
+
+impl Trace {
+    /// Records what becomes of this CPU; `None`: there is no tracefs.
+    pub fn start(cpu: u32) -> Option<Trace> {
+        let base = PathBuf::from("/sys/kernel/tracing");
+        if !base.join("instances").is_dir() {
+            let _ =
+                std::process::Command::new("mount").args(["-t", "tracefs", "tracefs"]).arg(&base).status();
+        }
+        let folder = base.join(format!("instances/cpuledger-{}", std::process::id()));
+        fs::create_dir(&folder).ok()?;
+        let trace = Trace { folder, cpu };
+        trace.set("trace_clock", "mono")?;
+        trace.set("buffer_size_kb", "1024")?;
+        trace.set("events/cpuhp/cpuhp_enter/enable", "1")?;
+        trace.set("events/cpuhp/cpuhp_exit/enable", "1")?;
+        Some(trace)
+    }
+
+    fn set(&self, file: &str, value: &str) -> Option<()> {
+        fs::write(self.folder.join(file), value).ok()
+    }
+
+    /// What has happened so far.
+    pub fn changes(&self) -> Vec<Change> {
+        let text = fs::read_to_string(self.folder.join("trace")).expect("a trace can be read");
+        changes_in(&text, self.cpu)
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = self.set("events/cpuhp/enable", "0");
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// An event about the CPU: when, and whether that CPU itself has recorded it, which it does only while it is online.
+struct Event {
+    time_ns: u64,
+    is_own: bool,
+}
+
+/// A line is `  task-pid [cpu] flags seconds.microseconds: cpuhp_exit:  cpu: 0001  state: …`.
+fn event(line: &str, cpu: u32) -> Option<Event> {
+    let (head, event) = line.split_once(": cpuhp_")?;
+    let about: u32 = event.split_once("cpu: ")?.1.split_whitespace().next()?.parse().ok()?;
+    let by: u32 = head.rsplit_once('[')?.1.split_once(']')?.0.parse().ok()?;
+    let (seconds, microseconds) = head.split_whitespace().last()?.split_once('.')?;
+    let time_ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + microseconds.parse::<u64>().ok()? * 1000;
+    (about == cpu).then_some(Event { time_ns, is_own: by == cpu })
+}
+
+/// The CPU comes between the last event that another CPU records of it and its own first one. It goes between its own last one and the
+/// fourth after that: the end of the steps that it does itself, begin and end of the step that takes it down, and the begin of the next.
+fn changes_in(text: &str, cpu: u32) -> Vec<Change> {
+    let events: Vec<Event> = text.lines().filter_map(|line| event(line, cpu)).collect();
+    let mut changes = Vec::new();
+    for place in 1..events.len() {
+        let (last, this) = (&events[place - 1], &events[place]);
+        if last.is_own == this.is_own {
+            continue;
+        }
+        let known = events.get(if this.is_own { place } else { place + 3 });
+        // The trace has microseconds, rounded.
+        changes.push(Change {
+            is_online: this.is_own,
+            after_ns: last.time_ns - 1000,
+            before_ns: known.map_or(u64::MAX, |event| event.time_ns + 1000),
+        });
+    }
+    changes
+}
+
+/// Least and most time that the CPU can have been offline between `start_ns` and `end_ns`; it is online at the begin of the trace.
+pub fn offline_ns(changes: &[Change], start_ns: u64, end_ns: u64, now_ns: u64) -> (u64, u64) {
+    let overlap = |from: u64, to: u64| to.min(end_ns).saturating_sub(from.max(start_ns));
+    let (mut least, mut most) = (0, 0);
+    for (place, down) in changes.iter().enumerate().filter(|(_, change)| !change.is_online) {
+        let up = changes.get(place + 1);
+        let (up_after, up_before) = up.map_or((now_ns, now_ns), |up| (up.after_ns, up.before_ns));
+        least += overlap(down.before_ns, up_after);
+        most += overlap(down.after_ns, up_before);
+    }
+    (least, most)
+}
+
+#[test]
+fn changes_are_found_between_events() {
+    let line = |by: u32, time: &str, event: &str| format!("  sh-12  [{by:03}] ..... {time}: {event}\n");
+    let text = [
+        line(1, "10.000001", "cpuhp_enter: cpu: 0001 target:   0 step: 200 (a)"),
+        line(1, "10.000002", "cpuhp_exit:  cpu: 0001  state: 200 step: 200 ret: 0"),
+        line(0, "10.000009", "cpuhp_exit:  cpu: 0001  state: 144 step: 236 ret: 0"),
+        line(0, "10.000010", "cpuhp_enter: cpu: 0001 target:   0 step: 144 (takedown_cpu)"),
+        line(0, "10.000020", "cpuhp_exit:  cpu: 0001  state: 144 step: 144 ret: 0"),
+        line(0, "10.000021", "cpuhp_enter: cpu: 0001 target:   0 step: 80 (b)"),
+        line(0, "10.000040", "cpuhp_enter: cpu: 0002 target:   0 step: 80 (b)"),
+        line(0, "11.000000", "cpuhp_enter: cpu: 0001 target: 237 step: 83 (bringup_cpu)"),
+        line(1, "11.000100", "cpuhp_enter: cpu: 0001 target: 237 step: 146 (c)"),
+    ];
+    let changes = changes_in(&text.concat(), 1);
+    let told: Vec<_> =
+        changes.iter().map(|change| (change.is_online, change.after_ns, change.before_ns)).collect();
+    assert_eq!(told, [(false, 10_000_001_000, 10_000_022_000), (true, 10_999_999_000, 11_000_101_000)]);
+    let second = 1_000_000_000;
+    assert_eq!(offline_ns(&changes, 10 * second, 12 * second, 13 * second), (999_977_000, 1_000_100_000));
+    assert_eq!(offline_ns(&changes, 12 * second, 13 * second, 13 * second), (0, 0));
+}

@@ -1,0 +1,284 @@
+//! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
+
+use anyhow::Context;
+use cpuledger::interval::Interval;
+use cpuledger::render::column::Lookups;
+use cpuledger::render::row::Surroundings;
+use cpuledger::source::SourceKind;
+use cpuledger::source::choose::{open_for_listing, scope_of_listing};
+use cpuledger::source::ledger;
+use cpuledger::vitals::{CpuStates, Vitals};
+use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
+
+use super::entry::Entry;
+use super::fields;
+use super::head::{Counts, Head};
+use super::options::{LEAST_DELAY_NS, Options, Width};
+use super::table::Table;
+use super::who::Who;
+use crate::cmd::top::collect::{Collector, Outcome, Stop, TEXT};
+use crate::cmd::top::options::{self, Format};
+use crate::cmd::top::select::SortBy;
+use crate::cmd::top::terminal::terminal_width;
+use crate::output;
+
+/// As in procps, where there is no terminal.
+const WIDTH_WITHOUT_TERMINAL: usize = 80;
+
+/// Where this variable is set the line of the balance is blank, for readers that look for that.
+const NO_BALANCE: &str = "CPULEDGER_NO_BALANCE";
+
+/// The widest output.
+const MOST_WIDTH: usize = 512;
+
+/// Rows whose arguments are remembered; then the memory starts anew.
+const REMEMBERED_ROWS: usize = 16_384;
+
+/// As in procps.
+const USUAL_DELAY_NS: u64 = 3_000_000_000;
+
+/// Prints iterations.
+///
+/// # Errors
+/// No source, or nowhere to write.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let mut printer = Printer::new(options);
+    printer.print_first(&list(options)?)?;
+    if options.iterations == Some(1) {
+        return Ok(());
+    }
+    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+    let mut collector = Collector::open(&of_collector(options), stop)?;
+    waker.wake_on_signals();
+    printer.vitals = Vitals::read();
+    let mut iterations = 1;
+    while options.iterations.is_none_or(|wanted| iterations < wanted) {
+        if collector.interval()? == Outcome::Stopped {
+            break;
+        }
+        printer.print(&collector.snapshot, &collector.interval)?;
+        iterations += 1;
+    }
+    Ok(())
+}
+
+/// What rows show, and what they are sorted and chosen by.
+fn needed(options: &Options) -> FieldSet {
+    let mut needed = TEXT.union(fields::needed(options.by));
+    if let Who::User { is_any: true, .. } = options.who {
+        needed = needed.union(FieldSet::of(&[Field::Suid, Field::Fsuid]));
+    }
+    if options.has_children {
+        needed = needed.union(FieldSet::of(&[Field::ChildrenUser, Field::ChildrenSystem]));
+    }
+    needed
+}
+
+/// Everything that there is now.
+fn list(options: &Options) -> anyhow::Result<Snapshot> {
+    let fields = needed(options);
+    let scope = scope_of_listing(options.has_threads, None, fields);
+    let request = Request { scope, fields };
+    // The ledger knows intervals only.
+    let wanted = options.source.filter(|&kind| kind != SourceKind::Ledger);
+    let mut snapshot = Snapshot::default();
+    open_for_listing(wanted, &request)?.snapshot(&request, &mut snapshot)?;
+    debug_assert!(options.has_threads == (scope == Scope::Tasks));
+    Ok(snapshot)
+}
+
+fn of_collector(options: &Options) -> options::Options {
+    // Single processes are asked for by their pids; all others, and all threads, are found by a walk.
+    let pids = match &options.who {
+        Who::Pids(pids) if !options.has_threads => pids.clone(),
+        _ => Vec::new(),
+    };
+    options::Options {
+        iterations: None,
+        delay_ns: options.delay_ns.unwrap_or(USUAL_DELAY_NS).max(LEAST_DELAY_NS),
+        has_threads: options.has_threads,
+        shows_idle: pids.is_empty(),
+        pids,
+        euid: None,
+        order: SortBy::default(),
+        has_arguments: options.has_arguments,
+        format: Format::Text,
+        source: options.source,
+        size: ledger::Options::default(),
+        is_screen: false,
+        fields: needed(options),
+    }
+}
+
+/// Writes iterations to standard output.
+struct Printer<'a> {
+    options: &'a Options,
+    width: usize,
+    /// Lines of an iteration.
+    height: usize,
+    around: Surroundings,
+    remembered_rows: usize,
+    /// At the iteration before.
+    vitals: Vitals,
+    pid_digits: usize,
+    text: Vec<u8>,
+}
+
+impl Printer<'_> {
+    fn new(options: &Options) -> Printer<'_> {
+        let (width, height) = size(options.width);
+        Printer {
+            options,
+            width,
+            height,
+            around: Surroundings::now(),
+            remembered_rows: 0,
+            vitals: Vitals::default(),
+            // As narrow as in procps, where the machine has few.
+            pid_digits: machine::tid_digits().max(5),
+            text: Vec::new(),
+        }
+    }
+
+    fn print_first(&mut self, snapshot: &Snapshot) -> anyhow::Result<()> {
+        let rows = if self.options.has_threads { &snapshot.tasks } else { &snapshot.processes };
+        let now = Boottime::now();
+        let entry = |whole| {
+            let mut entry = self.entry(whole);
+            entry.cpu_ns = entry.time_ns() - entry.children_ns;
+            entry.length_ns = now.since_ns(whole.start_time_ns).max(1);
+            entry
+        };
+        let entries = rows.iter().map(entry).collect();
+        self.print_entries(entries, None)
+    }
+
+    fn print(&mut self, snapshot: &Snapshot, interval: &Interval) -> anyhow::Result<()> {
+        let (rows, usages) = if self.options.has_threads {
+            (&snapshot.tasks, &interval.tasks)
+        } else {
+            (&snapshot.processes, &interval.processes)
+        };
+        let entry = |(whole, usage)| Entry {
+            grown: interval.row(usage, whole),
+            cpu_ns: usage.cpu_ns,
+            length_ns: interval.length_ns(),
+            ..self.entry(whole)
+        };
+        let entries = rows.iter().zip(usages).map(entry).collect();
+        self.print_entries(entries, Some(interval))
+    }
+
+    /// A row that has used nothing.
+    fn entry<'b>(&self, whole: &'b Task) -> Entry<'b> {
+        let knows = |field| self.options.has_children && whole.known.contains(field);
+        let children_ns = if knows(Field::ChildrenUser) && knows(Field::ChildrenSystem) {
+            whole.children_user_ns + whole.children_system_ns
+        } else {
+            0
+        };
+        Entry { whole, grown: *whole, cpu_ns: 0, length_ns: 1, children_ns }
+    }
+
+    fn print_entries(
+        &mut self,
+        mut entries: Vec<Entry<'_>>,
+        interval: Option<&Interval>,
+    ) -> anyhow::Result<()> {
+        let options = self.options;
+        if let Who::Pids(_) = options.who {
+            entries.retain(|entry| options.who.wants(entry.whole));
+        }
+        let mut counts = Counts::default();
+        entries.iter().for_each(|entry| counts.add(entry.whole.state.0));
+        entries.retain(|entry| options.who.wants(entry.whole) && !(options.hides_idle && entry.is_idle()));
+        self.look_up(&entries);
+        let mut text = std::mem::take(&mut self.text);
+        if interval.is_some() {
+            text.clear();
+            text.push(b'\n');
+        }
+        let head = self.head(counts, interval);
+        head.append(&mut text, self.width);
+        // Three lines, those of the CPUs, those of memory, and the heads of the columns.
+        let head_lines = 4 + head.cpus.len() + 2 * usize::from(head.memory.is_some());
+        let table = Table {
+            width: self.width,
+            pid_digits: self.pid_digits,
+            scale: options.task_scale,
+            has_arguments: options.has_arguments,
+            has_threads: options.has_threads,
+            around: &self.around,
+            memory_total_bytes: head.memory.map(|memory| memory.total),
+            by: options.by.1,
+            is_ascending: options.is_ascending,
+            most_rows: self.height.saturating_sub(head_lines),
+        };
+        table.append(&mut text, entries);
+        self.text = text;
+        output::write(&self.text)
+    }
+
+    fn look_up(&mut self, entries: &[Entry<'_>]) {
+        let rows: Vec<&Task> = entries.iter().map(|entry| entry.whole).collect();
+        self.remembered_rows += rows.len();
+        if self.remembered_rows > REMEMBERED_ROWS {
+            self.remembered_rows = 0;
+            self.around.details = Default::default();
+        }
+        let mut wanted = Lookups::USERS.union(Lookups::CALENDAR);
+        if self.options.has_arguments {
+            wanted = wanted.union(Lookups::CMDLINE);
+        }
+        self.around.look_up(&rows, wanted);
+    }
+
+    /// Reads what the machine tells of itself.
+    fn head<'b>(&mut self, counts: Counts, interval: Option<&'b Interval>) -> Head<'b> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        let time = self.around.machine.local(now).time();
+        let vitals = Vitals::read();
+        // In the first iteration: since the boot.
+        let before = std::mem::take(&mut self.vitals);
+        let wants = |cpu: &Option<u32>| cpu.is_some() == self.options.has_each_cpu;
+        let since = |&(cpu, states): &(Option<u32>, CpuStates)| {
+            let then = before.states.iter().find(|(other, _)| *other == cpu);
+            (cpu, states.since(&then.map_or_else(CpuStates::default, |(_, then)| *then)))
+        };
+        let cpus = vitals.states.iter().filter(|(cpu, _)| wants(cpu)).map(since).collect();
+        let head = Head {
+            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            uptime_seconds: Boottime::now().ticks(1_000_000_000),
+            users: logins::count(),
+            load: vitals.load.clone(),
+            has_threads: self.options.has_threads,
+            counts,
+            cpus,
+            memory: vitals.memory,
+            scale: self.options.summary_scale,
+            has_blank_line: std::env::var_os(NO_BALANCE).is_some_and(|value| !value.is_empty()),
+            interval,
+        };
+        self.vitals = vitals;
+        head
+    }
+}
+
+/// Places of a line, and lines of an iteration.
+fn size(width: Option<Width>) -> (usize, usize) {
+    let variable = |name: &str| {
+        let number = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        number.filter(|&number: &usize| number > 0)
+    };
+    match width {
+        Some(Width::Columns(columns)) => (columns, usize::MAX),
+        Some(Width::Environment) => (
+            variable("COLUMNS").map_or(MOST_WIDTH, |columns| columns.min(MOST_WIDTH)),
+            variable("LINES").unwrap_or(usize::MAX),
+        ),
+        None => {
+            let columns = variable("COLUMNS").or_else(terminal_width).unwrap_or(WIDTH_WITHOUT_TERMINAL);
+            (columns.min(MOST_WIDTH), usize::MAX)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The fields by which rows can be sorted, under the names that procps' top has for them.
+
+use std::cmp::Ordering;
+
+use cpuledger::field::Value;
+use cpuledger::{Field, FieldSet, Task};
+
+use cpuledger::render::row::{Row, Surroundings};
+
+use super::entry::Entry;
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The share of CPU time.
+    Share,
+    /// CPU time of the whole life.
+    Time,
+    /// The name, or the arguments.
+    Command,
+    /// The name of a user: that of the real, effective or saved one.
+    User(Field),
+    /// A field, as it is at the end of the iteration.
+    Total(Field),
+    /// A field, by what it has grown since the iteration before.
+    Growth(Field),
+    /// From the start on: the oldest is the highest.
+    Age,
+}
+
+/// A name, and what it means.
+pub type SortField = (&'static str, By);
+
+/// The usual order.
+pub const DEFAULT: SortField = ("%CPU", By::Share);
+
+/// In the order of procps; those that it has besides are told in docs/top.md.
+pub static FIELDS: [SortField; 38] = [
+    ("PID", By::Total(Field::Tid)),
+    ("PPID", By::Total(Field::Ppid)),
+    ("UID", By::Total(Field::Euid)),
+    ("USER", By::User(Field::Euid)),
+    ("RUID", By::Total(Field::Uid)),
+    ("RUSER", By::User(Field::Uid)),
+    ("SUID", By::Total(Field::Suid)),
+    ("SUSER", By::User(Field::Suid)),
+    ("GID", By::Total(Field::Egid)),
+    ("PGRP", By::Total(Field::Pgid)),
+    ("TTY", By::Total(Field::TtyDevice)),
+    ("TPGID", By::Total(Field::TtyPgid)),
+    ("SID", By::Total(Field::Sid)),
+    ("PR", By::Total(Field::Priority)),
+    ("NI", By::Total(Field::Nice)),
+    ("nTH", By::Total(Field::Threads)),
+    ("P", By::Total(Field::Processor)),
+    DEFAULT,
+    ("TIME", By::Time),
+    ("TIME+", By::Time),
+    ("%MEM", By::Total(Field::Rss)),
+    ("VIRT", By::Total(Field::Vsize)),
+    ("SWAP", By::Total(Field::Swap)),
+    ("RES", By::Total(Field::Rss)),
+    ("SHR", By::Total(Field::Shared)),
+    ("nMaj", By::Total(Field::MajorFaults)),
+    ("nMin", By::Total(Field::MinorFaults)),
+    ("S", By::Total(Field::State)),
+    ("COMMAND", By::Command),
+    ("Flags", By::Total(Field::Flags)),
+    ("TGID", By::Total(Field::Pid)),
+    ("vMj", By::Growth(Field::MajorFaults)),
+    ("vMn", By::Growth(Field::MinorFaults)),
+    ("RSlk", By::Total(Field::Locked)),
+    ("ioR", By::Total(Field::ReadBytes)),
+    ("ioW", By::Total(Field::WriteBytes)),
+    ("STARTED", By::Total(Field::StartTime)),
+    ("ELAPSED", By::Age),
+];
+
+/// The field of that name, whose case counts, as in procps.
+///
+/// # Errors
+/// The sentence of procps.
+pub fn by_name(name: &str) -> Result<SortField, String> {
+    let field = FIELDS.iter().find(|(known, _)| *known == name);
+    field.copied().ok_or_else(|| format!("unrecognized field name '{name}'"))
+}
+
+/// The field that a source has to give for it.
+pub fn needed((_, by): SortField) -> FieldSet {
+    match by {
+        By::Total(field) | By::Growth(field) | By::User(field) => FieldSet::of(&[field]),
+        By::Age => FieldSet::of(&[Field::StartTime]),
+        By::Share | By::Time | By::Command => FieldSet::EMPTY,
+    }
+}
+
+/// A value that can be compared; `None`: not known.
+fn rank(value: Value<'_>) -> Option<i128> {
+    match value {
+        Value::Absent | Value::Bytes(_) => None,
+        Value::Unsigned(number) => Some(number.into()),
+        Value::Signed(number) => Some(number.into()),
+        Value::Letter(letter) => Some(letter.into()),
+    }
+}
+
+/// Compares two rows, from low to high. What is not known is lowest.
+pub fn compare(by: By, one: &Entry<'_>, other: &Entry<'_>, around: &Surroundings) -> Ordering {
+    let value = |field: Field, row: &Task| rank(field.value(row));
+    // Arguments, if they were looked up.
+    fn command<'a>(task: &'a Task, around: &'a Surroundings) -> &'a [u8] {
+        Row { task, around }.cmdline_or_comm()
+    }
+    match by {
+        By::Share => one.share().cmp(&other.share()),
+        By::Time => one.time_ns().cmp(&other.time_ns()),
+        By::Command => command(one.whole, around).cmp(command(other.whole, around)),
+        By::User(field) => {
+            let uid = |row: &Task| match field {
+                Field::Uid => row.uid,
+                Field::Suid => row.suid,
+                _ => row.euid,
+            };
+            let (one, other) = (uid(one.whole), uid(other.whole));
+            around.users.name(one).cmp(around.users.name(other)).then(one.cmp(&other))
+        }
+        By::Total(field) => value(field, one.whole).cmp(&value(field, other.whole)),
+        By::Growth(field) => value(field, &one.grown).cmp(&value(field, &other.grown)),
+        By::Age => other.whole.start_time_ns.cmp(&one.whole.start_time_ns),
+    }
+}

@@ -1,0 +1,334 @@
+//! The head: the lines of procps and, where it leaves one blank, the balance.
+
+use cpuledger::interval::Interval;
+use cpuledger::machine::Load;
+use cpuledger::vitals::{CpuStates, Memory};
+
+/// What the head shows, read before.
+#[derive(Debug, Default)]
+pub struct Head<'a> {
+    /// The local time of day, `12:00:01`.
+    pub time_of_day: String,
+    /// Time since the boot.
+    pub uptime_seconds: u64,
+    /// Users who are logged in.
+    pub users: usize,
+    /// Load averages.
+    pub load: Option<Load>,
+    /// Threads are shown.
+    pub has_threads: bool,
+    /// What there is.
+    pub counts: Counts,
+    /// What each of these CPUs did, or all of them together: `None`.
+    pub cpus: Vec<(Option<u32>, CpuStates)>,
+    /// Memory and swap.
+    pub memory: Option<Memory>,
+    /// Their unit, as a power of 1024 from KiB on.
+    pub scale: usize,
+    /// The line of the balance is left blank, as in procps.
+    pub has_blank_line: bool,
+    /// The books; `None`: it is the first iteration.
+    pub interval: Option<&'a Interval>,
+}
+
+/// Processes or threads by state.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// All.
+    pub total: usize,
+    /// R.
+    pub running: usize,
+    /// T and t.
+    pub stopped: usize,
+    /// Z, and X.
+    pub zombie: usize,
+}
+
+impl Counts {
+    /// Counts one by its letter.
+    pub fn add(&mut self, state: u8) {
+        self.total += 1;
+        match state {
+            b'R' => self.running += 1,
+            b'T' | b't' => self.stopped += 1,
+            b'Z' | b'X' => self.zombie += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Head<'_> {
+    /// Appends the lines, none longer than `width`.
+    pub fn append(&self, text: &mut Vec<u8>, width: usize) {
+        let mut say = |line: String| {
+            let end = line.char_indices().nth(width).map_or(line.len(), |(end, _)| end);
+            text.extend_from_slice(&line.as_bytes()[..end]);
+            text.push(b'\n');
+        };
+        say(self.first());
+        say(self.tasks());
+        for (cpu, states) in &self.cpus {
+            say(cpu_line(*cpu, states));
+        }
+        for line in self.memory.iter().flat_map(|memory| memory_lines(memory, self.scale)) {
+            say(line);
+        }
+        say(match self.interval {
+            _ if self.has_blank_line => String::new(),
+            Some(interval) => balance(interval),
+            None => FIRST.to_owned(),
+        });
+    }
+
+    fn first(&self) -> String {
+        let load = self.load.as_ref().map_or_else(|| "-, -, -".to_owned(), |load| load.averages.join(", "));
+        let users = if self.users == 1 { "user" } else { "users" };
+        format!(
+            "top - {} up {}, {:>2} {users},  load average: {load}",
+            self.time_of_day,
+            uptime(self.uptime_seconds),
+            self.users
+        )
+    }
+
+    fn tasks(&self) -> String {
+        let Counts { total, running, stopped, zombie } = self.counts;
+        let sleeping = total - running - stopped - zombie;
+        let what = if self.has_threads { "Threads" } else { "Tasks" };
+        format!(
+            "{what}: {total:>3} total, {running:>3} running, {sleeping:>3} sleeping, {stopped:>3} stopped, {zombie:>3} zombie"
+        )
+    }
+}
+
+/// What stands for the balance before there is an interval. No word of it is one that scripts look for in the head.
+const FIRST: &str = "Balance: from the second iteration on; figures of this one are since each began";
+
+/// What was attributed, what was not, and of how much.
+fn balance(interval: &Interval) -> String {
+    let length_ns = interval.length_ns();
+    let percent = |part_ns: u64| {
+        let thousandths = u128::from(part_ns) * 100_000 / u128::from(length_ns.max(1));
+        format!("{}.{:03}%", thousandths / 1000, thousandths % 1000)
+    };
+    let attributed = percent(interval.attributed_ns);
+    let whole = u64::from(interval.online_cpus) * 100;
+    let seconds = format!("{}.{:03} s", length_ns / 1_000_000_000, length_ns / 1_000_000 % 1000);
+    let source = interval.source.name();
+    match (interval.idle_ns, interval.unattributed_ns) {
+        (Some(idle_ns), Some(unattributed_ns)) => format!(
+            "Balance: attributed {attributed} + idle {} + unattributed {unattributed_ns} ns = {whole}% of {seconds}, {source}",
+            percent(idle_ns)
+        ),
+        _ => {
+            format!("Balance: attributed {attributed} of {whole}% in {seconds}, {source}; idle time not seen")
+        }
+    }
+}
+
+/// `3 days,  4:05` or `5 min`, as uptime(1).
+fn uptime(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    let clock = if hours > 0 { format!("{hours:>2}:{minutes:02}") } else { format!("{minutes} min") };
+    match days {
+        0 => clock,
+        1 => format!("1 day, {clock}"),
+        _ => format!("{days} days, {clock}"),
+    }
+}
+
+fn cpu_line(cpu: Option<u32>, states: &CpuStates) -> String {
+    let CpuStates { user, nice, system, idle, waiting, irq, softirq, steal } = *states;
+    let whole: u64 = [user, nice, system, idle, waiting, irq, softirq, steal].iter().sum();
+    let name = cpu.map_or_else(|| "(s)".to_owned(), |cpu| cpu.to_string());
+    let mut line = format!("%Cpu{name:<3}:");
+    let parts = [
+        (user, "us,"),
+        (system, "sy,"),
+        (nice, "ni,"),
+        (idle, "id,"),
+        (waiting, "wa,"),
+        (irq, "hi,"),
+        (softirq, "si,"),
+        (steal, "st "),
+    ];
+    for (part, name) in parts {
+        let tenths = (part * 2000 + whole).checked_div(2 * whole).unwrap_or(0);
+        line.push_str(&format!("{:>3}.{} {name}", tenths / 10, tenths % 10));
+    }
+    line
+}
+
+fn memory_lines(memory: &Memory, scale: usize) -> [String; 2] {
+    let cell = |bytes: u64| {
+        let tenths = (u128::from(bytes) * 10 + (1u128 << (10 * scale + 9))) >> (10 * (scale + 1));
+        // KiB are whole.
+        let text = if scale == 0 {
+            format!("{} ", bytes >> 10)
+        } else {
+            format!("{}.{} ", tenths / 10, tenths % 10)
+        };
+        // What does not fit ends in a plus, as there.
+        if text.len() > 9 { format!("{}+", &text[..8]) } else { format!("{text:>9}") }
+    };
+    let unit = char::from(b"KMGTPE"[scale.min(5)]);
+    let Memory { total, free, available, cache, swap_total, swap_free } = *memory;
+    [
+        format!(
+            "{unit}iB Mem : {}total, {}free, {}used, {}buff/cache     ",
+            cell(total),
+            cell(free),
+            cell(total.saturating_sub(available)),
+            cell(cache)
+        ),
+        format!(
+            "{unit}iB Swap: {}total, {}free, {}used. {}avail Mem ",
+            cell(swap_total),
+            cell(swap_free),
+            cell(swap_total.saturating_sub(swap_free)),
+            cell(available)
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger::SourceKind;
+
+    use super::*;
+
+    fn text(head: &Head<'_>, width: usize) -> String {
+        let mut text = Vec::new();
+        head.append(&mut text, width);
+        String::from_utf8(text).expect("UTF-8")
+    }
+
+    fn example() -> Head<'static> {
+        let mut counts = Counts::default();
+        b"RSSDITtZ".iter().for_each(|&state| counts.add(state));
+        let states =
+            CpuStates { user: 900, nice: 10, system: 50, idle: 33, waiting: 3, irq: 1, softirq: 2, steal: 1 };
+        Head {
+            time_of_day: "11:49:18".to_owned(),
+            uptime_seconds: 12 * 60 + 5,
+            users: 0,
+            load: Some(Load { averages: ["2.57", "2.10", "1.12"].map(str::to_owned), tasks: None }),
+            counts,
+            cpus: vec![(None, states)],
+            memory: Some(Memory {
+                total: 24_684_096 << 10,
+                free: 20_432_188 << 10,
+                available: 23_884_200 << 10,
+                cache: 3_763_936 << 10,
+                swap_total: 0,
+                swap_free: 0,
+            }),
+            scale: 1,
+            ..Head::default()
+        }
+    }
+
+    #[test]
+    fn lines_are_those_of_procps() {
+        assert_eq!(
+            text(&example(), 80),
+            "top - 11:49:18 up 12 min,  0 users,  load average: 2.57, 2.10, 1.12\n\
+             Tasks:   8 total,   1 running,   4 sleeping,   2 stopped,   1 zombie\n\
+             %Cpu(s): 90.0 us,  5.0 sy,  1.0 ni,  3.3 id,  0.3 wa,  0.1 hi,  0.2 si,  0.1 st \n\
+             MiB Mem :  24105.6 total,  19953.3 free,    781.1 used,   3675.7 buff/cache     \n\
+             MiB Swap:      0.0 total,      0.0 free,      0.0 used.  23324.4 avail Mem \n\
+             Balance: from the second iteration on; figures of this one are since each began\n"
+        );
+        let kib = text(&Head { scale: 0, has_threads: true, users: 1, ..example() }, 40);
+        assert_eq!(
+            kib.lines().collect::<Vec<_>>(),
+            [
+                "top - 11:49:18 up 12 min,  1 user,  load",
+                "Threads:   8 total,   1 running,   4 sle",
+                "%Cpu(s): 90.0 us,  5.0 sy,  1.0 ni,  3.3",
+                "KiB Mem : 24684096 total, 20432188 free,",
+                "KiB Swap:        0 total,        0 free,",
+                "Balance: from the second iteration on; f",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_balance_can_be_left_out() {
+        let text = text(&Head { has_blank_line: true, ..example() }, 80);
+        assert_eq!((text.lines().count(), text.lines().last()), (6, Some("")));
+    }
+
+    #[test]
+    fn each_cpu_has_a_line() {
+        let idle = CpuStates { idle: 7, ..CpuStates::default() };
+        let cpus = vec![(Some(0), idle), (Some(12), CpuStates::default())];
+        let text = text(&Head { cpus, memory: None, ..example() }, 80);
+        assert!(text.contains(
+            "\n%Cpu0  :  0.0 us,  0.0 sy,  0.0 ni,100.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st \n"
+        ));
+        assert!(text.contains("\n%Cpu12 :  0.0 us,  0.0 sy,  0.0 ni,  0.0 id,"), "{text}");
+    }
+
+    #[test]
+    fn the_balance_is_told_of_an_interval() {
+        let mut interval = Interval {
+            source: SourceKind::Ledger,
+            start_ns: 1_000_000_000,
+            end_ns: 4_000_000_000,
+            online_cpus: 2,
+            attributed_ns: 370_350_000,
+            idle_ns: Some(5_629_650_000),
+            unattributed_ns: Some(0),
+            ..Interval::default()
+        };
+        assert_eq!(
+            balance(&interval),
+            "Balance: attributed 12.345% + idle 187.655% + unattributed 0 ns = 200% of 3.000 s, ledger"
+        );
+        (interval.source, interval.idle_ns) = (SourceKind::Procfs, None);
+        assert_eq!(
+            balance(&interval),
+            "Balance: attributed 12.345% of 200% in 3.000 s, procfs; idle time not seen"
+        );
+    }
+
+    /// Scripts find lines and figures by these; only the line that has always had them may match.
+    #[test]
+    fn the_balance_matches_no_pattern_of_scripts() {
+        let interval =
+            Interval { idle_ns: Some(1), unattributed_ns: Some(0), online_cpus: 1, ..Interval::default() };
+        let walked = Interval { idle_ns: None, ..Interval::default() };
+        for line in [FIRST.to_owned(), balance(&interval), balance(&walked)] {
+            for pattern in [
+                "Cpu", "CPU", "cpu", "Mem", "Swap", "Tasks", "Threads", "load", "users", "zombie", "KiB",
+                "MiB", "PID",
+            ] {
+                assert!(!line.contains(pattern), "{pattern}: {line}");
+            }
+            // `12.3 id`, as expressions find it.
+            let words: Vec<&str> = line.split(' ').collect();
+            let is_figure = |word: &str| word.trim_end_matches([',', '%']).parse::<f64>().is_ok();
+            for pair in words.windows(2).filter(|pair| is_figure(pair[0])) {
+                assert!(
+                    !["us", "sy", "ni", "id", "wa", "hi", "si", "st"]
+                        .iter()
+                        .any(|name| pair[1].starts_with(name)),
+                    "{line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn large_memory_ends_in_a_plus() {
+        let memory = Memory { total: 2_063_931 << 20, ..Memory::default() };
+        assert!(memory_lines(&memory, 1)[0].starts_with("MiB Mem : 2063931.+total,"), "{memory:?}");
+    }
+
+    #[test]
+    fn uptimes_are_those_of_uptime() {
+        let texts = [300, 3900, 90_000, 2 * 86_400 + 10 * 3600 + 60].map(uptime);
+        assert_eq!(texts, ["5 min", " 1:05", "1 day,  1:00", "2 days, 10:01"]);
+    }
+}

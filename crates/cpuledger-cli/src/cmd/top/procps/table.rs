@@ -1,0 +1,309 @@
+//! The rows: procps' columns, in their widths, cut as there.
+
+use std::cmp::Ordering;
+
+use cpuledger::field::{Field, Value};
+use cpuledger::interval::Usage;
+use cpuledger::render::interval::column::{Chosen, Line, append_bytes, append_decimals, append_per_mille};
+use cpuledger::render::layout;
+use cpuledger::render::row::Surroundings;
+
+use super::entry::{Entry, tenths};
+use super::fields::{By, compare};
+
+/// How rows are written.
+#[derive(Debug)]
+pub struct Table<'a> {
+    /// Places of a line.
+    pub width: usize,
+    /// Digits of the largest pid.
+    pub pid_digits: usize,
+    /// The least unit of sizes, as a power of 1024 from KiB on.
+    pub scale: usize,
+    /// Arguments in the place of names.
+    pub has_arguments: bool,
+    /// Rows are threads.
+    pub has_threads: bool,
+    /// Names of users, and arguments where they are wanted.
+    pub around: &'a Surroundings,
+    /// Memory of the machine.
+    pub memory_total_bytes: Option<u64>,
+    /// By what rows are sorted.
+    pub by: By,
+    /// From low to high.
+    pub is_ascending: bool,
+    /// As many rows as there is room for.
+    pub most_rows: usize,
+}
+
+/// A column: its head, its width, whether it begins at the left, and how a cell is written.
+type Column = (&'static str, usize, bool, fn(&Table<'_>, &mut Vec<u8>, &Entry<'_>));
+
+/// The columns, but for the first, whose width depends on the machine, and the last, which takes the rest.
+const COLUMNS: [Column; 10] = [
+    ("USER", 8, true, |table, cell, entry| table.of_interval("USER", cell, entry)),
+    ("PR", 3, false, |table, cell, entry| table.of_interval("PR", cell, entry)),
+    ("NI", 3, false, |table, cell, entry| table.of_interval("NI", cell, entry)),
+    ("VIRT", 7, false, |table, cell, entry| table.size(cell, entry, Field::Vsize, 7)),
+    ("RES", 6, false, |table, cell, entry| table.size(cell, entry, Field::Rss, 6)),
+    ("SHR", 6, false, |table, cell, entry| table.size(cell, entry, Field::Shared, 6)),
+    ("S", 1, true, |table, cell, entry| table.of_interval("S", cell, entry)),
+    ("%CPU", 5, false, |_, cell, entry| append_per_mille(cell, tenths(entry.cpu_ns, entry.length_ns))),
+    ("%MEM", 5, false, |table, cell, entry| {
+        let rss = if entry.whole.known.contains(Field::Rss) { entry.whole.rss_bytes } else { 0 };
+        append_per_mille(cell, tenths(rss, table.memory_total_bytes.unwrap_or(u64::MAX)));
+    }),
+    ("TIME+", 9, false, |_, cell, entry| time(cell, entry.time_ns())),
+];
+
+/// The last column, which is shown where its head has room.
+const COMMAND: &str = "COMMAND";
+
+impl Table<'_> {
+    /// Appends the heads of the columns and a line for each entry.
+    pub fn append(&self, text: &mut Vec<u8>, mut entries: Vec<Entry<'_>>) {
+        entries.sort_by(|one, other| -> Ordering {
+            let order = compare(self.by, one, other, self.around);
+            let order = if self.is_ascending { order } else { order.reverse() };
+            order.then_with(|| (one.whole.pid, one.whole.tid).cmp(&(other.whole.pid, other.whole.tid)))
+        });
+        let (count, rest) = self.fitting();
+        self.append_line(text, count, rest, &mut |cell, place| {
+            cell.extend_from_slice(match place {
+                0 => b"PID",
+                _ => COLUMNS.get(place - 1).map_or(COMMAND, |column| column.0).as_bytes(),
+            });
+        });
+        for entry in entries.iter().take(self.most_rows) {
+            self.append_line(text, count, rest, &mut |cell, place| match (
+                place,
+                COLUMNS.get(place.wrapping_sub(1)),
+            ) {
+                (0, _) => cell.extend_from_slice(
+                    if self.has_threads { entry.whole.tid.0 } else { entry.whole.pid.0 }
+                        .to_string()
+                        .as_bytes(),
+                ),
+                (_, Some(column)) => column.3(self, cell, entry),
+                (_, None) => self.of_interval(COMMAND, cell, entry),
+            });
+        }
+    }
+
+    /// How many of the columns fit, the last aside, and the width of the last; 0: it does not fit.
+    fn fitting(&self) -> (usize, usize) {
+        // A blank ends each column, and the last place of a line stays free.
+        let mut used = self.pid_digits + 1;
+        let mut count = 1;
+        for column in &COLUMNS {
+            if used + column.1 + 1 >= self.width {
+                return (count, 0);
+            }
+            used += column.1 + 1;
+            count += 1;
+        }
+        let rest = self.width.saturating_sub(used + 1);
+        (count, if rest < COMMAND.len() { 0 } else { rest })
+    }
+
+    fn append_line(
+        &self,
+        text: &mut Vec<u8>,
+        count: usize,
+        rest: usize,
+        write: &mut dyn FnMut(&mut Vec<u8>, usize),
+    ) {
+        let mut cell = Vec::new();
+        for place in 0..count {
+            cell.clear();
+            write(&mut cell, place);
+            let (width, is_left) = match place {
+                0 => (self.pid_digits, false),
+                _ => (COLUMNS[place - 1].1, COLUMNS[place - 1].2),
+            };
+            let blanks = width.saturating_sub(layout::width(&cell));
+            if place > 0 {
+                text.push(b' ');
+            }
+            text.extend(std::iter::repeat_n(b' ', if is_left { 0 } else { blanks }));
+            text.extend_from_slice(&cell);
+            text.extend(std::iter::repeat_n(b' ', if is_left { blanks } else { 0 }));
+        }
+        if rest > 0 {
+            cell.clear();
+            write(&mut cell, count);
+            if layout::width(&cell) > rest {
+                layout::cut(&mut cell, rest - 1);
+                cell.push(b'+');
+            }
+            text.push(b' ');
+            text.extend_from_slice(&cell);
+        }
+        while text.last() == Some(&b' ') {
+            text.pop();
+        }
+        text.push(b'\n');
+    }
+
+    /// A cell as in the text of `cpuledger top`.
+    fn of_interval(&self, name: &str, cell: &mut Vec<u8>, entry: &Entry<'_>) {
+        let Some(column) = Chosen::by_name(name) else { return };
+        let usage = Usage { cpu_ns: entry.cpu_ns, ..Usage::default() };
+        column.append(
+            cell,
+            &Line {
+                row: entry.whole,
+                whole: entry.whole,
+                usage: &usage,
+                length_ns: entry.length_ns,
+                users: &self.around.users,
+                memory_total_bytes: self.memory_total_bytes,
+                has_arguments: self.has_arguments,
+                cmdline: self.around.details.cmdline(entry.whole),
+                is_task: self.has_threads,
+                subtree_ns: None,
+                is_exact: false,
+            },
+        );
+        // As there, in a text that programs read as numbers.
+        if cell == b"-" && matches!(name, "PR" | "NI") {
+            *cell = b"0".to_vec();
+        }
+    }
+
+    /// A size in the least unit, or in the first larger one in which it fits. What has none is 0, as there.
+    fn size(&self, cell: &mut Vec<u8>, entry: &Entry<'_>, field: Field, width: usize) {
+        let bytes = match field.value(entry.whole) {
+            Value::Unsigned(bytes) => bytes,
+            _ => 0,
+        };
+        if self.scale == 0 {
+            return append_bytes(cell, bytes, width);
+        }
+        for (power, unit) in [b'k', b'm', b'g', b't', b'p'].into_iter().enumerate().skip(self.scale) {
+            cell.clear();
+            let shift = 10 * (power + 1);
+            let tenths = (u128::from(bytes) * 10 + (1 << (shift - 1))) >> shift;
+            append_decimals(cell, tenths as u64, 1);
+            cell.push(unit);
+            if cell.len() <= width {
+                return;
+            }
+        }
+    }
+}
+
+/// `12:34.56`, without hundredths where they do not fit.
+fn time(cell: &mut Vec<u8>, time_ns: u64) {
+    let hundredths = time_ns / 10_000_000;
+    let (minutes, seconds) = (hundredths / 6000, hundredths / 100 % 60);
+    let exact = format!("{minutes}:{seconds:02}.{:02}", hundredths % 100);
+    let text = if exact.len() <= 9 { exact } else { format!("{minutes}:{seconds:02}") };
+    cell.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger::{Comm, FieldSet, Pid, Task, Tid};
+
+    use super::*;
+
+    fn task(pid: i32, name: &[u8], rss_kib: u64) -> Task {
+        Task {
+            known: FieldSet::ALL,
+            tid: Tid(pid),
+            pid: Pid(pid),
+            comm: Comm::new(name),
+            state: cpuledger::task::State(b'S'),
+            priority: 20,
+            vsize_bytes: rss_kib << 11,
+            rss_bytes: rss_kib << 10,
+            runtime_ns: u64::from(pid.unsigned_abs()) * 1_000_000_000,
+            ..Task::default()
+        }
+    }
+
+    fn entry(task: &Task, cpu_ms: u64) -> Entry<'_> {
+        Entry {
+            whole: task,
+            grown: *task,
+            cpu_ns: cpu_ms * 1_000_000,
+            length_ns: 1_000_000_000,
+            children_ns: 0,
+        }
+    }
+
+    fn page(change: impl FnOnce(&mut Table<'_>), tasks: &[(Task, u64)]) -> String {
+        let mut around = Surroundings::now();
+        around.users.learn(0);
+        let mut table = Table {
+            width: 80,
+            pid_digits: 5,
+            scale: 0,
+            has_arguments: false,
+            has_threads: false,
+            around: &around,
+            memory_total_bytes: Some(1 << 30),
+            by: By::Share,
+            is_ascending: false,
+            most_rows: usize::MAX,
+        };
+        change(&mut table);
+        let mut text = Vec::new();
+        table.append(&mut text, tasks.iter().map(|(task, cpu_ms)| entry(task, *cpu_ms)).collect());
+        String::from_utf8(text).expect("UTF-8")
+    }
+
+    #[test]
+    fn rows_have_the_columns_of_procps() {
+        let tasks = [(task(1, b"init", 22_108), 0), (task(25_416, b"a.long.name.of.it", 252_584), 938)];
+        assert_eq!(
+            page(|_| (), &tasks),
+            "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n\
+             25416 root      20   0  505168 252584      0 S  93.8  24.1 423:36.00 a.long.na+\n\
+             \x20   1 root      20   0   44216  22108      0 S   0.0   2.1   0:01.00 init\n"
+        );
+        let ascending = page(|table| (table.by, table.is_ascending) = (By::Time, true), &tasks);
+        assert!(ascending.lines().nth(1).is_some_and(|line| line.ends_with("init")), "{ascending}");
+        assert_eq!(page(|table| table.most_rows = 1, &tasks).lines().count(), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out() {
+        let tasks = [(task(7, b"init", 22_108), 0)];
+        for (width, end) in
+            [(40, "RES"), (60, "%MEM"), (69, "%MEM"), (70, "TIME+"), (76, "TIME+"), (77, "COMMAND")]
+        {
+            let page = page(|table| table.width = width, &tasks);
+            assert!(page.lines().next().is_some_and(|line| line.ends_with(end)), "{width}: {page}");
+            assert!(page.lines().all(|line| line.len() <= width), "{width}: {page}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_their_unit() {
+        let tasks = [(task(7, b"x", 345_678), 0)];
+        let sizes = |scale| {
+            let page = page(|table| table.scale = scale, &tasks);
+            let words = page.lines().nth(1).expect("a row").split_whitespace();
+            words.skip(4).take(2).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            [sizes(0), sizes(1), sizes(2), sizes(3)],
+            ["691356 345678", "675.2m 337.6m", "0.7g 0.3g", "0.0t 0.0t"]
+        );
+    }
+
+    #[test]
+    fn times_are_as_exact_as_there_is_room() {
+        let written = |seconds: u64| {
+            let mut cell = Vec::new();
+            time(&mut cell, seconds * 1_000_000_000);
+            String::from_utf8(cell).expect("ASCII")
+        };
+        assert_eq!(
+            [written(61), written(59_999 * 60), written(600_000)],
+            ["1:01.00", "59999:00", "10000:00"]
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! Paths of cgroups by their numbers, for rows in groups. A row has the numbers, and the file of a process that is there now has the paths.
+//!
+//! Where the cpu controller has a hierarchy of its own (cgroups 1), that is the one by which CPU time is divided; in the unified one of such
+//! a machine mostly all are in `/`. Numbers may be used again (those of cgroups 1), a directory may be renamed, and who has a pid now may be
+//! another process, in another cgroup: so what was read is believed only of the process of the row, and read again after a while.
+
+use std::fs;
+use std::sync::Arc;
+
+use cpuledger::{Field, Task};
+use rustc_hash::FxHashMap;
+
+use super::act;
+
+/// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
+pub type Key = (Option<u64>, Option<u64>);
+
+/// Cgroups whose paths are remembered; beyond that those that no row had last time are forgotten, and then all.
+const MOST: usize = 16_384;
+
+/// A path is read again after so many frames.
+const GOOD_FOR_FRAMES: u64 = 64;
+
+/// What could not be read is tried again after so many frames.
+const RETRY_AFTER_FRAMES: u64 = 8;
+
+/// The numbers of a row; `None`: its source knows none.
+pub fn key(row: &Task) -> Option<Key> {
+    let known = |field, number| row.known.contains(field).then_some(number);
+    let key = (known(Field::CgroupId, row.cgroup_id), known(Field::CgroupV1CpuId, row.cgroup_v1_cpu_id));
+    (key != (None, None)).then_some(key)
+}
+
+/// When a cgroup was read, and when a row had it.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    read: u64,
+    seen: u64,
+    has_path: bool,
+}
+
+/// The paths.
+#[derive(Debug, Default)]
+pub struct Cgroups {
+    frame: u64,
+    known: FxHashMap<Key, Known>,
+    paths: Arc<FxHashMap<Key, String>>,
+}
+
+impl Cgroups {
+    /// The next frame begins.
+    pub fn begin(&mut self) {
+        self.frame += 1;
+    }
+
+    /// The paths by now, to be kept beside a frame.
+    pub fn paths(&self) -> Arc<FxHashMap<Key, String>> {
+        Arc::clone(&self.paths)
+    }
+
+    /// Reads the path of the cgroup of a row, unless it is known.
+    pub fn learn(&mut self, row: &Task) {
+        self.learn_by(row, |row| {
+            let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
+            let text = fs::read_to_string(format!("{directory}/cgroup")).ok()?;
+            // Read after that file: who has the number now has had it then, or nobody had.
+            let stat = fs::read(format!("{directory}/stat")).ok()?;
+            path_of(&text).filter(|_| act::has_started(row.start_time_ns, &stat)).map(str::to_owned)
+        });
+    }
+
+    fn learn_by(&mut self, row: &Task, read: impl FnOnce(&Task) -> Option<String>) {
+        let Some(key) = key(row) else { return };
+        let frame = self.frame;
+        if let Some(known) = self.known.get_mut(&key) {
+            known.seen = frame;
+            let good_for = if known.has_path { GOOD_FOR_FRAMES } else { RETRY_AFTER_FRAMES };
+            if frame - known.read < good_for {
+                return;
+            }
+        } else if self.known.len() >= MOST {
+            self.make_room();
+        }
+        let path = read(row);
+        // A path that is known does not become unknown because one process is gone.
+        let has_path = path.is_some() || self.paths.contains_key(&key);
+        if let Some(path) = path
+            && self.paths.get(&key) != Some(&path)
+        {
+            Arc::make_mut(&mut self.paths).insert(key, path);
+        }
+        self.known.insert(key, Known { read: frame, seen: frame, has_path });
+    }
+
+    fn make_room(&mut self) {
+        let frame = self.frame;
+        self.known.retain(|_, known| known.seen + 1 >= frame);
+        if self.known.len() >= MOST {
+            self.known.clear();
+        }
+        let known = &self.known;
+        Arc::make_mut(&mut self.paths).retain(|key, _| known.contains_key(key));
+    }
+}
+
+/// The path of the cgroup that CPU time is divided by: in the hierarchy of the cpu controller, or of its accounting, where that has one
+/// of its own, else in the unified one.
+fn path_of(text: &str) -> Option<&str> {
+    let of = |is_it: fn(&str) -> bool| {
+        text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            controllers.split(',').any(is_it).then_some(path)
+        })
+    };
+    of(|name| name == "cpu").or_else(|| of(|name| name == "cpuacct")).or_else(|| of(str::is_empty))
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger::{Boottime, FieldSet, Pid, Tid};
+
+    use super::*;
+
+    const BOTH: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
+
+    fn row(number: u64) -> Task {
+        Task { known: BOTH, cgroup_id: 1, cgroup_v1_cpu_id: number, ..Task::default() }
+    }
+
+    #[test]
+    fn cpu_time_is_divided_by_the_hierarchy_of_the_cpu_controller() {
+        for (text, path) in [
+            ("0::/a.slice\n", "/a.slice"),
+            ("9:memory:/m\n4:cpu,cpuacct:/docker/1\n1:name=systemd:/s\n0::/\n", "/docker/1"),
+            ("9:cpuset:/m\n4:cpuacct:/acct\n3:cpu:/time:odd\n0::/\n", "/time:odd"),
+            ("9:cpuset:/m\n4:cpuacct:/acct\n0::/\n", "/acct"),
+            ("9:cpuset:/m\n0::/\n", "/"),
+        ] {
+            assert_eq!(path_of(text), Some(path), "{text:?}");
+        }
+        assert_eq!((path_of(""), path_of("9:cpuset:/m\n")), (None, None));
+    }
+
+    #[test]
+    fn rows_are_told_apart_by_both_numbers() {
+        assert_ne!(key(&row(5)), key(&row(6)));
+        assert_eq!(key(&Task { known: FieldSet::EMPTY, ..row(5) }), None);
+        let of_v1 = Task { known: FieldSet::of(&[Field::CgroupV1CpuId]), ..row(5) };
+        assert_eq!(key(&of_v1), Some((None, Some(5))));
+    }
+
+    #[test]
+    fn a_failed_read_is_tried_again_and_a_path_that_is_old_read_anew() {
+        let mut cgroups = Cgroups::default();
+        let mut reads = 0;
+        let mut learn = |cgroups: &mut Cgroups, path: Option<&str>| {
+            cgroups.begin();
+            cgroups.learn_by(&row(5), |_| {
+                reads += 1;
+                path.map(str::to_owned)
+            });
+            (reads, cgroups.paths.get(&(Some(1), Some(5))).cloned())
+        };
+        assert_eq!(learn(&mut cgroups, None), (1, None));
+        for _ in 1..RETRY_AFTER_FRAMES {
+            assert_eq!(learn(&mut cgroups, Some("/a")), (1, None));
+        }
+        for _ in 0..GOOD_FOR_FRAMES {
+            assert_eq!(learn(&mut cgroups, Some("/a")), (2, Some("/a".to_owned())));
+        }
+        assert_eq!(learn(&mut cgroups, None), (3, Some("/a".to_owned())), "one process that is gone");
+        for _ in 1..GOOD_FOR_FRAMES {
+            learn(&mut cgroups, Some("/b"));
+        }
+        assert_eq!(learn(&mut cgroups, Some("/b")), (4, Some("/b".to_owned())), "it was renamed");
+    }
+
+    #[test]
+    fn who_has_the_pid_of_a_row_now_is_not_asked_for_it() {
+        let mut cgroups = Cgroups::default();
+        let myself = std::process::id() as i32;
+        let mut row = Task { pid: Pid(myself), tid: Tid(myself), ..row(5) };
+        cgroups.learn(&row);
+        assert!(cgroups.paths().is_empty(), "it began with the machine, and we did not");
+        let stat = fs::read(format!("/proc/{myself}/stat")).expect("we live");
+        row.start_time_ns = Boottime::from_ns(act::start_ticks(&stat).expect("a start") * 10_000_000 + 7);
+        row.cgroup_v1_cpu_id = 6;
+        cgroups.learn(&row);
+        let text = fs::read_to_string("/proc/self/cgroup").expect("we live");
+        assert_eq!(cgroups.paths().get(&(Some(1), Some(6))).map(String::as_str), path_of(&text));
+    }
+
+    #[test]
+    fn no_more_are_remembered_than_there_is_room_for() {
+        let mut cgroups = Cgroups::default();
+        for number in 0..3 * MOST as u64 {
+            cgroups.begin();
+            cgroups.learn_by(&row(number), |_| Some(number.to_string()));
+            assert!(cgroups.known.len() <= MOST && cgroups.paths.len() <= MOST);
+        }
+        assert!(cgroups.paths.contains_key(&(Some(1), Some(3 * MOST as u64 - 1))));
+        cgroups.begin();
+        for number in 0..2 * MOST as u64 {
+            cgroups.learn_by(&row(number), |_| Some(number.to_string()));
+        }
+        assert!(cgroups.known.len() <= MOST, "of one frame");
+    }
+}

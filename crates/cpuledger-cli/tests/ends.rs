@@ -1,0 +1,267 @@
+//! The first signal ends every command within a second, whoever does not read its output; and a terminal that goes away is a
+//! quiet end. With pipes that are full and pseudo terminals that nobody reads.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::termios::{Termios, tcgetattr};
+use nix::unistd::Pid;
+
+/// The program ends itself within a second; the machine may be busy.
+const SOON: Duration = Duration::from_secs(4);
+
+/// How long a machine may take to start a command.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn command(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    command.args(arguments.split(' ')).stdin(Stdio::null()).env("TERM", "xterm-256color");
+    command
+}
+
+/// Writes to it until nothing more fits; how much did.
+fn fill(descriptor: &impl AsFd) -> usize {
+    let descriptor = descriptor.as_fd().try_clone_to_owned().expect("a descriptor");
+    let flags = OFlag::from_bits_retain(fcntl(&descriptor, FcntlArg::F_GETFL).expect("flags"));
+    fcntl(&descriptor, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK)).expect("it takes the flag");
+    let mut file = File::from(descriptor.try_clone().expect("a descriptor"));
+    let mut bytes = 0;
+    for size in [4096, 1] {
+        loop {
+            match file.write(&[b'.'; 4096][..size]) {
+                Ok(written) => bytes += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    // The flag is everybody's who has this open.
+    fcntl(&descriptor, FcntlArg::F_SETFL(flags)).expect("it takes the flag");
+    bytes
+}
+
+/// A pipe that is full, and who could read it.
+fn full_pipe() -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+    assert!(fill(&writer) > 0);
+    (reader, writer)
+}
+
+/// Waits until it has a handler for SIGTERM.
+fn wait_for_handler(child: &Child) {
+    let begin = Instant::now();
+    loop {
+        let path = format!("/proc/{}/status", child.id());
+        let status = std::fs::read_to_string(path).expect("it runs");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        let caught = u64::from_str_radix(caught.trim(), 16).expect("a number");
+        if caught >> (Signal::SIGTERM as u64 - 1) & 1 == 1 {
+            return;
+        }
+        assert!(begin.elapsed() < PATIENCE, "it handles no SIGTERM: {status}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits for its end, which has to come soon.
+fn end_of(child: &mut Child, what: &str) -> ExitStatus {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("it is ours") {
+            assert!(!status.core_dumped(), "{what}: {status}");
+            return status;
+        }
+        if begin.elapsed() > SOON {
+            child.kill().and_then(|()| child.wait().map(drop)).expect("it is ours");
+            panic!("{what} did not end within {SOON:?}");
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).expect("it is ours");
+}
+
+#[test]
+fn a_full_pipe_does_not_outlive_a_signal() {
+    for format in ["text", "json"] {
+        for asked in [Signal::SIGTERM, Signal::SIGINT] {
+            let (_reader, writer) = full_pipe();
+            let line = format!("top --batch --source procfs -d 0.1 --all --format {format}");
+            let mut child =
+                command(&line).stdout(writer).stderr(Stdio::piped()).spawn().expect("cpuledger runs");
+            wait_for_handler(&child);
+            signal(&child, asked);
+            assert_eq!(end_of(&mut child, &line).code(), Some(1), "{asked}");
+            let mut said = String::new();
+            child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
+            assert!(
+                said.contains("the last interval could not be written") && said.lines().count() == 1,
+                "{said}"
+            );
+        }
+    }
+    // Nothing can be said either.
+    let (_reader, writer) = full_pipe();
+    let line = "top --batch --source procfs -d 0.1";
+    let mut child = command(line)
+        .stdout(writer.try_clone().expect("a descriptor"))
+        .stderr(writer)
+        .spawn()
+        .expect("cpuledger runs");
+    wait_for_handler(&child);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(end_of(&mut child, line).code(), Some(1));
+}
+
+#[test]
+fn a_pipe_that_is_read_gets_the_last_interval_whole() {
+    let line = "top --batch --source procfs -d 100 --all --format json";
+    let mut child = command(line).stdout(Stdio::piped()).spawn().expect("cpuledger runs");
+    wait_for_handler(&child);
+    signal(&child, Signal::SIGTERM);
+    let mut text = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut text).expect("UTF-8");
+    assert_eq!(end_of(&mut child, line).code(), Some(0));
+    assert!(text.ends_with("}\n") && serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
+}
+
+#[test]
+fn listings_end_at_the_signal() {
+    // More than fits, also where the pipe is widened.
+    for line in
+        ["ps -eL --source procfs -o args:60000", "ps -e --format json --source procfs", "status --all -H"]
+    {
+        let (_reader, writer) = full_pipe();
+        let mut child = command(line).stdout(writer).spawn().expect("cpuledger runs");
+        sleep(Duration::from_millis(300));
+        signal(&child, Signal::SIGTERM);
+        let status = end_of(&mut child, line);
+        assert!(status.signal() == Some(Signal::SIGTERM as i32) || status.success(), "{line}: {status}");
+    }
+}
+
+/// A pseudo terminal.
+struct Terminal {
+    master: File,
+    slave: OwnedFd,
+    modes: Termios,
+}
+
+impl Terminal {
+    fn open() -> Terminal {
+        let size = Winsize { ws_row: 40, ws_col: 160, ws_xpixel: 0, ws_ypixel: 0 };
+        let OpenptyResult { master, slave } = openpty(&size, None).expect("a pseudo terminal");
+        let modes = tcgetattr(&slave).expect("modes");
+        // A descriptor that a child inherits would keep the terminal from going away.
+        for descriptor in [&master, &slave] {
+            fcntl(descriptor, FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC)).expect("it takes the flag");
+        }
+        Terminal { master: File::from(master), slave, modes }
+    }
+
+    /// Starts it with all three descriptors on the terminal, which controls it, or not.
+    fn start(&self, arguments: &str, is_controlled: bool) -> Child {
+        let slave = || Stdio::from(self.slave.try_clone().expect("a descriptor"));
+        let mut child = if is_controlled { Command::new("setsid") } else { command(arguments) };
+        if is_controlled {
+            child.args(["--ctty", env!("CARGO_BIN_EXE_cpuledger")]).args(arguments.split(' '));
+            child.env("TERM", "xterm-256color");
+        } else {
+            child.process_group(0);
+        }
+        child.stdin(slave()).stdout(slave()).stderr(slave());
+        child.spawn().expect("it runs: install util-linux for setsid")
+    }
+
+    /// Reads for so long.
+    fn read_for(&mut self, time: Duration) -> Vec<u8> {
+        let descriptor = self.master.try_clone().expect("a descriptor");
+        fcntl(&descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK | OFlag::O_RDWR)).expect("it takes the flag");
+        let (begin, mut all) = (Instant::now(), Vec::new());
+        while begin.elapsed() < time {
+            let mut bytes = [0; 4096];
+            match self.master.read(&mut bytes) {
+                Ok(count) => all.extend_from_slice(&bytes[..count]),
+                Err(_) => sleep(Duration::from_millis(5)),
+            }
+        }
+        all
+    }
+
+    /// Reads until that comes.
+    fn read_until(&mut self, part: &str) {
+        let (begin, mut all) = (Instant::now(), Vec::new());
+        while !String::from_utf8_lossy(&all).contains(part) {
+            assert!(begin.elapsed() < PATIENCE, "{part} does not come: {}", String::from_utf8_lossy(&all));
+            all.extend(self.read_for(Duration::from_millis(20)));
+        }
+    }
+}
+
+const SCREEN: &str = "top --source procfs -d 0.05 --all";
+
+#[test]
+fn a_terminal_that_nobody_reads_does_not_outlive_a_signal() {
+    for (asked, code) in
+        [(Signal::SIGTERM, 0), (Signal::SIGINT, 0), (Signal::SIGQUIT, 0), (Signal::SIGHUP, 1)]
+    {
+        for is_drawn in [false, true] {
+            let mut terminal = Terminal::open();
+            if !is_drawn {
+                assert!(fill(&terminal.slave) > 0);
+            }
+            let mut child = terminal.start(SCREEN, true);
+            wait_for_handler(&child);
+            if is_drawn {
+                terminal.read_until("COMMAND");
+                fill(&terminal.slave);
+                // In the middle of a drawing by now.
+                sleep(Duration::from_millis(150));
+            }
+            signal(&child, asked);
+            let what = format!("{asked}, drawn: {is_drawn}");
+            assert_eq!(end_of(&mut child, &what).code(), Some(code), "{what}");
+            assert_eq!(tcgetattr(&terminal.slave).expect("modes"), terminal.modes, "{what}");
+            let left = terminal.read_for(Duration::from_millis(50));
+            let left = String::from_utf8_lossy(&left).into_owned();
+            assert!(left.ends_with("\x1b[?25h"), "{what}: the cursor is shown again: {left:?}");
+            assert!(left.contains("\x1b[?1049l"), "{what}: the other screen is left: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn intervals_on_a_terminal_that_nobody_reads_end_at_a_signal() {
+    let terminal = Terminal::open();
+    fill(&terminal.slave);
+    let mut child = terminal.start("top --batch --source procfs -d 0.05 --all", true);
+    wait_for_handler(&child);
+    signal(&child, Signal::SIGTERM);
+    assert_eq!(end_of(&mut child, "the batch").code(), Some(1));
+}
+
+/// With SIGHUP, and where nobody gets one; while intervals are short, and in the middle of a long one.
+#[test]
+fn a_terminal_that_goes_away_is_a_quiet_end() {
+    for is_controlled in [true, false] {
+        for delay in ["0.05", "1000"] {
+            let mut terminal = Terminal::open();
+            let line = format!("top --source procfs --all -d {delay}");
+            let mut child = terminal.start(&line, is_controlled);
+            terminal.read_until("COMMAND");
+            drop(terminal);
+            let what = format!("{line}, controlled: {is_controlled}");
+            assert_eq!(end_of(&mut child, &what).code(), Some(1), "{what}");
+        }
+    }
+}

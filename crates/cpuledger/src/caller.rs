@@ -1,0 +1,54 @@
+//! Who uses this process, and what the kernel would let them see and take without it.
+//!
+//! A binary with capabilities of its file can do more than who executes it. What the kernel guards from them, or what they
+//! could wear the machine down with, is held back here.
+
+use std::sync::OnceLock;
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// The rights that matter, as they were when this was first asked: `top` gives up its own once its source is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The real user.
+    pub uid: u32,
+    /// Neither root nor CAP_SYS_ADMIN: one ledger at a time, of the default size at most.
+    pub is_limited: bool,
+    /// CAP_SYS_PTRACE: block I/O of everybody's processes, which the kernel shows to who may trace them.
+    pub sees_all_io: bool,
+}
+
+impl Caller {
+    fn new(uid: u32, effective: CapabilitySet) -> Caller {
+        Caller {
+            uid,
+            is_limited: uid != 0 && !effective.contains(CapabilitySet::SYS_ADMIN),
+            sees_all_io: effective.contains(CapabilitySet::SYS_PTRACE),
+        }
+    }
+}
+
+/// The caller. To be asked before privileges are given up.
+pub fn caller() -> Caller {
+    static CALLER: OnceLock<Caller> = OnceLock::new();
+    *CALLER.get_or_init(|| {
+        let sets = capabilities(None);
+        let effective = sets.map_or(CapabilitySet::empty(), |sets| sets.effective);
+        Caller::new(rustix::process::getuid().as_raw(), effective)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_and_administrators_are_not_limited() {
+        let of = |uid, set| Caller::new(uid, set);
+        assert!(!of(0, CapabilitySet::empty()).is_limited && !of(0, CapabilitySet::empty()).sees_all_io);
+        assert!(of(1000, CapabilitySet::BPF | CapabilitySet::PERFMON).is_limited);
+        assert!(!of(1000, CapabilitySet::SYS_ADMIN).is_limited);
+        let tracer = of(1000, CapabilitySet::SYS_PTRACE);
+        assert!(tracer.is_limited && tracer.sees_all_io);
+    }
+}

@@ -1,0 +1,72 @@
+//! Instants of the clock that starts of tasks are told by.
+//!
+//! CLOCK_BOOTTIME goes on while the machine is suspended, CLOCK_MONOTONIC stands still: they agree until the first suspension,
+//! and never again. Starts and ends of tasks, and the cuts that they are compared with, are [`Boottime`]. What is written as a
+//! plain number with `_ns` is an instant of CLOCK_MONOTONIC, or a duration that does not count suspension; the compiler
+//! lets nobody compare the two, or add a lifetime to a start.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// An instant of CLOCK_BOOTTIME, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Boottime(u64);
+
+impl Boottime {
+    /// Now.
+    pub fn now() -> Boottime {
+        Boottime(clock_ns(ClockId::Boottime))
+    }
+
+    /// From a number that is known to be of this clock.
+    pub const fn from_ns(ns: u64) -> Boottime {
+        Boottime(ns)
+    }
+
+    /// The number, for output and for sources that deal in numbers.
+    pub const fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// The time since an earlier instant, suspension included; 0 where that is later.
+    pub fn since_ns(self, earlier: Boottime) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The distance of two instants.
+    pub fn distance_ns(self, other: Boottime) -> u64 {
+        self.0.abs_diff(other.0)
+    }
+
+    /// This instant where it may be told too early by so much. This is no way to add a lifetime: that does not count suspension.
+    pub fn with_slack_ns(self, slack_ns: u64) -> Boottime {
+        Boottime(self.0.saturating_add(slack_ns))
+    }
+
+    /// The whole units of so many nanoseconds since the boot: of /proc, which tells starts in ticks.
+    pub fn ticks(self, tick_ns: u64) -> u64 {
+        self.0 / tick_ns
+    }
+}
+
+/// CLOCK_MONOTONIC now, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(ClockId::Monotonic)
+}
+
+/// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: the time this machine has been suspended.
+pub fn suspended_ns() -> u64 {
+    let before = monotonic_ns();
+    let boottime = clock_ns(ClockId::Boottime);
+    let after = monotonic_ns();
+    // Two readings cannot be simultaneous: below a microsecond's scale there was no suspension, only their distance.
+    let ahead = boottime.saturating_sub(before + (after - before) / 2);
+    if ahead < NEVER_SUSPENDED_NS { 0 } else { ahead }
+}
+
+/// No suspension is so short; the distance of two clock readings rarely is so long.
+const NEVER_SUSPENDED_NS: u64 = 1_000_000;
+
+fn clock_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,105 @@
+//! What guests are made of besides a kernel: for each architecture an emulator, and an initramfs with the tests.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use cpuledger_vm::suite::Choice;
+use cpuledger_vm::{Architecture, Machine};
+use rustix::fs::MemfdFlags;
+
+use crate::Impossible;
+use crate::binaries;
+use crate::boot::Guest;
+use crate::emulator::Emulator;
+use crate::kernels::Kernel;
+use crate::programs::Programs;
+use crate::toolchain::Toolchain;
+
+/// Of one architecture.
+struct Kit {
+    architecture: Architecture,
+    emulator: Emulator,
+    initramfs: PathBuf,
+    /// Its content, which goes with us.
+    _open: File,
+}
+
+/// Of all architectures that are wanted and to be had.
+pub struct Kits {
+    kits: Vec<Kit>,
+    /// The emulator that is stable with a thread a CPU.
+    concurrent: Option<Emulator>,
+}
+
+impl Kits {
+    /// Makes those that these machines need, with the suites of `choice`. `left_out` gets a sentence on each that
+    /// cannot be made here.
+    pub fn make(
+        machines: &BTreeSet<Machine>,
+        cache: &Path,
+        choice: Choice<'_>,
+        left_out: &mut Vec<String>,
+    ) -> anyhow::Result<Kits> {
+        let mut kits = Kits { kits: Vec::new(), concurrent: None };
+        let architectures: BTreeSet<Architecture> =
+            machines.iter().map(|machine| machine.architecture()).collect();
+        for architecture in architectures {
+            match Kit::make(architecture, cache, choice) {
+                Ok(kit) => kits.kits.push(kit),
+                Err(error) => leave_out(architecture, error, left_out)?,
+            }
+        }
+        if machines.contains(&Machine::Concurrent) {
+            match Emulator::concurrent(cache, &Emulator::of_system(Machine::Concurrent.architecture())?) {
+                Ok(emulator) => kits.concurrent = Some(emulator),
+                Err(error) => left_out.push(format!("THE GUEST WITH A THREAD A CPU HAS NOT RUN: {error:#}")),
+            }
+        }
+        Ok(kits)
+    }
+
+    /// This kernel on that machine, if what it needs could be made.
+    pub fn guest<'a>(&'a self, kernel: &'a Kernel, machine: Machine) -> Option<Guest<'a>> {
+        let kit = self.kits.iter().find(|kit| kit.architecture == machine.architecture())?;
+        let emulator = match machine {
+            Machine::Concurrent => self.concurrent.as_ref()?,
+            _ => &kit.emulator,
+        };
+        Some(Guest { kernel, machine, emulator, initramfs: &kit.initramfs })
+    }
+}
+
+impl Kit {
+    fn make(architecture: Architecture, cache: &Path, choice: Choice<'_>) -> anyhow::Result<Kit> {
+        let emulator = Emulator::of_system(architecture)?;
+        let toolchain = Toolchain::find(architecture, cache)?;
+        let programs = Programs::find(architecture, cache)?;
+        let (initramfs, open) = in_memory(&binaries::initramfs(&toolchain, &programs, choice)?)?;
+        Ok(Kit { architecture, emulator, initramfs, _open: open })
+    }
+}
+
+/// Without another architecture than the machine's the matrix is not whole, and `left_out` says so; without its own it is none.
+pub fn leave_out(
+    architecture: Architecture,
+    error: anyhow::Error,
+    left_out: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    if architecture == Architecture::Amd64 || !error.is::<Impossible>() {
+        return Err(error);
+    }
+    left_out.push(format!("THE GUESTS OF {} HAVE NOT RUN: {error:#}", architecture.name()));
+    Ok(())
+}
+
+/// A file without a name, which goes with us however we end; its path holds for us and for what we start.
+fn in_memory(content: &[u8]) -> anyhow::Result<(PathBuf, File)> {
+    let file = rustix::fs::memfd_create("initramfs", MemfdFlags::empty()).context("no file in memory")?;
+    let mut file = File::from(file);
+    file.write_all(content).context("the initramfs does not fit into memory")?;
+    Ok((format!("/proc/self/fd/{}", file.as_raw_fd()).into(), file))
+}
