@@ -44,13 +44,13 @@ pub trait Watched: Send + 'static {
 }
 
 /// An orderly end takes less, unless something blocks.
-const UNBLOCK_AFTER: Duration = Duration::from_millis(300);
+const UNBLOCK_AFTER: Duration = Duration::from_millis(250);
 
 /// From `unblock` to the last words.
-const LAST_WORDS_AFTER: Duration = Duration::from_millis(550);
+const LAST_WORDS_AFTER: Duration = Duration::from_millis(400);
 
-/// The limit of the last words.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+/// The limit of the last words: they are a few writes, but the machine may be busy.
+const LAST_WORDS: Duration = Duration::from_millis(250);
 
 const _: () =
     assert!(UNBLOCK_AFTER.as_millis() + LAST_WORDS_AFTER.as_millis() + LAST_WORDS.as_millis() < 1000);
