@@ -36,6 +36,8 @@ pub fn reason(line: &str) -> Option<&str> {
 }
 
 fn line(program: &str, test: Option<&str>, reason: &str) -> String {
+    // What collects these takes each line for a test.
+    let reason = reason.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     // Where tests run one after another, libtest runs them in its main thread, which does not have their names.
     match test.filter(|name| *name != "main") {
         Some(test) => format!("{PREFIX}{program} {test}: {reason}\n"),
@@ -65,6 +67,10 @@ mod tests {
         let alone = line("a_root", Some("main"), "no printer");
         assert_eq!((alone.as_str(), reason(&alone)), ("NOT RUN: a_root: no printer\n", Some("no printer")));
         assert_eq!(reason("test first_root ... ok"), None);
+        assert_eq!(
+            line("a_root", None, "no printer:\n  install lpr\n"),
+            "NOT RUN: a_root: no printer: install lpr\n"
+        );
     }
 
     #[test]
