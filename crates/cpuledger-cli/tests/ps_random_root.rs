@@ -87,7 +87,7 @@ impl Pair {
         let before = self.run(&theirs, line);
         let ours = self.run(&ours, line);
         let after = self.run(&theirs, line);
-        let rows = |outcome: &Outcome| self.rows(outcome);
+        let rows = |outcome: &Outcome| self.rows(line, outcome);
         let (before_rows, our_rows, after_rows) = (rows(&before), rows(&ours), rows(&after));
         let mut difference = String::new();
         if ours.code != before.code {
@@ -105,14 +105,24 @@ impl Pair {
         (difference, before_rows.len() > 1)
     }
 
-    /// The lines but for those of who lists.
-    fn rows(&self, outcome: &Outcome) -> Vec<String> {
+    /// The lines but for those of who lists; where threads stand below their process, that of its one thread is the next.
+    fn rows(&self, line: &Line, outcome: &Outcome) -> Vec<String> {
         let text = String::from_utf8_lossy(&outcome.stdout);
-        let is_left_out = |row: &&str| {
+        let is_left_out = |row: &str| {
             let mut words = row.split(|character: char| !character.is_ascii_digit());
             words.any(|word| self.left_out.iter().any(|number| number == word))
         };
-        text.lines().filter(|row| !is_left_out(row)).map(str::to_owned).collect()
+        let has_thread_below = line.arguments.iter().any(|argument| matches!(argument.as_str(), "m" | "-m"));
+        let mut rows = Vec::new();
+        let mut lines = text.lines();
+        while let Some(row) = lines.next() {
+            match is_left_out(row) {
+                true if has_thread_below => drop(lines.next()),
+                true => {}
+                false => rows.push(row.to_owned()),
+            }
+        }
+        rows
     }
 
     fn names(&self) -> Names {

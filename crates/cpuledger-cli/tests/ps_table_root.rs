@@ -219,6 +219,34 @@ impl Tree {
     }
 }
 
+/// A process for which a signal waits; it is gone when this is dropped.
+struct Waiting(Child);
+
+impl Waiting {
+    fn start() -> Waiting {
+        let mut command = Command::new("env");
+        command.args(["--block-signal=USR1", "sleep", "1005"]).stdin(Stdio::null());
+        let waiting = Waiting(command.spawn().expect("env starts"));
+        let begun = Instant::now();
+        while std::fs::read_to_string(format!("/proc/{}/comm", waiting.0.id())).ok().as_deref()
+            != Some("sleep\n")
+        {
+            assert!(begun.elapsed() < START_LIMIT, "env does not become sleep");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let pid = rustix::process::Pid::from_child(&waiting.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::USR1).expect("a signal is sent");
+        waiting
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A process of that session, as its files tell.
 fn member(directory: &Path, session: i32) -> Option<(i32, i32, String)> {
     let pid: i32 = directory.file_name()?.to_str()?.parse().ok()?;
@@ -257,6 +285,7 @@ fn the_table_agrees_with_procps_from_the_walk_too_root() {
 fn compare(source: &str) {
     let zoo = Zoo::start_only(&["threads", "users", "terminal"]).expect("the zoo starts; it needs root");
     let tree = Tree::start();
+    let waiting = Waiting::start();
     let member = |kind: &str| zoo.member(kind).unwrap_or_else(|| panic!("no {kind}"));
     let members = tree.members();
     let child = |parent: i32, program: &str| {
@@ -274,6 +303,7 @@ fn compare(source: &str) {
         ("uid", member("users").truth.uids.expect("users have uids")[1].to_string()),
         ("tty", member("terminal").truth.terminal.clone().expect("a terminal")),
         ("ttypid", member("terminal").pid.to_string()),
+        ("waiting", waiting.0.id().to_string()),
     ]);
     let mut pids: Vec<String> = members.iter().map(|(pid, ..)| pid.to_string()).collect();
     pids.extend(zoo.members().iter().map(|member| member.pid.to_string()));

@@ -231,11 +231,18 @@ fn words(text: &str) -> Vec<String> {
     if text == "-" { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
 }
 
+/// Letters after one dash, `f` among them.
+fn is_letters_with_f(argument: &str) -> bool {
+    argument.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('f'))
+}
+
 /// Whether procps, or this version of it, does it otherwise, as docs/ps.md says.
 fn is_treated_otherwise(arguments: &[String], version: Version) -> bool {
     let has =
         |known: &str| arguments.iter().any(|argument| known.split_whitespace().any(|word| word == argument));
     let has_simple = has("-e -A ax -a -d -ad a x r");
+    let has_signals =
+        has("s") || arguments.iter().any(|argument| argument.contains("sig") || argument.contains("pending"));
     let is_sorted = has("--sort k --sort=pid");
     let is_tree = has("f --forest -H");
     // A list of processes alone is all that is looked at.
@@ -246,11 +253,17 @@ fn is_treated_otherwise(arguments: &[String], version: Version) -> bool {
         // Cells of other threads.
         || version < Version(4, 0, 4) && has("m -m")
         || version.has_whole_trees() && has("g")
-        || !version.has_whole_trees() && has("-ad f --forest")
+        || !version.has_whole_trees() && (has("-ad f --forest") || has("-a") && has("-d"))
+        // Read as BSD options, of which `f` is one.
+        || !version.has_whole_trees() && has("-x") && arguments.iter().any(|argument| is_letters_with_f(argument))
+        // Registers that the kernel does not tell.
+        || has("X")
         || !version.marks_the_dead() && is_tree && is_sorted
         // The line of who lists is elsewhere, and so are the pages.
         || has("--headers") && is_sorted
         || has("S") && has("m -m H -L -T")
         // No signals that wait for a process.
-        || has("m -m") && (has("s") || arguments.iter().any(|argument| argument.contains("sig") || argument.contains("pending")))
+        || has("m -m") && has_signals
+        // Those of the process with its leader.
+        || version < Version(4, 0, 4) && has("H -L -T") && has_signals
 }

@@ -138,8 +138,10 @@ pub fn comm(row: &Row<'_>, cell: &mut Vec<u8>) {
 
 pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
     const LENGTH: usize = 8;
-    row.manner().append(cell, row.comm());
-    super::layout::cut(cell, LENGTH);
+    let mut name = Vec::new();
+    row.manner().append(&mut name, row.comm());
+    super::layout::cut(&mut name, LENGTH);
+    cell.append(&mut name); // behind the branches of a tree
 }
 
 pub fn args(row: &Row<'_>, cell: &mut Vec<u8>) {

@@ -23,10 +23,10 @@ fn shares(row: &Row<'_>) -> Option<Shares> {
     }
 }
 
-/// Signals that wait for the process; in the row of a thread that does not lead, for that alone.
+/// Signals that wait for the process; in the row of a task, the leader's too, for that alone.
 pub fn pending(row: &Row<'_>) -> Option<u64> {
     let status = status(row)?;
-    if row.task.is_leader() { status.shared_pending } else { status.pending }
+    if row.is_task() { status.pending } else { status.shared_pending }
 }
 
 /// Signals that wait for the task alone.

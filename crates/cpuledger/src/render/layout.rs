@@ -51,13 +51,15 @@ pub struct Line<'a> {
     pub row: Row<'a>,
     /// What stands in front of a command: branches of a tree.
     pub prefix: &'a [u8],
+    /// The places in it of each generation: a narrow column shows whole generations only.
+    pub generation: usize,
     /// Which line of a process it is.
     pub part: Part,
 }
 
 impl<'a> From<Row<'a>> for Line<'a> {
     fn from(row: Row<'a>) -> Line<'a> {
-        Line { row, prefix: b"", part: Part::Whole }
+        Line { row, prefix: b"", generation: 1, part: Part::Whole }
     }
 }
 
@@ -196,6 +198,11 @@ impl Chosen {
 
     /// Appends the cell, unaligned.
     pub fn write(&self, line: &Line<'_>, into: &mut Vec<u8>) {
+        self.write_within(usize::MAX, line, into);
+    }
+
+    /// The same; of what stands in front of a command, as many generations as fit into so many places.
+    fn write_within(&self, places: usize, line: &Line<'_>, into: &mut Vec<u8>) {
         if line.part == Part::Whole && line.prefix.is_empty() && !self.environment && !self.signal_names {
             return self.write_cell(&line.row, into); // nearly every cell
         }
@@ -203,7 +210,8 @@ impl Chosen {
             return into.push(b'-');
         }
         if !line.prefix.is_empty() && self.is_command() {
-            into.extend_from_slice(line.prefix);
+            let generations = places.min(line.prefix.len()) / line.generation;
+            into.extend_from_slice(&line.prefix[..generations * line.generation]);
         }
         self.write_cell(&line.row, into);
         if self.signal_names {
@@ -272,6 +280,11 @@ impl Chosen {
             Content::Literal => Align::Left,
             Content::Field(_) => Align::Right,
         }
+    }
+
+    /// Whether, as the last column, it may be narrower than its width: what has a width of its own is not.
+    fn may_be_narrow(&self) -> bool {
+        self.overflow() == Overflow::Cut && self.main_name() != "fname"
     }
 
     fn overflow(&self) -> Overflow {
@@ -371,7 +384,7 @@ impl Layout {
         let gaps = columns.windows(2).map(|pair| gap_between(&pair[0], &pair[1]));
         let least: usize = gaps.chain(columns.iter().map(|column| column.width)).sum();
         let spare = match columns.last() {
-            Some(last) if last.overflow() == Overflow::Cut => last.width.saturating_sub(LAST_COLUMN_WIDTH),
+            Some(last) if last.may_be_narrow() => last.width.saturating_sub(LAST_COLUMN_WIDTH),
             _ => 0,
         };
         let least = least.saturating_sub(spare).max(1);
@@ -400,31 +413,31 @@ impl Layout {
 
     /// Appends the line of headers, be it blank.
     pub fn write_header_anyway(&mut self, out: &mut Vec<u8>) {
-        self.write(out, false, |column, cell| cell.extend_from_slice(column.header.as_bytes()));
+        self.write(out, false, |column, _, cell| cell.extend_from_slice(column.header.as_bytes()));
     }
 
     /// Appends a line.
     pub fn write_line(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
-        self.write(out, true, |column, cell| column.write(line, cell));
+        self.write(out, true, |column, room, cell| column.write_within(room, line, cell));
     }
 
-    fn write(&mut self, out: &mut Vec<u8>, cuts: bool, write_cell: impl Fn(&Chosen, &mut Vec<u8>)) {
+    fn write(&mut self, out: &mut Vec<u8>, cuts: bool, write_cell: impl Fn(&Chosen, usize, &mut Vec<u8>)) {
         let cell = &mut self.cell;
         let last = self.columns.len().saturating_sub(1);
         // Where the line is, where it should be, and the blanks due in any case.
         let (mut at, mut due, mut gap) = (0usize, 0usize, 0usize);
         for (index, (column, place)) in self.columns.iter().zip(&self.places).enumerate() {
-            cell.clear();
-            write_cell(column, cell);
-            if place.shortens && cuts {
-                shorten_signals(cell);
-            }
             let begin = due.max(at + gap);
             let room = if index == last || begin >= self.line_width {
                 self.line_width.saturating_sub(begin).max(1)
             } else {
                 column.width
             };
+            cell.clear();
+            write_cell(column, room, cell);
+            if place.shortens && cuts {
+                shorten_signals(cell);
+            }
             let mut cells = if place.align == Align::Left || !cuts { width(cell) } else { cell.len() };
             if cuts && cells > room && place.overflow != Overflow::Push {
                 match place.overflow {

@@ -138,7 +138,7 @@ impl<'a> Row<'a> {
     }
 
     /// Whether it is of a task alone, not of its process.
-    fn is_task(&self) -> bool {
+    pub fn is_task(&self) -> bool {
         self.around.is_task(self.task)
     }
 

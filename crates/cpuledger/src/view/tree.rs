@@ -13,6 +13,30 @@ pub enum Drawing {
     Indent,
 }
 
+impl Drawing {
+    /// In front of a child.
+    fn branch(self) -> &'static [u8] {
+        match self {
+            Drawing::Branches => br" \_ ",
+            Drawing::Indent => b"  ",
+        }
+    }
+
+    /// In front of the children of a child, as wide as a branch.
+    fn stem(self, has_sibling: bool) -> &'static [u8] {
+        match (self, has_sibling) {
+            (Drawing::Branches, true) => b" |  ",
+            (Drawing::Branches, false) => b"    ",
+            (Drawing::Indent, _) => b"  ",
+        }
+    }
+
+    /// The places that each generation takes.
+    pub fn generation(self) -> usize {
+        self.branch().len()
+    }
+}
+
 /// Ticks in which procfs tells a start: all sources give the same order.
 const START_TICK_NS: u64 = 10_000_000;
 
@@ -98,7 +122,7 @@ impl<'a> Walk<'a, '_> {
             let children = self.family.children_of(self.rows[generation.parent]);
             let Some(&child) = children.get(generation.next_child) else {
                 line.pop();
-                self.prefix.truncate(self.prefix.len().saturating_sub(self.width()));
+                self.prefix.truncate(self.prefix.len().saturating_sub(self.drawing.generation()));
                 continue;
             };
             generation.next_child += 1;
@@ -107,34 +131,13 @@ impl<'a> Walk<'a, '_> {
                 continue;
             }
             let length = self.prefix.len();
-            self.prefix.extend_from_slice(self.branch());
+            self.prefix.extend_from_slice(self.drawing.branch());
             each(self.rows[child], &self.prefix)?;
             self.prefix.truncate(length);
-            self.prefix.extend_from_slice(self.stem(has_sibling));
+            self.prefix.extend_from_slice(self.drawing.stem(has_sibling));
             line.push(Generation { parent: child, next_child: 0 });
         }
         Ok(())
-    }
-
-    /// In front of a child.
-    fn branch(&self) -> &'static [u8] {
-        match self.drawing {
-            Drawing::Branches => br" \_ ",
-            Drawing::Indent => b"  ",
-        }
-    }
-
-    /// In front of the children of a child.
-    fn stem(&self, has_sibling: bool) -> &'static [u8] {
-        match (self.drawing, has_sibling) {
-            (Drawing::Branches, true) => b" |  ",
-            (Drawing::Branches, false) => b"    ",
-            (Drawing::Indent, _) => b"  ",
-        }
-    }
-
-    fn width(&self) -> usize {
-        self.branch().len()
     }
 }
 

@@ -8,6 +8,7 @@ use cpuledger::render::manner::Manner;
 use cpuledger::render::row::{Row, Surroundings};
 use cpuledger::render::table;
 use cpuledger::task::Task;
+use cpuledger::view::tree::Drawing;
 
 use super::options::{Headers, Output};
 use super::plan::{Plan, Threads};
@@ -31,6 +32,8 @@ pub struct Page {
     is_wide: bool,
     /// Whether all rows are of tasks, none of processes.
     shows_tasks: bool,
+    /// The places of each generation in front of a command of a tree.
+    generation: usize,
 }
 
 /// How rows are written.
@@ -65,6 +68,7 @@ impl Page {
             is_empty: true,
             is_wide: false,
             shows_tasks: plan.threads == Threads::Instead,
+            generation: plan.options.tree.map_or(1, Drawing::generation),
         }
     }
 
@@ -94,7 +98,7 @@ impl Page {
         self.around.rows_are_tasks = self.shows_tasks || part == Part::Thread;
         self.around.look_up(&[task], self.lookups);
         let row = Row { task, around: &self.around };
-        self.form.write(&Line { row, prefix, part }, &mut self.out);
+        self.form.write(&Line { row, prefix, generation: self.generation, part }, &mut self.out);
     }
 
     /// Writes what is there.

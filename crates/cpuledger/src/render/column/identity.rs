@@ -33,7 +33,7 @@ columns! {
     "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [];
         cell::comm; |r| Key::Bytes(r.comm());
         "Name of the task."
-    "fname" "COMMAND"; 8 Left Push Process; [Comm] [];
+    "fname" "COMMAND"; 8 Left Cut Process; [Comm] [];
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
     "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] wishes [Flags];

@@ -1,6 +1,7 @@
 use super::*;
 use crate::render::row::Surroundings;
 use crate::task::{Comm, Pid, State, Task, Tid};
+use crate::view::tree::Drawing;
 
 fn task() -> Task {
     Task {
@@ -16,6 +17,11 @@ fn task() -> Task {
 
 /// The header and the line of `task` with these columns, each `name`, `name:width` or `name=header`.
 fn lines(task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String; 2] {
+    lines_behind(b"", task, columns, screen_width)
+}
+
+/// The same, with branches of a tree in front of its command.
+fn lines_behind(prefix: &[u8], task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String; 2] {
     let choose = |spec: &&str| {
         let name = spec.split([':', '=']).next().expect("split gives one");
         let mut chosen = Chosen::by_name(name).unwrap_or_else(|| panic!("no column {name}"));
@@ -34,7 +40,9 @@ fn lines(task: &Task, columns: &[&str], screen_width: Option<usize>) -> [String;
     let around = Surroundings::now();
     let (mut header, mut line) = (Vec::new(), Vec::new());
     layout.write_header(&mut header);
-    layout.write_line(&Row { task, around: &around }.into(), &mut line);
+    let row = Row { task, around: &around };
+    let written = Line { prefix, generation: Drawing::Branches.generation(), ..row.into() };
+    layout.write_line(&written, &mut line);
     [header, line].map(|text| String::from_utf8(text).expect("escaped"))
 }
 
@@ -60,6 +68,24 @@ fn the_last_column_ends_with_the_line_and_the_others_with_their_width() {
     assert_eq!(lines(&long, &["pid", "comm"], Some(20))[1], "      7 a very long \n");
     assert_eq!(lines(&long, &["pid", "comm"], Some(5))[1], "      7 a very \n");
     assert_eq!(lines(&long, &["pid", "comm"], None)[1], "      7 a very long name of a thread\n");
+}
+
+#[test]
+fn a_narrow_column_shows_whole_generations_of_a_tree() {
+    let drawn = |columns: &[&str], screen_width| {
+        let branches = br" |   \_ ";
+        let named = Task { comm: Comm::new(b"sleep-more"), ..task() };
+        lines_behind(branches, &named, columns, screen_width)[1].trim_end().to_owned()
+    };
+    assert_eq!(drawn(&["comm"], Some(20)), r" |   \_ sleep-more");
+    assert_eq!(drawn(&["comm"], Some(9)), r" |   \_ s");
+    assert_eq!(drawn(&["comm"], Some(7)), " |  sle");
+    assert_eq!(drawn(&["comm"], Some(3)), "sle");
+    assert_eq!(drawn(&["comm:5", "s"], None), " |  s S");
+    // Of its first 8 characters, as many as there is room for.
+    assert_eq!(drawn(&["fname"], None), r" |   \_ sleep-mo");
+    assert_eq!(drawn(&["fname:10", "s"], None), r" |   \_ sl S");
+    assert_eq!(lines(&task(), &["fname:3", "s"], None)[1], "wor S\n");
 }
 
 #[test]
