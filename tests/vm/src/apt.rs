@@ -117,6 +117,23 @@ impl Apt {
         fs::remove_dir_all(&folder)?;
         worked.with_context(|| format!("{} is in Debian's lists but cannot be had", packages[0]))
     }
+
+    /// Unpacks packages and all that they need into a new folder, or nothing.
+    pub fn unpack(&self, packages: &[&str], root: &Path) -> anyhow::Result<()> {
+        let packages = self.with_dependencies(packages)?;
+        let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
+        let unfinished = root.with_extension(std::process::id().to_string());
+        let unpacked = self.download(&packages, |files| {
+            files.iter().try_for_each(|file| {
+                run(Command::new("dpkg-deb").arg("--extract").arg(file).arg(&unfinished)).map(drop)
+            })
+        });
+        let kept = unpacked.and_then(|()| Ok(fs::rename(&unfinished, root)?));
+        if kept.is_err() {
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        kept
+    }
 }
 
 /// The address of the mirror that this system uses for what has this label.

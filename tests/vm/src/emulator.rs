@@ -1,8 +1,7 @@
 //! The emulators: the one that this machine has, and one that keeps its promises with a thread a CPU.
 
 use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
@@ -97,19 +96,7 @@ fn words(root: &Path) -> Vec<OsString> {
 fn fetch(cache: &Path, root: &Path) -> anyhow::Result<()> {
     let apt = Apt::new(&cache.join("apt-emulator"), Architecture::Amd64, &SITES)?;
     apt.update()?;
-    let packages = apt.with_dependencies(&[PACKAGE])?;
-    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-    let unfinished: PathBuf = cache.join(format!("emulator-{}", std::process::id()));
-    let unpacked = apt.download(&packages, |files| {
-        files.iter().try_for_each(|file| {
-            run(Command::new("dpkg-deb").arg("--extract").arg(file).arg(&unfinished)).map(drop)
-        })
-    });
-    let kept = unpacked.and_then(|()| Ok(fs::rename(&unfinished, root)?));
-    if kept.is_err() {
-        let _ = fs::remove_dir_all(&unfinished);
-    }
-    kept
+    apt.unpack(&[PACKAGE], root)
 }
 
 #[cfg(test)]

@@ -95,19 +95,7 @@ impl Programs {
 fn fetch(architecture: Architecture, root: &Path, cache: &Path) -> anyhow::Result<()> {
     let apt = Apt::new(&cache.join(architecture.name()).join("apt-programs"), architecture, &SITES)?;
     apt.update()?;
-    let packages = apt.with_dependencies(PACKAGES)?;
-    let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
-    let unfinished = root.with_extension(std::process::id().to_string());
-    let unpacked = apt.download(&packages, |files| {
-        files.iter().try_for_each(|file| {
-            run(Command::new("dpkg-deb").arg("--extract").arg(file).arg(&unfinished)).map(drop)
-        })
-    });
-    let kept = unpacked.and_then(|()| Ok(fs::rename(&unfinished, root)?));
-    if kept.is_err() {
-        let _ = fs::remove_dir_all(&unfinished);
-    }
-    kept
+    apt.unpack(PACKAGES, root)
 }
 
 /// The names of the libraries that a program or a library of whatever architecture needs.
