@@ -229,7 +229,7 @@ struct cpuledger_cpu_range {
 	u32 first;
 	u32 end;		/* behind the last */
 	u32 is_next;		/* not 0: others came before, whose result holds too */
-	u32 reserved;
+	u32 is_known;		/* out; not 0: it has learned all of these, and of those before */
 };
 
 /* One task that an inspection shall look at. */

@@ -18,6 +18,7 @@ struct {
 struct learning {
 	u64 base;
 	u64 first_cpu;
+	u64 end;
 };
 
 static long learn_offset(u64 place, struct learning *learning)
@@ -26,7 +27,7 @@ static long learn_offset(u64 place, struct learning *learning)
 	u32 zero = 0;
 	void *address = bpf_map_lookup_percpu_elem(&probe, &zero, cpu);
 
-	if (!address || cpu >= CPULEDGER_MAX_CPUS)
+	if (!address || cpu >= CPULEDGER_MAX_CPUS || cpu >= learning->end)
 		return 1;
 	cpu_offset[cpu] = as_number(address) - learning->base;
 	return 0;
@@ -41,13 +42,15 @@ SEC("syscall")
 int prepare(struct cpuledger_cpu_range *range)
 {
 	struct bpf_array *array = (void *)as_number(&probe);
-	struct learning learning = { .first_cpu = range->first };
+	struct learning learning = { .first_cpu = range->first, .end = range->end };
 	u32 cpus = range->end - range->first;
 
 	bpf_core_read(&learning.base, sizeof(learning.base), &array->pptrs[0]);
 	if (!learning.base || (range->is_next && !cpu_offsets_known))
 		return 0;
-	cpu_offsets_known = bpf_loop(cpus, learn_offset, &learning, 0) == cpus;
+	/* One turn more, which stops it: after a turn that has failed, be it that of the last CPU, it has not been reached. */
+	cpu_offsets_known = bpf_loop(cpus + 1, learn_offset, &learning, 0) > cpus;
+	range->is_known = cpu_offsets_known;
 	return 0;
 }
 

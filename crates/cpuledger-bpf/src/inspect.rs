@@ -101,3 +101,31 @@ impl Inspector {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Inspector;
+    use crate::cpus;
+    use crate::object::Error;
+    use crate::records::learn_cpus;
+
+    #[test]
+    fn a_cpu_of_which_nothing_can_be_learned_is_no_success_wherever_it_stands_root() -> Result<(), Error> {
+        let mut inspector = Inspector::load(1, 1)?;
+        let object = &mut inspector.object;
+        let possible = cpus::possible()?;
+        // No kernel has one with this number: it is not below the highest possible one.
+        let none = cpus::ids_of(&possible) as usize;
+        assert!(learn_cpus(object, &possible)?, "the possible ones are all known");
+        for (ranges, why) in [
+            (vec![(none, none)], "it alone"),
+            (vec![(0, none)], "the last of a range"),
+            (vec![(none, none + 1)], "the first of a range"),
+            (vec![(0, none), (0, 0)], "in a range before"),
+        ] {
+            assert!(!learn_cpus(object, &ranges)?, "{why}: {ranges:?}");
+        }
+        assert!(learn_cpus(object, &possible)?, "they can be learned again");
+        Ok(())
+    }
+}

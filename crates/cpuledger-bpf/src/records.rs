@@ -96,14 +96,21 @@ pub(crate) fn run_program<R: Record>(
 /// Lets the programs learn what the sum of RSS over CPUs needs. Returns what the numbers of all CPUs are below.
 pub(crate) fn prepare(object: &mut Object) -> Result<u32, Error> {
     let ranges = cpus::possible()?;
+    learn_cpus(object, &ranges)?;
+    Ok(cpus::ids_of(&ranges))
+}
+
+/// Lets the programs learn where each of these CPUs has its part of a counter; whether they know it of all.
+pub(crate) fn learn_cpus(object: &mut Object, ranges: &[(usize, usize)]) -> Result<bool, Error> {
+    let mut range = abi::cpuledger_cpu_range::default();
     for (place, &(first, last)) in ranges.iter().enumerate() {
-        let mut range = abi::cpuledger_cpu_range {
+        range = abi::cpuledger_cpu_range {
             first: first as u32,
             end: last as u32 + 1,
             is_next: u32::from(place > 0),
-            ..Default::default()
+            is_known: 0,
         };
         run(object, "prepare", &mut range)?;
     }
-    Ok(cpus::ids_of(&ranges))
+    Ok(range.is_known != 0)
 }
