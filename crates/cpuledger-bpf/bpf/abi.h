@@ -490,7 +490,7 @@ struct cpuledger_cpu {
 	u64 folded_processes;
 	u64 contended;		/* switches that lost all their attempts: the time is with a task before or after */
 	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	u64 lost_slots;		/* free slots of batches that found no way back: none, unless dozens of CPUs gave one at once */
+	u64 lost_slots;		/* free slots that found no way back: none, unless dozens of CPUs gave one at once */
 	u64 reserved3;
 };
 

@@ -178,7 +178,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
 	if (index_insert(task->pid, number))
 		return number;
-	give_slot(number);
+	give_slot_or_lose_it(number);
 	return CPULEDGER_SLOT_NOBODY;
 }
 
@@ -355,7 +355,7 @@ static __noinline u32 make_slot_of_leader(struct task_struct *leader)
 	if (!first || first == number)
 		return number;
 	index_remove(leader->tgid, number);
-	give_slot(number);
+	give_slot_or_lose_it(number);
 	return first;
 }
 

@@ -244,14 +244,24 @@ __noinline int try_give_slot(u32 number)
 	return TRY_AGAIN;
 }
 
-/* Whether the slot could be given back; if not, it is left to the reader. */
-__noinline int give_slot(u32 number)
+/* Whether the slot could be given back; if not, it is the caller's to leave to the reader, or to count as lost. */
+__attribute__((warn_unused_result)) __noinline int give_slot(u32 number)
 {
 	int given = TRY_AGAIN;
 
 	for (u32 i = 0; i < CPULEDGER_FREE_ATTEMPTS && given == TRY_AGAIN; i++)
 		given = try_give_slot(number);
 	return given == true;
+}
+
+/* Gives back a slot that is on no list, so that the reader does not see it: it is lost if it cannot be given back, and counted. */
+__noinline int give_slot_or_lose_it(u32 number)
+{
+	struct cpuledger_cpu *cpu = this_cpu();
+
+	if (!give_slot(number) && cpu)
+		__sync_fetch_and_add(&cpu->lost_slots, 1);
+	return 0;
 }
 
 /* Whether there was room. One CPU at a time makes the slot of a task: the forking one, or the one that runs it. */
