@@ -515,7 +515,7 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	u32 key = bpf_get_smp_processor_id(), parity;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);

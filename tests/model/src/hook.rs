@@ -124,7 +124,7 @@ impl<'a> Processor<'a> {
         self.stay
     }
 
-    /// `on_switch`: to task `next`, or 0 for the idle task.
+    /// `cpul_on_switch`: to task `next`, or 0 for the idle task.
     pub fn switch(&mut self, next: u64, fate: Fate) {
         let (world, cpu) = (self.world, self.cpu());
         let mut number = IDLE;

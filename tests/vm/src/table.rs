@@ -258,7 +258,7 @@ mod tests {
         let is_as_written = COMMITTED.starts_with(INTRODUCTION)
             && COMMITTED.contains(&features(&expected).markdown())
             && COMMITTED.contains(&elsewhere().markdown())
-            && COMMITTED.contains("\n| `on_switch` | ")
+            && COMMITTED.contains("\n| `cpul_on_switch` | ")
             && SUITES.iter().all(|suite| COMMITTED.contains(&format!("\n| {} | ", suite.name())));
         assert!(is_as_written, "docs/kernels.md is not what `make vm` writes now: run it");
     }

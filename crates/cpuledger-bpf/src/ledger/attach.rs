@@ -24,8 +24,11 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"))
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
 const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];
 
-/// The hook that every ledger has one of.
-pub(super) const SWITCH_HOOK: &str = "on_switch";
+/// The hook that every ledger has one of, and by whose name ledgers are found: no other software's program has it.
+pub(super) const SWITCH_HOOK: &str = "cpul_on_switch";
+
+// The kernel cuts off what is longer, and the NUL is the last byte.
+const _: () = assert!(SWITCH_HOOK.len() < abi::CPULEDGER_PROGRAM_NAME_BYTES as usize);
 
 /// Not indispensable: without it the list of online CPUs is read at each cut.
 const HOTPLUG_HOOK: &str = "on_hotplug";
