@@ -95,7 +95,7 @@ pub(super) enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed {
     pub(super) tail: Tail,
-    /// Whether it was online at the cut.
+    /// Whether it was online when it was closed.
     pub(super) is_online: bool,
     /// Whether it is online, and nobody has seen yet what runs there.
     pub(super) is_uncovered: bool,

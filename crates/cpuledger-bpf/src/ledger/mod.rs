@@ -120,7 +120,8 @@ pub struct CpuTime {
     pub cpu: u32,
     /// Time in which it was online, in nanoseconds: for a CPU that stays online the length of the interval.
     pub online_ns: u64,
-    /// Whether it was online at the cut.
+    /// Whether it was online when it was closed, which is at the cut or soon after: a CPU that comes or goes in between is as it is
+    /// then. How long it was online in the interval is in `online_ns`, to the nanosecond.
     pub is_online: bool,
     /// Time of its idle task, in nanoseconds.
     pub idle_ns: u64,
@@ -196,7 +197,7 @@ impl Interval<'_> {
         self.cpus.iter().map(|cpu| cpu.online_ns).sum()
     }
 
-    /// CPUs online at the cut.
+    /// CPUs online when they were closed, see [`CpuTime::is_online`].
     pub fn online_cpus(&self) -> u32 {
         self.cpus.iter().filter(|cpu| cpu.is_online).count() as u32
     }
