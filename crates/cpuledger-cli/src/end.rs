@@ -26,8 +26,12 @@ pub enum Reason {
 pub enum Notice {
     /// The end.
     End(Reason),
+    /// It has to stop, which is its to do: a handler is in the place of what the signal does by itself.
+    Stop,
     /// The program goes on after a stop.
     Continued,
+    /// The terminal has another size.
+    Resized,
 }
 
 /// What the thread that watches does to the rest of the program.
@@ -81,7 +85,7 @@ fn run(notices: &mut [(PipeReader, Notice)], has_screen: bool, mut watched: impl
     let reason = loop {
         match next(notices, has_screen) {
             Notice::End(reason) => break reason,
-            Notice::Continued => watched.tell(Notice::Continued),
+            other => watched.tell(other),
         }
     };
     watched.tell(Notice::End(reason));

@@ -229,6 +229,68 @@ fn a_stop_a_signal_and_a_panic_restore_the_terminal() {
     }
 }
 
+/// The state of a process, as /proc has it.
+fn state_of(pid: i32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()).expect("a state")
+}
+
+#[test]
+fn in_the_background_it_leaves_the_terminal_alone_and_ends() {
+    let terminal = Terminal::open("background", 120, 30);
+    let modes = terminal.modes();
+    terminal.start(OPTIONS);
+    let pid = terminal.pid();
+    terminal.press(&["C-z"]);
+    terminal.assert_restored(&modes);
+    assert_eq!(state_of(pid), 'T');
+    terminal.line("bg");
+    // What is typed is the shell's, also while intervals end.
+    for number in 0..3 {
+        assert!(terminal.ask("echo typed").contains("typed"));
+        assert_ne!(state_of(pid), 'T', "look {number}");
+        sleep(Duration::from_millis(600));
+    }
+    terminal.assert_restored(&modes);
+    terminal.line("clear; fg");
+    terminal.wait_for_screen();
+    terminal.press(&["@"]);
+    terminal.wait_for("`@` does nothing here; ? lists the keys");
+    // Once more, to its end.
+    terminal.press(&["C-z"]);
+    terminal.assert_restored(&modes);
+    terminal.line("bg");
+    terminal.wait(|_| state_of(pid) != 'T');
+    sleep(Duration::from_millis(400));
+    kill(Pid::from_raw(pid), Signal::SIGTERM).expect("it is ours");
+    assert!(terminal.ask("wait %1").contains("END0"), "the exit code of the screen");
+    terminal.assert_restored(&modes);
+}
+
+#[test]
+fn a_stop_from_outside_gives_the_terminal_back() {
+    let terminal = Terminal::open("stops", 120, 30);
+    let modes = terminal.modes();
+    terminal.start(OPTIONS);
+    let pid = terminal.pid();
+    kill(Pid::from_raw(pid), Signal::SIGTSTP).expect("it is ours");
+    terminal.wait_for("Stopped");
+    assert_eq!(state_of(pid), 'T');
+    // The shell's own modes come from the shell; the other screen and the cursor would stay.
+    terminal.assert_restored(&modes);
+    terminal.line("clear; fg");
+    terminal.wait_for_screen();
+    assert_eq!(terminal.variable("alternate_on"), "1");
+    // One that no program hears of.
+    kill(Pid::from_raw(pid), Signal::SIGSTOP).expect("it is ours");
+    terminal.wait_for("Stopped");
+    terminal.line("fg");
+    terminal.press(&["@"]);
+    terminal.wait_for("`@` does nothing here; ? lists the keys");
+    terminal.quit();
+    terminal.assert_restored(&modes);
+}
+
 #[test]
 fn a_bad_configuration_is_said() {
     let terminal = Terminal::open("config", 120, 30);

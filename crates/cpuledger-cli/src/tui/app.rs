@@ -2,14 +2,14 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use cpuledger::{Comm, TaskId};
-use rustix::process::{Signal, kill_current_process_group};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use super::config::{self, Settings};
 use super::feed::{Feed, Order, Wishes};
@@ -48,8 +48,12 @@ pub enum Event {
     Detail(Box<FileDetail>),
     /// We have to end.
     End(Reason),
+    /// We have to stop.
+    Stop,
     /// We go on after a stop.
     Continued,
+    /// The terminal has another size.
+    Resized,
 }
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
@@ -93,7 +97,12 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let (wanted, to_app) = (requests.clone(), told.clone());
     thread::Builder::new().name("reader".into()).spawn(move || reader::run(&wanted, &to_app))?;
     let signals = [SIGTERM, SIGINT, SIGQUIT].map(|signal| (signal, Notice::End(Reason::Signal)));
-    let others = [(SIGHUP, Notice::End(Reason::HangUp)), (SIGCONT, Notice::Continued)];
+    let others = [
+        (SIGHUP, Notice::End(Reason::HangUp)),
+        (SIGTSTP, Notice::Stop),
+        (SIGCONT, Notice::Continued),
+        (SIGWINCH, Notice::Resized),
+    ];
     end::watch(&[&signals[..], &others].concat(), true, Whole { told: told.clone(), reason: Reason::Signal })
         .context("cannot handle signals")?;
     let (config, iterations) = (arguments.config.clone(), options.iterations);
@@ -155,7 +164,9 @@ struct Whole {
 impl Watched for Whole {
     fn tell(&mut self, notice: Notice) {
         let event = match notice {
+            Notice::Stop => Event::Stop,
             Notice::Continued => Event::Continued,
+            Notice::Resized => Event::Resized,
             Notice::End(reason) => {
                 self.reason = reason;
                 Event::End(reason)
@@ -176,9 +187,13 @@ impl Watched for Whole {
 
 fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
     let run = move || {
-        while let Ok(event) = crossterm::event::read() {
-            if told.send(Event::Input(event)).is_err() {
-                return;
+        while terminal::wait_for_input() {
+            // All that has come.
+            while crossterm::event::poll(Duration::ZERO).is_ok_and(|has_come| has_come) {
+                let Ok(event) = crossterm::event::read() else { break };
+                if told.send(Event::Input(event)).is_err() {
+                    return;
+                }
             }
         }
         let _ = told.send(Event::Closed);
@@ -199,7 +214,7 @@ impl App {
     fn show(&mut self, screen: &mut Screen, iterations: Option<u64>) -> anyhow::Result<()> {
         self.draw(screen)?;
         loop {
-            let mut event = self.events.recv().context("every thread has ended")?;
+            let mut event = self.next_event(screen)?;
             // What has come meanwhile is seen in one drawing.
             loop {
                 if self.take(event, screen)? {
@@ -218,7 +233,23 @@ impl App {
         }
     }
 
+    /// Waits for what the threads tell. While another program has the terminal, it is looked whether we are in front again: of that no
+    /// signal tells.
+    fn next_event(&self, screen: &mut Screen) -> anyhow::Result<Event> {
+        while screen.is_away() {
+            match self.events.recv_timeout(LOOK_FOR_TERMINAL) {
+                Err(RecvTimeoutError::Timeout) if terminal::is_in_background() => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(Event::Continued),
+                event => return event.context("every thread has ended"),
+            }
+        }
+        self.events.recv().context("every thread has ended")
+    }
+
     fn draw(&mut self, screen: &mut Screen) -> anyhow::Result<()> {
+        if screen.is_away() {
+            return Ok(());
+        }
         let state = &mut self.state;
         let look = Look {
             theme: Theme::new(state.settings.theme),
@@ -266,6 +297,14 @@ impl App {
                 self.state.arguments.learn(process, comm, arguments);
             }
             Event::Detail(files) => self.state.files = Some(files),
+            Event::Resized => {}
+            Event::Stop => {
+                for event in stop(screen, &self.events)? {
+                    if self.take(event, screen)? {
+                        return Ok(true);
+                    }
+                }
+            }
             Event::Continued => screen.take()?,
             Event::End(reason) => return end_for(reason).map(|()| true),
             Event::Closed => return end_for(Reason::HangUp).map(|()| true),
@@ -283,12 +322,8 @@ impl App {
                 return Ok(false);
             }
             Effect::Suspend => {
-                let waiting = suspend(screen, &self.events)?;
-                for event in waiting {
-                    if self.take(event, screen)? {
-                        return Ok(true);
-                    }
-                }
+                // As the terminal itself does for others: also those hear of it who have started us. What we do then, `stop` does.
+                kill_current_process_group(Signal::TSTP).context("cannot stop")?;
                 return Ok(false);
             }
             Effect::Cut => {
@@ -354,20 +389,23 @@ impl App {
     }
 }
 
+/// How often it is looked whether a program that went on in the background is in front again.
+const LOOK_FOR_TERMINAL: Duration = Duration::from_millis(200);
+
 /// So long a stop may take to reach this thread. Where there is no shell to go back to, nobody stops.
 const LONGEST_STOP: Duration = Duration::from_millis(300);
 
-/// Gives the terminal back and stops, as the terminal itself does for others; returns when somebody lets us go on, and what
-/// has come meanwhile.
-fn suspend(screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<Vec<Event>> {
+/// Gives the terminal back and stops; returns when somebody lets us go on, and what has come meanwhile.
+fn stop(screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<Vec<Event>> {
     screen.leave();
-    let stopped = kill_current_process_group(Signal::TSTP);
+    // SIGTSTP is handled. This one stops as well, and not either where there is no shell, which SIGSTOP would.
+    let stopped = kill_process(getpid(), Signal::TTOU);
     let begin = Instant::now();
     let mut waiting = Vec::new();
     while let Some(rest) = LONGEST_STOP.checked_sub(begin.elapsed()) {
         match events.recv_timeout(rest) {
             Ok(Event::Continued) | Err(_) => break,
-            Ok(Event::Frame(_)) => {}
+            Ok(Event::Frame(_) | Event::Stop) => {}
             Ok(Event::End(reason)) => return Ok(vec![Event::End(reason)]),
             Ok(other) => waiting.push(other),
         }

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
@@ -9,9 +11,10 @@ use crossterm::{cursor, execute, queue, style};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
-use rustix::stdio::stdout;
+use rustix::stdio::{stdin, stdout};
 use rustix::termios::{OptionalActions, QueueSelector, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
 
 use crate::end;
@@ -24,6 +27,9 @@ static IS_RESTORED: AtomicBool = AtomicBool::new(false);
 
 /// Whether nobody reads what is written to it, so that nothing more is.
 static IS_UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// How long what is typed for another program is let alone.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// How much is collected before it is written.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -52,6 +58,7 @@ impl Write for Output {
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
     has_mouse: bool,
+    is_away: bool,
 }
 
 impl Screen {
@@ -63,24 +70,36 @@ impl Screen {
         restore_at_panic();
         let writer = BufWriter::with_capacity(BUFFER_BYTES, Output);
         let backend = CrosstermBackend::new(writer);
-        let mut screen = Screen { terminal: Terminal::new(backend)?, has_mouse };
+        let mut screen = Screen { terminal: Terminal::new(backend)?, has_mouse, is_away: false };
         screen.take()?;
         Ok(screen)
     }
 
-    /// Takes it, or takes it again.
+    /// Takes it, or takes it again, unless the terminal is another program's now: then it is left alone, as to touch it would stop
+    /// us, and it is to be tried again.
     ///
     /// # Errors
     /// As [`Screen::enter`].
     pub fn take(&mut self) -> io::Result<()> {
-        IS_RESTORED.store(false, Ordering::SeqCst);
-        IS_OURS.store(true, Ordering::SeqCst);
+        self.is_away = is_in_background();
+        IS_RESTORED.store(self.is_away, Ordering::SeqCst);
+        IS_OURS.store(!self.is_away, Ordering::SeqCst);
+        if self.is_away {
+            return Ok(());
+        }
+        // Where we were stopped without a chance to give it back, it may have been in other modes since.
+        disable_raw_mode()?;
         enable_raw_mode()?;
         execute!(Output, EnterAlternateScreen, cursor::Hide)?;
         if self.has_mouse {
             execute!(Output, EnableMouseCapture)?;
         }
         self.forget()
+    }
+
+    /// Whether the terminal is another program's, so that nothing can be drawn.
+    pub fn is_away(&self) -> bool {
+        self.is_away
     }
 
     /// Gives it back for a while.
@@ -159,7 +178,22 @@ pub fn unblock() {
     }
 }
 
-fn is_in_background() -> bool {
+/// Waits until there is something to read that is for us; `false`: there never will be. What is typed while another program has the
+/// terminal is that one's, and to read it would stop us.
+pub fn wait_for_input() -> bool {
+    loop {
+        match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], None) {
+            Ok(_) if end::has_hung_up() => return false,
+            Ok(_) if !is_in_background() => return true,
+            Ok(_) => thread::sleep(LOOK_AGAIN),
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Whether the terminal is another program's.
+pub fn is_in_background() -> bool {
     tcgetpgrp(stdout()).is_ok_and(|foreground| foreground != getpgrp())
 }
 
