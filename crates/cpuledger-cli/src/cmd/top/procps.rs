@@ -13,7 +13,6 @@ use std::ffi::OsString;
 
 use super::options::Arguments;
 use super::terminal::has_screen;
-use crate::cmd::top::select::Order;
 use crate::exit::Failure;
 use crate::output;
 use options::{Action, LEAST_DELAY_NS, Options};
@@ -62,18 +61,13 @@ fn arguments(options: &Options) -> Result<Arguments, String> {
             return Err("the screen knows neither -U nor !USER; give -b, or a filter there".to_owned());
         }
     };
-    if let Some(sort) = &options.sort
-        && Order::by_name(sort.trim_start_matches(['+', '-'])).is_none()
-    {
-        return Err(format!("the screen does not sort by {sort}; give -b, or a name of the screen's there"));
-    }
     Ok(Arguments {
         iterations: options.iterations.map(|iterations| iterations.to_string()),
         delay: options.delay_ns.map(|delay_ns| (delay_ns.max(LEAST_DELAY_NS) as f64 / 1e9).to_string()),
         threads: options.has_threads,
         pid,
         user,
-        sort: options.sort.clone(),
+        sort: options.sort.as_ref().map(|_| fields::of_screen(options.by, options.is_ascending)),
         idle: options.hides_idle,
         all: !options.hides_idle,
         command_line: options.has_arguments,
@@ -85,6 +79,7 @@ fn arguments(options: &Options) -> Result<Arguments, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::config::sort_name;
 
     fn of_screen(line: &str) -> Result<Arguments, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -100,20 +95,27 @@ mod tests {
         assert_eq!((given.delay.as_deref(), given.iterations.as_deref()), (Some("0.01"), Some("3")));
         assert!(given.threads && given.command_line && given.all && !given.idle);
         assert_eq!((given.pid.join(","), given.sort.as_deref()), ("1,2".to_owned(), Some("-%MEM")));
+        for (sort, expected) in [
+            ("+nTH", "nTH"),
+            ("vMj", "major_faults"),
+            ("ELAPSED", "-start_time_ns"),
+            ("-ELAPSED", "start_time_ns"),
+        ] {
+            let given = of_screen(&format!("-o {sort}")).expect("it is good");
+            assert_eq!(given.sort.as_deref(), Some(expected), "{sort}");
+        }
         assert_eq!(of_screen("-u 7 -i").expect("it is good").user.as_deref(), Some("7"));
-        for line in ["-s", "-U root", "-u !root", "-o ELAPSED"] {
+        for line in ["-s", "-U root", "-u !root"] {
             assert!(of_screen(line).is_err_and(|sentence| sentence.contains("-b")), "{line}");
         }
     }
 
     /// What -o takes here, the screen takes as well.
     #[test]
-    fn the_screen_sorts_by_every_common_field() {
-        for name in [
-            "PID", "%CPU", "%MEM", "TIME+", "RES", "VIRT", "SHR", "USER", "PR", "NI", "S", "COMMAND", "P",
-            "nTH",
-        ] {
-            assert!(fields::by_name(name).is_ok() && Order::by_name(name).is_some(), "{name}");
+    fn the_screen_sorts_by_every_field() {
+        for (name, _) in fields::FIELDS {
+            let sort = of_screen(&format!("-o {name}")).expect("it is good").sort.expect("an order");
+            assert!(sort_name(sort.trim_start_matches('-')).is_some(), "{name}: {sort}");
         }
     }
 }

@@ -8,6 +8,7 @@ use cpuledger::{Field, FieldSet, Task};
 use cpuledger::render::row::{Row, Surroundings};
 
 use super::entry::Entry;
+use crate::cmd::top::select::Order;
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +84,18 @@ pub static FIELDS: [SortField; 38] = [
 pub fn by_name(name: &str) -> Result<SortField, String> {
     let field = FIELDS.iter().find(|(known, _)| *known == name);
     field.copied().ok_or_else(|| format!("unrecognized field name '{name}'"))
+}
+
+/// The order as the screen writes it: under the same name or, where it has none, by the key of the field.
+pub fn of_screen((name, by): SortField, is_ascending: bool) -> String {
+    let (name, is_reversed) = match by {
+        _ if Order::by_name(name).is_some() => (name, false),
+        By::Total(field) | By::Growth(field) | By::User(field) => (field.info().key, false),
+        By::Age => (Field::StartTime.info().key, true),
+        By::Share | By::Time | By::Command => (DEFAULT.0, false),
+    };
+    let sign = if is_ascending != is_reversed { "-" } else { "" };
+    format!("{sign}{name}")
 }
 
 /// The field that a source has to give for it.
