@@ -1,7 +1,10 @@
 //! The figures of the tasks that ran, read at the cut: by one call where a program can look a task up by its number, else
 //! by a walk. And, once, who is whose parent.
 
+use std::io;
+
 use cpuledger_bpf::{Inspector, Wanted, abi};
+use rustix::io::Errno;
 
 use crate::clock::Boottime;
 use crate::error::Error;
@@ -31,11 +34,14 @@ pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
 }
 
 impl Detail {
-    /// By what was loaded, or by a walk where the kernel refused it.
+    /// By what was loaded, or by a walk where the kernel refused it. For want of descriptors or memory it is an error, which says what
+    /// to do: a walk would cost each interval what the machine holds, and nobody would know why.
     pub(super) fn open(inspector: Result<Inspector, cpuledger_bpf::Error>) -> Result<Detail, Error> {
         match inspector {
             Ok(inspector) => Ok(Detail::Inspector(Box::new(inspector))),
-            Err(cpuledger_bpf::Error::Refused { .. }) => Ok(Detail::Walk(Box::new(Walk::open()?))),
+            Err(cpuledger_bpf::Error::Refused { source, .. }) if !is_shortage(&source) => {
+                Ok(Detail::Walk(Box::new(Walk::open()?)))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -92,9 +98,37 @@ impl Detail {
     }
 }
 
+/// Whether the kernel would not refuse the same at another time.
+fn is_shortage(answer: &io::Error) -> bool {
+    matches!(Errno::from_io_error(answer), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
+}
+
 fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId, Comm) {
     let id = |pid, start_time_ns| TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_time_ns) };
     let process = id(record.pid, record.start_time_ns);
     let parent = id(record.parent_pid, record.parent_start_time_ns);
     (process, parent, Comm::from_c_bytes(&record.comm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_kernel_that_cannot_is_walked_root() {
+        let refused = |errno: Errno| {
+            let source = io::Error::from(errno);
+            Detail::open(Err(cpuledger_bpf::Error::Refused {
+                what: "it".to_owned(),
+                source,
+                log: Vec::new(),
+            }))
+        };
+        assert!(refused(Errno::INVAL).expect("a walk; it needs root").is_walk());
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(refused(errno).is_err(), "{errno}");
+        }
+        let sentence = refused(Errno::MFILE).err().expect("an error").to_string();
+        assert!(sentence.contains("raise the limit of open files"), "{sentence}");
+    }
 }
