@@ -109,7 +109,7 @@ pub struct Interval {
     pub start_ns: u64,
     /// The later cut.
     pub end_ns: u64,
-    /// CPUs online at the later cut.
+    /// CPUs online at the later cut; with the ledger, when its books were closed, right after.
     pub online_cpus: u32,
     /// Online CPUs × length; with the ledger, of a CPU that comes or goes only the time in which it was online.
     pub capacity_ns: u64,
