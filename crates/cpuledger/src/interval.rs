@@ -100,11 +100,23 @@ impl Unattributed {
     }
 }
 
+/// What an interval begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// A cut.
+    #[default]
+    Cut,
+    /// The machine: it is that of [`Interval::since_boot`].
+    Boot,
+}
+
 /// The books of one interval.
 #[derive(Debug, Default)]
 pub struct Interval {
     /// Where the numbers come from.
     pub source: SourceKind,
+    /// What it begins with.
+    pub begin: Begin,
     /// The earlier cut, CLOCK_MONOTONIC.
     pub start_ns: u64,
     /// The later cut.
@@ -148,6 +160,7 @@ impl Interval {
         let processes: Vec<Usage> = snapshot.processes.iter().map(whole).collect();
         Interval {
             source: snapshot.source,
+            begin: Begin::Boot,
             start_ns: 0,
             end_ns: snapshot.begin_ns,
             online_cpus,
@@ -158,9 +171,9 @@ impl Interval {
         }
     }
 
-    /// Whether it is that of [`Interval::since_boot`]: others begin later.
+    /// Whether it is that of [`Interval::since_boot`].
     pub fn is_since_boot(&self) -> bool {
-        self.start_ns == 0
+        self.begin == Begin::Boot
     }
 
     /// The row of a snapshot with its cumulative figures replaced by their growth in the interval.
@@ -182,6 +195,7 @@ impl Interval {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.begin = Begin::Cut;
         self.unattributed_by = Unattributed::default();
         self.missed_switches = 0;
         self.missed_exits = 0;

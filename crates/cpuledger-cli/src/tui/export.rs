@@ -81,6 +81,7 @@ impl Seen {
         let mut seen = Seen {
             interval: Interval {
                 source: from.source,
+                begin: from.begin,
                 start_ns: from.start_ns,
                 end_ns: from.end_ns,
                 online_cpus: from.online_cpus,

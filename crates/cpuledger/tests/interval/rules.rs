@@ -288,4 +288,11 @@ fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
     assert_eq!((interval.length_ns(), interval.capacity_ns, interval.attributed_ns), (5_000, 10_000, 430));
     assert_eq!((interval.idle_ns, interval.unattributed_ns), (None, None), "nobody knows");
     assert_eq!(interval.processes.iter().map(|usage| usage.cpu_ns).collect::<Vec<_>>(), [30, 400]);
+    // What follows is not, be it in the same memory and from the first instant of the clock on.
+    let (mut interval, mut books, mut exits) = (interval, Books::new(false), Exits::default());
+    for begin_ns in [0, 5_000] {
+        let snapshot = Snapshot { begin_ns, ..Snapshot::default() };
+        books.close(&WITH_EXITS, &snapshot, &mut exits, &mut interval);
+    }
+    assert_eq!((interval.start_ns, interval.is_since_boot()), (0, false));
 }
