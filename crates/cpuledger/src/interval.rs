@@ -48,7 +48,7 @@ pub struct Usage {
     pub self_ns: u64,
     /// Of its threads that died; `None` where the source sees no exits, and for a task.
     pub exited_threads_ns: Option<u64>,
-    /// Of the dead processes it inherits from; `None` likewise.
+    /// Of the dead processes it inherits from; `None` where the source sees no exits, and for a task.
     pub exited_children_ns: Option<u64>,
     /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
     pub stolen_ns: Option<u64>,
@@ -57,6 +57,20 @@ pub struct Usage {
     pub accounting_parent: Option<Pid>,
     /// What its other cumulative figures grew by. User and system time are told apart by ticks, so they are not exact.
     pub growth: Counters,
+    /// Whether the kernel keeps it from the source: then `cpu_ns` and `self_ns` are not known, and 0 in sums.
+    pub is_unseen: bool,
+}
+
+impl Usage {
+    /// [`Usage::cpu_ns`] where it is known.
+    pub fn known_cpu_ns(&self) -> Option<u64> {
+        (!self.is_unseen).then_some(self.cpu_ns)
+    }
+
+    /// [`Usage::self_ns`] where it is known.
+    pub fn known_self_ns(&self) -> Option<u64> {
+        (!self.is_unseen).then_some(self.self_ns)
+    }
 }
 
 /// A task that died in an interval: detail of what the usages already hold.

@@ -74,6 +74,7 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
         stolen_ns: Some(own / 100),
         accounting_parent: Some(Pid(accounting)),
         growth,
+        is_unseen: false,
     }
 }
 

@@ -110,7 +110,12 @@ impl Frame {
         };
         match at.list {
             List::Awake => usages.get(at.index as usize).copied().unwrap_or_default(),
-            List::Walked | List::Late => nothing_used(self.whole(at).known, self.interval.exited.is_some()),
+            List::Walked | List::Late => {
+                let row = self.whole(at);
+                // The walk keeps them in order.
+                let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
+                nothing_used(row.known, self.interval.exited.is_some(), is_unseen)
+            }
         }
     }
 
@@ -169,12 +174,13 @@ impl Frame {
 }
 
 /// The usage of one that did not run: all that is known grew by nothing.
-fn nothing_used(known: FieldSet, sees_exits: bool) -> Usage {
-    let part = sees_exits.then_some(0);
+fn nothing_used(known: FieldSet, sees_exits: bool, is_unseen: bool) -> Usage {
+    let seen = if is_unseen { FieldSet::EMPTY } else { known };
     Usage {
-        exited_threads_ns: part,
-        exited_children_ns: part,
-        growth: Counters { known: known.intersection(Counters::FIELDS), ..Counters::default() },
+        exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
+        exited_children_ns: sees_exits.then_some(0),
+        growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
+        is_unseen,
         ..Usage::default()
     }
 }

@@ -24,11 +24,11 @@ pub static PARTS: [Part; 6] = [
         help: "Who inherits its time; a walk and procfs do not know the parent at fork.",
         value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
     },
-    Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| Value::Unsigned(usage.cpu_ns) },
+    Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| known(usage.known_cpu_ns()) },
     Part {
         key: "self_ns",
         help: "Of its living tasks; from procfs, of all its threads.",
-        value: |usage| Value::Unsigned(usage.self_ns),
+        value: |usage| known(usage.known_self_ns()),
     },
     Part {
         key: "exited_threads_ns",

@@ -116,7 +116,7 @@ columns! {
     };
     "S" left 1 "state" Everywhere 3 "State letter." |cell, line| append_value(cell, Field::State.value(line.row));
     "%CPU" right 5 "cpu_ns" Everywhere 1 "CPU time: self and exited together." |cell, line| {
-        append_share(cell, line, Some(line.usage.cpu_ns));
+        append_share(cell, line, line.usage.known_cpu_ns());
     };
     "%MEM" right 5 "rss_bytes" Everywhere 7 "Resident memory as a share of the machine's." |cell, line| {
         match line.memory_total_bytes {
@@ -142,7 +142,7 @@ columns! {
     "TH" right 4 "threads" Screen 9 "Threads of the process." |cell, line| append_value(cell, Field::Threads.value(line.row));
     "P" right 3 "processor" Screen 9 "CPU it ran on last." |cell, line| append_value(cell, Field::Processor.value(line.row));
     "SELF" right 5 "self_ns" Screen 2 "CPU time of its living tasks." |cell, line| {
-        append_share(cell, line, Some(line.usage.self_ns));
+        append_share(cell, line, line.usage.known_self_ns());
     };
     "X" right 5 "exited_threads_ns" Screen 2 "CPU time of its threads that died in the interval." |cell, line| {
         append_share(cell, line, line.usage.exited_threads_ns);

@@ -298,6 +298,7 @@ impl Keeper {
                 stolen_ns: account.stolen_ns,
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
                 growth: growth.without(held_back),
+                is_unseen: false,
             });
             snapshot.processes.push(row);
         }
@@ -410,13 +411,15 @@ impl Keeper {
         let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
         for row in new {
             let heir = self.inheritance.heir(row.id());
-            let seen = if is_told(row) { FieldSet::EMPTY } else { row.known };
+            let is_unseen = is_told(row);
+            let seen = if is_unseen { FieldSet::EMPTY } else { row.known };
             let usage = Usage {
-                exited_threads_ns: Some(0),
+                exited_threads_ns: (!is_unseen).then_some(0),
                 exited_children_ns: Some(0),
-                stolen_ns: (!is_told(row)).then_some(0),
+                stolen_ns: (!is_unseen).then_some(0),
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
                 growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
+                is_unseen,
                 ..Usage::default()
             };
             all.push((*row, usage));
