@@ -46,7 +46,7 @@ pub struct Usage {
     pub cpu_ns: u64,
     /// Of its living tasks; where the source sees no exits, of all its threads.
     pub self_ns: u64,
-    /// Of its threads that died; `None` where the source sees no exits, and for a task.
+    /// Of its threads that died; `None` where the source sees no exits, for a task, and where `is_unseen`.
     pub exited_threads_ns: Option<u64>,
     /// Of the dead processes it inherits from; `None` where the source sees no exits, and for a task.
     pub exited_children_ns: Option<u64>,
