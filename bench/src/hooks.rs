@@ -26,7 +26,7 @@ pub struct Arguments {
 }
 
 /// What is timed, and how often in one run: about 0.1 s.
-const SUBJECTS: [(&str, &str, u32); 3] = [
+pub const SUBJECTS: [(&str, &str, u32); 3] = [
     ("fork + exit + wait of a minimal static process", "fork", 1_000),
     ("thread create + join", "thread", 4_000),
     ("pipe round trip on one CPU: two switches", "pipe", 40_000),

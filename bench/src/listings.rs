@@ -22,7 +22,7 @@ pub struct Arguments {
 }
 
 /// What both are asked for, by the words of the command line.
-const LISTINGS: [&[&str]; 5] =
+pub const LISTINGS: [&[&str]; 5] =
     [&["-eLf"], &["-eLo", "pid,tid,comm,time"], &["axm"], OF_PROCESSES[0], OF_PROCESSES[1]];
 const OF_PROCESSES: [&[&str]; 2] = [&["-e"], &["aux"]];
 

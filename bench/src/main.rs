@@ -1,6 +1,7 @@
 //! `cargo run --release -p cpuledger-bench -- walk`: measures cpuledger beside its peers, alternately and in one run, and
 //! prints medians and ratios. Raw results are kept in `bench/results/DATE-MACHINE/`.
 
+mod against;
 mod all;
 mod coverage;
 mod enumerate;
@@ -14,6 +15,7 @@ mod reader;
 mod readme;
 mod results;
 mod screen;
+mod stalls;
 mod status;
 mod supervise;
 mod table;
@@ -33,6 +35,8 @@ struct Cli {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Another build and this one, alternately: hooks, an interval, listings
+    Against(against::Arguments),
     /// Every table; `make bench` and `make bench-quick`
     All(all::Arguments),
     /// What the ledger costs by switches and exits and the walk by tasks
@@ -58,6 +62,8 @@ enum Command {
     Monitors(monitors::Arguments),
     /// The screen over 1,000 and 100,000 sleeping threads: CPU time, and from a key to its frame; beside htop
     Screen(screen::Arguments),
+    /// How long a walk keeps its CPU, beside cyclictest
+    Stalls(stalls::Arguments),
     /// Puts the tables of the newest results into the README
     Readme(readme::Arguments),
 }
@@ -73,6 +79,7 @@ fn main() -> anyhow::Result<ExitCode> {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Against(arguments) => against::run(&arguments),
         Command::All(arguments) => all::run(&arguments),
         Command::Rates(arguments) => rates::run(&arguments),
         Command::Walk(arguments) => walk::run(&arguments),
@@ -85,6 +92,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Status(arguments) => status::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
+        Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
     }
 }

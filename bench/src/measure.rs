@@ -21,15 +21,17 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Runs each subject `rounds` times, one after another in each round, after one round that does not count. Returns the
-/// durations by subject.
+/// Runs each subject `rounds` times, one after another in each round and every other time in the reverse order, after one round that
+/// does not count. Returns the durations by subject.
 ///
 /// # Errors
 /// When a subject fails.
 pub fn alternate(subjects: &mut [Subject<'_>], rounds: usize) -> anyhow::Result<Vec<Vec<Duration>>> {
     let mut durations = vec![Vec::with_capacity(rounds); subjects.len()];
     for round in 0..=rounds {
-        for (subject, durations) in subjects.iter_mut().zip(&mut durations) {
+        for at in 0..durations.len() {
+            let at = if round % 2 == 0 { at } else { durations.len() - 1 - at };
+            let (subject, durations) = (&mut subjects[at], &mut durations[at]);
             let duration = (subject.run)().with_context(|| format!("{} failed", subject.name))?;
             if round > 0 {
                 durations.push(duration);

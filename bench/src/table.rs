@@ -11,8 +11,18 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 8] =
-    ["listings", "refreshes", "status", "enumerate", "monitors", "coverage", "hooks", "rates"];
+const ORDER: [&str; 10] = [
+    "listings",
+    "refreshes",
+    "status",
+    "enumerate",
+    "monitors",
+    "coverage",
+    "hooks",
+    "rates",
+    "against",
+    "stalls",
+];
 
 /// Rows of cells under a header.
 pub struct Table {

@@ -301,7 +301,10 @@ impl<P: Proc> Unseen<P> {
         into: &mut Snapshot,
     ) -> Result<(), Error> {
         let mut seen: FxHashMap<i32, u32> = FxHashMap::default();
-        walked.tasks.iter().for_each(|task| *seen.entry(task.pid).or_default() += 1);
+        // In most walks the threads of a process stand together: then it is looked up once, not for each of them.
+        for together in walked.tasks.chunk_by(|one, next| one.pid == next.pid) {
+            *seen.entry(together[0].pid).or_default() += together.len() as u32;
+        }
         for process in only.map_or(walked.processes, std::slice::from_ref) {
             if seen.get(&process.pid).is_none_or(|&seen| seen < process.threads) {
                 let of_it = walked.tasks.iter().filter(|task| task.pid == process.pid);

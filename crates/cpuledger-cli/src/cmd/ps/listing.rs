@@ -1,5 +1,6 @@
 //! From a plan to lines: which rows are read, in which order, and which lines each has.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use cpuledger::render::layout::{Chosen, Part};
@@ -173,15 +174,14 @@ impl Listing<'_> {
     }
 
     /// With what `S` adds, which the order knows nothing of.
-    fn summed(&self, row: &Task) -> Task {
-        if self.plan.options.with_children && row.is_leader() { with_children(row) } else { *row }
+    fn summed<'r>(&self, row: &'r Task) -> Cow<'r, Task> {
+        let is_sum = self.plan.options.with_children && row.is_leader();
+        if is_sum { Cow::Owned(with_children(row)) } else { Cow::Borrowed(row) }
     }
 
     /// With what the source did not know of a thread.
-    fn completed(&self, row: &Task) -> Task {
-        let mut row = *row;
-        self.survivors.complete(&mut row);
-        row
+    fn completed<'r>(&self, row: &'r Task) -> Cow<'r, Task> {
+        self.survivors.completed(row).map_or(Cow::Borrowed(row), Cow::Owned)
     }
 
     /// Hands out the rows that are shown: by pid, or in the order of `-q`.

@@ -24,21 +24,22 @@ impl Survivors {
         Survivors { wanted: MEMORY.intersection(fields), found: Mutex::default() }
     }
 
-    /// Adds its memory to the row of a thread that lacks it.
-    pub fn complete(&self, row: &mut Task) {
+    /// The row of a thread that lacks its memory, with it.
+    pub fn completed(&self, row: &Task) -> Option<Task> {
         let is_whole = self.wanted.without(row.known) == FieldSet::EMPTY;
         if is_whole || row.is_leader() || row.threads < 2 || row.is_kernel_thread() {
-            return;
+            return None;
         }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let thread = *found.entry(row.pid).or_insert_with(|| read(row.pid, self.wanted));
-        let Some(thread) = thread else { return };
+        let (thread, mut row) = (thread?, *row);
         row.vsize_bytes = thread.vsize_bytes;
         row.rss_bytes = thread.rss_bytes;
         row.shared_bytes = thread.shared_bytes;
         row.swap_bytes = thread.swap_bytes;
         row.locked_bytes = thread.locked_bytes;
         row.known = row.known.union(thread.known.intersection(MEMORY));
+        Some(row)
     }
 }
 
