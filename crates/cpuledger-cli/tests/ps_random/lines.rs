@@ -231,6 +231,11 @@ fn words(text: &str) -> Vec<String> {
     if text == "-" { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
 }
 
+/// Columns with a sum of the process among them.
+fn is_list_with_sums(argument: &str) -> bool {
+    argument.split([',', ':', '=']).any(|name| SUMS.split_whitespace().any(|sum| sum == name))
+}
+
 /// Letters after one dash, `f` among them.
 fn is_letters_with_f(argument: &str) -> bool {
     argument.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('f'))
@@ -262,6 +267,8 @@ fn is_treated_otherwise(arguments: &[String], version: Version) -> bool {
         // The line of who lists is elsewhere, and so are the pages.
         || has("--headers") && is_sorted
         || has("S") && has("m -m H -L -T")
+        // Those of the whole process with its leader.
+        || has("m -m H -L -T") && arguments.iter().any(|argument| is_list_with_sums(argument))
         // No signals that wait for a process.
         || has("m -m") && has_signals
         // Those of the process with its leader.
