@@ -1,6 +1,8 @@
 //! The style rules that are worth a test. What rustfmt and clippy check (layout, length of functions) is not repeated
 //! here. Every rule looks at text only, says file, line and what to do, and has a test below that it can fail.
 
+pub mod imports;
+
 use std::path::Path;
 
 /// The most lines a source file may have: longer ones hold more than one topic.
@@ -242,6 +244,34 @@ mod tests {
             }
         }
         assert!(report.is_empty(), "the style rules are broken in\n{report}");
+    }
+
+    /// Packages whose files do not import each other in circles.
+    const WITHOUT_CIRCLES: &[&str] = &["bench", "tests/soak", "tests/tidy", "tests/vm"];
+
+    #[test]
+    fn no_file_imports_one_that_imports_it() {
+        let mut report = String::new();
+        for package in WITHOUT_CIRCLES {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(package).join("src");
+            let mut files = Vec::new();
+            collect_files(&root, &mut files);
+            let name = |file: &PathBuf| {
+                format!("{package}/src/{}", file.strip_prefix(&root).expect("it was found below").display())
+            };
+            let texts: Vec<(String, String)> =
+                files.iter().filter_map(|file| Some((name(file), fs::read_to_string(file).ok()?))).collect();
+            let texts = texts.iter().map(|(file, text)| (file.as_str(), text.as_str()));
+            let imports = imports::imports(&format!("{package}/src/"), texts).expect("it is Rust");
+            for circle in imports.circles() {
+                report += &format!(
+                    "a circle of {} files in {package}:\n{}",
+                    circle.len(),
+                    imports.describe(&circle)
+                );
+            }
+        }
+        assert!(report.is_empty(), "move what both need to a file of its own:\n{report}");
     }
 
     fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
