@@ -15,13 +15,11 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::abi;
+use crate::facts::KERNEL_BTF;
 use crate::map::Mapping;
 
 // Names of `KERNEL_TYPES`, sorted: what the objects of this crate name.
 include!(concat!(env!("OUT_DIR"), "/kernel_types.rs"));
-
-/// Where the kernel shows its types.
-pub(crate) const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
 const HEADER_BYTES: usize = 24;
 const MAGIC: u16 = 0xeb9f;

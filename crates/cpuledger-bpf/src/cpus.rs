@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::io::Errno;
 
-use crate::object::Error;
+use crate::error::Error;
 
 /// The kernel's list of CPUs that there can ever be.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 
 use crate::abi;
+use crate::error::Error;
 use crate::map::decode;
-use crate::object::{self, Error};
+use crate::object;
 
 /// The compiled `bpf/lifecycle.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o"));

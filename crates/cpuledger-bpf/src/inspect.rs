@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use libbpf_rs::Object;
 
 use crate::abi;
+use crate::error::Error;
 use crate::map::MappedArray;
-use crate::object::{self, Error};
+use crate::object;
 use crate::records::{self, Buffers, with_headroom};
-use crate::walk::{Mechanism, Walked};
+use crate::records::{Mechanism, Walked};
 
 /// The compiled `bpf/inspect.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));
@@ -106,7 +107,7 @@ impl Inspector {
 mod tests {
     use super::Inspector;
     use crate::cpus;
-    use crate::object::Error;
+    use crate::error::Error;
     use crate::records::learn_cpus;
 
     #[test]

@@ -9,7 +9,9 @@
 mod btf;
 mod closed;
 mod cpus;
+mod error;
 mod exits;
+mod facts;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inspect;
@@ -24,12 +26,14 @@ pub mod threads;
 mod walk;
 
 pub use closed::stdout_was_closed;
+pub use error::Error;
 pub use exits::{Drained, ExitHook};
+pub use facts::{Fact, facts};
 pub use inspect::{Inspector, Wanted};
-pub use object::{Error, Fact, facts};
 pub use probe::has_atomics;
+pub use records::{Mechanism, Walked};
 pub use status::{Reads, StatusRecords, StatusWalker};
-pub use walk::{Mechanism, Request, Walked, Walker};
+pub use walk::{Request, Walker};
 
 /// The records and limits that user space shares with the BPF programs, as bindgen reads them in `bpf/abi.h`.
 #[allow(

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 
 use crate::abi;
-use crate::object::Error;
+use crate::error::Error;
 
 /// A record that may be read from any bytes: plain integers without padding that matters.
 ///

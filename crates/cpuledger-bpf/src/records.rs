@@ -7,9 +7,38 @@ use rustix::io::Errno;
 
 use crate::abi;
 use crate::cpus;
+use crate::error::Error;
 use crate::map::{MappedArray, Record, bytes_mut};
-use crate::object::Error;
-use crate::walk::{Mechanism, Walked};
+
+/// How the kernel is made to visit its tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mechanism {
+    /// The open-coded task iterator (Linux 6.7): one bpf(2) call, one RCU read-side section.
+    OneCall,
+    /// A bpf iterator (Linux 5.8): one open and one read(2), the RCU lock retaken for each task.
+    Iterator,
+}
+
+/// The records of one walk, valid until the next.
+#[derive(Debug, Clone, Copy)]
+pub struct Walked<'a> {
+    /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
+    pub tasks: &'a [abi::cpuledger_task],
+    /// The rest of each of them, in their order; empty where only groups were loaded that have no part in it.
+    pub rests: &'a [abi::cpuledger_task_rest],
+    /// Every visited process; with [`Mechanism::Iterator`] sorted by pid.
+    pub processes: &'a [abi::cpuledger_process],
+    /// When the walk began, CLOCK_MONOTONIC.
+    pub begin_ns: u64,
+    /// The same instant, CLOCK_BOOTTIME.
+    pub begin_boottime_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// `CPULEDGER_LACKS_*`, or-ed.
+    pub lacks: u32,
+    /// With [`Mechanism::Iterator`] records do not know their process and processes not the sum of their threads.
+    pub mechanism: Mechanism,
+}
 
 /// Where the programs write.
 pub(crate) struct Buffers {

@@ -4,8 +4,9 @@ use libbpf_rs::Object;
 
 use crate::abi;
 use crate::cpus;
+use crate::error::Error;
 use crate::map::MappedArray;
-use crate::object::{self, Error};
+use crate::object;
 use crate::records::{self, with_headroom};
 
 /// The compiled `bpf/status.bpf.c`.

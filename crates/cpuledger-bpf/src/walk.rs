@@ -5,9 +5,10 @@ use std::io::Read;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, OpenObject};
 
 use crate::abi;
+use crate::error::Error;
 use crate::map::bytes_mut;
-use crate::object::{self, Error};
-use crate::records::{self, Buffers};
+use crate::object;
+use crate::records::{self, Buffers, Mechanism, Walked};
 
 /// The compiled `bpf/walk.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/walk.bpf.o"));
@@ -24,15 +25,6 @@ const FIRST_CAPACITY: u32 = 1024;
 
 /// A walk that does not fit in so many attempts has lost a race against a fork bomb.
 const ATTEMPTS: u32 = 16;
-
-/// How the kernel is made to visit its tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// The open-coded task iterator (Linux 6.7): one bpf(2) call, one RCU read-side section.
-    OneCall,
-    /// A bpf iterator (Linux 5.8): one open and one read(2), the RCU lock retaken for each task.
-    Iterator,
-}
 
 /// Which of the programs is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,27 +62,6 @@ pub struct Request {
     pub groups: u32,
     /// Only this process; `None`: all.
     pub only_pid: Option<i32>,
-}
-
-/// The records of one walk, valid until the next.
-#[derive(Debug, Clone, Copy)]
-pub struct Walked<'a> {
-    /// Every visited task; with [`Mechanism::OneCall`] each leader is followed by its threads.
-    pub tasks: &'a [abi::cpuledger_task],
-    /// The rest of each of them, in their order; empty where only groups were loaded that have no part in it.
-    pub rests: &'a [abi::cpuledger_task_rest],
-    /// Every visited process; with [`Mechanism::Iterator`] sorted by pid.
-    pub processes: &'a [abi::cpuledger_process],
-    /// When the walk began, CLOCK_MONOTONIC.
-    pub begin_ns: u64,
-    /// The same instant, CLOCK_BOOTTIME.
-    pub begin_boottime_ns: u64,
-    /// When it ended.
-    pub end_ns: u64,
-    /// `CPULEDGER_LACKS_*`, or-ed.
-    pub lacks: u32,
-    /// With [`Mechanism::Iterator`] records do not know their process and processes not the sum of their threads.
-    pub mechanism: Mechanism,
 }
 
 /// The loaded programs and their buffers. Nothing is attached or pinned: all is gone when the process is.

@@ -8,7 +8,8 @@ use libbpf_rs::{Link, Object, OpenObject};
 
 use crate::abi;
 use crate::cpus;
-use crate::object::{self, Error};
+use crate::error::Error;
+use crate::object;
 use crate::probe;
 
 use super::clock;

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::abi;
-use crate::object::Error;
+use crate::error::Error;
 
 use super::clock;
 use super::shared::Shared;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libbpf_rs::{Link, Object};
 
 use crate::abi;
-use crate::object::Error;
+use crate::error::Error;
 
 use cut::{Book, ByList, Running, Tail};
 use entry::Entry;

@@ -7,8 +7,9 @@ use libbpf_rs::{Iter, libbpf_sys};
 use rustix::io::Errno;
 
 use crate::abi;
+use crate::error::Error;
 use crate::map::decode;
-use crate::object::{self, Error};
+use crate::object;
 
 use super::Ledger;
 use super::attach::SWITCH_HOOK;

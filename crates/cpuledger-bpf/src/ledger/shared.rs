@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::abi;
+use crate::error::Error;
 use crate::map::{Mapping, Record};
-use crate::object::Error;
 
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_cpu {}
