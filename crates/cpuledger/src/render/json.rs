@@ -143,12 +143,18 @@ fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
     line.push(b',');
 }
 
+/// A value whose text is written already.
+pub(crate) enum JsonValue {
+    /// Not known.
+    Null,
+    /// Digits.
+    Number(Vec<u8>),
+    /// Text without controls.
+    EscapedText(Vec<u8>),
+}
+
 /// Appends an object as one line.
-pub(crate) fn append_object<'a>(
-    line: &mut Vec<u8>,
-    members: impl Iterator<Item = (&'a str, crate::render::table::JsonValue)>,
-) {
-    use crate::render::table::JsonValue;
+pub(crate) fn append_object<'a>(line: &mut Vec<u8>, members: impl Iterator<Item = (&'a str, JsonValue)>) {
     line.push(b'{');
     for (key, value) in members {
         append_quoted(line, |line| line.extend_from_slice(key.as_bytes()));

@@ -2,7 +2,7 @@
 
 use crate::field::Value;
 use crate::render::csv::{Cells, append_record};
-use crate::render::json::append_object;
+use crate::render::json::{JsonValue, append_object};
 use crate::render::layout::{Chosen, Line};
 
 /// A cell on its way out.
@@ -44,16 +44,6 @@ pub fn append_json_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>) {
             (column.name.as_str(), value)
         }),
     );
-}
-
-/// A value whose text is written already.
-pub enum JsonValue {
-    /// Not known.
-    Null,
-    /// Digits.
-    Number(Vec<u8>),
-    /// Text without controls.
-    EscapedText(Vec<u8>),
 }
 
 /// Texts between descriptors of AIX have no name.
