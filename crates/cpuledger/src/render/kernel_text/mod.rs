@@ -8,17 +8,16 @@ use std::str::FromStr;
 
 use cpuledger_bpf::{StatusRecords, abi};
 
-use crate::source::records::kernel_thread_name;
-use crate::task::{Comm, flags};
-
 mod bytes;
 mod dialect;
+mod parts;
 mod stat;
 mod status;
 
 use bytes::Head;
 pub use dialect::{Dialect, LEFT_OUT};
 use dialect::{Line, Section};
+use parts::Parts;
 
 /// Which file the text is that of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,24 +78,6 @@ pub enum Written {
     Done,
     /// The records cannot hold all that is so of it, or it changed while it was read: only the kernel's own file can tell.
     AskKernel,
-}
-
-/// All that one text is made of.
-pub(super) struct Parts<'a> {
-    task: &'a abi::cpuledger_status_task,
-    process: &'a abi::cpuledger_status_process,
-    memory: Option<&'a abi::cpuledger_status_memory>,
-    /// Of status only.
-    credentials: Option<&'a abi::cpuledger_status_credentials>,
-    placement: Option<&'a abi::cpuledger_status_placement>,
-}
-
-/// The name that /proc shows: that of a kernel thread may be longer than that of a task.
-pub(super) fn name(of: &Parts<'_>) -> Comm {
-    if of.process.process.flags & flags::KTHREAD != 0 {
-        return kernel_thread_name(&of.process.process, &of.task.comm);
-    }
-    Comm::from_c_bytes(&of.task.comm)
 }
 
 /// What a section shows: as long as this is the same, so is its text. Indices stand for the records they point to.

@@ -4,8 +4,8 @@ use cpuledger_bpf::abi;
 
 use super::bytes::{decimal, spaced};
 use super::dialect::Dialect;
+use super::parts::{Parts, name};
 use super::status::text_bytes;
-use super::{Parts, name};
 use crate::source::records::{scaled_cpu_time, state_letter};
 
 /// `SIGNAL_STOP_STOPPED` and `SIGNAL_GROUP_EXIT` of include/linux/sched/signal.h: the process has an exit code of its own.

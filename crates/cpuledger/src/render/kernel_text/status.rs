@@ -6,7 +6,7 @@ use super::bytes::{
     Head, decimal, escaped, hexadecimal, kibibytes, list, mask, octal, short_hexadecimal, tabbed,
 };
 use super::dialect::{Dialect, Line, Section};
-use super::{Parts, name};
+use super::parts::{Parts, name};
 use crate::source::records::state_letter;
 use crate::task::flags;
 
