@@ -1,13 +1,53 @@
 //! From text to a filter: no step looks back, and depth is bounded.
 
+use std::fmt;
+
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::{ALIASES, Condition, MOST_BYTES, Node, Operand, Operator, QueryError, What};
+use super::condition::{Condition, Node, Operand, Operator, What};
 use crate::field::{Field, Unit, Value};
 use crate::interval::Usage;
 use crate::render::interval::column::COLUMNS;
 use crate::render::key::Key;
 use crate::task::Task;
+
+/// The longest query, in bytes.
+pub const MOST_BYTES: usize = 1024;
+
+/// Names besides keys and headers, and what they mean.
+pub static ALIASES: [(&str, &str); 14] = [
+    ("cpu", "CPU time in percent of one CPU"),
+    ("self", "that of living tasks"),
+    ("x", "that of threads that died"),
+    ("c", "that of dead processes it inherits from"),
+    ("usr", "that in user mode"),
+    ("sys", "that in the kernel"),
+    ("wait", "time runnable without a CPU, in percent"),
+    ("stolen", "time on a CPU without execution, in percent"),
+    ("mem", "resident memory in percent of the machine's"),
+    ("rss", "resident memory in bytes"),
+    ("user", "name or number of the effective user"),
+    ("name", "name of the task, as comm"),
+    ("args", "arguments, where they are known, else the name"),
+    ("command", "likewise"),
+];
+
+/// What is wrong with a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryError {
+    /// Where: so many characters are before it.
+    pub at: usize,
+    /// One sentence.
+    pub sentence: String,
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} (at character {})", self.sentence, self.at + 1)
+    }
+}
+
+impl std::error::Error for QueryError {}
 
 /// Parentheses and negations within each other.
 const MOST_DEPTH: usize = 32;
