@@ -4,7 +4,8 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::{Baseline, Exited, Life};
+use super::Exited;
+use super::baseline::{Baseline, Life};
 use crate::clock::Boottime;
 use crate::lineage::Lineage;
 use crate::source::{Death, Exit, Exits, Fold};
