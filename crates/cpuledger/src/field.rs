@@ -5,6 +5,8 @@
 
 use crate::task::Task;
 
+pub use crate::field_set::FieldSet;
+
 /// A value on its way into an output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
@@ -183,15 +185,9 @@ impl Field {
     }
 }
 
-/// A set of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FieldSet(u64);
-
 impl FieldSet {
-    /// No field.
-    pub const EMPTY: FieldSet = FieldSet(0);
     /// Every field of the table.
-    pub const ALL: FieldSet = FieldSet((1 << FIELDS_COUNT) - 1);
+    pub const ALL: FieldSet = FieldSet::from_bits((1 << FIELDS_COUNT) - 1);
 
     /// The set of these fields.
     pub const fn of(fields: &[Field]) -> FieldSet {
@@ -201,7 +197,7 @@ impl FieldSet {
             bits |= 1 << fields[index] as u8;
             index += 1;
         }
-        FieldSet(bits)
+        FieldSet::from_bits(bits)
     }
 
     /// The fields of a group.
@@ -212,22 +208,7 @@ impl FieldSet {
 
     /// Whether the field is in it.
     pub const fn contains(self, field: Field) -> bool {
-        self.0 & (1 << field as u8) != 0
-    }
-
-    /// Both together.
-    pub const fn union(self, other: FieldSet) -> FieldSet {
-        FieldSet(self.0 | other.0)
-    }
-
-    /// What both have.
-    pub const fn intersection(self, other: FieldSet) -> FieldSet {
-        FieldSet(self.0 & other.0)
-    }
-
-    /// Without those of `other`.
-    pub const fn without(self, other: FieldSet) -> FieldSet {
-        FieldSet(self.0 & !other.0)
+        self.bits() & (1 << field as u8) != 0
     }
 
     /// Whether one of the fields belongs to the group.

@@ -18,6 +18,7 @@ pub mod clock;
 pub mod detail;
 pub mod error;
 pub mod field;
+mod field_set;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod inheritance;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::clock::Boottime;
-use crate::field::FieldSet;
+use crate::field_set::FieldSet;
 
 /// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
 /// task is gone: to recognise a task again use [`TaskId`].

@@ -1,0 +1,33 @@
+//! A set of fields as bits. Which field a bit stands for is said by the table of [`crate::field`].
+
+/// A set of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FieldSet(u64);
+
+impl FieldSet {
+    /// No field.
+    pub const EMPTY: FieldSet = FieldSet(0);
+
+    pub(crate) const fn from_bits(bits: u64) -> FieldSet {
+        FieldSet(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Both together.
+    pub const fn union(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 | other.0)
+    }
+
+    /// What both have.
+    pub const fn intersection(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 & other.0)
+    }
+
+    /// Without those of `other`.
+    pub const fn without(self, other: FieldSet) -> FieldSet {
+        FieldSet(self.0 & !other.0)
+    }
+}
