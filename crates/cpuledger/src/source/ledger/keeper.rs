@@ -15,9 +15,9 @@ use crate::source::records::{counters_of, nothing_used};
 use crate::source::{Exit, SourceKind};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
-use super::Wanted;
 use super::detail::Detail;
 use super::growth::{Growth, Lives, Seen};
+use super::options::Wanted;
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]

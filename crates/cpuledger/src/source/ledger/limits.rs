@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::machine;
 use crate::source::SourceKind;
 
-use super::{MOST_GROWN_SLOTS, Options};
+use super::options::{MOST_GROWN_SLOTS, Options};
 
 /// How long a ledger that ends may take: programs are freed some time after they are detached.
 const ENDING_NS: u64 = 1_000_000_000;

@@ -8,6 +8,7 @@ mod detail;
 mod growth;
 mod keeper;
 mod limits;
+mod options;
 mod supervisor;
 
 use std::time::Duration;
@@ -23,7 +24,6 @@ use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::walk::{self, Walk};
 use crate::source::{Source, SourceKind};
-use crate::task::Pid;
 
 use detail::Detail;
 use keeper::Keeper;
@@ -31,43 +31,7 @@ use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
 pub use limits::slots_of_caller;
-
-/// How large a ledger shall be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// Tasks that can be told apart: those that have run since it was attached and are alive, and those that died in the
-    /// running interval.
-    pub slots: u32,
-    /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
-    pub may_grow: bool,
-}
-
-/// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
-pub const MOST_GROWN_SLOTS: u32 = 196_608;
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { slots: kernel::Options::default().slots, may_grow: true }
-    }
-}
-
-impl Options {
-    /// The numbers of slots that a ledger can have.
-    pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
-        kernel::Options::possible_slots()
-    }
-}
-
-/// What an interval shall hold besides the processes and tasks that ran in it.
-#[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
-    /// Fields that will be looked at.
-    pub fields: FieldSet,
-    /// Processes that are wanted even if they did not run.
-    pub pids: &'a [Pid],
-    /// All processes and tasks are wanted: that costs a walk.
-    pub all: bool,
-}
+pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 
 /// The attached ledger. Dropping it, or the death of this process, detaches it.
 pub struct Ledger {

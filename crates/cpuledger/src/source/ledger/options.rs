@@ -1,0 +1,43 @@
+//! What a ledger is asked for: how large it is, and what its intervals hold.
+
+use cpuledger_bpf::ledger as kernel;
+
+use crate::field::FieldSet;
+use crate::task::Pid;
+
+/// How large a ledger shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Tasks that can be told apart: those that have run since it was attached and are alive, and those that died in the
+    /// running interval.
+    pub slots: u32,
+    /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
+    pub may_grow: bool,
+}
+
+/// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
+pub const MOST_GROWN_SLOTS: u32 = 196_608;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { slots: kernel::Options::default().slots, may_grow: true }
+    }
+}
+
+impl Options {
+    /// The numbers of slots that a ledger can have.
+    pub fn possible_slots() -> std::ops::RangeInclusive<u32> {
+        kernel::Options::possible_slots()
+    }
+}
+
+/// What an interval shall hold besides the processes and tasks that ran in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Fields that will be looked at.
+    pub fields: FieldSet,
+    /// Processes that are wanted even if they did not run.
+    pub pids: &'a [Pid],
+    /// All processes and tasks are wanted: that costs a walk.
+    pub all: bool,
+}
