@@ -6,6 +6,7 @@ use cpuledger_bpf::{Mechanism, Walked};
 
 use crate::clock::Boottime;
 use crate::detail::{cgroup, files};
+use crate::facts;
 use crate::field::FieldSet;
 use crate::render::csv::Cells;
 use crate::render::kernel_text::Dialect;
@@ -17,7 +18,6 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::cgroup::Hierarchy;
 use crate::source::procfs::{self, counts, stat, status};
 use crate::source::records;
-use crate::support::facts;
 use crate::{machine, terminal};
 
 mod query;

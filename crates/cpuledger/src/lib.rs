@@ -17,6 +17,7 @@ pub mod caller;
 pub mod clock;
 pub mod detail;
 pub mod error;
+pub mod facts;
 pub mod field;
 mod field_set;
 #[doc(hidden)]

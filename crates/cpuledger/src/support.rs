@@ -2,7 +2,6 @@
 //!
 //! The attempt decides; facts explain it. No kernel version is ever compared.
 
-pub mod facts;
 pub mod privilege;
 mod rules;
 
@@ -22,7 +21,7 @@ use crate::source::procfs::Procfs;
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
-pub use facts::{Fact, names};
+pub use crate::facts::{self, Fact, names};
 use rules::{explanations, sight};
 
 /// All sources of this machine.

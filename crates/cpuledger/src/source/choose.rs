@@ -3,11 +3,11 @@
 use cpuledger_bpf::Walker;
 
 use crate::error::Error;
+use crate::facts;
 use crate::field::FieldSet;
 use crate::machine::{self, links};
 use crate::snapshot::{Request, Scope};
 use crate::source::{self, Source, SourceKind, procfs::Procfs, records, walk};
-use crate::support::facts;
 use crate::task::Pid;
 
 /// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured

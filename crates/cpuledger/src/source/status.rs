@@ -9,14 +9,14 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::error::Error;
+use crate::facts;
 use crate::machine::{self, links};
 use crate::render::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::SourceKind;
+use crate::source::namespace::check_namespace;
 use crate::source::procfs;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
 use crate::source::unseen::{Leader, Unseen};
-use crate::source::walk::check_namespace;
-use crate::support::facts;
 
 /// Loading the walk and making room for its records, whatever the machine holds.
 const LOADING_US: u64 = 22_000;

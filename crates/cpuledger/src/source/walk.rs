@@ -1,6 +1,5 @@
 //! Source `walk`: one pass over the kernel's task list, decoded from mapped records.
 
-use std::fs;
 use std::ops::ControlFlow;
 
 use cpuledger_bpf::{ExitHook, Mechanism, Walker, abi};
@@ -11,16 +10,14 @@ use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::families::RecordedFamilies;
+use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
+use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_death, groups, lacking, not_loaded};
 use crate::source::unseen::{Leader, Unseen};
-use crate::source::{self, Exits, Families, Fold, Member, Source, SourceKind, Visitor};
-use crate::support::facts;
+use crate::source::{Exits, Families, Fold, Member, Source, SourceKind, Visitor};
 use crate::task::Pid;
-
-/// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
-pub(crate) const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {
@@ -146,7 +143,7 @@ impl Source for Walk {
     fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
         if !self.comes_in_order(request) {
             self.snapshot(request, room)?;
-            source::hand_out(room, request.scope, each);
+            hand_out(room, request.scope, each);
             return Ok(());
         }
         let families = self.families(request, room)?;
@@ -228,51 +225,6 @@ fn take_census(walker: &mut Walker, unseen: &mut Unseen) -> Result<u32, Error> {
         Ok(())
     })?;
     Ok(lacks)
-}
-
-/// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks. And their clocks
-/// are the kernel's: those of a time namespace tell other times.
-pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
-    let reason = match fs::read_link("/proc/self/ns/pid") {
-        Ok(link) if link.as_os_str() == INITIAL_PID_NAMESPACE => match hindrance(source_kind) {
-            Some(reason) => reason.to_owned(),
-            None => return Ok(()),
-        },
-        Ok(_) => "it numbers tasks as the initial PID namespace does, and this is another one; \
-             run it on the host, or in a container with the PID namespace of the host"
-            .to_owned(),
-        Err(error) => format!(
-            "it numbers tasks as the initial PID namespace does, and without /proc/self/ns/pid ({error}) \
-             nothing tells whether this is that one; mount procfs on /proc"
-        ),
-    };
-    Err(Error::Unusable { source_kind, reason })
-}
-
-/// What is in the way of a source where tasks have the kernel's numbers: it is told here, for the kernel answers with no more than
-/// EPERM or ENOENT.
-fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
-    // Netlink tells ages, not instants, and has a sentence of its own about user namespaces.
-    if source_kind == SourceKind::Netlink {
-        return None;
-    }
-    if facts::has_kernel_clocks() == Some(false) {
-        return Some(
-            "it tells times by the clocks of the kernel, and this time namespace has others; run it outside of that",
-        );
-    }
-    if facts::is_initial_user_namespace() == Some(false) {
-        return Some(
-            "capabilities of this user namespace do not count for BPF; run it as root of the host, outside a user namespace",
-        );
-    }
-    if !facts::has_sysfs() {
-        return Some(
-            "no sysfs is mounted on /sys, where the kernel tells its types (BTF) and CPUs; mount it: \
-             mount -t sysfs sysfs /sys",
-        );
-    }
-    None
 }
 
 /// Tasks and processes of the machine about now, to size the first buffers; wrong by any amount does no harm.

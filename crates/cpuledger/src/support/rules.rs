@@ -1,8 +1,7 @@
 //! Rules: what a fact that does not hold means for a source, and what each source sees.
 
+use crate::facts::names;
 use crate::source::SourceKind;
-
-use super::facts::names;
 
 /// What a fact that does not hold means for a source.
 pub(super) struct Rule {

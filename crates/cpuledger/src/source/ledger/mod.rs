@@ -22,7 +22,8 @@ use crate::field::{Field, FieldSet};
 use crate::interval::{Interval, Unattributed};
 use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::walk::{self, Walk};
+use crate::source::namespace::check_namespace;
+use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
@@ -68,7 +69,7 @@ impl Ledger {
     /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, for a number of slots that
     /// is not possible, and for a user other than root who asks for more than one ledger, or for one larger than by default.
     pub fn open(options: Options) -> Result<Ledger, Error> {
-        walk::check_namespace(SourceKind::Ledger)?;
+        check_namespace(SourceKind::Ledger)?;
         let caller = caller();
         limits::check_size(&caller, &options)?;
         limits::wait_for_none(&caller)?;

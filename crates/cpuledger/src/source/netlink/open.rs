@@ -6,9 +6,9 @@ use std::io;
 use nix::errno::Errno;
 
 use crate::error::Error;
+use crate::facts;
 use crate::source::SourceKind;
-use crate::source::walk;
-use crate::support::facts;
+use crate::source::namespace::check_namespace;
 
 use super::layout::{self, Taskstats};
 use super::message::{self, Body};
@@ -24,7 +24,7 @@ fn unusable(reason: &str) -> Error {
 
 /// Reports of exits come to the initial namespaces only, and answers elsewhere count by other numbers.
 pub fn check_namespaces() -> Result<(), Error> {
-    walk::check_namespace(SourceKind::Netlink)?;
+    check_namespace(SourceKind::Netlink)?;
     if facts::is_initial_user_namespace() == Some(false) {
         return Err(unusable(
             "capabilities of this user namespace do not count for taskstats; run it as root of the host, outside a \

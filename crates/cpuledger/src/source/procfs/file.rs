@@ -9,6 +9,9 @@ use rustix::io::Errno;
 
 use super::number;
 
+/// Where procfs belongs.
+pub(super) const PROC: &str = "/proc";
+
 /// Bytes of a file read at once: more than any `stat`, and than a `status` without thousands of groups.
 const FILE_BYTES: usize = 16 << 10;
 

@@ -34,11 +34,9 @@ use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
 use crate::task::{Pid, Task};
 
+use file::PROC;
 use needs::Needs;
 use reader::Reader;
-
-/// Where procfs belongs.
-const PROC: &str = "/proc";
 
 /// Files of /proc tell a start in ticks of 10 ms, rounded down.
 pub(crate) const START_TICK_NS: u64 = 10_000_000;

@@ -13,10 +13,10 @@ use crate::snapshot::Snapshot;
 use crate::task::Task;
 
 use super::cgroup::{Cgroups, Hierarchy};
-use super::file::{Attempt, Buffers, Name, open_place};
+use super::file::{Attempt, Buffers, Name, PROC, open_place};
 use super::needs::{self, Files, Needs};
 use super::row::{self, Units};
-use super::{PROC, counts, stat, status};
+use super::{counts, stat, status};
 
 /// Where the files of a task are, relative to an open directory.
 #[derive(Clone, Copy)]

@@ -1,14 +1,16 @@
 //! Facts: what the kernel, the mounts and the privileges of this process are.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::Serialize;
 
 use crate::field::{Field, FieldSet};
 use crate::source::procfs::status::is_numbered_as;
-use crate::source::walk::INITIAL_PID_NAMESPACE;
+
+/// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Inode number of the initial user namespace (`PROC_USER_INIT_INO`): capabilities of another do not count for BPF.
 const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
@@ -67,7 +69,7 @@ pub fn of_walk() -> Vec<Fact> {
     facts.extend([
         Fact { name: names::SYSFS_MOUNTED, holds: Some(has_sysfs()) },
         Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },
-        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_initial_pid_namespace() },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: has_initial_pid_namespace().ok() },
         Fact { name: names::KERNEL_CLOCKS, holds: has_kernel_clocks() },
         Fact {
             name: names::LOCKDOWN_PERMITS_READING,
@@ -93,7 +95,7 @@ pub fn of_netlink(reports: Option<bool>, delays: Option<bool>) -> Vec<Fact> {
     vec![
         Fact { name: names::CAP_NET_ADMIN, holds: is_effective(CapabilitySet::NET_ADMIN) },
         Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },
-        Fact { name: names::INITIAL_PID_NAMESPACE, holds: is_initial_pid_namespace() },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: has_initial_pid_namespace().ok() },
         Fact { name: names::PROCFS_MOUNTED, holds: Some(fs::exists("/proc/self").unwrap_or(false)) },
         Fact { name: names::EXIT_REPORTS, holds: reports },
         Fact { name: names::DELAY_ACCOUNTING, holds: delays },
@@ -127,8 +129,12 @@ fn are_zero(offsets: &str) -> bool {
     offsets.lines().flat_map(|line| line.split_ascii_whitespace().skip(1)).all(|offset| offset == "0")
 }
 
-fn is_initial_pid_namespace() -> Option<bool> {
-    Some(fs::read_link("/proc/self/ns/pid").ok()?.as_os_str() == INITIAL_PID_NAMESPACE)
+/// Whether tasks have the kernel's numbers here.
+///
+/// # Errors
+/// When /proc does not tell.
+pub(crate) fn has_initial_pid_namespace() -> io::Result<bool> {
+    Ok(fs::read_link("/proc/self/ns/pid")?.as_os_str() == INITIAL_PID_NAMESPACE)
 }
 
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.

@@ -1,0 +1,44 @@
+//! Opening a source by its name, or the best that works.
+
+use super::interface::Source;
+use super::kind::SourceKind;
+use super::netlink::Netlink;
+use super::procfs::Procfs;
+use super::walk::Walk;
+use crate::error::Error;
+use crate::field::FieldSet;
+
+/// Opens one source of snapshots.
+///
+/// # Errors
+/// When it cannot be used on this machine or by this user, and for the ledger, which has no snapshots.
+pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
+    Ok(match kind {
+        SourceKind::Ledger => {
+            let reason = "it tells what ran between two instants, not what is at one; for a listing take \
+                          `walk` or `procfs`";
+            return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
+        }
+        SourceKind::Walk => Box::new(Walk::open_whole(FieldSet::ALL, None)?),
+        SourceKind::Netlink => Box::new(Netlink::open()?),
+        SourceKind::Procfs => Box::new(Procfs::open()?),
+    })
+}
+
+/// A source, and why each better one could not be used.
+pub type Best = (Box<dyn Source>, Vec<(SourceKind, Error)>);
+
+/// Opens the best source of snapshots that works, and says why the better ones do not.
+///
+/// # Errors
+/// When none works: that of the last.
+pub fn open_best() -> Result<Best, Error> {
+    let mut refused = Vec::new();
+    for kind in SourceKind::OF_SNAPSHOTS {
+        match open(kind) {
+            Ok(source) => return Ok((source, refused)),
+            Err(error) => refused.push((kind, error)),
+        }
+    }
+    Err(refused.pop().map_or(Error::NoSource, |(_, error)| error))
+}
