@@ -1,8 +1,8 @@
 //! `fold_slot` of `ledger.bpf.c`: when slots run low, the time of a dead task goes to another slot.
 
 use crate::Mutation;
-use crate::hook::{Fate, Tile, list_slot};
 use crate::slots::{find_process, give_slot};
+use crate::tile::{Fate, Tile, list_slot};
 use crate::words::{COLLECTS, EXITED, parity_of};
 use crate::world::{Slot, World};
 use loom::sync::atomic::AtomicU64;

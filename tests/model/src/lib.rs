@@ -9,6 +9,7 @@ pub mod play;
 pub mod reader;
 pub mod scenario;
 pub mod slots;
+pub mod tile;
 pub mod words;
 pub mod world;
 

@@ -1,10 +1,11 @@
 //! Small worlds in which everything that matters can happen.
 
 use crate::Mutation;
-use crate::hook::{Fate, Processor};
+use crate::hook::Processor;
 use crate::play::{LONG, Scenario, Script, check_slots, finish};
 use crate::reader::{Plan, Reader};
 use crate::slots::{give_slot, make_slot, take_slot};
+use crate::tile::Fate;
 use crate::words::{CUTS, NOBODY};
 use crate::world::{Setup, World};
 use loom::sync::atomic::Ordering::{AcqRel, Relaxed};

@@ -2,7 +2,7 @@
 
 use crate::Mutation;
 use crate::words::{FIRST_SLOT, FREE_ATTEMPTS, NOBODY, RUN};
-use crate::world::World;
+use crate::world::{Batch, World};
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// The link in a `free_head`.
@@ -16,15 +16,6 @@ pub fn number_in(head: u64) -> u64 {
 pub fn next_head(world: &World, head: u64, number: u64) -> u64 {
     let tag = if world.has(Mutation::UntaggedHead) { 0 } else { (head >> 32).wrapping_add(1) };
     tag << 32 | number
-}
-
-/// Free slots of one CPU: no other CPU looks at them, so they are no part of the interleavings.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
-    /// How many they are.
-    pub count: u64,
-    /// The first, whose `next_free` is the link to the next; with [`RUN`] the first of those that were never used.
-    pub link: u64,
 }
 
 impl Batch {

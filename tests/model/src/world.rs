@@ -2,12 +2,20 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
-use crate::slots::Batch;
 use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, UNCOVERED, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Time. It passes only when somebody looks at it, or when the reader has slept past a cut.
 ///
+/// Free slots of one CPU: no other CPU looks at them, so they are no part of the interleavings.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Batch {
+    /// How many they are.
+    pub count: u64,
+    /// The first, whose `next_free` is the link to the next; with [`RUN`] the first of those that were never used.
+    pub link: u64,
+}
+
 /// Reading it orders nothing else: what must be seen after a certain time needs barriers on both sides.
 pub struct Clock(AtomicU64);
 

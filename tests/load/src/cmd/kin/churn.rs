@@ -13,7 +13,9 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, WaitOptions, getpid, waitpid};
 
 use super::make::fork_with_pid;
-use super::{burn_until, status_of, sys};
+use super::member::status_of;
+use crate::cmd::burn::burn_until;
+use crate::cmd::sys;
 
 /// Where it is not stated how many.
 const PAIRS: u64 = 100;

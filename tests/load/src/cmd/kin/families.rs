@@ -16,7 +16,8 @@ use rustix::process::{
 };
 
 use super::make::{fork_free, fork_sibling, fork_with_pid, keep_no_zombies, vfork};
-use super::{burn_and_tell, status_of, sys};
+use super::member::{burn_and_tell, status_of};
+use crate::cmd::sys;
 
 /// Long, for each time that somebody looks costs two switches, at which the clocks of scheduler and books differ a little.
 const MOMENT: Duration = Duration::from_millis(10);

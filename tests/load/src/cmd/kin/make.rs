@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::Pid;
 
-use super::sys::exit_now;
+use crate::cmd::sys::exit_now;
 
 const STACK_BYTES: usize = 256 * 1024;
 const STACK_ALIGNMENT: usize = 16;

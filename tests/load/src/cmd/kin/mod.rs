@@ -3,17 +3,15 @@
 mod churn;
 mod families;
 mod make;
+mod member;
 mod sums;
 
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use rustix::process::{getpid, getppid};
-use rustix::stdio::stdout;
-use rustix::thread::gettid;
+use rustix::process::getpid;
 
-use super::burn::burn_until;
-use super::sys;
+use member::{burn_and_tell, say, wait_for_byte};
 
 /// One family whose members burn CPU time and say how much
 ///
@@ -112,36 +110,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     std::io::stdin().read_to_end(&mut Vec::new()).context("wait for the end")?;
     Ok(())
-}
-
-fn wait_for_byte() -> Result<()> {
-    std::io::stdin().read_exact(&mut [0]).context("wait for the start")
-}
-
-/// One write, so that lines of several processes do not mix.
-fn say(line: &str) -> Result<()> {
-    rustix::io::write(stdout(), line.as_bytes()).context("write a line")?;
-    Ok(())
-}
-
-fn burn_and_tell(role: &str, ns: u64) -> Result<()> {
-    burn_until(ns);
-    tell(role)
-}
-
-fn tell(role: &str) -> Result<()> {
-    let ppid = getppid().map_or(0, |pid| pid.as_raw_pid());
-    let (tid, pid) = (gettid().as_raw_pid(), getpid().as_raw_pid());
-    say(&format!("burned role={role} tid={tid} pid={pid} ppid={ppid} ns={}\n", sys::thread_cpu_ns()))
-}
-
-/// The exit status of a member.
-fn status_of(done: Result<()>) -> i32 {
-    match done {
-        Ok(()) => 0,
-        Err(error) => {
-            eprintln!("cpuledger-load: {error:#}");
-            1
-        }
-    }
 }

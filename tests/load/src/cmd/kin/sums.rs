@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use super::make::{heed_sigchld, shared_number, wait_for_usage};
-use super::{burn_and_tell, say, status_of, sys, tell};
+use super::member::{burn_and_tell, say, status_of, tell};
 use crate::cmd::burn::burn_until;
+use crate::cmd::sys;
 
 /// Threads or children of each process.
 const PARTS: usize = 2;

@@ -12,8 +12,8 @@ use cpuledger_load::Bytes;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, RawPid};
 
-use super::life::{Ending, Life, comm_of, new_member};
-use super::{Kind, sys};
+use super::life::{Ending, Kind, Life, comm_of, new_member};
+use crate::cmd::sys;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::new("arguments-escapes", execute_again),

@@ -2,8 +2,7 @@
 
 use anyhow::Result;
 
-use super::Kind;
-use super::life::{Ending, Life};
+use super::life::{Ending, Kind, Life};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::new("comm-spaces", |life| named(life, b"a b c")),

@@ -7,8 +7,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::tcgetpgrp;
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::life::{Ending, Life};
-use super::{Kind, sys};
+use super::life::{Ending, Kind, Life};
+use crate::cmd::sys;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::new("session", |life| {

@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use rustix::thread::{gettid, set_name};
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, sys};
+use crate::cmd::sys;
 
 /// The longest name that a task can have.
 const COMM_BYTES: usize = 15;
@@ -28,6 +28,28 @@ const REPORT_BYTES: usize = 192 * 1024;
 const REPORT_LIMIT: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 /// Generous: a task of SCHED_IDLE on a busy machine waits long for its last few microseconds.
 const REST_LIMIT: Duration = Duration::from_secs(20);
+
+/// A kind of member.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) needs_root: bool,
+    /// Whether it is the first process of a PID namespace.
+    pub(super) in_pid_namespace: bool,
+    /// How many members say that they are there: itself and those that it starts.
+    pub(super) members: usize,
+    /// Makes the process what it shall be, and says how it shall rest.
+    pub(super) live: fn(&mut Life) -> Result<Ending>,
+}
+
+impl Kind {
+    pub(super) const fn new(name: &'static str, live: fn(&mut Life) -> Result<Ending>) -> Kind {
+        Kind { name, needs_root: false, in_pid_namespace: false, members: 1, live }
+    }
+
+    pub(super) const fn needing_root(name: &'static str, live: fn(&mut Life) -> Result<Ending>) -> Kind {
+        Kind { needs_root: true, ..Kind::new(name, live) }
+    }
+}
 
 /// A member from within.
 pub(super) struct Life<'a> {

@@ -8,9 +8,8 @@ use anyhow::{Context, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mlock, mmap, mmap_anonymous};
 use rustix::param::page_size;
 
-use super::Kind;
-use super::life::{Ending, Life};
-use super::usage::scratch_file;
+use super::life::{Ending, Kind, Life};
+use super::scratch::scratch_file;
 
 pub(super) const KINDS: &[Kind] =
     &[Kind::new("large-mapping", large), Kind::new("locked", locked), Kind::new("shared-mappings", shared)];

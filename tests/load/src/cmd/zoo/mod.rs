@@ -7,6 +7,7 @@ mod life;
 mod memory;
 mod namespace;
 mod scheduling;
+mod scratch;
 mod states;
 mod usage;
 
@@ -20,7 +21,7 @@ use rustix::process::{Pid, geteuid, getpid};
 use super::release::Release;
 use super::sys;
 pub(crate) use arguments::{memory_map, requested_by_environment, resume};
-use life::Ending;
+use life::Kind;
 
 /// One process of each odd kind, held until stdin is closed or SIGTERM comes
 ///
@@ -31,28 +32,6 @@ pub(crate) struct Arguments {
     /// Only members of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(kinds().map(|kind| kind.name)))]
     only: Vec<String>,
-}
-
-/// A kind of member.
-struct Kind {
-    name: &'static str,
-    needs_root: bool,
-    /// Whether it is the first process of a PID namespace.
-    in_pid_namespace: bool,
-    /// How many members say that they are there: itself and those that it starts.
-    members: usize,
-    /// Makes the process what it shall be, and says how it shall rest.
-    live: fn(&mut life::Life) -> Result<Ending>,
-}
-
-impl Kind {
-    const fn new(name: &'static str, live: fn(&mut life::Life) -> Result<Ending>) -> Kind {
-        Kind { name, needs_root: false, in_pid_namespace: false, members: 1, live }
-    }
-
-    const fn needing_root(name: &'static str, live: fn(&mut life::Life) -> Result<Ending>) -> Kind {
-        Kind { needs_root: true, ..Kind::new(name, live) }
-    }
 }
 
 fn kinds() -> impl Iterator<Item = &'static Kind> {

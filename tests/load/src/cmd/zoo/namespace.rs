@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::life::{self, Ending, Life};
-use super::{Kind, sys};
+use super::life::{self, Ending, Kind, Life};
+use crate::cmd::sys;
 
 pub(super) const KINDS: &[Kind] = &[Kind {
     in_pid_namespace: true,

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use rustix::process::setpriority_process;
 
-use super::life::{Ending, Life};
-use super::{Kind, sys};
+use super::life::{Ending, Kind, Life};
+use crate::cmd::sys;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::new("nice-7", |life| nice(life, 7)),

@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use cpuledger_load::{Bytes, ThreadTruth};
 use rustix::thread::{gettid, set_name};
 
-use super::life::{Ending, Life};
-use super::{Kind, sys};
+use super::life::{Ending, Kind, Life};
 use crate::cmd::burn::burn_until;
+use crate::cmd::sys;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::new("sleeper", |_| Ok(Ending::Sleep)),
