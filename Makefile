@@ -6,7 +6,7 @@ not_run := $(abspath $(target))/tests-not-run
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup build run test fuzz soak vm bench bench-quick check-fresh-roots
+.PHONY: help setup build run check test fuzz soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -23,6 +23,11 @@ build: setup ## build target/release/cpuledger, and ptop, its other name
 
 run: build ## build, then show two intervals of one second
 	$(target)/release/cpuledger top --batch --iterations 2 --delay 1
+
+check: ## format, lints and unit tests, without root: the quick loop while you write
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo test --workspace --lib --bins --locked --quiet
 
 test: ## all checks and tests (best as root; installs what they need)
 	@scripts/install-packages build test
