@@ -15,8 +15,8 @@ _cpuledger() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '-V[Print version]' \
@@ -32,67 +32,67 @@ _cpuledger() {
         case $line[1] in
             (top)
 _arguments "${_arguments_options[@]}" : \
-'-n+[End after so many intervals \[default with neither -b nor a terminal\: 2\]]:N:_default' \
-'--iterations=[End after so many intervals \[default with neither -b nor a terminal\: 2\]]:N:_default' \
+'-n+[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
+'--iterations=[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'*-p+[Only these processes, separated by commas]:LIST:_default' \
-'*--pid=[Only these processes, separated by commas]:LIST:_default' \
-'-u+[Only processes of this effective user, by name or number]:USER:_default' \
-'--user=[Only processes of this effective user, by name or number]:USER:_default' \
-'-o+[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
-'--sort=[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
-'--format=[How to print\: text, json (one object a line), csv, or csv-safe (the same for spreadsheets\: no text is a formula)]:FORMAT:_default' \
-'--source=[Where numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
-'--slots=[Tasks that the ledger can tell apart, no more; without this it grows \[default\: see \`cpuledger doctor\`\]]:N:_default' \
-'--config=[The screen\: read this file instead of \$XDG_CONFIG_HOME/cpuledger/ptop.toml]:FILE:_files' \
-'--theme=[The screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
-'-b[Print intervals one after another, until stopped or for -n of them, instead of the screen]' \
-'--batch[Print intervals one after another, until stopped or for -n of them, instead of the screen]' \
-'-H[Threads in the place of processes; in JSON and CSV, besides processes]' \
-'--threads[Threads in the place of processes; in JSON and CSV, besides processes]' \
-'-i[Hide what did not run in the interval, which is the default; the opposite of --all]' \
-'--idle[Hide what did not run in the interval, which is the default; the opposite of --all]' \
-'-c[Show arguments in the place of names]' \
-'--command-line[Show arguments in the place of names]' \
-'--all[List processes that did not run in the interval too]' \
-'--procps[Be procps'\'' top, with its options, head and columns; \`--procps --help\` lists them]' \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
+'*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
+'*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
+'-u+[Show only processes with this effective user (name or number)]:USER:_default' \
+'--user=[Show only processes with this effective user (name or number)]:USER:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)]:FORMAT:_default' \
+'--source=[Where the numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
+'--slots=[Fix the ledger'\''s size to N tasks \[default\: it grows as needed; \`cpuledger doctor\` shows the initial size\]]:N:_default' \
+'--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
+'-b[Print one interval after another instead of showing the screen; -n limits their number]' \
+'--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
+'-H[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'--threads[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'-c[Show command lines instead of names]' \
+'--command-line[Show command lines instead of names]' \
+'--all[Also list processes that did not run in the interval]' \
+'--procps[Behave like procps'\'' top\: same options, head and columns (see \`--procps --help\`)]' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
 ;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
 '*::arguments -- Options in UNIX, BSD and GNU style; `ps --help` lists them:_default' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'--as=[The file whose text is wanted]:status|stat|statm:_default' \
-'--source=[Where the texts come from\: walk renders them, procfs copies them]:auto|walk|procfs:_default' \
-'()-e[Show every process, by pid]' \
-'()--all[Show every process, by pid]' \
-'-H[A text for each task, as of /proc/PID/task/TID]' \
-'--threads[A text for each task, as of /proc/PID/task/TID]' \
-'-n[Begin each text with the number of its task and a blank\: statm does not tell it]' \
-'--numbered[Begin each text with the number of its task and a blank\: statm does not tell it]' \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
+'--as=[Which file'\''s text to print]:status|stat|statm:_default' \
+'--source=[Where the text comes from\: walk renders it, procfs copies it from /proc]:auto|walk|procfs:_default' \
+'()-e[Print every process, in order of pid]' \
+'()--all[Print every process, in order of pid]' \
+'-H[Print a text for each thread, as in /proc/PID/task/TID]' \
+'--threads[Print a text for each thread, as in /proc/PID/task/TID]' \
+'-n[Start each text with the task'\''s id and a space, because statm does not contain it]' \
+'--numbered[Start each text with the task'\''s id and a space, because statm does not contain it]' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'*::pids -- Processes to show, in this order:_default' \
+'*::pids -- Processes to print, in this order:_default' \
 && ret=0
 ;;
 (doctor)
 _arguments "${_arguments_options[@]}" : \
-'--format=[How to print it]:FORMAT:((text\:"For people"
-json\:"One object of the schema cpuledger.doctor/1"))' \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
+'--format=[Output format]:FORMAT:((text\:"For people"
+json\:"One object, schema cpuledger.doctor/1"))' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -141,10 +141,10 @@ esac
 (( $+functions[_cpuledger_commands] )) ||
 _cpuledger_commands() {
     local commands; commands=(
-'top:Show what ran, interval after interval' \
-'ps:List tasks once; takes the options of procps'\'' ps' \
-'status:Write the text of /proc/PID/status, stat or statm of many tasks at once' \
-'doctor:Tell which sources are usable here, why, and what would mend the others' \
+'top:Show what ran in each interval' \
+'ps:List tasks once, with the options of procps'\'' ps' \
+'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
+'doctor:Say which sources work on this machine, why, and what would make the others work' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger commands' commands "$@"
@@ -157,10 +157,10 @@ _cpuledger__subcmd__doctor_commands() {
 (( $+functions[_cpuledger__subcmd__help_commands] )) ||
 _cpuledger__subcmd__help_commands() {
     local commands; commands=(
-'top:Show what ran, interval after interval' \
-'ps:List tasks once; takes the options of procps'\'' ps' \
-'status:Write the text of /proc/PID/status, stat or statm of many tasks at once' \
-'doctor:Tell which sources are usable here, why, and what would mend the others' \
+'top:Show what ran in each interval' \
+'ps:List tasks once, with the options of procps'\'' ps' \
+'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
+'doctor:Say which sources work on this machine, why, and what would make the others work' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger help commands' commands "$@"

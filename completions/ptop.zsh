@@ -15,33 +15,33 @@ _ptop() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-n+[End after so many intervals \[default with neither -b nor a terminal\: 2\]]:N:_default' \
-'--iterations=[End after so many intervals \[default with neither -b nor a terminal\: 2\]]:N:_default' \
+'-n+[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
+'--iterations=[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'*-p+[Only these processes, separated by commas]:LIST:_default' \
-'*--pid=[Only these processes, separated by commas]:LIST:_default' \
-'-u+[Only processes of this effective user, by name or number]:USER:_default' \
-'--user=[Only processes of this effective user, by name or number]:USER:_default' \
-'-o+[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
-'--sort=[Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY\: from low to high]:KEY:_default' \
-'--format=[How to print\: text, json (one object a line), csv, or csv-safe (the same for spreadsheets\: no text is a formula)]:FORMAT:_default' \
-'--source=[Where numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
-'--slots=[Tasks that the ledger can tell apart, no more; without this it grows \[default\: see \`cpuledger doctor\`\]]:N:_default' \
-'--config=[The screen\: read this file instead of \$XDG_CONFIG_HOME/cpuledger/ptop.toml]:FILE:_files' \
-'--theme=[The screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
-'-v[Say more about what went wrong\: the verifier'\''s last lines]' \
-'--verbose[Say more about what went wrong\: the verifier'\''s last lines]' \
-'-b[Print intervals one after another, until stopped or for -n of them, instead of the screen]' \
-'--batch[Print intervals one after another, until stopped or for -n of them, instead of the screen]' \
-'-H[Threads in the place of processes; in JSON and CSV, besides processes]' \
-'--threads[Threads in the place of processes; in JSON and CSV, besides processes]' \
-'-i[Hide what did not run in the interval, which is the default; the opposite of --all]' \
-'--idle[Hide what did not run in the interval, which is the default; the opposite of --all]' \
-'-c[Show arguments in the place of names]' \
-'--command-line[Show arguments in the place of names]' \
-'--all[List processes that did not run in the interval too]' \
-'--procps[Be procps'\'' top, with its options, head and columns; \`--procps --help\` lists them]' \
+'*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
+'*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
+'-u+[Show only processes with this effective user (name or number)]:USER:_default' \
+'--user=[Show only processes with this effective user (name or number)]:USER:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)]:FORMAT:_default' \
+'--source=[Where the numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
+'--slots=[Fix the ledger'\''s size to N tasks \[default\: it grows as needed; \`cpuledger doctor\` shows the initial size\]]:N:_default' \
+'--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
+'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-b[Print one interval after another instead of showing the screen; -n limits their number]' \
+'--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
+'-H[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'--threads[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'-c[Show command lines instead of names]' \
+'--command-line[Show command lines instead of names]' \
+'--all[Also list processes that did not run in the interval]' \
+'--procps[Behave like procps'\'' top\: same options, head and columns (see \`--procps --help\`)]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '-V[Print version]' \

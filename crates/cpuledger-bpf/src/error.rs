@@ -12,7 +12,7 @@ use crate::log;
 pub enum Error {
     /// The kernel was built without CONFIG_DEBUG_INFO_BTF, or /sys is not mounted.
     #[error(
-        "this kernel offers no BTF at {KERNEL_BTF}: boot one built with CONFIG_DEBUG_INFO_BTF, or mount /sys"
+        "this kernel has no BTF at {KERNEL_BTF}: boot a kernel built with CONFIG_DEBUG_INFO_BTF, or mount /sys"
     )]
     NoBtf,
     /// bpf(2) answered EPERM or EACCES.
@@ -33,17 +33,17 @@ pub enum Error {
     },
     /// The kernel does not know the instructions that the ledger is kept with.
     #[error(
-        "this kernel has no BPF atomics, which came with Linux 5.12 and which the ledger is kept with: use another source"
+        "this kernel has no BPF atomics, which the ledger needs and Linux 5.12 added: use another source"
     )]
     NoAtomics,
     /// The ledger cannot be attached as it was asked for, or from here.
-    #[error("the ledger cannot be attached: {what}")]
+    #[error("cannot attach the ledger: {what}")]
     Unattachable {
         /// What is in the way.
         what: String,
     },
     /// The ledger could not take a cut.
-    #[error("the ledger could not close an interval: {what}; attach it anew")]
+    #[error("the ledger could not close an interval: {what}; attach it again")]
     Stuck {
         /// What did not happen.
         what: String,

@@ -18,7 +18,7 @@ const EXIT_CODE: i32 = 1;
 
 fn or_end(address: *mut u8) -> *mut u8 {
     if address.is_null() {
-        const SENTENCE: &[u8] = b"cpuledger: there is not enough memory; free some, or raise the limit\n";
+        const SENTENCE: &[u8] = b"cpuledger: not enough memory; free some, or raise the limit\n";
         // Nobody is left to be told if standard error is closed.
         let _ = rustix::io::write(rustix::stdio::stderr(), SENTENCE);
         // Not exit(3): its handlers may want memory. The kernel detaches what is attached.
@@ -75,7 +75,7 @@ pub fn ensure_stack() -> anyhow::Result<()> {
     let _ = setrlimit(Resource::Stack, if is_enough(Some(allowed)) { within } else { beyond });
     match getrlimit(Resource::Stack).current {
         Some(bytes) if !is_enough(Some(bytes)) => anyhow::bail!(
-            "the stack is limited to {} KiB and {} KiB are needed; raise the limit: ulimit -s 8192",
+            "the stack limit is {} KiB, but {} KiB are needed; raise it: ulimit -s 8192",
             bytes >> 10,
             NEEDED >> 10
         ),

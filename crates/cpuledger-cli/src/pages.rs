@@ -19,11 +19,11 @@ use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};
 use crate::tui::{SETTINGS, key_table};
 
-const FILTERS: &str = "Conditions stand side by side and must all hold; or (or |) joins alternatives, not (or !) \
-    negates, parentheses group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word that is \
-    looked for in names and arguments. Operators are =, !=, >, >=, <, <=, ~ (matches the regular expression) and !~. Times \
-    are nanoseconds or have a unit (5ms), sizes are bytes or have one (10M). What is not known fulfils no condition. Names \
-    are the keys of JSON, headers of columns, and these:";
+const FILTERS: &str = "All conditions must hold. or (or |) joins alternatives, not (or !) negates, parentheses \
+    group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word to look \
+    for in names and arguments. Operators are =, !=, >, >=, <, <=, ~ (matches the regular expression) and !~. Times \
+    are nanoseconds or have a unit (5ms), sizes are bytes or have one (10M). A condition on an unknown \
+    value is false, with != and !~ too. Names are JSON keys, column headers, and these:";
 
 /// Files by their path in the repository.
 fn pages() -> Vec<(PathBuf, Vec<u8>)> {
@@ -63,7 +63,7 @@ fn procps_top() -> clap::Command {
     clap::Command::new("cpuledger-top-procps")
         .bin_name("top")
         .display_name("cpuledger-top-procps")
-        .about("top, as scripts know it from procps: through a link named top, or as cpuledger top --procps")
+        .about("top as in procps, for scripts: through a link named top, or as cpuledger top --procps")
         .disable_help_flag(true)
         .disable_version_flag(true)
         .args(arguments)
@@ -128,7 +128,9 @@ fn screen_sections() -> Vec<Roff> {
         italic("$XDG_CONFIG_HOME/cpuledger/ptop.toml"),
         roman(" (usually below "),
         italic("~/.config"),
-        roman(") is TOML; the key W of the screen writes it. What is not known in it is said and left out. Its keys:"),
+        roman(
+            ") is TOML; the key W of the screen writes it. Unknown keys are reported and ignored. Its keys:",
+        ),
     ]);
     SETTINGS.iter().for_each(|setting| entry(&mut settings, setting.key, setting.help));
     vec![keys, filters, columns, settings]

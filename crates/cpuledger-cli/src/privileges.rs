@@ -23,7 +23,7 @@ pub fn refuse_setuid() -> Result<(), Failure> {
     if getuid() == geteuid() && getgid() == getegid() {
         return Ok(());
     }
-    let sentence = "it must not be setuid or setgid; take the bit away, and use sudo or capabilities of the file: \
+    let sentence = "the program must not be setuid or setgid; remove the bit, and use sudo or file capabilities: \
                     setcap cap_bpf,cap_perfmon=ep FILE";
     Err(Failure::Usage(sentence.to_owned()))
 }

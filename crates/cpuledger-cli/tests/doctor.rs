@@ -24,10 +24,11 @@ fn the_json_is_complete() {
     assert_eq!(names, ["ledger", "walk", "netlink", "procfs"]);
     for source in sources {
         let keys =
-            ["source", "usable", "reason", "mend", "facts", "sees", "misses", "needs", "attempt", "log"];
+            ["source", "usable", "reason", "remedy", "facts", "sees", "misses", "needs", "attempt", "log"];
         for key in keys {
             assert!(source.get(key).is_some(), "{key} of {source}");
         }
+        assert_eq!(source.get("mend"), source.get("remedy"), "programs may read the former name");
         let attempt = if source["source"] == "ledger" { "ledger" } else { "attempt" };
         assert_eq!(source["usable"] == true, source[attempt].is_object(), "{source}");
         assert!(source["reason"].as_str().is_some_and(|reason| !reason.contains('\n')), "{source}");

@@ -90,7 +90,7 @@ fn a_machine_without_others_hides_nothing_root() {
     } else {
         let reason = ledger["reason"].as_str().expect("a sentence");
         assert!(reason.contains("BPF atomics are missing"), "{reason}");
-        assert!(ledger["mend"].as_str().is_some_and(|mend| mend.contains("5.12")), "{ledger}");
+        assert!(ledger["remedy"].as_str().is_some_and(|remedy| remedy.contains("5.12")), "{ledger}");
     }
     // Nothing happens on this machine, so the ledger costs nothing.
     assert_eq!(report["auto"], if has_atomics { "ledger" } else { "walk" }, "{}", report["costs"]);
@@ -112,7 +112,7 @@ fn root_has_the_ledger_and_the_walk_root() {
     assert_eq!(report["auto"], if is_dear { "walk" } else { "ledger" }, "{costs}");
     let walk = source(report, "walk");
     assert_eq!(walk["usable"], true, "{walk}");
-    assert_eq!(walk["mend"], Value::Null);
+    assert_eq!(walk["remedy"], Value::Null);
     let mechanism = walk["attempt"]["mechanism"].as_str().expect("a mechanism");
     assert!(["one_call", "iterator"].contains(&mechanism));
     assert!(walk["attempt"]["tasks"].as_u64() >= walk["attempt"]["processes"].as_u64());
@@ -125,7 +125,7 @@ fn nobody_has_procfs_and_is_told_why_root() {
     let walk = source(&report, "walk");
     assert_eq!(walk["usable"], false, "{walk}");
     assert_eq!(walk["reason"], "loading BPF programs is not permitted: CAP_BPF is missing");
-    assert!(walk["mend"].as_str().is_some_and(|mend| mend.contains("setcap cap_bpf,cap_perfmon=ep")));
+    assert!(walk["remedy"].as_str().is_some_and(|remedy| remedy.contains("setcap cap_bpf,cap_perfmon=ep")));
     assert_eq!(fact(walk, "cap_bpf"), false);
     let procfs = source(&report, "procfs");
     assert_eq!(procfs["usable"], true, "{procfs}");
@@ -138,7 +138,7 @@ fn another_pid_namespace_is_named_root() {
     let report = Copied::new("namespace").report(&["unshare", "--pid", "--fork", "--mount-proc"]);
     let walk = source(&report, "walk");
     assert!(walk["reason"].as_str().is_some_and(|reason| reason.contains("PID namespace")), "{walk}");
-    assert!(walk["mend"].as_str().is_some_and(|mend| mend.contains("host")), "{walk}");
+    assert!(walk["remedy"].as_str().is_some_and(|remedy| remedy.contains("host")), "{walk}");
     assert_eq!(fact(walk, "initial_pid_namespace"), false);
     assert_eq!(report["auto"], "procfs");
 }
@@ -160,7 +160,7 @@ fn hidden_processes_are_told_root() {
     let report = Copied::new("hidden").report(&before);
     let procfs = source(&report, "procfs");
     assert_eq!(fact(procfs, "shows_every_process"), false);
-    assert!(procfs["mend"].as_str().is_some_and(|mend| mend.contains("hidepid=0")), "{procfs}");
+    assert!(procfs["remedy"].as_str().is_some_and(|remedy| remedy.contains("hidepid=0")), "{procfs}");
     assert!(procfs["sees"].as_str().is_some_and(|sees| sees.contains("this user")), "{procfs}");
     assert!(procfs["attempt"]["processes"].as_u64() < all, "{procfs}");
 }
@@ -177,5 +177,5 @@ fn without_any_source_the_exit_code_is_3_root() {
         text.contains("no procfs is mounted on /proc") && text.contains("mount -t proc proc /proc"),
         "{text}"
     );
-    assert!(text.ends_with("auto finds no usable source\n"), "{text}");
+    assert!(text.ends_with("auto has no usable source\n"), "{text}");
 }

@@ -68,7 +68,7 @@ fn no_sysfs_root() {
 fn a_user_namespace_root() {
     let machine = Machine::new(&["unshare", "--user", "--map-root-user"]);
     machine.has_sources(&["procfs"]);
-    assert_reason(&machine, "capabilities of this user namespace do not count for", 3);
+    assert_reason(&machine, "the capabilities of a user namespace do not suffice", 3);
 }
 
 #[test]

@@ -216,8 +216,8 @@ fn delays_are_null_unless_they_are_counted_root() {
         assert_eq!(fact(&source, "delay_accounting"), is_on);
         let misses = source["misses"].as_str().expect("a sentence");
         assert_eq!(misses.contains("delay accounting is off"), !is_on, "{misses}");
-        let mend = source["mend"].as_str();
-        assert_eq!(mend.is_some_and(|mend| mend.contains("sysctl kernel.task_delayacct=1")), !is_on);
+        let remedy = source["remedy"].as_str();
+        assert_eq!(remedy.is_some_and(|remedy| remedy.contains("sysctl kernel.task_delayacct=1")), !is_on);
     }
 }
 
@@ -280,14 +280,14 @@ fn in_another_network_namespace_deaths_are_not_seen_root() {
     let output = cpuledger(&["unshare", "--net"], &arguments);
     assert!(output.status.success(), "queries are answered there");
     let sentence = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(sentence.starts_with("cpuledger: exits are not seen: "), "{sentence}");
-    assert!(sentence.contains("initial network namespace"), "{sentence}");
+    assert!(sentence.starts_with("cpuledger: cannot see exits: "), "{sentence}");
+    assert!(sentence.contains("host's network namespace"), "{sentence}");
     let interval: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert!(interval["exited"].is_null() && interval["missed_exits"].is_null());
     assert!(list(&interval["processes"]).iter().all(|row| row["exited_children_ns"].is_null()));
     let source = source_of_doctor(&["unshare", "--net"]);
     assert_eq!((&source["usable"], fact(&source, "exit_reports")), (&true.into(), &false.into()));
-    assert!(source["mend"].as_str().is_some_and(|mend| mend.contains("network namespace")), "{source}");
+    assert!(source["remedy"].as_str().is_some_and(|remedy| remedy.contains("network namespace")), "{source}");
     assert!(source["misses"].as_str().is_some_and(|misses| misses.contains("die in between")), "{source}");
     assert_eq!(fact(&source_of_doctor(&[]), "exit_reports"), true);
 }
@@ -326,7 +326,7 @@ fn text_says_what_it_does_not_see_root() {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("source netlink: attributed "), "{text}");
     assert!(text.contains(
-        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that died"
+        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
     ));
     assert!(!text.contains(" running"), "it does not know states: {text}");
     let output = cpuledger(&[], &["ps", "--source", "netlink", "-o", "pid,stat,comm", "-p", "1"]);

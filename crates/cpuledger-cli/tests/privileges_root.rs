@@ -269,7 +269,7 @@ fn who_is_not_root_has_the_default_slots_root() {
     let most = cpuledger::source::ledger::Options::default().slots;
     let output = given.run(&line(most + 1));
     assert_eq!(output.status.code(), Some(2), "{}", error_of(&output));
-    assert!(error_of(&output).contains(&format!("--slots is at most {most} without root")));
+    assert!(error_of(&output).contains(&format!("--slots can be at most {most} without root")));
     let output = given.run(&line(8_388_608));
     assert_eq!(output.status.code(), Some(2), "{}", error_of(&output));
     assert_eq!(given.run(&line(most)).status.code(), Some(0));

@@ -42,7 +42,7 @@ fn nothing_found_is_a_header_and_code_1() {
 #[test]
 fn a_wrong_command_line_is_one_sentence_and_code_1() {
     for (arguments, part) in [
-        (&["-p", "abc"][..], "`abc` is none"),
+        (&["-p", "abc"][..], "not `abc`"),
         (&["-o", "nonsense"], "`ps L` lists them"),
         (&["--nonsense"], "`--help` lists them"),
         (&["-eo", "pdi"], "did you mean `pid`"),

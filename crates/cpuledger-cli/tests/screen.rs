@@ -150,7 +150,7 @@ fn a_task_is_killed_reniced_and_bound() {
     terminal.press(&["C-u"]);
     terminal.write("99999");
     terminal.press(&["Enter"]);
-    terminal.wait_for("CPUs are numbers");
+    terminal.wait_for("CPUs are a list");
     terminal.press(&["C-u"]);
     let status = std::fs::read_to_string("/proc/self/status").expect("procfs");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list");
@@ -200,7 +200,7 @@ fn a_stop_a_signal_and_a_panic_restore_the_terminal() {
     let modes = terminal.modes();
     terminal.start(OPTIONS);
     terminal.press(&["@"]);
-    terminal.wait_for("`@` does nothing here; ? lists the keys");
+    terminal.wait_for("`@` does nothing here; press ? for the list of keys");
     terminal.press(&["C-z"]);
     terminal.assert_restored(&modes);
     terminal.line("fg");
@@ -255,7 +255,7 @@ fn in_the_background_it_leaves_the_terminal_alone_and_ends() {
     terminal.line("clear; fg");
     terminal.wait_for_screen();
     terminal.press(&["@"]);
-    terminal.wait_for("`@` does nothing here; ? lists the keys");
+    terminal.wait_for("`@` does nothing here; press ? for the list of keys");
     // Once more, to its end.
     terminal.press(&["C-z"]);
     terminal.assert_restored(&modes);
@@ -286,7 +286,7 @@ fn a_stop_from_outside_gives_the_terminal_back() {
     terminal.wait_for("Stopped");
     terminal.line("fg");
     terminal.press(&["@"]);
-    terminal.wait_for("`@` does nothing here; ? lists the keys");
+    terminal.wait_for("`@` does nothing here; press ? for the list of keys");
     terminal.quit();
     terminal.assert_restored(&modes);
 }
@@ -301,7 +301,7 @@ fn a_bad_configuration_is_said() {
     terminal.quit();
     std::fs::write(&file, "delay = \n").expect("a file");
     let text = terminal.ask(&format!("{} top --config my.toml", env!("CARGO_BIN_EXE_cpuledger")));
-    assert!(text.contains("my.toml is not right") && text.contains("END1"), "{text}");
+    assert!(text.contains("my.toml is not a valid configuration") && text.contains("END1"), "{text}");
     let text = terminal.ask(&format!("{} top --theme pink", env!("CARGO_BIN_EXE_cpuledger")));
     assert!(text.contains("contrast") && text.contains("END2"), "{text}");
     let text = terminal.ask(&format!("{} top --config nowhere.toml", env!("CARGO_BIN_EXE_cpuledger")));

@@ -276,7 +276,7 @@ fn with_sudo_the_configuration_is_that_of_the_caller_root() {
     std::fs::write(&file, "sort = \"no such column\"").expect("a file");
     terminal.line(&format!("clear; {before} {} top --source procfs -d 0.5", env!("CARGO_BIN_EXE_cpuledger")));
     let text = terminal.wait_for_screen();
-    assert!(!text.contains("not quite right"), "root's is not read: {text}");
+    assert!(!text.contains("has errors"), "root's is not read: {text}");
     terminal.press(&["W"]);
     let text = terminal.wait(|text| text.contains("cannot write") || text.contains("settings written"));
     assert!(text.contains(&format!("cannot write {}", user.dir.display())), "{text}");

@@ -55,7 +55,7 @@ fn who_is_not_there_is_named_and_the_others_are_shown() {
     assert!(text(&output.stdout).starts_with("Name:\t"), "no empty line for who is not there");
     let sentences = text(&output.stderr);
     assert_eq!(sentences.lines().count(), 2, "{sentences}");
-    assert!(sentences.contains("there is no process 2147483647"), "{sentences}");
+    assert!(sentences.contains("process 2147483647 does not exist"), "{sentences}");
 }
 
 /// A thread has files of its own, but is no process.
@@ -70,7 +70,7 @@ fn a_thread_is_not_taken_for_a_process() {
         .expect("it has two");
     let output = run(&[&thread]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
-    assert!(text(&output.stderr).contains(&format!("there is no process {thread}")));
+    assert!(text(&output.stderr).contains(&format!("process {thread} does not exist")));
 }
 
 #[test]

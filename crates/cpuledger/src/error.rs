@@ -1,4 +1,4 @@
-//! The error of the library: what failed, where, and what mends it, in one sentence.
+//! The error of the library: what failed, where, and the remedy, in one sentence.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub enum Error {
     #[error(transparent)]
     Bpf(#[from] cpuledger_bpf::Error),
     /// A file of procfs that every machine has cannot be read.
-    #[error("cannot read {path}: {source}; {}", mend_of_procfs(source))]
+    #[error("cannot read {path}: {source}; {}", remedy_of_procfs(source))]
     Procfs {
         /// Which file or directory.
         path: String,
@@ -20,7 +20,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Taskstats cannot be asked for.
-    #[error("cannot read taskstats from netlink: {source}; {}", mend_of_netlink(source))]
+    #[error("cannot read taskstats from netlink: {source}; {}", remedy_of_netlink(source))]
     Netlink {
         /// The kernel's answer.
         source: io::Error,
@@ -30,7 +30,7 @@ pub enum Error {
     Unusable {
         /// Which source.
         source_kind: SourceKind,
-        /// Why, and what mends it.
+        /// Why, and the remedy.
         reason: String,
     },
     /// There is no source at all.
@@ -49,7 +49,7 @@ impl Error {
 }
 
 /// What helps against this answer of netlink.
-fn mend_of_netlink(error: &io::Error) -> &'static str {
+fn remedy_of_netlink(error: &io::Error) -> &'static str {
     match rustix::io::Errno::from_io_error(error) {
         Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
         Some(rustix::io::Errno::NOMEM | rustix::io::Errno::NOBUFS) => "free some memory",
@@ -58,7 +58,7 @@ fn mend_of_netlink(error: &io::Error) -> &'static str {
 }
 
 /// What helps against this answer of procfs.
-fn mend_of_procfs(error: &io::Error) -> &'static str {
+fn remedy_of_procfs(error: &io::Error) -> &'static str {
     match rustix::io::Errno::from_io_error(error) {
         Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
         Some(rustix::io::Errno::NOMEM) => "free some memory",

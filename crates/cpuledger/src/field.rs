@@ -115,9 +115,9 @@ fn signed(number: i32) -> Value<'static> {
 }
 
 fields! {
-    Tid "tid" None Basic "Number of the task." |t| signed(t.tid.0);
-    Pid "pid" None Basic "Number of its process: the tid of the leader." |t| signed(t.pid.0);
-    Ppid "ppid" None Basic "Process of the parent." |t| signed(t.ppid.0);
+    Tid "tid" None Basic "Id of the task." |t| signed(t.tid.0);
+    Pid "pid" None Basic "Id of its process: the tid of the leader." |t| signed(t.pid.0);
+    Ppid "ppid" None Basic "Pid of the parent." |t| signed(t.ppid.0);
     Pgid "pgid" None Session "Process group." |t| signed(t.pgid);
     Sid "sid" None Session "POSIX session." |t| signed(t.sid);
     TtyDevice "tty_device" None Session "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
@@ -141,15 +141,15 @@ fields! {
     Policy "policy" None Detail "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
     Processor "processor" None Detail "CPU it ran on last." |t| unsigned(t.processor);
     Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
-    NamespaceTid "namespace_tid" None Namespace "Its number in its own PID namespace." |t| signed(t.namespace_tid);
+    NamespaceTid "namespace_tid" None Namespace "Its id in its own PID namespace." |t| signed(t.namespace_tid);
     #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);
     #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." |t| unsigned(t.user_ns);
-    #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, likewise." |t| unsigned(t.system_ns);
-    #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of waited-for children." |t| unsigned(t.children_user_ns);
-    #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of waited-for children." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time runnable without a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, by the same rule." |t| unsigned(t.system_ns);
+    #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of children that it has waited for." |t| unsigned(t.children_user_ns);
+    #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of children that it has waited for." |t| unsigned(t.children_system_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
     #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." |t| unsigned(t.block_io_delay_ns);
-    #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for pages to be swapped in, likewise." |t| unsigned(t.swap_in_delay_ns);
+    #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for swap-in, where delay accounting is on." |t| unsigned(t.swap_in_delay_ns);
     Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
     Rss "rss_bytes" Bytes Resident "Resident memory." |t| unsigned(t.rss_bytes);
     Shared "shared_bytes" Bytes Resident "Resident file and shared memory." |t| unsigned(t.shared_bytes);
@@ -157,13 +157,13 @@ fields! {
     Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." |t| unsigned(t.locked_bytes);
     #[cumulative] MinorFaults "minor_faults" Count Activity "Page faults without I/O." |t| unsigned(t.minor_faults);
     #[cumulative] MajorFaults "major_faults" Count Activity "Page faults with I/O." |t| unsigned(t.major_faults);
-    #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of waited-for children." |t| unsigned(t.children_minor_faults);
-    #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of waited-for children." |t| unsigned(t.children_major_faults);
-    #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches when it waited." |t| unsigned(t.voluntary_switches);
-    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches when it was preempted." |t| unsigned(t.involuntary_switches);
-    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; of a process: with waited-for children." |t| unsigned(t.read_bytes);
-    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices, likewise." |t| unsigned(t.write_bytes);
-    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped in time." |t| unsigned(t.cancelled_write_bytes);
+    #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of children that it has waited for." |t| unsigned(t.children_minor_faults);
+    #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of children that it has waited for." |t| unsigned(t.children_major_faults);
+    #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches because it waited." |t| unsigned(t.voluntary_switches);
+    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches because it was preempted." |t| unsigned(t.involuntary_switches);
+    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; of a process: with children that it has waited for." |t| unsigned(t.read_bytes);
+    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices; of a process: with children that it has waited for." |t| unsigned(t.write_bytes);
+    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped before they reached the device." |t| unsigned(t.cancelled_write_bytes);
     CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
     CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);
 }

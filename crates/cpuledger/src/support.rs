@@ -62,7 +62,7 @@ pub struct SourceReport {
     /// One sentence on why, or why not.
     pub reason: String,
     /// What would make it usable, or let it see more.
-    pub mend: Option<String>,
+    pub remedy: Option<String>,
     /// What it depends on.
     pub facts: Vec<Fact>,
     /// What it can see, in one sentence.
@@ -326,11 +326,11 @@ fn try_procfs() -> Result<(Attempt, Vec<i32>), Error> {
 fn hiding(pids: &[i32]) -> String {
     match pids {
         [] => String::new(),
-        [pid] => format!("; process {pid} is kept from BPF programs here, so its row is from /proc"),
+        [pid] => format!("; process {pid} is hidden from BPF programs here, so its row comes from /proc"),
         [first, ..] => {
             let count = pids.len();
             format!(
-                "; {count} processes, {first} among them, are kept from BPF programs here, so their rows are from /proc"
+                "; {count} processes (such as {first}) are hidden from BPF programs here, so their rows come from /proc"
             )
         }
     }
@@ -347,13 +347,13 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
     let explanation = explanations(kind).find(|rule| fails(rule.fact));
     let (sees, misses) = sight(kind, fails);
-    let (usable, reason, mend, log) = match &attempt {
+    let (usable, reason, remedy, log) = match &attempt {
         Ok(attempt) => {
-            let mend = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.mend.to_owned());
-            (true, attempt.sentence(), mend, Vec::new())
+            let remedy = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.remedy.to_owned());
+            (true, attempt.sentence(), remedy, Vec::new())
         }
         Err(refusal) => match explanation.filter(|rule| rule.is_needed) {
-            Some(rule) => (false, rule.reason.to_owned(), Some(rule.mend.to_owned()), refusal.log.clone()),
+            Some(rule) => (false, rule.reason.to_owned(), Some(rule.remedy.to_owned()), refusal.log.clone()),
             None => (false, refusal.sentence.clone(), None, refusal.log.clone()),
         },
     };
@@ -361,7 +361,7 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
         source: kind,
         usable,
         reason,
-        mend,
+        remedy,
         facts,
         sees,
         misses,
@@ -382,7 +382,7 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
 fn attached(attempt: &LedgerAttempt) -> String {
     let LedgerAttempt { attach_ns, interval_ns, imbalance_ns, slots, locked_bytes, .. } = attempt;
     let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
-    let detail = if attempt.walks_for_detail { "; detail costs a walk at each interval" } else { "" };
+    let detail = if attempt.walks_for_detail { "; details cost a walk in each interval" } else { "" };
     format!(
         "attached in {:.3} ms; an interval of {:.3} ms balanced to {imbalance_ns} ns; {slots} slots in {:.1} MiB{detail}",
         milliseconds(attach_ns),
@@ -395,13 +395,13 @@ fn success(attempt: &Attempt) -> String {
     let how = match attempt.mechanism {
         Mechanism::OneCall => "one bpf(2) call",
         Mechanism::Iterator => "one read of a bpf iterator",
-        Mechanism::Messages => "asking for each over netlink",
-        Mechanism::Files => "reading a file of each",
+        Mechanism::Messages => "a netlink query for each",
+        Mechanism::Files => "reading a file for each",
     };
     let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;
     let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
     format!(
-        "{how} listed {processes} processes with {tasks} tasks in {:.3} ms, after {:.3} ms to open it",
+        "{how} listed {processes} processes with {tasks} tasks in {:.3} ms; opening took {:.3} ms",
         milliseconds(snapshot_ns),
         milliseconds(open_ns)
     )
@@ -431,10 +431,10 @@ mod tests {
     fn the_attempt_decides_whatever_the_facts_say() {
         let facts = vec![fact(names::CAP_PERFMON, Some(false)), fact(names::BTF, None)];
         let report = judge(SourceKind::Walk, facts, Ok(ATTEMPT.into()));
-        assert!(report.usable && report.mend.is_none());
+        assert!(report.usable && report.remedy.is_none());
         assert_eq!(
             report.reason,
-            "one bpf(2) call listed 77 processes with 79 tasks in 0.031 ms, after 30.000 ms to open it"
+            "one bpf(2) call listed 77 processes with 79 tasks in 0.031 ms; opening took 30.000 ms"
         );
     }
 
@@ -444,10 +444,13 @@ mod tests {
             for rule in explanations(kind).filter(|rule| rule.is_needed) {
                 let report = judge(kind, vec![fact(rule.fact, Some(false))], Err(refusal()));
                 assert!(!report.usable);
-                assert_eq!((report.reason.as_str(), report.mend.as_deref()), (rule.reason, Some(rule.mend)));
+                assert_eq!(
+                    (report.reason.as_str(), report.remedy.as_deref()),
+                    (rule.reason, Some(rule.remedy))
+                );
                 // What could not be told explains nothing.
                 let report = judge(kind, vec![fact(rule.fact, None)], Err(refusal()));
-                assert_eq!((report.reason.as_str(), report.mend), ("the kernel refused it", None));
+                assert_eq!((report.reason.as_str(), report.remedy), ("the kernel refused it", None));
                 assert_eq!(report.log, ["R1 is bad"]);
             }
         }
@@ -460,11 +463,11 @@ mod tests {
         let report =
             judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }.into()));
         assert!(report.usable);
-        assert!(report.mend.is_some_and(|mend| mend.contains("hidepid=0")));
-        assert!(report.sees.contains("of this user") && !report.misses.contains("of others"));
+        assert!(report.remedy.is_some_and(|remedy| remedy.contains("hidepid=0")));
+        assert!(report.sees.contains("of this user") && !report.misses.contains("of other users"));
         let report =
             judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT.into()));
-        assert!(report.mend.is_none() && report.misses.contains("block I/O of others"));
+        assert!(report.remedy.is_none() && report.misses.contains("block I/O of other users"));
     }
 
     #[test]

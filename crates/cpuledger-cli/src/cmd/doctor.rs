@@ -1,4 +1,4 @@
-//! `cpuledger doctor`: each source, usable or not, the fact behind it, the mend.
+//! `cpuledger doctor`: each source, usable or not, the fact behind it, the remedy.
 
 use anyhow::Context;
 use cpuledger::SourceKind;
@@ -15,7 +15,7 @@ const SCHEMA: &str = "cpuledger.doctor/1";
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -24,7 +24,7 @@ pub struct Arguments {
 enum Format {
     /// For people
     Text,
-    /// One object of the schema cpuledger.doctor/1
+    /// One object, schema cpuledger.doctor/1
     Json,
 }
 
@@ -32,8 +32,32 @@ enum Format {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    machine: &'a MachineFacts,
+    auto: Option<SourceKind>,
+    costs: &'a Option<Costs>,
+    sources: Vec<SourceDocument<'a>>,
+}
+
+/// One source in the JSON.
+#[derive(Serialize)]
+struct SourceDocument<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a SourceReport,
+    /// The former name of `remedy`, for programs that read it.
+    mend: &'a Option<String>,
+}
+
+impl Document<'_> {
+    fn of(report: &Report) -> Document<'_> {
+        let sources = report.sources.iter().map(|report| SourceDocument { report, mend: &report.remedy });
+        Document {
+            schema: SCHEMA,
+            machine: &report.machine,
+            auto: report.auto,
+            costs: &report.costs,
+            sources: sources.collect(),
+        }
+    }
 }
 
 /// Runs `doctor`.
@@ -45,8 +69,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut text = match arguments.format {
         Format::Text => Page::new(crate::output::has_color()).of(&report),
         Format::Json => {
-            let document = Document { schema: SCHEMA, report: &report };
-            serde_json::to_string_pretty(&document).context("cannot print the report as JSON")?
+            serde_json::to_string_pretty(&Document::of(&report)).context("cannot print the report as JSON")?
         }
     };
     if !text.ends_with('\n') {
@@ -97,10 +120,10 @@ fn cost(costs: &Costs) -> String {
 fn why(costs: &Costs) -> String {
     match costs.choice() {
         SourceKind::Ledger => format!(
-            " for top: it alone sees everything, and does not cost {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+            " for top: it is the only source that sees everything, and it costs at most {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),
         _ => format!(
-            " for top: the ledger sees more, but costs over {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+            " for top: the ledger sees more, but it costs over {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),
     }
 }
@@ -132,7 +155,7 @@ impl Page {
                 let why = report.costs.as_ref().map_or_else(String::new, why);
                 self.line(&format!("auto takes {name}{why}"));
             }
-            None => self.line("auto finds no usable source"),
+            None => self.line("auto has no usable source"),
         }
         self.text
     }
@@ -156,8 +179,8 @@ impl Page {
         };
         self.line(&format!("{name} {verdict}"));
         self.row("  why", &source.reason);
-        if let Some(mend) = &source.mend {
-            self.row("  mend", mend);
+        if let Some(remedy) = &source.remedy {
+            self.row("  remedy", remedy);
         }
         self.row("  sees", source.sees);
         self.row("  misses", source.misses);
@@ -220,7 +243,7 @@ mod tests {
             source: SourceKind::Walk,
             usable,
             reason: "CAP_BPF is missing".to_owned(),
-            mend: (!usable).then(|| "run it as root".to_owned()),
+            remedy: (!usable).then(|| "run it as root".to_owned()),
             facts: vec![
                 Fact { name: names::BTF, holds: Some(true) },
                 Fact { name: names::CAP_BPF, holds: Some(false) },
@@ -257,7 +280,7 @@ tasks        89 (pid_max -)
 
 walk         not usable
   why        CAP_BPF is missing
-  mend       run it as root
+  remedy     run it as root
   sees       everything
   misses     nothing
   needs      CAP_BPF, CAP_PERFMON
@@ -266,7 +289,7 @@ walk         not usable
              lockdown_permits_reading   could not tell
   log        R1 is bad
 
-auto finds no usable source
+auto has no usable source
 ";
         assert_eq!(Page::new(false).of(&report(false)), expected);
     }
@@ -281,13 +304,13 @@ auto finds no usable source
         let expected = "
 cost         ledger 0.0248 % of a CPU, for 1250 switches/s (190 ns each) and 4 forks/s (2500 ns); \
                         walk 0.0019 %, for 96 tasks every 2 s (400 ns each)
-auto takes ledger for top: it alone sees everything, and does not cost 5 % of each CPU more than the walk
+auto takes ledger for top: it is the only source that sees everything, and it costs at most 5 % of each CPU more than the walk
 ";
         let idle = page(activity);
         assert!(idle.ends_with(expected), "{idle}");
         let busy = page(Activity { switches_per_s: 1_000_000, ..activity });
         assert!(busy.contains("ledger 19.0010 % of a CPU") && busy.ends_with(
-            "auto takes walk for top: the ledger sees more, but costs over 5 % of each CPU more than the walk\n"
+            "auto takes walk for top: the ledger sees more, but it costs over 5 % of each CPU more than the walk\n"
         ), "{busy}");
     }
 
@@ -303,8 +326,8 @@ auto takes ledger for top: it alone sees everything, and does not cost 5 % of ea
 
     #[test]
     fn the_json_has_its_schema_first() {
-        let document = Document { schema: SCHEMA, report: &report(false) };
-        let json = serde_json::to_string(&document).expect("JSON");
+        let report = report(false);
+        let json = serde_json::to_string(&Document::of(&report)).expect("JSON");
         assert!(json.starts_with(r#"{"schema":"cpuledger.doctor/1","machine":{"#), "{json}");
         assert!(json.contains(r#""pid_max":null"#) && json.contains(r#""auto":null"#), "{json}");
         assert!(json.contains(r#"{"name":"lockdown_permits_reading","holds":null}"#), "{json}");

@@ -15,22 +15,22 @@ const CHUNK_BYTES: usize = 256 * 1024;
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Processes to show, in this order
+    /// Processes to print, in this order
     #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), required_unless_present = "all")]
     pids: Vec<i32>,
-    /// Show every process, by pid
+    /// Print every process, in order of pid
     #[arg(short = 'e', long, conflicts_with = "pids")]
     all: bool,
-    /// The file whose text is wanted
+    /// Which file's text to print
     #[arg(long = "as", value_name = "status|stat|statm", default_value_t = Form::Status)]
     form: Form,
-    /// A text for each task, as of /proc/PID/task/TID
+    /// Print a text for each thread, as in /proc/PID/task/TID
     #[arg(short = 'H', long)]
     threads: bool,
-    /// Begin each text with the number of its task and a blank: statm does not tell it
+    /// Start each text with the task's id and a space, because statm does not contain it
     #[arg(short = 'n', long)]
     numbered: bool,
-    /// Where the texts come from: walk renders them, procfs copies them
+    /// Where the text comes from: walk renders it, procfs copies it from /proc
     #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
     source: Source,
 }
@@ -42,7 +42,7 @@ fn source(name: &str) -> Result<Source, String> {
     match name.parse() {
         _ if name == "auto" => Ok(None),
         Ok(kind @ (SourceKind::Walk | SourceKind::Procfs)) => Ok(Some(kind)),
-        _ => Err(format!("there is no source `{name}` of text; there are `walk`, `procfs` and `auto`")),
+        _ => Err(format!("unknown source `{name}`; the sources of text are `walk`, `procfs` and `auto`")),
     }
 }
 
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     outcome?;
     output::write(&out)?;
     for pid in &missing {
-        output::warn(&format!("there is no process {pid}, or it is hidden from you"));
+        output::warn(&format!("process {pid} does not exist, or you may not see it"));
     }
     if missing.is_empty() { Ok(()) } else { Err(Failure::Quiet.into()) }
 }

@@ -33,7 +33,7 @@ impl Victim {
     }
 
     fn raw(&self) -> anyhow::Result<rustix::process::Pid> {
-        rustix::process::Pid::from_raw(self.id.tid.0).context("nobody has the number 0")
+        rustix::process::Pid::from_raw(self.id.tid.0).context("0 is not a process id")
     }
 
     /// Rows and starts have the numbers of /proc, what is done goes by those of our PID namespace: nothing may be done where
@@ -51,7 +51,7 @@ impl Victim {
             Ok(stat) => stat,
             Err(error) if is_gone(&error) => return Err(self.gone()),
             Err(error) => {
-                let context = format!("cannot look whether {} is still {}", self.id.tid, self.name);
+                let context = format!("cannot check that {} is still {}", self.id.tid, self.name);
                 return Err(anyhow::Error::new(error).context(context));
             }
         };
@@ -127,9 +127,8 @@ pub static SIGNALS: [(&str, Signal); 31] = [
 /// # Errors
 /// When it is gone, is another by now, or may not be signalled.
 pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
-    let (name, signal) =
-        SIGNALS.iter().find(|(known, _)| *known == name).context("there is no such signal")?;
-    let pid = rustix::process::Pid::from_raw(victim.pid.0).context("nobody has the number 0")?;
+    let (name, signal) = SIGNALS.iter().find(|(known, _)| *known == name).context("unknown signal")?;
+    let pid = rustix::process::Pid::from_raw(victim.pid.0).context("0 is not a process id")?;
     victim.check()?;
     let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(descriptor) => descriptor,
@@ -177,12 +176,12 @@ pub fn set_io_priority(victim: &Victim, priority: &str) -> anyhow::Result<String
     let level = priority.rsplit(' ').next().and_then(|level| level.parse().ok());
     let value = match (priority.split(' ').next(), level) {
         (Some("idle"), _) => Priority::new(Class::Idle),
-        (Some("best"), Some(level)) => Priority::new(Class::BestEffort(
-            BePriorityLevel::from_level(level).context("there is no such level")?,
-        )),
-        (Some("real"), Some(level)) => Priority::new(Class::Realtime(
-            RtPriorityLevel::from_level(level).context("there is no such level")?,
-        )),
+        (Some("best"), Some(level)) => {
+            Priority::new(Class::BestEffort(BePriorityLevel::from_level(level).context("unknown level")?))
+        }
+        (Some("real"), Some(level)) => {
+            Priority::new(Class::Realtime(RtPriorityLevel::from_level(level).context("unknown level")?))
+        }
         _ => Priority::standard(),
     };
     let target = Target::Process(ioprio::Pid::from_raw(victim.id.tid.0));
@@ -199,7 +198,7 @@ pub fn affinity(victim: &Victim) -> anyhow::Result<String> {
     victim.check()?;
     let set = sched_getaffinity(Some(victim.raw()?));
     set.map(|set| written(&set))
-        .with_context(|| format!("cannot tell the CPUs of {} ({})", victim.id.tid, victim.name))
+        .with_context(|| format!("cannot read the CPUs of {} ({})", victim.id.tid, victim.name))
 }
 
 fn written(set: &CpuSet) -> String {
@@ -232,7 +231,7 @@ fn written(set: &CpuSet) -> String {
 pub fn parse_cpus(list: &str) -> Result<Vec<usize>, String> {
     let parse = |text: &str| {
         let cpu = text.trim().parse().ok().filter(|&cpu: &usize| cpu < CpuSet::MAX_CPU);
-        cpu.ok_or_else(|| format!("CPUs are numbers such as 0-3,5, not `{text}`"))
+        cpu.ok_or_else(|| format!("CPUs are a list such as 0-3,5, not `{text}`"))
     };
     let mut cpus = Vec::new();
     for range in list.split(',') {

@@ -87,7 +87,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let (settings, mut warnings) = settings(options, arguments, theme)?;
     let mut state = State::new(settings, options.clone());
     if !warnings.is_empty() {
-        warnings.insert(0, "the configuration file is not quite right".to_owned());
+        warnings.insert(0, "the configuration file has errors".to_owned());
         state.complain(warnings.join("; "));
     }
     let wishes = state.wishes();
@@ -120,7 +120,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let feed = Feed::new(collector, wishes);
     let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
     let ended =
-        ended.unwrap_or_else(|_| Err(anyhow!("taking intervals has failed by a fault of this program")));
+        ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
     let _ = told.send(Event::Ended(ended));
     shown.join().unwrap_or_else(|reason| resume_unwind(reason))
 }

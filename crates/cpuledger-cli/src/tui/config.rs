@@ -108,7 +108,7 @@ pub struct Settings {
     pub is_exact: bool,
     /// A bar for each CPU, not one for all.
     pub has_cpus: bool,
-    /// Bars of memory and swap.
+    /// Show bars for memory and swap.
     pub has_memory: bool,
     /// Colours.
     pub theme: ThemeName,
@@ -147,7 +147,7 @@ macro_rules! flag {
 pub static SETTINGS: [Setting; 17] = [
     Setting {
         key: "delay",
-        help: "Seconds of an interval, at least 0.01; -d goes before it.",
+        help: "Length of an interval in seconds, at least 0.01; -d overrides it.",
         get: |settings| Value::Float(settings.delay_ns as f64 / 1e9),
         set: |settings, value| {
             let text = match value {
@@ -155,14 +155,14 @@ pub static SETTINGS: [Setting; 17] = [
                 Value::Float(number) => number.to_string(),
                 _ => return Err("is a number of seconds".to_owned()),
             };
-            settings.delay_ns =
-                parse_delay(&text).map_err(|_| format!("is seconds from 0.01 up, not {text}"))?;
+            settings.delay_ns = parse_delay(&text)
+                .map_err(|_| format!("is a number of seconds, at least 0.01, not {text}"))?;
             Ok(())
         },
     },
     Setting {
         key: "columns",
-        help: "Columns from left to right: headers or keys of JSON, with a width after a colon if it is not the usual one.",
+        help: "Columns from left to right: headers or JSON keys; NAME:WIDTH changes the width.",
         get: |settings| {
             Value::Array(settings.columns.iter().map(|shown| Value::String(written(shown))).collect())
         },
@@ -175,7 +175,7 @@ pub static SETTINGS: [Setting; 17] = [
     },
     Setting {
         key: "sort",
-        help: "The column or key that rows are sorted by; -o goes before it.",
+        help: "The column or key to sort by; -o overrides it.",
         get: |settings| Value::String(settings.sort.to_owned()),
         set: |settings, value| {
             let name = value.as_str().ok_or("is the name of a column")?;
@@ -183,36 +183,40 @@ pub static SETTINGS: [Setting; 17] = [
             Ok(())
         },
     },
-    flag!(is_ascending, "ascending", "Sort from low to high."),
-    flag!(has_threads, "threads", "Show tasks instead of processes, as -H."),
-    flag!(has_all, "all", "List what did not run too, as --all."),
-    flag!(has_exited, "exited", "List what died in the interval, by name."),
+    flag!(is_ascending, "ascending", "Sort lowest first."),
+    flag!(has_threads, "threads", "Show tasks instead of processes, like -H."),
+    flag!(has_all, "all", "Also list what did not run, like --all."),
+    flag!(has_exited, "exited", "List what exited in the interval, by name."),
     Setting {
         key: "tree",
-        help: "Rows as a tree: no, parent or accounting.",
+        help: "Show rows as a tree: no, parent or accounting.",
         get: |settings| Value::String(settings.tree.name().to_owned()),
         set: |settings, value| choose(&mut settings.tree, value),
     },
     Setting {
         key: "group",
-        help: "Rows in groups: no, cgroup, user or command.",
+        help: "Group rows: no, cgroup, user or command.",
         get: |settings| Value::String(settings.group.name().to_owned()),
         set: |settings, value| choose(&mut settings.group, value),
     },
-    flag!(has_arguments, "command_line", "Arguments instead of names, as -c."),
-    flag!(is_of_machine, "machine_percent", "CPU time in percent of the machine, not of one CPU."),
-    flag!(is_exact, "exact", "Nanoseconds and bytes, as in JSON."),
-    flag!(has_cpus, "cpu_bars", "A bar for each CPU instead of one for all."),
-    flag!(has_memory, "memory_bars", "Bars of memory and swap."),
+    flag!(has_arguments, "command_line", "Show command lines instead of names, like -c."),
+    flag!(
+        is_of_machine,
+        "machine_percent",
+        "Show CPU time in percent of the whole machine instead of one CPU."
+    ),
+    flag!(is_exact, "exact", "Show nanoseconds and bytes, as in JSON."),
+    flag!(has_cpus, "cpu_bars", "Show a bar for each CPU instead of one for all."),
+    flag!(has_memory, "memory_bars", "Show bars for memory and swap."),
     Setting {
         key: "theme",
-        help: "Colours: auto, 16, 256, true, contrast or mono; NO_COLOR in the environment makes it mono.",
+        help: "Colours: auto, 16, 256, true, contrast or mono; if NO_COLOR is set, mono.",
         get: |settings| Value::String(settings.theme.name().to_owned()),
         set: |settings, value| choose(&mut settings.theme, value),
     },
     Setting {
         key: "bars",
-        help: "Bars of which characters: auto (by the locale), ascii or utf8.",
+        help: "Characters of the bars: auto (by locale), ascii or utf8.",
         get: |settings| {
             Value::String(match settings.is_ascii {
                 None => "auto".to_owned(),
@@ -230,7 +234,7 @@ pub static SETTINGS: [Setting; 17] = [
             Ok(())
         },
     },
-    flag!(has_mouse, "mouse", "Listen to the mouse."),
+    flag!(has_mouse, "mouse", "Use the mouse."),
 ];
 
 /// The columns there are at first.
@@ -324,7 +328,7 @@ pub fn load(wanted: Option<&Path>) -> anyhow::Result<(Settings, Vec<String>)> {
         return Ok((Settings::default(), Vec::new()));
     };
     match fs::read_to_string(&path) {
-        Ok(text) => read(&text).with_context(|| format!("{} is not right", path.display())),
+        Ok(text) => read(&text).with_context(|| format!("{} is not a valid configuration", path.display())),
         Err(error) if wanted.is_none() && error.kind() == ErrorKind::NotFound => {
             Ok((Settings::default(), Vec::new()))
         }
@@ -358,7 +362,7 @@ pub fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
             }
             None => {
                 let known = SETTINGS.iter().map(|setting| setting.key);
-                let near = did_you_mean("", key, known, "ptop(1) has them all");
+                let near = did_you_mean("", key, known, "ptop(1) lists the keys");
                 warnings.push(format!("there is no key `{}`{near}", key.escape_debug()));
             }
         }
@@ -383,7 +387,7 @@ pub fn write(settings: &Settings) -> String {
 pub fn save(settings: &Settings, wanted: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = wanted.map(Path::to_path_buf).or_else(file::usual_path);
     let path =
-        path.context("nothing says where settings are kept; set HOME, or name a file with --config")?;
+        path.context("cannot find the configuration directory; set HOME, or name a file with --config")?;
     file::replace(&path, write(settings).as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(path)

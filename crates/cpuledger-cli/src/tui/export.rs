@@ -20,13 +20,13 @@ use super::state::State;
 /// # Errors
 /// When there is such a file, or it cannot be written.
 pub fn write(state: &State, format: ExportFormat, path: &str) -> anyhow::Result<String> {
-    let Some(frame) = &state.frame else { bail!("the first interval is not over yet") };
+    let Some(frame) = &state.frame else { bail!("the first interval has not ended yet") };
     let bytes = bytes(state, frame, format)?;
     let context = || format!("cannot write {path}");
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let file = match file {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{path} is there already; choose another name")
+            bail!("{path} exists already; choose another name")
         }
         file => file.with_context(context)?,
     };

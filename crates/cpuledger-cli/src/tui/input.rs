@@ -27,7 +27,10 @@ impl State {
             Mode::Table => match (event::action(event), event.code) {
                 (Some(action), _) => self.act(action),
                 (None, KeyCode::Char(letter)) => {
-                    self.complain(format!("`{}` does nothing here; ? lists the keys", letter.escape_debug()));
+                    self.complain(format!(
+                        "`{}` does nothing here; press ? for the list of keys",
+                        letter.escape_debug()
+                    ));
                     Effect::None
                 }
                 (None, _) => Effect::None,
@@ -240,7 +243,7 @@ impl State {
     /// By another column from high to low; by the same one in the other direction.
     fn sort_by(&mut self, name: &str) {
         let Some(name) = super::config::sort_name(name) else {
-            return self.complain(format!("rows are not sorted by {name}"));
+            return self.complain(format!("cannot sort by {name}"));
         };
         if self.settings.sort == name {
             self.settings.is_ascending = !self.settings.is_ascending;
@@ -342,7 +345,7 @@ impl State {
                 self.followed = self.entry().and_then(|entry| self.id(entry));
                 self.clamp();
             }
-            None => self.complain(format!("nothing has `{}` in its name or arguments", self.search)),
+            None => self.complain(format!("no row has `{}` in its name or arguments", self.search)),
         }
     }
 

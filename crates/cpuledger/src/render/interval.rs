@@ -25,7 +25,7 @@ pub struct Page<'a> {
     pub load: Option<&'a Load>,
     /// Users, arguments, memory of the machine and uptime.
     pub around: &'a Surroundings,
-    /// Show arguments in the place of names.
+    /// Show command lines instead of names.
     pub has_arguments: bool,
     /// Columns of the terminal.
     pub width: usize,
@@ -149,41 +149,35 @@ impl Writer {
                 "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
             }
             (SourceKind::Walk, None) => {
-                "Not seen: tasks that died in the interval, idle and stolen time, time since the last tick of \
+                "Not seen: tasks that exited in the interval, idle and stolen time, time since the last tick of \
                  running tasks"
             }
             (SourceKind::Netlink, Some(_)) => {
-                "Not seen: idle and stolen time, the parent at fork, the last tick of threads that died"
+                "Not seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
             }
-            (SourceKind::Netlink, None) => "Not seen: tasks that died in the interval, idle and stolen time",
-            _ => "Not seen: processes that died in the interval, idle and stolen time; time in ticks",
+            (SourceKind::Netlink, None) => "Not seen: tasks that exited in the interval, idle and stolen time",
+            _ => "Not seen: processes that exited in the interval, idle and stolen time; time is in ticks",
         });
         if interval.missed_exits > 0 {
             self.say("; lost: ");
-            self.number(interval.missed_exits, " reports of deaths");
+            self.number(interval.missed_exits, " reports of exits");
         }
     }
 
     fn append_lost(&mut self, interval: &Interval) {
         let by = &interval.unattributed_by;
         let losses = [
-            (
-                by.no_slot_ns + by.forgotten_task_ns,
-                " ns of tasks without a slot: more --slots tell them apart",
-            ),
-            (by.uncovered_cpu_ns, " ns of CPUs on which nobody has seen what ran"),
-            (by.not_attached_ns, " ns in which no ledger was attached, as the one before failed"),
+            (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
+            (by.uncovered_cpu_ns, " ns of CPUs where the hooks did not yet see what ran"),
+            (by.not_attached_ns, " ns without a ledger, because the previous one failed"),
             (
                 interval.unidentified_exits,
-                " exits have no name, their time is with their processes and parents",
+                " exited tasks have no name; their time is with their processes and parents",
             ),
-            (
-                interval.missed_switches,
-                " switches are not shown by this kernel, the time is with the task after",
-            ),
+            (interval.missed_switches, " switches hidden by this kernel; their time is with the next task"),
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
-            return self.say("Balanced: every nanosecond is with the task that had the CPU");
+            return self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
         }
         let mut words = "Lost: ";
         for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
@@ -247,7 +241,7 @@ impl Writer {
             self.number(exited.len() as u64 + interval.unidentified_exits, " exited");
             if interval.unidentified_exits > 0 {
                 self.say(" (");
-                self.number(interval.unidentified_exits, " without their names: their list was full)");
+                self.number(interval.unidentified_exits, " without names, because the list was full)");
             }
         }
     }

@@ -21,28 +21,28 @@ pub struct Part {
 pub static PARTS: [Part; 6] = [
     Part {
         key: "accounting_ppid",
-        help: "Who inherits its time; a walk and procfs do not know the parent at fork.",
+        help: "Process that inherits its time; only the ledger knows the parent at fork.",
         value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
     },
     Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| known(usage.known_cpu_ns()) },
     Part {
         key: "self_ns",
-        help: "Of its living tasks; from procfs, of all its threads.",
+        help: "CPU time of its live tasks; from procfs, of all its threads.",
         value: |usage| known(usage.known_self_ns()),
     },
     Part {
         key: "exited_threads_ns",
-        help: "Of its threads that died in the interval; with `ledger`, also of those for which no slot was free.",
+        help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
         value: |usage| known(usage.exited_threads_ns),
     },
     Part {
         key: "exited_children_ns",
-        help: "Of processes that died in the interval and whose first living ancestor it is.",
+        help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
         value: |usage| known(usage.exited_children_ns),
     },
     Part {
         key: "stolen_ns",
-        help: "Time on a CPU without execution; a walk and procfs do not know it.",
+        help: "Time on a CPU without executing; only the ledger knows it.",
         value: |usage| known(usage.stolen_ns),
     },
 ];

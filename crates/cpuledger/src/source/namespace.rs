@@ -12,12 +12,12 @@ pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
             Some(reason) => reason.to_owned(),
             None => return Ok(()),
         },
-        Ok(false) => "it numbers tasks as the initial PID namespace does, and this is another one; \
+        Ok(false) => "it uses the pids of the host's PID namespace, and this is another one; \
              run it on the host, or in a container with the PID namespace of the host"
             .to_owned(),
         Err(error) => format!(
-            "it numbers tasks as the initial PID namespace does, and without /proc/self/ns/pid ({error}) \
-             nothing tells whether this is that one; mount procfs on /proc"
+            "it uses the pids of the host's PID namespace, and cannot check that this is that namespace: \
+             /proc/self/ns/pid: {error}; mount procfs on /proc"
         ),
     };
     Err(Error::Unusable { source_kind, reason })
@@ -32,17 +32,17 @@ fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
     }
     if facts::has_kernel_clocks() == Some(false) {
         return Some(
-            "it tells times by the clocks of the kernel, and this time namespace has others; run it outside of that",
+            "it uses the kernel's clocks, and this time namespace has different ones; run it outside of that",
         );
     }
     if facts::is_initial_user_namespace() == Some(false) {
         return Some(
-            "capabilities of this user namespace do not count for BPF; run it as root of the host, outside a user namespace",
+            "capabilities of this user namespace do not count for BPF; run it as the host's root, outside the user namespace",
         );
     }
     if !facts::has_sysfs() {
         return Some(
-            "no sysfs is mounted on /sys, where the kernel tells its types (BTF) and CPUs; mount it: \
+            "no sysfs is mounted on /sys, where the kernel describes its types (BTF) and CPUs; mount it: \
              mount -t sysfs sysfs /sys",
         );
     }

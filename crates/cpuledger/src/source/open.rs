@@ -15,7 +15,7 @@ use crate::field::FieldSet;
 pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
     Ok(match kind {
         SourceKind::Ledger => {
-            let reason = "it tells what ran between two instants, not what is at one; for a listing take \
+            let reason = "it shows what ran in an interval, not what exists at one instant; for a listing use \
                           `walk` or `procfs`";
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }

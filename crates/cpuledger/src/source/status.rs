@@ -161,7 +161,7 @@ impl StatusTexts {
             Some(SourceKind::Walk) => Some(StatusWalk::open()?),
             Some(SourceKind::Procfs) => None,
             Some(source_kind) => {
-                let reason = "it has no text of files; take `walk` or `procfs`".to_owned();
+                let reason = "it has no text of files; use `walk` or `procfs`".to_owned();
                 return Err(Error::Unusable { source_kind, reason });
             }
             None if is_soon_read() => None,

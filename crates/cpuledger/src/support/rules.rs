@@ -12,7 +12,7 @@ pub(super) struct Rule {
     /// Why it is not usable.
     pub(super) reason: &'static str,
     /// What helps.
-    pub(super) mend: &'static str,
+    pub(super) remedy: &'static str,
 }
 
 /// The rules of each source; of several that apply the first is told.
@@ -30,50 +30,50 @@ const OF_BPF: &[Rule] = &[
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it numbers tasks as the initial PID namespace does, and this is another one",
-        mend: "run it on the host, or in a container with the PID namespace of the host",
+        reason: "it uses the pids of the host's PID namespace, and this is another one",
+        remedy: "run it on the host, or in a container with the PID namespace of the host",
     },
     Rule {
         fact: names::KERNEL_CLOCKS,
         is_needed: true,
-        reason: "it tells times by the clocks of the kernel, and this time namespace has others",
-        mend: "run it outside the time namespace, or with offsets of 0",
+        reason: "it uses the kernel's clocks, and this time namespace has different ones",
+        remedy: "run it outside the time namespace, or set the namespace's offsets to 0",
     },
     Rule {
         fact: names::SYSFS_MOUNTED,
         is_needed: true,
-        reason: "no sysfs is mounted on /sys, where the kernel tells its types (BTF) and CPUs",
-        mend: "mount it: mount -t sysfs sysfs /sys",
+        reason: "no sysfs is mounted on /sys, where the kernel describes its types (BTF) and CPUs",
+        remedy: "mount it: mount -t sysfs sysfs /sys",
     },
     Rule {
         fact: names::BTF,
         is_needed: true,
-        reason: "this kernel offers no BTF at /sys/kernel/btf/vmlinux",
-        mend: "boot a kernel built with CONFIG_DEBUG_INFO_BTF",
+        reason: "this kernel has no BTF at /sys/kernel/btf/vmlinux",
+        remedy: "boot a kernel built with CONFIG_DEBUG_INFO_BTF",
     },
     Rule {
         fact: names::INITIAL_USER_NAMESPACE,
         is_needed: true,
-        reason: "loading BPF programs is not permitted: capabilities of this user namespace do not count for it",
-        mend: "run it as root of the host, outside a user namespace",
+        reason: "loading BPF programs is not permitted: the capabilities of a user namespace do not suffice",
+        remedy: "run it as the host's root, outside the user namespace",
     },
     Rule {
         fact: names::CAP_BPF,
         is_needed: true,
         reason: "loading BPF programs is not permitted: CAP_BPF is missing",
-        mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+        remedy: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
     },
     Rule {
         fact: names::CAP_PERFMON,
         is_needed: true,
         reason: "loading BPF programs is not permitted: CAP_PERFMON is missing",
-        mend: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+        remedy: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
     },
     Rule {
         fact: names::LOCKDOWN_PERMITS_READING,
         is_needed: true,
-        reason: "the kernel is locked down for confidentiality, so that no program may read its memory",
-        mend: "boot with lockdown=integrity, or without lockdown",
+        reason: "the kernel is locked down for confidentiality, so BPF programs may not read its memory",
+        remedy: "boot with lockdown=integrity, or without lockdown",
     },
 ];
 
@@ -81,47 +81,47 @@ const OF_BPF: &[Rule] = &[
 const OF_LEDGER: &[Rule] = &[Rule {
     fact: names::BPF_ATOMICS,
     is_needed: true,
-    reason: "BPF atomics are missing: this kernel is older than Linux 5.12, which brought them",
-    mend: "boot Linux 5.12 or later; until then the walk sees all but what only a switch shows",
+    reason: "this kernel has no BPF atomics, which Linux 5.12 added",
+    remedy: "boot Linux 5.12 or later; until then, use the walk",
 }];
 
 const OF_NETLINK: &[Rule] = &[
     Rule {
         fact: names::PROCFS_MOUNTED,
         is_needed: true,
-        reason: "no procfs is mounted on /proc, and taskstats list nobody",
-        mend: "mount it: mount -t proc proc /proc",
+        reason: "no procfs is mounted on /proc, and taskstats cannot list tasks",
+        remedy: "mount it: mount -t proc proc /proc",
     },
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it numbers tasks as the initial PID namespace does, and this is another one",
-        mend: "run it on the host, or in a container with the PID namespace of the host",
+        reason: "it uses the pids of the host's PID namespace, and this is another one",
+        remedy: "run it on the host, or in a container with the PID namespace of the host",
     },
     Rule {
         fact: names::INITIAL_USER_NAMESPACE,
         is_needed: true,
-        reason: "reading taskstats is not permitted: capabilities of this user namespace do not count for it",
-        mend: "run it as root of the host, outside a user namespace",
+        reason: "reading taskstats is not permitted: the capabilities of a user namespace do not suffice",
+        remedy: "run it as the host's root, outside the user namespace",
     },
     Rule {
         fact: names::CAP_NET_ADMIN,
         is_needed: true,
         reason: "reading taskstats is not permitted: CAP_NET_ADMIN is missing",
-        mend: "run it as root, or give the binary the capability: setcap cap_net_admin=ep FILE",
+        remedy: "run it as root, or give the binary the capability: setcap cap_net_admin=ep FILE",
     },
     Rule {
         fact: names::EXIT_REPORTS,
         is_needed: false,
-        reason: "the kernel reports exits to the initial network namespace only",
-        mend: "to see deaths, run it with the network namespace of the host",
+        reason: "the kernel reports exits only to the host's network namespace",
+        remedy: "to see tasks that exit, run it in the host's network namespace",
     },
     Rule {
         fact: names::DELAY_ACCOUNTING,
         is_needed: false,
         reason: "delay accounting is off",
-        mend: "to see time spent waiting for block I/O and swap, turn on delay accounting: \
-               sysctl kernel.task_delayacct=1 (for tasks that start after that)",
+        remedy: "to see how long tasks wait for block I/O and swap, turn on delay accounting: \
+               sysctl kernel.task_delayacct=1 (counts for tasks that start afterwards)",
     },
 ];
 
@@ -130,13 +130,13 @@ const OF_PROCFS: &[Rule] = &[
         fact: names::PROCFS_MOUNTED,
         is_needed: true,
         reason: "no procfs is mounted on /proc",
-        mend: "mount it: mount -t proc proc /proc",
+        remedy: "mount it: mount -t proc proc /proc",
     },
     Rule {
         fact: names::SHOWS_EVERY_PROCESS,
         is_needed: false,
-        reason: "hidepid hides the processes of others",
-        mend: "to see all processes, run it as root, or remount: mount -o remount,hidepid=0 /proc",
+        reason: "hidepid hides the processes of other users",
+        remedy: "to see all processes, run it as root, or remount: mount -o remount,hidepid=0 /proc",
     },
 ];
 
@@ -144,26 +144,26 @@ const OF_PROCFS: &[Rule] = &[
 pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     match kind {
         SourceKind::Ledger => (
-            "every switch of every CPU: all CPU time between two cuts to the nanosecond, that of the dead included",
-            "tasks that did not run, unless --all asks a walk for them",
+            "every context switch: all CPU time of an interval to the nanosecond, including that of tasks that exited",
+            "tasks that did not run, unless --all adds a walk",
         ),
         SourceKind::Walk => (
-            "every task at one instant, times in nanoseconds, and the final figures of those that die between two walks",
-            "what running tasks have used since the last tick, and whose time it is when a parent dies before its child",
+            "every task at one instant, times in nanoseconds, and the final figures of tasks that exit between two walks",
+            "what running tasks have used since the last tick, and the accounting parent when a parent exits before its child",
         ),
         SourceKind::Netlink => (
             if fails(names::EXIT_REPORTS) {
                 "every task, one after another, runtimes in nanoseconds"
             } else {
-                "every task, one after another, runtimes in nanoseconds, and the last figures of those that die in between"
+                "every task, one after another, runtimes in nanoseconds, and the last figures of tasks that exit"
             },
             if fails(names::EXIT_REPORTS) {
-                "state, memory, tasks that die in between, and without delay accounting waiting for I/O"
+                "state, memory, tasks that exit, and (without delay accounting) time spent waiting for I/O"
             } else if fails(names::DELAY_ACCOUNTING) {
-                "state, memory, what a task uses while it dies, deaths when more come than are read, and waiting for I/O: \
-                 delay accounting is off"
+                "state, memory, what a task uses while it exits, exits that come faster than they are read, and time \
+                 spent waiting for I/O (delay accounting is off)"
             } else {
-                "state, memory, what a task uses while it dies, and deaths when more come than are read"
+                "state, memory, what a task uses while it exits, and exits that come faster than they are read"
             },
         ),
         SourceKind::Procfs => (
@@ -173,9 +173,9 @@ pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static
                 "every process, one after another; runtimes in nanoseconds, user and system time in ticks"
             },
             if fails(names::CAP_SYS_PTRACE) {
-                "what is born and dies between two looks, how long processes with several threads waited, and block I/O of others"
+                "what starts and ends between two reads, how long processes with several threads waited, and block I/O of other users"
             } else {
-                "what is born and dies between two looks, and how long processes with several threads waited"
+                "what starts and ends between two reads, and how long processes with several threads waited"
             },
         ),
     }

@@ -130,102 +130,102 @@ use Takes::{Nothing, NothingAlone, Optional, Value};
 flags! {
     Simple {
         "eA" "" [] Nothing, "every process" set!(all = true);
-        "a" "" [] Nothing, "every process at a terminal, but session leaders" set!(with_terminal_no_leaders = true);
-        "d" "" [] Nothing, "every process but session leaders" set!(no_leaders = true);
-        "" "a" [] Nothing, "every process at a terminal; with `x` every process" set!(with_terminal = true);
-        "" "x" [] Nothing, "your processes, at a terminal or not" set!(own_everywhere = true);
-        "x" "" [] Nothing, "what $PS_PERSONALITY makes of it; else wrong, so that `-ax` is read as `ax`" unix_x;
-        "" "g" [] Nothing, "session leaders too: it is always so, but in the personality sunos4" set!(with_leaders = true);
-        "" "T" [] Nothing, "processes at this terminal" own_terminal;
-        "" "r" [] Nothing, "of these, only what runs or waits for I/O" set!(only_running = true);
-        "N" "" ["deselect"] Nothing, "all but these" set!(negated = true);
+        "a" "" [] Nothing, "every process with a terminal, except session leaders" set!(with_terminal_no_leaders = true);
+        "d" "" [] Nothing, "every process except session leaders" set!(no_leaders = true);
+        "" "a" [] Nothing, "every process with a terminal; with `x`, every process" set!(with_terminal = true);
+        "" "x" [] Nothing, "your processes, with or without a terminal" set!(own_everywhere = true);
+        "x" "" [] Nothing, "depends on $PS_PERSONALITY; otherwise an error, so that `-ax` is read as `ax`" unix_x;
+        "" "g" [] Nothing, "include session leaders; only the personality sunos4 leaves them out" set!(with_leaders = true);
+        "" "T" [] Nothing, "processes on this terminal" own_terminal;
+        "" "r" [] Nothing, "only those that are running or wait for I/O" set!(only_running = true);
+        "N" "" ["deselect"] Nothing, "all processes except the selected ones" set!(negated = true);
     }
     List {
-        "p" "p" ["pid"] Value("numbers of processes"), "these processes; so does a bare number" list!(Pid);
-        "q" "q" ["quick-pid"] Value("numbers of processes"), "these, in this order, without looking at others"
+        "p" "p" ["pid"] Value("pids"), "these processes; a number alone does the same" list!(Pid);
+        "q" "q" ["quick-pid"] Value("pids"), "these processes, in this order, without reading any other"
             |options, value, _| options.list_quick(value);
-        "" "" ["ppid"] Value("numbers of processes"), "the children of these processes" list!(Ppid);
+        "" "" ["ppid"] Value("pids"), "the children of these processes" list!(Ppid);
         "u" "U" ["user"] Value("users"), "processes of these effective users" list!(Euid);
         "U" "" ["User"] Value("users"), "processes of these real users" list!(Uid);
-        "g" "" [] Value("sessions or groups"), "processes of these sessions, or else of these effective groups"
+        "g" "" [] Value("sessions or groups"), "processes of these sessions (numbers) or effective groups (names)"
             |options, value, _| options.list_sessions_or_groups(value);
         "" "" ["group"] Value("groups"), "processes of these effective groups" list!(Egid);
         "G" "" ["Group"] Value("groups"), "processes of these real groups" list!(Gid);
-        "s" "" ["sid"] Value("sessions"), "processes of these sessions; so does a bare +NUMBER" list!(Sid);
-        "t" "" ["tty"] Value("terminals"), "processes at these terminals; -: at none" list!(Terminal);
-        "" "t" [] Optional("terminals"), "the same; without a list, at this terminal" bsd_terminals;
-        "C" "" [] Value("names"), "processes of these names" |options, value, _| options.list_comms(value);
+        "s" "" ["sid"] Value("sessions"), "processes of these sessions; +NUMBER alone does the same" list!(Sid);
+        "t" "" ["tty"] Value("terminals"), "processes on these terminals; - means without a terminal" list!(Terminal);
+        "" "t" [] Optional("terminals"), "the same; without a list, on this terminal" bsd_terminals;
+        "C" "" [] Value("names"), "processes with these names" |options, value, _| options.list_comms(value);
     }
     Output {
         "o" "o" [] Value("columns, each NAME, NAME:WIDTH or NAME=HEADER"), "these columns"
             |options, value, _| { options.add_columns(ListKind::Columns, value); Ok(()) };
-        "" "" ["format"] Value("json, csv, csv-safe or columns"), "rows as JSON or CSV, or else the same as `-o`"
+        "" "" ["format"] Value("json, csv, csv-safe or columns"), "rows as JSON or CSV; with columns, the same as `-o`"
             |options, value, _| { options.set_format(value); Ok(()) };
-        "O" "" [] Value("columns"), "these columns between the usual first and last ones"
+        "O" "" [] Value("columns"), "add these columns to the default ones"
             |options, value, _| { options.add_columns(ListKind::Between, value); Ok(()) };
-        "" "O" [] Value("columns or an order"), "the same; or short sort keys, such as `+u-p`"
+        "" "O" [] Value("columns or an order"), "the same, or short sort keys such as `+u-p`"
             |options, value, _| { options.add_columns(ListKind::BetweenOrOrder, value); Ok(()) };
-        "f" "" [] Nothing, "full: user, parent, start, arguments" set!(full = true);
-        "F" "" [] Nothing, "fuller: with memory and CPU" set!(full = true, extra_full = true);
-        "l" "" [] Nothing, "long: with state, priority, memory, wait channel" set!(long = true);
-        "y" "" [] Nothing, "with `-l`: no flags, RSS instead of ADDR" set!(no_flags = true);
+        "f" "" [] Nothing, "full: with user, parent, start time and arguments" set!(full = true);
+        "F" "" [] Nothing, "extra full: with memory and CPU as well" set!(full = true, extra_full = true);
+        "l" "" [] Nothing, "long: with state, priority, memory and wait channel" set!(long = true);
+        "y" "" [] Nothing, "with `-l`: no flags, and RSS instead of ADDR" set!(no_flags = true);
         "j" "" [] Nothing, "jobs: with process group and session" set!(jobs = true);
-        "c" "" [] Nothing, "scheduling class and priority" set!(classes = true);
-        "P" "" [] Nothing, "with the CPU" set!(processor = true);
+        "c" "" [] Nothing, "with scheduling class and priority" set!(classes = true);
+        "P" "" [] Nothing, "with the CPU that each task ran on last" set!(processor = true);
         "MZ" "Z" [] Nothing, "with the security label" set!(label = true);
         "" "" ["context"] Nothing, "pid, security label, arguments" whole!(Context);
-        "" "u" [] Nothing, "by user: with shares of CPU and memory" whole!(User);
+        "" "u" [] Nothing, "user format: with %CPU and %MEM" whole!(User);
         "" "l" [] Nothing, "BSD's long format" whole!(Long);
         "" "j" [] Nothing, "BSD's job format" whole!(Jobs);
-        "" "s" [] Nothing, "signals" whole!(Signals);
-        "" "v" [] Nothing, "memory" whole!(Memory);
-        "" "X" [] Nothing, "registers" whole!(Registers);
-        "" "f" ["forest"] Nothing, "as a tree with branches"
+        "" "s" [] Nothing, "signal format" whole!(Signals);
+        "" "v" [] Nothing, "virtual memory format" whole!(Memory);
+        "" "X" [] Nothing, "register format" whole!(Registers);
+        "" "f" ["forest"] Nothing, "process tree, drawn with branches"
             set!(tree = Some(Drawing::Branches));
-        "H" "" [] Nothing, "as a tree by indentation" set!(tree = Some(Drawing::Indent));
-        "w" "w" [] Nothing, "at least 132 places a line; twice: any length"
+        "H" "" [] Nothing, "process tree, drawn by indentation" set!(tree = Some(Drawing::Indent));
+        "w" "w" [] Nothing, "wide output, at least 132 columns; given twice, unlimited"
             |options, _, _| { options.wide += 1; Ok(()) };
-        "" "" ["cols" "columns" "width"] Value("a number of places"), "so many places a line"
+        "" "" ["cols" "columns" "width"] Value("a number of columns"), "width of the output"
             |options, value, _| { options.width = Some(positive_number("--cols", value)?); Ok(()) };
-        "" "" ["rows" "lines"] Value("a number of lines"), "so many lines a page"
+        "" "" ["rows" "lines"] Value("a number of lines"), "height of a page"
             |options, value, _| { options.height = Some(positive_number("--rows", value)?); Ok(()) };
-        "" "" ["headers" "header" "heading" "headings"] Nothing, "a line of headers a page"
+        "" "" ["headers" "header" "heading" "headings"] Nothing, "repeat the header line on each page"
             |options, _, _| options.set_headers(Headers::EachPage);
         "" "" ["no-headers" "no-header" "no-heading" "no-headings" "noheader" "noheaders" "noheading" "noheadings"]
-            Nothing, "no line of headers" |options, _, _| options.set_headers(Headers::Never);
-        "" "h" [] Nothing, "no line of headers; to BSD, one a page" |options, _, context| {
+            Nothing, "no header line" |options, _, _| options.set_headers(Headers::Never);
+        "" "h" [] Nothing, "no header line; in BSD personality, one on each page" |options, _, context| {
             let repeats = context.personality.h_repeats;
             options.set_headers(if repeats { Headers::EachPage } else { Headers::Never })
         };
-        "" "" ["signames"] Nothing, "names of signals instead of numbers" set!(signal_names = true);
-        "D" "" ["date-format"] Value("a format of strftime"), "how `lstart` is written"
+        "" "" ["signames"] Nothing, "show signals by name instead of number" set!(signal_names = true);
+        "D" "" ["date-format"] Value("a strftime format"), "format of `lstart`"
             |options, value, _| { options.date_format = Some(value.to_owned()); Ok(()) };
-        "" "" ["delimiter"] Value("text"), "this between columns, and no padding"
+        "" "" ["delimiter"] Value("text"), "separate columns by this text instead of padding them"
             |options, value, _| { options.delimiter = Some(value.to_owned()); Ok(()) };
     }
     Threads {
         "L" "" [] Nothing, "a line for each thread, with LWP and NLWP" set!(threads_lwp = true);
         "T" "" [] Nothing, "a line for each thread, with SPID" set!(threads_spid = true);
         "" "H" [] Nothing, "a line for each thread, as if it were a process" set!(threads_as_processes = true);
-        "m" "" [] Nothing, "threads below their process" set!(threads_below_unix = true);
-        "" "m" [] Nothing, "threads below their process" bsd_m;
+        "m" "" [] Nothing, "threads after their process" set!(threads_below_unix = true);
+        "" "m" [] Nothing, "threads after their process" bsd_m;
         "" "M" [] Nothing, "the same, in every personality" set!(threads_below = true);
     }
     Misc {
-        "" "k" ["sort"] Value("columns, each with + or - in front"), "in this order; -: from large to small"
+        "" "k" ["sort"] Value("columns, each with an optional + or -"), "sort by these columns; - sorts highest first"
             |options, value, _| { options.sort.push(value.to_owned()); Ok(()) };
-        "" "c" [] Nothing, "names instead of arguments" set!(true_names = true);
-        "" "e" [] Nothing, "the environment after the arguments" set!(environment = true);
-        "" "n" [] Nothing, "numbers of users instead of names" set!(numbers = true);
-        "" "S" ["cumulative"] Nothing, "with CPU time and faults of dead children" set!(with_children = true);
+        "" "c" [] Nothing, "show names instead of arguments" set!(true_names = true);
+        "" "e" [] Nothing, "show the environment after the arguments" set!(environment = true);
+        "" "n" [] Nothing, "show users by number instead of name" set!(numbers = true);
+        "" "S" ["cumulative"] Nothing, "include CPU time and page faults of children that exited" set!(with_children = true);
         "" "" ["source"] Value("auto, walk, netlink or procfs"), "where the numbers come from" set_source;
-        "" "L" [] NothingAlone, "list the columns" set!(action = Action::Columns);
+        "" "L" [] NothingAlone, "list all columns" set!(action = Action::Columns);
         "" "" ["help"] Optional("simple, list, output, threads, misc or all"), "this text" |options, value, _| {
             options.action = Action::Help;
             value.clone_into(&mut options.help_section);
             Ok(())
         };
-        "" "" ["info"] NothingAlone, "what was found out about habits and screen" set!(action = Action::Info);
+        "" "" ["info"] NothingAlone, "show debugging information about personality and terminal" set!(action = Action::Info);
         "V" "V" ["version"] NothingAlone, "the version" set!(action = Action::Version);
     }
 }
@@ -234,7 +234,7 @@ fn unix_x(options: &mut Options, _: &str, context: &Context) -> Result<(), Strin
     match context.personality.letter_x {
         LetterX::Wrong => {
             return Err(
-                "there is no option `-x`, unless $PS_PERSONALITY says so; without a dash, `x`, there is"
+                "unknown option `-x`; did you mean `x`, without the dash? ($PS_PERSONALITY can enable `-x`)"
                     .to_owned(),
             );
         }

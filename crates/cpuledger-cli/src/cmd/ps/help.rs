@@ -6,20 +6,20 @@ use cpuledger::render::layout::field_columns;
 use super::flags::{FLAGS, Flag, Takes, Topic};
 
 const INTRODUCTION: &str = "\
-List tasks once, as ps of procps does.
+List tasks once, as procps' ps does.
 
 Usage: cpuledger ps [options]
 
-Options are UNIX letters after a dash, BSD letters without one, or GNU words after two; letters may stand together,
-as in `-ef`, `aux`, `-eo pid,comm`. A list has its items separated by commas. Without a selection: your processes at
-this terminal.
+Options are UNIX letters after a dash, BSD letters without a dash, or GNU words after two dashes. Letters can be
+combined, as in `-ef`, `aux` or `-eo pid,comm`. Separate the items of a list by commas. Without a selection, ps lists
+your processes on this terminal.
 ";
 
 /// The sections, with the name that `--help` takes for each.
 const TOPICS: [(Topic, &str, &str); 5] = [
-    (Topic::Simple, "simple", "Which processes (all selections add to each other):"),
-    (Topic::List, "list", "Which processes, by a list:"),
-    (Topic::Output, "output", "Which columns, and how they are written:"),
+    (Topic::Simple, "simple", "Select processes (several selections add up):"),
+    (Topic::List, "list", "Select processes by a list:"),
+    (Topic::Output, "output", "Columns and their format:"),
     (Topic::Threads, "threads", "Threads:"),
     (Topic::Misc, "misc", "Other:"),
 ];

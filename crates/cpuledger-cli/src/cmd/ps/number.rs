@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Option<i64> {
 pub fn positive_number(option: &str, text: &str) -> Result<usize, String> {
     let number = parse(text).filter(|&number| (1..=i64::from(i32::MAX)).contains(&number));
     let number = number.and_then(|number| usize::try_from(number).ok());
-    number.ok_or_else(|| format!("`{option}` needs a number above 0, and `{text}` is none"))
+    number.ok_or_else(|| format!("`{option}` needs a number above 0, not `{text}`"))
 }
 
 #[cfg(test)]

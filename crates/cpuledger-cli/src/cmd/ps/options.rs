@@ -220,7 +220,7 @@ impl Options {
         }
         self.listed.truncate(before);
         self.list(Property::Egid, list)
-            .map_err(|sentence| format!("`-g` takes numbers of sessions or names of groups: {sentence}"))
+            .map_err(|sentence| format!("`-g` takes session numbers or group names: {sentence}"))
     }
 
     /// Notes the list of `-C`.

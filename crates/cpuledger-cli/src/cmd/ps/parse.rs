@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
             let mut letters = argument.chars();
             match (letters.next(), letters.next()) {
                 _ if is_bsd_option(argument) && reading == Reading::BsdAfterAll => {
-                    return Err(format!("`{argument}` is a BSD option, and those with a dash are none"));
+                    return Err(format!("`{argument}` is a BSD option; BSD options have no dash"));
                 }
                 _ if is_bsd_option(argument) => {
                     self.options.has_bsd_options = true;
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
                 {
                     self.long(&argument[2..])?;
                 }
-                _ => return Err(format!("`{argument}` is no option")),
+                _ => return Err(format!("`{argument}` is not an option")),
             }
             if self.options.action == Action::Help {
                 break;
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
                 self.apply(flag, &spelled, value)
             }
             (Takes::NothingAlone, _) if !self.is_alone() || attached.is_some() => Err(not_alone(&spelled)),
-            (_, Some(value)) => Err(format!("`{spelled}` takes no value, and `{value}` is one")),
+            (_, Some(value)) => Err(format!("`{spelled}` takes no value, but `{value}` was given")),
             (_, None) => (flag.apply)(&mut self.options, "", self.context),
         }
     }
@@ -166,9 +166,8 @@ impl<'a> Reader<'a> {
             };
             let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
             let number = if is_number { selection::positive(digits, what) } else { Err(String::new()) };
-            let number = number.map_err(|_| {
-                format!("after the number of a process there can be numbers only, and `{text}` is none")
-            })?;
+            let number =
+                number.map_err(|_| format!("only process ids can follow a process id, not `{text}`"))?;
             self.options.listed.push((property, number.into()));
             next = self.next();
         }
@@ -177,21 +176,21 @@ impl<'a> Reader<'a> {
 }
 
 fn not_alone(name: &str) -> String {
-    format!("`{name}` has to be the only argument")
+    format!("`{name}` must be the only argument")
 }
 
 fn unknown_letter(name: &str, style: Style, letter: char) -> String {
     if letter == '-' {
-        return "there is a dash between letters; give it a blank in front".to_owned();
+        return "a dash stands between letters; put a space before it".to_owned();
     }
     let (other, there) = match style {
         Style::Unix => (Style::Bsd, "without a dash"),
         Style::Bsd => (Style::Unix, "with a dash"),
     };
     if FLAGS.iter().any(|flag| flag.letters(other).contains(letter)) {
-        return format!("there is no option `{name}`; {there}, `{}`, there is", other.spell(letter));
+        return format!("unknown option `{name}`; did you mean `{}`, {there}?", other.spell(letter));
     }
-    format!("there is no option `{name}`; `--help` lists them")
+    format!("unknown option `{name}`; `--help` lists the options")
 }
 
 #[cfg(test)]

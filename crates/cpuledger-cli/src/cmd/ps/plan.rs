@@ -146,7 +146,7 @@ fn threads(options: &Options) -> Result<Threads, String> {
         (threads_lwp && threads_spid, "`-L` and `-T`"),
     ];
     match pairs.iter().find(|(both, _)| *both) {
-        Some((_, names)) => Err(format!("{names} show threads differently; leave one away")),
+        Some((_, names)) => Err(format!("{names} show threads differently; drop one of them")),
         None if below => Ok(Threads::Below),
         None if instead => Ok(Threads::Instead),
         None => Ok(Threads::Hidden),
@@ -189,7 +189,7 @@ fn check_quick(plan: &Plan) -> Result<(), String> {
         (!plan.criteria.is_empty(), "an order"),
     ];
     match wrong.iter().find(|(there, _)| *there) {
-        Some((_, what)) => Err(format!("`-q` does not go together with {what}; use `-p`")),
+        Some((_, what)) => Err(format!("`-q` cannot be combined with {what}; use `-p`")),
         None => Ok(()),
     }
 }

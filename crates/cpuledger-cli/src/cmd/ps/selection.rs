@@ -101,7 +101,7 @@ pub fn positive(item: &str, what: &str) -> Result<i32, String> {
     let number = number::parse(item).and_then(|number| i32::try_from(number).ok());
     number
         .filter(|&number| number > 0)
-        .ok_or_else(|| format!("the number of a {what} is an integer from 1, and `{item}` is none"))
+        .ok_or_else(|| format!("the number of a {what} is an integer, at least 1, not `{item}`"))
 }
 
 /// A user or a group by name, or else by number.
@@ -170,17 +170,17 @@ mod tests {
     #[test]
     fn wrong_items_are_named() {
         for (line, part) in [
-            ("-p abc", "`abc` is none"),
-            ("-p 0", "`0` is none"),
+            ("-p abc", "not `abc`"),
+            ("-p 0", "not `0`"),
             ("-p 1,", "empty item"),
-            ("-p 99999999999", "`99999999999` is none"),
+            ("-p 99999999999", "not `99999999999`"),
             ("-u no-such-user", "no user `no-such-user`"),
             ("-G no-such-group", "no group"),
             ("-t no-such-terminal", "no terminal"),
-            ("7 x", "`x` is none"),
-            ("7 -x", "`-x` is none"),
-            ("7,8", "`7,8` is none"),
-            ("+", "`+` is none"),
+            ("7 x", "not `x`"),
+            ("7 -x", "not `-x`"),
+            ("7,8", "not `7,8`"),
+            ("+", "not `+`"),
             ("-a x", "select differently"),
         ] {
             let sentence = selected(line).expect_err(line);

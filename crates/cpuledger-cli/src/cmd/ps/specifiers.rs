@@ -75,7 +75,7 @@ fn add_item(columns: &mut Vec<Chosen>, text: &str) -> Result<(), String> {
     let first = columns.len();
     match macros::columns(name) {
         Some(_) if width.is_some() => {
-            return Err(format!("`{name}` stands for several columns, which have no width together"));
+            return Err(format!("`{name}` stands for several columns, so it takes no width"));
         }
         Some(members) => {
             for member in members {
@@ -125,11 +125,11 @@ fn aix(list: &str) -> Result<Vec<Chosen>, String> {
     }
     for piece in pieces {
         let Some(letter) = piece.chars().next().filter(|&letter| letter != ' ') else {
-            return Err(format!("a letter is missing behind a `%` of `{list}`"));
+            return Err(format!("a letter is missing after a `%` in `{list}`"));
         };
         let Some((_, name)) = AIX.iter().find(|(known, _)| *known == letter) else {
             let letters: Vec<String> = AIX.iter().map(|(known, _)| format!("%{known}")).collect();
-            return Err(format!("there is no descriptor `%{letter}`; there are {}", letters.join(" ")));
+            return Err(format!("unknown descriptor `%{letter}`; the descriptors are {}", letters.join(" ")));
         };
         columns.push(named(name)?);
         let text = &piece[letter.len_utf8()..];
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(headers("%cpu c,pid,%mem"), "%CPU/C/PID/%MEM");
         for (list, part) in [
             ("%", "letter is missing"),
-            ("%q", "no descriptor `%q`"),
+            ("%q", "unknown descriptor `%q`"),
             ("%p %%a", "letter is missing"),
             ("a%a", "begins with one"),
             ("pid,%q", "begins with one"),

@@ -63,8 +63,7 @@ impl Watched for Waker {
     }
 
     fn last_words(self) -> Option<u8> {
-        let sentence =
-            "the last interval could not be written within a second of the signal, and is missing or cut off";
+        let sentence = "the last interval is missing or incomplete: it could not be written within a second of the signal";
         crate::output::warn(sentence);
         None
     }
@@ -261,7 +260,7 @@ impl Collector {
 impl Snapshots {
     fn open(mut source: Box<dyn Source>, has_threads: bool) -> Snapshots {
         if let Err(error) = source.watch_exits() {
-            output::warn(&format!("exits are not seen: {error}"));
+            output::warn(&format!("cannot see exits: {error}"));
         }
         let scope = Scope::Processes;
         let mut snapshots = Snapshots { source, scope, books: Books::default(), exits: Exits::default() };

@@ -12,52 +12,52 @@ use crate::exit::Failure;
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
 pub struct Arguments {
-    /// Print intervals one after another, until stopped or for -n of them, instead of the screen
+    /// Print one interval after another instead of showing the screen; -n limits their number
     #[arg(short, long)]
     pub batch: bool,
-    /// End after so many intervals [default with neither -b nor a terminal: 2]
+    /// Exit after N intervals [default: 2 without -b and without a terminal, else unlimited]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub iterations: Option<String>,
     /// Length of an interval in seconds, at least 0.01 [default: 3]
     #[arg(short, long, value_name = "S", allow_hyphen_values = true)]
     pub delay: Option<String>,
-    /// Threads in the place of processes; in JSON and CSV, besides processes
+    /// Show threads instead of processes; in JSON and CSV, as well as processes
     #[arg(short = 'H', long)]
     pub threads: bool,
-    /// Only these processes, separated by commas
+    /// Show only these processes (pids, separated by commas)
     #[arg(short, long, value_name = "LIST", allow_hyphen_values = true)]
     pub pid: Vec<String>,
-    /// Only processes of this effective user, by name or number
+    /// Show only processes with this effective user (name or number)
     #[arg(short, long, value_name = "USER")]
     pub user: Option<String>,
-    /// Sort by %CPU, %MEM, TIME+, PID, … or a key of the JSON output, from high to low; -KEY: from low to high
+    /// Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// Hide what did not run in the interval, which is the default; the opposite of --all
+    /// Hide what did not run in the interval (the default; the opposite of --all)
     #[arg(short, long)]
     pub idle: bool,
-    /// Show arguments in the place of names
+    /// Show command lines instead of names
     #[arg(short, long)]
     pub command_line: bool,
-    /// How to print: text, json (one object a line), csv, or csv-safe (the same for spreadsheets: no text is a formula)
+    /// Output format: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where numbers come from: auto, ledger, walk, netlink or procfs
+    /// Where the numbers come from: auto, ledger, walk, netlink or procfs
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Tasks that the ledger can tell apart, no more; without this it grows [default: see `cpuledger doctor`]
+    /// Fix the ledger's size to N tasks [default: it grows as needed; `cpuledger doctor` shows the initial size]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub slots: Option<String>,
-    /// List processes that did not run in the interval too
+    /// Also list processes that did not run in the interval
     #[arg(long)]
     pub all: bool,
-    /// Be procps' top, with its options, head and columns; `--procps --help` lists them
+    /// Behave like procps' top: same options, head and columns (see `--procps --help`)
     #[arg(long)]
     pub procps: bool,
-    /// The screen: read this file instead of $XDG_CONFIG_HOME/cpuledger/ptop.toml
+    /// Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
-    /// The screen: auto, 16, 256, true, contrast or mono
+    /// Colours of the screen: auto, 16, 256, true, contrast or mono
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
 }
@@ -114,21 +114,24 @@ impl Options {
     pub fn parse(arguments: &Arguments, is_terminal: bool) -> Result<Options, Failure> {
         if arguments.procps {
             return Err(usage(
-                "--procps stands behind `cpuledger top`, with the options of procps' top".to_owned(),
+                "--procps must come right after `cpuledger top`; the options of procps' top follow it"
+                    .to_owned(),
             ));
         }
         let is_screen = is_terminal && !arguments.batch && arguments.format.is_none();
         if arguments.idle && arguments.all {
-            return Err(Failure::Usage("-i hides what --all shows; give one of them".to_owned()));
+            return Err(Failure::Usage("-i hides what --all shows; use only one of them".to_owned()));
         }
         let format = arguments.format.as_deref().map_or(Ok(Format::Text), parse_format)?;
         if arguments.command_line && format != Format::Text {
-            return Err(usage("-c is for text: json and csv have no arguments; leave one away".to_owned()));
+            return Err(usage(
+                "-c works with text only: json and csv have no command lines; drop -c or --format".to_owned(),
+            ));
         }
         let source = arguments.source.as_deref().map_or(Ok(None), parse_source)?;
         if arguments.slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
             return Err(usage(
-                "--slots is the size of the ledger; give --source ledger, or leave one away".to_owned(),
+                "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
             ));
         }
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
@@ -156,7 +159,7 @@ fn usage(sentence: String) -> Failure {
 
 fn parse_iterations(text: &str) -> Result<u64, Failure> {
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
-    number.ok_or_else(|| usage(format!("-n needs a number of intervals from 1, not `{text}`")))
+    number.ok_or_else(|| usage(format!("-n needs a number of intervals, at least 1, not `{text}`")))
 }
 
 /// The least delay: below it the machine would be busy with being looked at.
@@ -168,15 +171,14 @@ pub fn parse_delay(text: &str) -> Result<u64, Failure> {
     let seconds: Option<f64> = text.parse().ok();
     match seconds.filter(|seconds| (LEAST_DELAY_S..=MOST_DELAY_S).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9).round() as u64),
-        None => Err(usage(format!("-d needs seconds from {LEAST_DELAY_S} up, not `{text}`"))),
+        None => Err(usage(format!("-d needs a number of seconds, at least {LEAST_DELAY_S}, not `{text}`"))),
     }
 }
 
 fn parse_pids(lists: &[String]) -> Result<Vec<i32>, Failure> {
     let parse = |text: &str| {
         let number = text.trim().parse().ok().filter(|&number: &i32| number > 0);
-        number
-            .ok_or_else(|| usage(format!("-p needs numbers of processes separated by commas, not `{text}`")))
+        number.ok_or_else(|| usage(format!("-p needs process ids separated by commas, not `{text}`")))
     };
     let mut pids: Vec<i32> =
         lists.iter().flat_map(|list| list.split(',')).map(parse).collect::<Result<_, Failure>>()?;
@@ -195,7 +197,7 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
         "json" => Ok(Format::Json),
         "csv" => Ok(Format::Csv),
         "csv-safe" => Ok(Format::CsvSafe),
-        _ => Err(usage(format!("there is no format `{text}`; there are text, json, csv and csv-safe"))),
+        _ => Err(usage(format!("unknown format `{text}`; the formats are text, json, csv and csv-safe"))),
     }
 }
 
@@ -211,7 +213,7 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     match slots {
         Some(slots) if allowed.contains(&slots) => Ok(ledger::Options { slots, may_grow: false }),
         Some(_) => Err(usage(format!(
-            "--slots is at most {most} without root, not `{text}`; run it as root for more"
+            "--slots can be at most {most} without root, not `{text}`; run as root for more"
         ))),
         None => Err(usage(format!("--slots needs a number from {least} to {most}, not `{text}`"))),
     }
@@ -224,7 +226,7 @@ fn parse_sort(text: &str) -> Result<SortBy, Failure> {
     };
     match Order::by_name(name) {
         Some(by) => Ok(SortBy { by, ascending }),
-        None => Err(usage(format!("there is no key `{name}` to sort by{}", Order::instead_of(name)))),
+        None => Err(usage(format!("cannot sort by `{name}`{}", Order::instead_of(name)))),
     }
 }
 

@@ -59,7 +59,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
-    ensure!(old.as_ref().is_none_or(fs::Metadata::is_file), "it is no regular file");
+    ensure!(old.as_ref().is_none_or(fs::Metadata::is_file), "it is not a regular file");
     // The umask is taken from it, as from any new file's.
     let mode = if old.is_some() { 0o600 } else { 0o666 };
     let mut draft = tempfile::Builder::new()
@@ -73,7 +73,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let new = file.metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
             fchown(file, Some(old.uid()), Some(old.gid()))
-                .context("it belongs to another user or group, and would no longer")?;
+                .context("it belongs to another user or group, and a new file would not")?;
         }
         file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
     }
@@ -177,10 +177,10 @@ mod tests {
         fs::create_dir(&directory).and_then(|()| fs::write(&below, "")).expect("a folder");
         symlink("circle", &circle).expect("a link");
         for (path, sentence) in [
-            (&directory, "it is no regular file"),
+            (&directory, "it is not a regular file"),
             (&circle, "links lead to no file"),
             (&below.join("ptop.toml"), "Not a directory"),
-            (&PathBuf::from("/dev/null"), "it is no regular file"),
+            (&PathBuf::from("/dev/null"), "it is not a regular file"),
         ] {
             let error = replace(path, b"new").expect_err("it cannot be written");
             assert!(crate::exit::sentence(&error).contains(sentence), "{error:#}");

@@ -195,7 +195,8 @@ impl State {
             }
             PromptKind::Delay => {
                 let delay = parse_delay(text);
-                self.settings.delay_ns = delay.map_err(|_| format!("seconds from 0.01 up, not `{text}`"))?;
+                self.settings.delay_ns =
+                    delay.map_err(|_| format!("a number of seconds, at least 0.01, not `{text}`"))?;
                 Ok(Effect::Cut)
             }
             PromptKind::User => {

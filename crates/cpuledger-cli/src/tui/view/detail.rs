@@ -40,7 +40,7 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     let (Some(frame), Some((kind, id))) = (&state.frame, state.detail) else { return };
     buffer.set_style(Rect { height: 1, ..area }, look.theme.header);
     let Some(at) = frame.find(kind, id) else {
-        let text = format!("{} did not run in this interval, or is gone; press i to list all", id.tid);
+        let text = format!("{} did not run in this interval, or has exited; press i to list all", id.tid);
         write(buffer, 0, area.y, &text, look.theme.header);
         return;
     };

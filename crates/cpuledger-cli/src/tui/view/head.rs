@@ -28,7 +28,7 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, most: usize)
 /// The lines of the head, at most so many: those of the highest rank go first. Without a look there are no bars in them.
 pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>) -> Vec<Line<'static>> {
     let Some(frame) = &state.frame else {
-        return vec![Line::raw("The first interval is not over yet...")];
+        return vec![Line::raw("Waiting for the end of the first interval...")];
     };
     let mut ranked: Vec<(u8, Line<'static>)> = vec![(3, title(state, frame))];
     let cpus = cpu_lines(state, frame, width, most / 2, look);

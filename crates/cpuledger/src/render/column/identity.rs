@@ -8,13 +8,13 @@ use crate::view::sort::Key;
 columns! {
     "pid" "PID", "tgid" "TGID"; 5 Pid Push Process; [Pid] [];
         |r, c| cell::signed(c, r.task.pid.0); |r| Key::from(r.task.pid.0);
-        "Number of the process."
+        "Id of the process."
     "tid" "TID", "lwp" "LWP", "spid" "SPID"; 5 Pid Push Task; [Tid] [];
         |r, c| cell::signed(c, r.task.tid.0); |r| Key::from(r.task.tid.0);
-        "Number of the task."
+        "Id of the task."
     "ppid" "PPID"; 5 Pid Push Process; [Ppid] [];
         |r, c| cell::signed(c, r.task.ppid.0); |r| Key::from(r.task.ppid.0);
-        "Process of the parent."
+        "Pid of the parent."
     "pgid" "PGID", "pgrp" "PGRP"; 5 Pid Push Process; [Pgid] [];
         |r, c| cell::signed(c, r.task.pgid); number!(pgid);
         "Process group."

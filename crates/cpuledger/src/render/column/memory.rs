@@ -38,5 +38,5 @@ columns! {
         "Bytes written to block devices."
     "wcbytes" "WCBYTES"; 5 Right Push Task; [CancelledWriteBytes] [];
         |r, c| cell::unsigned(c, r.task.cancelled_write_bytes); number!(cancelled_write_bytes);
-        "Written bytes whose pages were dropped in time."
+        "Written bytes whose pages were dropped before they reached the device."
 }

@@ -99,7 +99,7 @@ macro_rules! columns {
 }
 
 columns! {
-    "PID" right 7 "pid" Everywhere 0 "Number of the process, or of the task where tasks are shown." |cell, line| {
+    "PID" right 7 "pid" Everywhere 0 "Id of the process, or of the task where tasks are shown." |cell, line| {
         signed(cell, if line.is_task { line.row.tid.0 } else { line.row.pid.0 });
     };
     "USER" left 8 "euid" Everywhere 4 "Effective user." append_user;
@@ -115,7 +115,7 @@ columns! {
         append_size(cell, line, Field::Shared, 6);
     };
     "S" left 1 "state" Everywhere 3 "State letter." |cell, line| append_value(cell, Field::State.value(line.row));
-    "%CPU" right 5 "cpu_ns" Everywhere 1 "CPU time: self and exited together." |cell, line| {
+    "%CPU" right 5 "cpu_ns" Everywhere 1 "CPU time: SELF, X and C together." |cell, line| {
         append_share(cell, line, line.usage.known_cpu_ns());
     };
     "%MEM" right 5 "rss_bytes" Everywhere 7 "Resident memory as a share of the machine's." |cell, line| {
@@ -127,13 +127,13 @@ columns! {
             _ => cell.push(b'-'),
         }
     };
-    "TIME+" right 9 "" Everywhere 6 "CPU time of the whole life: minutes, seconds, hundredths." |cell, line| {
+    "TIME+" right 9 "" Everywhere 6 "CPU time since the start: minutes, seconds, hundredths." |cell, line| {
         append_time(cell, line.whole);
     };
     "COMMAND" left 0 "comm" Everywhere 0 "Name, or arguments." append_command;
-    "TGID" right 7 "pid" Screen 3 "Number of the process." |cell, line| signed(cell, line.row.pid.0);
-    "PPID" right 7 "ppid" Screen 7 "Process of the parent." |cell, line| append_value(cell, Field::Ppid.value(line.row));
-    "ACCT" right 7 "accounting_ppid" Screen 6 "Accounting parent: who inherits its time." |cell, line| {
+    "TGID" right 7 "pid" Screen 3 "Id of the process." |cell, line| signed(cell, line.row.pid.0);
+    "PPID" right 7 "ppid" Screen 7 "Pid of the parent." |cell, line| append_value(cell, Field::Ppid.value(line.row));
+    "ACCT" right 7 "accounting_ppid" Screen 6 "Accounting parent: the process that inherits its time." |cell, line| {
         match line.usage.accounting_parent {
             Some(pid) => signed(cell, pid.0),
             None => cell.push(b'-'),
@@ -141,13 +141,13 @@ columns! {
     };
     "TH" right 4 "threads" Screen 9 "Threads of the process." |cell, line| append_value(cell, Field::Threads.value(line.row));
     "P" right 3 "processor" Screen 9 "CPU it ran on last." |cell, line| append_value(cell, Field::Processor.value(line.row));
-    "SELF" right 5 "self_ns" Screen 2 "CPU time of its living tasks." |cell, line| {
+    "SELF" right 5 "self_ns" Screen 2 "CPU time of its live tasks." |cell, line| {
         append_share(cell, line, line.usage.known_self_ns());
     };
-    "X" right 5 "exited_threads_ns" Screen 2 "CPU time of its threads that died in the interval." |cell, line| {
+    "X" right 5 "exited_threads_ns" Screen 2 "CPU time of its threads that exited in the interval." |cell, line| {
         append_share(cell, line, line.usage.exited_threads_ns);
     };
-    "C" right 5 "exited_children_ns" Screen 2 "CPU time of the dead processes that it inherits from." |cell, line| {
+    "C" right 5 "exited_children_ns" Screen 2 "CPU time inherited from processes that exited." |cell, line| {
         append_share(cell, line, line.usage.exited_children_ns);
     };
     "PARTS" left 10 "" Screen 12 "Self, exited threads and exited children as one bar." |_, _| {};
@@ -160,10 +160,10 @@ columns! {
     "SYS" right 5 "system_ns" Screen 6 "CPU time in the kernel." |cell, line| {
         append_share(cell, line, number(Field::System.value(line.row)));
     };
-    "STOLN" right 5 "stolen_ns" Screen 6 "Time on a CPU without execution." |cell, line| {
+    "STOLN" right 5 "stolen_ns" Screen 6 "Time on a CPU without executing." |cell, line| {
         append_share(cell, line, line.usage.stolen_ns);
     };
-    "WAIT" right 5 "runqueue_wait_ns" Screen 5 "Time runnable without a CPU." |cell, line| {
+    "WAIT" right 5 "runqueue_wait_ns" Screen 5 "Time spent waiting for a CPU." |cell, line| {
         append_share(cell, line, number(Field::RunqueueWait.value(line.row)));
     };
 }

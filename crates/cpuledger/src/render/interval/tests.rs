@@ -133,7 +133,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
     assert!(told.ends_with(" unattributed 307 ns (uncovered CPU 300, not attached 7) of 150.000%"), "{told}");
     let losses = text_of(|text| Writer::default().append_losses(text, &interval));
     assert!(
-        losses.starts_with("Lost: 300 ns of CPUs on which nobody has seen what ran; 7 ns in which"),
+        losses.starts_with("Lost: 300 ns of CPUs where the hooks did not yet see what ran; 7 ns without"),
         "{losses}"
     );
     let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };
@@ -153,11 +153,11 @@ fn many_names_of_the_dead_share_a_line() {
 fn a_page_from_netlink_says_what_was_lost() {
     let text = page_from(SourceKind::Netlink, 0, 512, Vec::new());
     assert!(text.contains(
-        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that died\n"
+        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that exited\n"
     ));
     assert!(!text.contains("running") && text.contains(" 0 zombie"), "states are not known: {text}");
     let text = page_from(SourceKind::Netlink, 1234, 512, Vec::new());
-    assert!(text.contains("threads that died; lost: 1234 reports of deaths\n"), "{text}");
+    assert!(text.contains("threads that exited; lost: 1234 reports of exits\n"), "{text}");
 }
 
 #[test]

@@ -20,15 +20,14 @@ const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
 pub enum Unknown {
     /// Its version is older or newer than what is known here.
     #[error(
-        "this kernel sends taskstats of version {0}, and versions {OLDEST_VERSION} to {newest} are known here; \
+        "this kernel sends taskstats version {0}, but this cpuledger knows versions {OLDEST_VERSION} to {newest}; \
          use another source, or a newer cpuledger",
         newest = newest_version()
     )]
     Version(u16),
     /// It does not have the size of its version.
     #[error(
-        "this kernel sends taskstats of version {version} in {bytes} bytes, and that version has {expected}; \
-         use another source"
+        "this kernel sends taskstats version {version} in {bytes} bytes instead of {expected}; use another source"
     )]
     Size {
         /// What it says it is.
@@ -39,7 +38,7 @@ pub enum Unknown {
         expected: usize,
     },
     /// There is not even a version.
-    #[error("the kernel sent a message that is no taskstats; use another source")]
+    #[error("the kernel sent a message that is not taskstats; use another source")]
     Nothing,
 }
 
@@ -119,9 +118,9 @@ pub struct Taskstats {
     pub write_bytes: u64,
     /// Written and dropped in time, likewise.
     pub cancelled_write_bytes: u64,
-    /// Context switches when it waited.
+    /// Context switches because it waited.
     pub voluntary_switches: u64,
-    /// Context switches when it was preempted.
+    /// Context switches because it was preempted.
     pub involuntary_switches: u64,
     /// `ac_tgid`: its process; since version 12.
     pub pid: Option<u32>,

@@ -17,18 +17,18 @@ pub const MOST_BYTES: usize = 1024;
 /// Names besides keys and headers, and what they mean.
 pub static ALIASES: [(&str, &str); 14] = [
     ("cpu", "CPU time in percent of one CPU"),
-    ("self", "that of living tasks"),
-    ("x", "that of threads that died"),
-    ("c", "that of dead processes it inherits from"),
-    ("usr", "that in user mode"),
-    ("sys", "that in the kernel"),
-    ("wait", "time runnable without a CPU, in percent"),
-    ("stolen", "time on a CPU without execution, in percent"),
+    ("self", "CPU time of live tasks, in percent"),
+    ("x", "CPU time of threads that exited, in percent"),
+    ("c", "CPU time inherited from processes that exited, in percent"),
+    ("usr", "CPU time in user mode, in percent"),
+    ("sys", "CPU time in the kernel, in percent"),
+    ("wait", "time spent waiting for a CPU, in percent"),
+    ("stolen", "time on a CPU without executing, in percent"),
     ("mem", "resident memory in percent of the machine's"),
     ("rss", "resident memory in bytes"),
     ("user", "name or number of the effective user"),
     ("name", "name of the task, as comm"),
-    ("args", "arguments, where they are known, else the name"),
+    ("args", "arguments if known, else the name"),
     ("command", "likewise"),
 ];
 
@@ -67,7 +67,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, QueryError> {
     }
     let node = parser.alternatives()?;
     if !parser.rest().is_empty() {
-        return Err(parser.error("a parenthesis is closed that was not opened"));
+        return Err(parser.error("a closing parenthesis has no opening one"));
     }
     Ok(Some(node))
 }

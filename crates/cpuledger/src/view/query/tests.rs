@@ -96,7 +96,7 @@ fn what_is_wrong_is_said_in_a_sentence() {
         ("comm~[", "pattern"),
         ("comm~*", "pattern"),
         ("(pid=1", "not closed"),
-        ("pid=1)", "not opened"),
+        ("pid=1)", "no opening"),
         ("\"abc", "quote"),
         (">5", "name"),
         ("pid~5", "no text"),

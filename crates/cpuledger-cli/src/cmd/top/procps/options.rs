@@ -37,8 +37,13 @@ const fn option(letter: char, name: &'static str, takes: Takes, help: &'static s
 
 /// Every option.
 pub static OPTIONS: [Spec; 22] = [
-    option('b', "batch-mode", Takes::Nothing, "print one iteration after the other, instead of the screen"),
-    option('c', "cmdline-toggle", Takes::Nothing, "arguments in the place of names"),
+    option(
+        'b',
+        "batch-mode",
+        Takes::Nothing,
+        "print one iteration after another instead of showing the screen",
+    ),
+    option('c', "cmdline-toggle", Takes::Nothing, "show command lines instead of names"),
     option('d', "delay", Takes::Value("SECS"), "seconds between iterations [default: 3]"),
     option(
         'E',
@@ -50,59 +55,54 @@ pub static OPTIONS: [Spec; 22] = [
         'e',
         "scale-task-mem",
         Takes::Value("SCALE"),
-        "least unit of VIRT, RES and SHR: k, m, g, t or p [default: k]",
+        "smallest unit of VIRT, RES and SHR: k, m, g, t or p [default: k]",
     ),
-    option('H', "threads-show", Takes::Nothing, "threads in the place of processes"),
-    option('h', "help", Takes::Nothing, "print this help, then exit"),
-    option('i', "idle-toggle", Takes::Nothing, "hide what has not run"),
-    option('n', "iterations", Takes::Value("NUMBER"), "end after this many iterations"),
-    option('O', "list-fields", Takes::Nothing, "print the names that -o takes, then exit"),
+    option('H', "threads-show", Takes::Nothing, "show threads instead of processes"),
+    option('h', "help", Takes::Nothing, "print this help and exit"),
+    option('i', "idle-toggle", Takes::Nothing, "hide what did not run"),
+    option('n', "iterations", Takes::Value("NUMBER"), "exit after NUMBER iterations"),
+    option('O', "list-fields", Takes::Nothing, "print the fields that -o takes and exit"),
     option(
         'o',
         "sort-override",
         Takes::Value("FIELD"),
-        "sort by this field; +FIELD: from high to low, -FIELD: from low to high",
+        "sort by this field; +FIELD: highest first, -FIELD: lowest first",
     ),
     option('p', "pid", Takes::Value("PIDLIST"), "only these processes, separated by commas; 0: top itself"),
-    option('S', "accum-time-toggle", Takes::Nothing, "TIME+ with that of dead children"),
+    option('S', "accum-time-toggle", Takes::Nothing, "include exited children in TIME+"),
     option(
         's',
         "secure-mode",
         Takes::Nothing,
-        "without interactive commands that change anything; with -b only",
+        "allow no interactive command that changes anything; with -b only",
     ),
     option(
         'U',
         "filter-any-user",
         Takes::Value("USER"),
-        "only processes of this real, effective, saved or filesystem user; !USER: of others",
+        "only processes with this real, effective, saved or filesystem user; !USER: without it",
     ),
     option(
         'u',
         "filter-only-euser",
         Takes::Value("USER"),
-        "only processes of this effective user; !USER: of others",
+        "only processes with this effective user; !USER: without it",
     ),
-    option('V', "version", Takes::Nothing, "print the version, then exit"),
-    option(
-        'w',
-        "width",
-        Takes::Maybe("COLUMNS"),
-        "width of the output; without COLUMNS: that of the environment, else 512",
-    ),
-    option('1', "single-cpu-toggle", Takes::Nothing, "each CPU on a line of its own"),
-    option('A', "apply-defaults", Takes::Nothing, "nothing: no configuration file is read"),
+    option('V', "version", Takes::Nothing, "print the version and exit"),
+    option('w', "width", Takes::Maybe("COLUMNS"), "width of the output; without a value: $COLUMNS, else 512"),
+    option('1', "single-cpu-toggle", Takes::Nothing, "show each CPU on its own line"),
+    option('A', "apply-defaults", Takes::Nothing, "no effect: top never reads a configuration file here"),
     Spec {
         letter: None,
         name: "source",
         takes: Takes::Value("SOURCE"),
-        help: "where figures come from: auto, ledger, walk, netlink or procfs; ours",
+        help: "where the numbers come from: auto, ledger, walk, netlink or procfs (not in procps)",
     },
     Spec {
         letter: None,
         name: "procps",
         takes: Takes::Nothing,
-        help: "nothing: it is what makes cpuledger top this program; ours",
+        help: "selects this mode of cpuledger top (not in procps)",
     },
 ];
 
@@ -390,7 +390,7 @@ pub fn help() -> String {
         };
         text.push_str(&format!(" {:<32}{}\n", format!("{letter}--{}{value}", spec.name), spec.help));
     }
-    text.push_str("\nThese are the options of procps' top. The head has its lines, and the balance where it leaves one blank.\n");
+    text.push_str("\nThese are the options of procps' top. The head is the same too, with the balance on the line that procps leaves blank.\n");
     text
 }
 
