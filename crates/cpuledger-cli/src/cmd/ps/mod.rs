@@ -4,6 +4,7 @@ mod flags;
 mod format;
 pub(crate) mod help;
 mod info;
+mod items;
 mod listing;
 mod macros;
 mod number;

@@ -4,8 +4,8 @@ use cpuledger::SourceKind;
 use cpuledger::view::filter::{Asker, Property};
 use cpuledger::view::tree::Drawing;
 
+use super::items;
 use super::personality::Personality;
-use super::selection;
 
 /// A format of BSD, or another that stands alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,8 +206,8 @@ impl Options {
 
     /// Notes a list of numbers or names that choose processes.
     pub fn list(&mut self, property: Property, list: &str) -> Result<(), String> {
-        for item in selection::items(list)? {
-            self.listed.push((property, selection::number(property, item)?));
+        for item in items::items(list)? {
+            self.listed.push((property, items::number(property, item)?));
         }
         Ok(())
     }
@@ -225,7 +225,7 @@ impl Options {
 
     /// Notes the list of `-C`.
     pub fn list_comms(&mut self, list: &str) -> Result<(), String> {
-        for item in selection::items(list)? {
+        for item in items::items(list)? {
             self.comms.push(item.as_bytes().to_vec());
         }
         Ok(())
@@ -237,7 +237,7 @@ impl Options {
             return Err("`-q` can be there once only; write its numbers into one list".to_owned());
         }
         let pids: Result<Vec<i32>, String> =
-            selection::items(list)?.map(|item| selection::positive(item, "process")).collect();
+            items::items(list)?.map(|item| items::positive(item, "process")).collect();
         self.quick = Some(pids?);
         Ok(())
     }

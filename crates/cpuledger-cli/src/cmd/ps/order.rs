@@ -3,7 +3,7 @@
 use cpuledger::render::layout::{Chosen, names};
 use cpuledger::view::sort::Criterion;
 
-use super::selection::SEPARATORS;
+use super::items::SEPARATORS;
 use crate::near::did_you_mean;
 
 /// The letters of `O`, with the key that each stands for.

@@ -4,8 +4,8 @@
 use cpuledger::view::filter::Property;
 
 use super::flags::{FLAGS, Flag, Style, Takes};
+use super::items;
 use super::options::{Action, Context, Options};
-use super::selection;
 use crate::near::did_you_mean;
 
 /// How letters after a dash are read.
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
                 _ => (Property::Pid, "process", text),
             };
             let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
-            let number = if is_number { selection::positive(digits, what) } else { Err(String::new()) };
+            let number = if is_number { items::positive(digits, what) } else { Err(String::new()) };
             let number =
                 number.map_err(|_| format!("only process ids can follow a process id, not `{text}`"))?;
             self.options.listed.push((property, number.into()));

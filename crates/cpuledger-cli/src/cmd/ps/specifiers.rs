@@ -2,8 +2,8 @@
 
 use cpuledger::render::layout::{Chosen, names};
 
+use super::items::SEPARATORS;
 use super::macros;
-use super::selection::SEPARATORS;
 use crate::near::did_you_mean;
 
 /// The widest a column can be made.

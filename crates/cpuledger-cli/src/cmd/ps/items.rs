@@ -1,0 +1,63 @@
+//! The items of a list on the command line, and the numbers that they mean: names of users, groups and terminals are looked up.
+
+use cpuledger::names::{gid_of, uid_of};
+use cpuledger::terminal::device_of_name;
+use cpuledger::view::filter::Property;
+
+use super::number;
+
+/// What separates the items of a list.
+pub const SEPARATORS: [char; 4] = [',', ' ', '\t', '\n'];
+
+/// The items of a list, none of which is empty.
+///
+/// # Errors
+/// A sentence with the list.
+pub fn items(list: &str) -> Result<impl Iterator<Item = &str>, String> {
+    match list.split(SEPARATORS).any(str::is_empty) {
+        true => Err(format!("the list `{list}` has an empty item")),
+        false => Ok(list.split(SEPARATORS)),
+    }
+}
+
+/// The number that an item of a list means.
+///
+/// # Errors
+/// A sentence that says what the item should be.
+pub fn number(property: Property, item: &str) -> Result<i64, String> {
+    match property {
+        Property::Pid => positive(item, "process").map(i64::from),
+        Property::Ppid if number::parse(item) == Some(0) => Ok(0), // the parent of the first process
+        Property::Ppid => positive(item, "process").map(i64::from),
+        Property::Sid => positive(item, "session").map(i64::from),
+        Property::Pgid => positive(item, "process group").map(i64::from),
+        Property::Euid | Property::Uid => id(item, uid_of(item), "user"),
+        Property::Egid | Property::Gid => id(item, gid_of(item), "group"),
+        Property::Terminal => {
+            let device = device_of_name(item).ok_or_else(|| format!("there is no terminal `{item}`"))?;
+            Ok(device.into())
+        }
+    }
+}
+
+/// A number of a process or of what is numbered like it.
+///
+/// # Errors
+/// A sentence that says so.
+pub fn positive(item: &str, what: &str) -> Result<i32, String> {
+    let number = number::parse(item).and_then(|number| i32::try_from(number).ok());
+    number
+        .filter(|&number| number > 0)
+        .ok_or_else(|| format!("the number of a {what} is an integer, at least 1, not `{item}`"))
+}
+
+/// A user or a group by name, or else by number.
+fn id(item: &str, named: Option<u32>, what: &str) -> Result<i64, String> {
+    if let Some(id) = named {
+        return Ok(id.into());
+    }
+    match number::parse(item) {
+        Some(number) if u32::try_from(number).is_ok() => Ok(number),
+        _ => Err(format!("there is no {what} `{item}`")),
+    }
+}
