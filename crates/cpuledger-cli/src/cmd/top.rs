@@ -2,6 +2,7 @@
 
 pub mod collect;
 pub mod options;
+pub mod order;
 pub mod procps;
 pub mod select;
 mod terminal;

@@ -13,7 +13,7 @@ use toml::Value;
 
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
-use crate::cmd::top::select::Order;
+use crate::cmd::top::order::Order;
 use crate::near::did_you_mean;
 
 /// A column of the table, and its width if it was changed.

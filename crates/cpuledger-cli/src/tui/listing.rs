@@ -19,7 +19,8 @@ pub use group::escaped;
 use super::config::{Group, Settings, Tree};
 use super::frame::{Frame, Kind, List, RowRef};
 use crate::cmd::top::options::Options;
-use crate::cmd::top::select::{Order, is_wanted};
+use crate::cmd::top::order::Order;
+use crate::cmd::top::select::is_wanted;
 
 /// What a line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::options::{Format, Options};
-use crate::cmd::top::select::Order;
+use crate::cmd::top::order::Order;
 use crate::end::{self, Notice, Reason, Watched};
 use crate::output;
 use crate::privileges;

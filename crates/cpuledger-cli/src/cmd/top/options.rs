@@ -6,7 +6,7 @@ use cpuledger::FieldSet;
 use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
 
-use crate::cmd::top::select::{Order, SortBy};
+use super::order::{Order, SortBy};
 use crate::exit::Failure;
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.

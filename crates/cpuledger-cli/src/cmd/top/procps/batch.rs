@@ -18,7 +18,7 @@ use super::table::Table;
 use super::who::Who;
 use crate::cmd::top::collect::{Collector, Outcome, Stop, TEXT};
 use crate::cmd::top::options::{self, Format};
-use crate::cmd::top::select::SortBy;
+use crate::cmd::top::order::SortBy;
 use crate::cmd::top::terminal::terminal_width;
 use crate::output;
 

@@ -8,7 +8,7 @@ use cpuledger::{Field, FieldSet, Task};
 use cpuledger::render::row::{Row, Surroundings};
 
 use super::entry::Entry;
-use crate::cmd::top::select::Order;
+use crate::cmd::top::order::Order;
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
