@@ -3,52 +3,15 @@
 use std::collections::BTreeMap;
 
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::Usage;
-use cpuledger::render::escape::append_escaped;
-use cpuledger::{Comm, Task};
 
-use super::{Entry, Id, Item, Listing, Making, Ranked, Sum, exited_row};
+use super::entry::{Entry, Id, Item, Listing, Sum, escaped, exited_row};
+use super::making::{Making, Ranked};
 use crate::tui::cgroups;
 use crate::tui::config::Group;
 use crate::tui::frame::RowRef;
 
 /// Names of the dead that have lines of their own; the rest share one.
 const MOST_NAMES: usize = 40;
-
-impl Sum {
-    fn new(name: String) -> Sum {
-        let known = FieldSet::of(&[Field::Comm, Field::Rss, Field::Runtime, Field::Threads]);
-        let task = Task { known, comm: Comm::new(name.as_bytes()), ..Task::default() };
-        Sum { name, rows: 0, task, usage: Usage { growth: zero_growth(), ..Usage::default() } }
-    }
-
-    fn add(&mut self, row: &Task, usage: &Usage) {
-        self.rows += 1;
-        let sum = |one: Option<u64>, other: Option<u64>| Some(one.unwrap_or(0) + other?);
-        self.usage.cpu_ns += usage.cpu_ns;
-        self.usage.self_ns += usage.self_ns;
-        self.usage.exited_threads_ns = sum(self.usage.exited_threads_ns, usage.exited_threads_ns);
-        self.usage.exited_children_ns = sum(self.usage.exited_children_ns, usage.exited_children_ns);
-        self.usage.stolen_ns = sum(self.usage.stolen_ns, usage.stolen_ns);
-        self.usage.growth.add(&usage.growth);
-        self.task.known = self.task.known.intersection(row.known.union(FieldSet::of(&[Field::Threads])));
-        self.task.rss_bytes += row.rss_bytes;
-        self.task.runtime_ns += row.runtime_ns;
-        self.task.threads += row.threads.max(1);
-    }
-}
-
-fn zero_growth() -> cpuledger::interval::Counters {
-    use cpuledger::interval::Counters;
-    Counters { known: Counters::FIELDS, ..Counters::default() }
-}
-
-/// As it may be shown.
-pub fn escaped(bytes: &[u8]) -> String {
-    let mut text = Vec::new();
-    append_escaped(&mut text, bytes);
-    String::from_utf8_lossy(&text).into_owned()
-}
 
 /// Groups, and below those that are unfolded their rows.
 pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
@@ -69,7 +32,7 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
             subtree_ns: Some(sum.usage.cpu_ns),
             ..Entry::flat(Item::Group(index as u32))
         };
-        let weight = making.weigh_sum(&sum.task, &sum.usage);
+        let weight = making.weigh_number(&sum.task, &sum.usage);
         ranked.push(Ranked { weight, number: (0, index as i32), entry });
         listing.sums.push(sum);
     }

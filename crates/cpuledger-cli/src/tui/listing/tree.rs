@@ -3,7 +3,8 @@
 use cpuledger::Pid;
 use rustc_hash::FxHashMap;
 
-use super::{Entry, Id, Item, Listing, Making, Ranked};
+use super::entry::{Entry, Id, Item, Listing};
+use super::making::{Making, Ranked};
 use crate::tui::config::Tree;
 use crate::tui::frame::{Kind, RowRef};
 

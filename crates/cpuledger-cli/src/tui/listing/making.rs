@@ -1,0 +1,137 @@
+//! What a listing is made of, and by what its rows are chosen and sorted, however they stand below each other.
+
+use std::cmp::Ordering;
+
+use cpuledger::Task;
+use cpuledger::field::Field;
+use cpuledger::interval::Usage;
+use cpuledger::render::key::Key;
+use cpuledger::view::query::{Query, Subject};
+use cpuledger::view::sort;
+use rustc_hash::FxHashSet;
+
+use super::arguments::Arguments;
+use super::entry::{Entry, Id, Item};
+use crate::cmd::top::options::Options;
+use crate::cmd::top::order::Order;
+use crate::cmd::top::select::is_wanted;
+use crate::tui::config::Settings;
+use crate::tui::frame::{Frame, Kind, RowRef};
+
+/// What a listing is made of.
+pub struct Making<'a> {
+    /// The frame.
+    pub frame: &'a Frame,
+    /// What the user has chosen.
+    pub settings: &'a Settings,
+    /// The command line, which may limit the rows.
+    pub options: &'a Options,
+    /// The filter.
+    pub query: &'a Query,
+    /// Arguments that are known.
+    pub arguments: &'a Arguments,
+    /// Whose fold is not as usual.
+    pub folded: &'a FxHashSet<Id>,
+}
+
+/// An item and what it is sorted by.
+pub(super) struct Ranked<'a> {
+    pub weight: sort::Key<'a>,
+    pub number: (i32, i32),
+    pub entry: Entry,
+}
+
+impl<'a> Making<'a> {
+    /// The kind of rows that are shown.
+    pub fn kind(&self) -> Kind {
+        if self.settings.has_threads { Kind::Task } else { Kind::Process }
+    }
+
+    /// Whether a row is asked for by command line and filter.
+    pub(super) fn matches(&self, at: RowRef) -> bool {
+        let whole = self.frame.whole(at);
+        if !is_wanted(self.options, whole) {
+            return false;
+        }
+        if self.query.is_empty() {
+            return true;
+        }
+        let usage = self.frame.usage(at);
+        self.query.matches(&self.subject(&self.frame.interval.row(&usage, whole), &usage))
+    }
+
+    pub(super) fn subject<'b>(&'b self, row: &'b Task, usage: &'b Usage) -> Subject<'b> {
+        Subject {
+            row,
+            usage,
+            length_ns: self.frame.cpu_length_ns(),
+            users: &self.frame.users,
+            memory_total_bytes: self.frame.vitals.memory.map(|memory| memory.total),
+            arguments: self.arguments.of(row),
+        }
+    }
+
+    /// Whether its time makes it worth a line.
+    pub(super) fn is_shown(&self, at: RowRef) -> bool {
+        self.settings.has_all || self.frame.cpu_ns(at) > 0
+    }
+
+    pub(super) fn is_folded(&self, id: &Id) -> bool {
+        let usually = !matches!(id, Id::Row(..));
+        usually != self.folded.contains(id)
+    }
+
+    pub(super) fn ranked(&self, at: RowRef) -> Ranked<'a> {
+        let whole = self.frame.whole(at);
+        Ranked {
+            weight: self.weigh(at),
+            number: (whole.pid.0, whole.tid.0),
+            entry: Entry::flat(Item::Row(at)),
+        }
+    }
+
+    fn weigh(&self, at: RowRef) -> sort::Key<'a> {
+        let frame = self.frame;
+        let whole = frame.whole(at);
+        match self.order() {
+            Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(whole)),
+            Order::Key(Key::Part(part)) if part.key == "cpu_ns" => sort::Key::from(frame.cpu_ns(at)),
+            _ => {
+                let usage = frame.usage(at);
+                self.weigh_number(whole, &usage)
+            }
+        }
+    }
+
+    /// By what is no text: the only weight of a sum.
+    pub(super) fn weigh_number(&self, whole: &Task, usage: &Usage) -> sort::Key<'static> {
+        let key = match self.order() {
+            Order::Time => {
+                let knows = |field| whole.known.contains(field);
+                return match () {
+                    () if knows(Field::Runtime) => sort::Key::from(whole.runtime_ns),
+                    () if knows(Field::User) && knows(Field::System) => {
+                        sort::Key::from(whole.user_ns + whole.system_ns)
+                    }
+                    () => sort::Key::Absent,
+                };
+            }
+            Order::Key(key) => key,
+        };
+        let row = self.frame.interval.row(usage, whole);
+        match sort::Key::from(key.value(&row, usage)) {
+            sort::Key::Number(number) => sort::Key::Number(number),
+            _ => sort::Key::Absent,
+        }
+    }
+
+    fn order(&self) -> Order {
+        Order::by_name(self.settings.sort).unwrap_or(Order::Time)
+    }
+
+    pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
+        let order = one.weight.cmp(&other.weight);
+        let order = if self.settings.is_ascending { order } else { order.reverse() };
+        order.then_with(|| one.number.cmp(&other.number))
+    }
+}
