@@ -5,23 +5,30 @@
 //! machine what `state` says is to be done, and lets `view` draw. State never draws, view never reads.
 
 mod act;
+mod action;
 mod app;
 mod cgroups;
 pub mod config;
 mod crowd;
+mod effect;
 mod event;
 mod export;
 mod feed;
+mod file_detail;
 #[cfg(test)]
 mod fixture;
 mod frame;
 mod history;
 mod input;
+mod keys;
 mod listing;
+mod mode;
 mod reader;
 mod state;
+mod subscription;
 mod terminal;
 mod theme;
+mod victim;
 mod view;
 
 pub use app::run;
@@ -32,7 +39,7 @@ pub use config::SETTINGS;
 #[cfg(test)]
 pub fn key_table() -> Vec<(&'static str, Vec<(String, String)>)> {
     let mut topics: Vec<(&'static str, Vec<(String, String)>)> = Vec::new();
-    for (keys, text) in event::help() {
+    for (keys, text) in keys::help() {
         match topics.last_mut() {
             Some((_, rows)) if !keys.is_empty() => rows.push((keys, text.to_owned())),
             _ => topics.push((text, Vec::new())),

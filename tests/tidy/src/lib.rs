@@ -250,6 +250,7 @@ mod tests {
     const WITHOUT_CIRCLES: &[&str] = &[
         "bench",
         "crates/cpuledger-bpf",
+        "crates/cpuledger-cli",
         "tests/load",
         "tests/model",
         "tests/soak",

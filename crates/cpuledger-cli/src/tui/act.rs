@@ -3,35 +3,19 @@
 use std::{fs, io};
 
 use anyhow::{Context, anyhow, ensure};
+use cpuledger::Boottime;
 use cpuledger::support::facts;
-use cpuledger::{Boottime, Pid, Task, TaskId};
 use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::victim::Victim;
+
 /// Starts of /proc are told in ticks: those of a source are the same where they are in the same tick.
 const START_TICK_NS: u64 = 10_000_000;
 
-/// Whom something is done to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Victim {
-    /// The process.
-    pub pid: Pid,
-    /// The task itself.
-    pub id: TaskId,
-    /// Its name, escaped.
-    pub name: String,
-    /// Whether the row is that of a task, not of a process.
-    pub is_task: bool,
-}
-
 impl Victim {
-    /// Of a row.
-    pub fn of(row: &Task, name: String, is_task: bool) -> Victim {
-        Victim { pid: row.pid, id: row.id(), name, is_task }
-    }
-
     fn raw(&self) -> anyhow::Result<rustix::process::Pid> {
         rustix::process::Pid::from_raw(self.id.tid.0).context("0 is not a process id")
     }
@@ -258,7 +242,7 @@ pub fn set_affinity(victim: &Victim, cpus: &[usize]) -> anyhow::Result<String> {
 mod tests {
     use std::process::{Child, Command};
 
-    use cpuledger::Tid;
+    use cpuledger::{Pid, TaskId, Tid};
 
     use super::*;
 

@@ -7,15 +7,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use cpuledger::{Comm, TaskId};
 use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use super::config::{self, Settings};
-use super::feed::{Feed, Order, Wishes};
-use super::frame::{Frame, Kind};
-use super::reader::{self, FileDetail, Requests};
-use super::state::{Effect, State};
+use super::effect::Effect;
+use super::event::Event;
+use super::feed::{Feed, Order};
+use super::frame::Kind;
+use super::reader::{self, Requests};
+use super::state::State;
+use super::subscription::Subscription;
 use super::terminal::{self, Screen};
 use super::theme::{Theme, ThemeName, locale_is_ascii};
 use super::view::{self, Look};
@@ -24,37 +26,6 @@ use crate::cmd::top::collect::{Collector, Stop, Waker};
 use crate::cmd::top::options::{Arguments, Options};
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
-
-/// What the threads tell.
-pub enum Event {
-    /// An interval is over.
-    Frame(Box<Frame>),
-    /// The feed has ended.
-    Ended(anyhow::Result<()>),
-    /// A key, the mouse, another size.
-    Input(crossterm::event::Event),
-    /// There is nobody at the keyboard any more.
-    Closed,
-    /// Arguments were read.
-    Arguments {
-        /// Of which process.
-        process: TaskId,
-        /// Its name at that time.
-        comm: Comm,
-        /// Separated by NUL; empty where they could not be read.
-        arguments: Box<[u8]>,
-    },
-    /// The files of one task were read.
-    Detail(Box<FileDetail>),
-    /// We have to end.
-    End(Reason),
-    /// We have to stop.
-    Stop,
-    /// We go on after a stop.
-    Continued,
-    /// The terminal has another size.
-    Resized,
-}
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
 const LONGEST_END: Duration = Duration::from_millis(200);
@@ -65,7 +36,7 @@ struct App {
     events: Receiver<Event>,
     orders: Sender<Order>,
     waker: Waker,
-    wishes: Wishes,
+    subscription: Subscription,
     requests: Requests,
     config: Option<PathBuf>,
     frames: u64,
@@ -90,7 +61,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         warnings.insert(0, "the configuration file has errors".to_owned());
         state.complain(warnings.join("; "));
     }
-    let wishes = state.wishes();
+    let subscription = state.subscription();
     let (told, events) = mpsc::channel();
     let (orders, ordered) = mpsc::channel();
     let requests = Requests::default();
@@ -110,14 +81,14 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let show = move || {
         let mut screen = Screen::enter(state.settings.has_mouse).context("cannot take the terminal")?;
         start_keyboard(to_app)?;
-        let mut app = App { state, events, orders, waker, wishes, requests, config, frames: 0 };
+        let mut app = App { state, events, orders, waker, subscription, requests, config, frames: 0 };
         let result = app.show(&mut screen, iterations);
         drop(screen);
         // A terminal that is gone is an end like others, of which there is nobody to be told.
         app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
     };
     let shown = thread::Builder::new().name("screen".into()).spawn(show)?;
-    let feed = Feed::new(collector, wishes);
+    let feed = Feed::new(collector, subscription);
     let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
     let ended =
         ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
@@ -228,7 +199,7 @@ impl App {
                     Err(_) => break,
                 }
             }
-            self.wish();
+            self.subscribe();
             self.draw(screen)?;
         }
     }
@@ -327,7 +298,7 @@ impl App {
                 return Ok(false);
             }
             Effect::Cut => {
-                self.wish();
+                self.subscribe();
                 self.waker.wake();
                 return Ok(false);
             }
@@ -351,11 +322,11 @@ impl App {
     }
 
     /// Tells the feed and the reader what is wanted, if that is new.
-    fn wish(&mut self) {
-        let wishes = self.state.wishes();
-        if wishes != self.wishes {
-            self.wishes = wishes;
-            let _ = self.orders.send(Order::Wish(wishes));
+    fn subscribe(&mut self) {
+        let subscription = self.state.subscription();
+        if subscription != self.subscription {
+            self.subscription = subscription;
+            let _ = self.orders.send(Order::Subscribe(subscription));
         }
         self.requests.want_arguments(self.state.unread());
     }

@@ -10,7 +10,7 @@ use cpuledger::render::{csv, json};
 use cpuledger::{Snapshot, Task};
 use rustc_hash::FxHashSet;
 
-use super::event::ExportFormat;
+use super::action::ExportFormat;
 use super::frame::{Frame, Kind, List, RowRef};
 use super::listing::Item;
 use super::state::State;

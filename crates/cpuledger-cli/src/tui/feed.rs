@@ -10,30 +10,18 @@ use cpuledger::source::choose::open_for_listing;
 use cpuledger::vitals::Vitals;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
-use super::app::Event;
 use super::cgroups::Cgroups;
 use super::crowd::Crowd;
+use super::event::Event;
 use super::frame::{Asleep, Frame};
+use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
-
-/// What the next intervals shall be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wishes {
-    /// How long they are.
-    pub delay_ns: u64,
-    /// Fields that will be looked at.
-    pub fields: FieldSet,
-    /// Tasks are shown.
-    pub has_threads: bool,
-    /// Who did not run is wanted too.
-    pub has_all: bool,
-}
 
 /// What the feed is told.
 #[derive(Debug)]
 pub enum Order {
     /// From now on.
-    Wish(Wishes),
+    Subscribe(Subscription),
     /// The memory of a frame that is shown no more.
     Reuse(Box<(Interval, Snapshot)>),
     /// The end.
@@ -46,7 +34,7 @@ const FIRST_NS: u64 = 50_000_000;
 /// Takes intervals.
 pub struct Feed {
     collector: Collector,
-    wishes: Wishes,
+    subscription: Subscription,
     crowd: Option<Crowd>,
     vitals: Vitals,
     users: Names,
@@ -57,12 +45,12 @@ pub struct Feed {
 
 impl Feed {
     /// Begins with the first interval.
-    pub fn new(collector: Collector, wishes: Wishes) -> Feed {
+    pub fn new(collector: Collector, subscription: Subscription) -> Feed {
         let mut around = Surroundings::now();
         around.machine.look_up(Lookups::CALENDAR);
         Feed {
             collector,
-            wishes,
+            subscription,
             crowd: None,
             vitals: Vitals::read(),
             users: Names::of_users(),
@@ -79,8 +67,8 @@ impl Feed {
     pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
         let mut spare: Option<Box<(Interval, Snapshot)>> = None;
         // The first interval is short, for nobody wants to look at an empty screen.
-        let first_ns = self.wishes.delay_ns.min(FIRST_NS);
-        self.collector.go_on(first_ns, self.wishes.fields, self.wishes.has_threads)?;
+        let first_ns = self.subscription.delay_ns.min(FIRST_NS);
+        self.collector.go_on(first_ns, self.subscription.fields, self.subscription.has_threads)?;
         if let Some(frame) = self.first_picture()
             && events.send(Event::Frame(Box::new(frame))).is_err()
         {
@@ -98,26 +86,26 @@ impl Feed {
             if events.send(Event::Frame(Box::new(frame))).is_err() {
                 return Ok(());
             }
-            let mut wishes = self.wishes;
+            let mut subscription = self.subscription;
             loop {
                 match orders.try_recv() {
-                    Ok(Order::Wish(wish)) => wishes = wish,
+                    Ok(Order::Subscribe(new)) => subscription = new,
                     Ok(Order::Reuse(old)) => spare = Some(old),
                     Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return Ok(()),
                     Err(TryRecvError::Empty) => break,
                 }
             }
             let is_first = std::mem::take(&mut is_first);
-            if wishes != self.wishes || outcome == Outcome::Stopped || is_first {
-                self.wishes = wishes;
-                self.collector.go_on(wishes.delay_ns, wishes.fields, wishes.has_threads)?;
+            if subscription != self.subscription || outcome == Outcome::Stopped || is_first {
+                self.subscription = subscription;
+                self.collector.go_on(subscription.delay_ns, subscription.fields, subscription.has_threads)?;
             }
         }
     }
 
     /// What all have used since they began, while the first interval runs; `None` where that cannot be had.
     fn first_picture(&mut self) -> Option<Frame> {
-        let fields = self.wishes.fields.union(FieldSet::of(&[Field::Runtime]));
+        let fields = self.subscription.fields.union(FieldSet::of(&[Field::Runtime]));
         let request = Request { scope: Scope::Processes, fields };
         let mut snapshot = Snapshot::default();
         open_for_listing(None, &request).ok()?.snapshot(&request, &mut snapshot).ok()?;
@@ -164,11 +152,11 @@ impl Feed {
     }
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {
-        if !self.wishes.has_all || self.collector.lists_all() {
+        if !self.subscription.has_all || self.collector.lists_all() {
             self.crowd = None;
             return Ok(Asleep::default());
         }
-        let fields = self.wishes.fields;
+        let fields = self.subscription.fields;
         let crowd = match &mut self.crowd {
             Some(crowd) => crowd,
             None => self.crowd.insert(Crowd::open(fields)?),
@@ -189,7 +177,7 @@ impl Feed {
 
     /// The path of its cgroup, if that is wanted and not known.
     fn learn_cgroup(&mut self, row: &Task) {
-        if self.wishes.fields.contains(Field::CgroupId) {
+        if self.subscription.fields.contains(Field::CgroupId) {
             self.cgroups.learn(row);
         }
     }

@@ -1,16 +1,17 @@
 //! What keys, clicks and filled-in lines do to the state.
 
 mod dialog;
+mod search;
 
-use cpuledger::render::interval::column::Chosen;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-pub use dialog::{Menu, Prompt, PromptKind};
-
+use super::action::{Action, ExportFormat};
 use super::config::{Group, Tree};
-use super::event::{self, Action, ExportFormat};
+use super::effect::Effect;
+use super::keys;
 use super::listing::{Id, Item};
-use super::state::{Effect, Mode, State};
+use super::mode::{Mode, PromptKind};
+use super::state::State;
 use super::theme::ThemeName;
 
 /// Rows that a turn of the wheel moves.
@@ -24,7 +25,7 @@ impl State {
             event.code == KeyCode::Char('c') && event.modifiers.contains(KeyModifiers::CONTROL);
         match &mut self.mode {
             _ if is_control_c => Effect::Quit,
-            Mode::Table => match (event::action(event), event.code) {
+            Mode::Table => match (keys::action(event), event.code) {
                 (Some(action), _) => self.act(action),
                 (None, KeyCode::Char(letter)) => {
                     self.complain(format!(
@@ -43,8 +44,8 @@ impl State {
 
     fn help_key(&mut self, event: &KeyEvent) -> Effect {
         let Mode::Help(top) = &mut self.mode else { return Effect::None };
-        let last = event::help().len();
-        match event::action(event) {
+        let last = keys::help().len();
+        match keys::action(event) {
             Some(Action::Move(step)) => *top = top.saturating_add_signed(step).min(last),
             Some(Action::Page(step)) => *top = top.saturating_add_signed(step * 10).min(last),
             Some(Action::First) => *top = 0,
@@ -327,63 +328,5 @@ impl State {
             ExportFormat::Csv => "ptop.csv",
         };
         self.open(PromptKind::Export(format), name.to_owned());
-    }
-
-    /// Finds what is searched for from that line on, then from the beginning.
-    pub(super) fn search_from(&mut self, from: usize) {
-        if self.search.is_empty() {
-            return;
-        }
-        let count = self.listing.entries.len();
-        let wanted = self.search.to_lowercase();
-        let found =
-            (0..count).map(|step| (from + step) % count.max(1)).find(|&index| self.has_text(index, &wanted));
-        match found {
-            Some(index) => {
-                self.selected = index;
-                // What was found stays selected until the selection is moved.
-                self.followed = self.entry().and_then(|entry| self.id(entry));
-                self.clamp();
-            }
-            None => self.complain(format!("no row has `{}` in its name or arguments", self.search)),
-        }
-    }
-
-    fn has_text(&self, index: usize, wanted: &str) -> bool {
-        let Some(frame) = &self.frame else { return false };
-        let item = self.listing.entries[index].item;
-        let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase().contains(wanted);
-        match item {
-            Item::Row(at) => {
-                let row = frame.whole(at);
-                has(row.comm.as_bytes())
-                    || row.tid.0.to_string() == wanted
-                    || self.arguments.of(row).is_some_and(|arguments| {
-                        let blanks: Vec<u8> =
-                            arguments.iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect();
-                        has(&blanks)
-                    })
-            }
-            Item::Group(sum) | Item::ExitedName(sum) => has(self.listing.sums[sum as usize].name.as_bytes()),
-            Item::Exited(index) => has(frame.exited()[index as usize].exit.comm.as_bytes()),
-        }
-    }
-
-    /// Columns that can be chosen: those of the table, then every key.
-    pub(super) fn possible_columns(&self) -> Vec<Chosen> {
-        use cpuledger::render::interval::column::COLUMNS;
-        use cpuledger::render::key::PROCESS_KEYS;
-        let mut possible: Vec<Chosen> = self.settings.columns.iter().map(|shown| shown.column).collect();
-        let table = COLUMNS.iter().map(Chosen::Column);
-        let keys = PROCESS_KEYS.iter().map(|key| Chosen::Key(*key)).filter(|key| {
-            // A header that is spelled like its key shows the same.
-            !COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(key.name()))
-        });
-        for column in table.chain(keys) {
-            if !possible.contains(&column) {
-                possible.push(column);
-            }
-        }
-        possible
     }
 }

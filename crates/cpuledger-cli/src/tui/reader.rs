@@ -10,7 +10,8 @@ use cpuledger::render::column::Lookups;
 use cpuledger::render::escape::append_escaped;
 use cpuledger::{Comm, Task, TaskId, Tid};
 
-use super::app::Event;
+use super::event::Event;
+use super::file_detail::FileDetail;
 
 /// What is to be read: not a queue, but what is wanted now. So nothing is lost however long a file takes, what nobody looks
 /// at any more is not read, and there is never more of it than a screen has lines.
@@ -83,29 +84,6 @@ impl Requests {
             wanted = self.0.1.wait(wanted).unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-/// What the files of a task say; a member is empty where that could not be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileDetail {
-    /// Of which task.
-    pub id: TaskId,
-    /// Arguments.
-    pub command_line: String,
-    /// The program.
-    pub program: String,
-    /// Cgroups.
-    pub cgroup: String,
-    /// The working directory.
-    pub directory: String,
-    /// Open files.
-    pub open_files: Option<u64>,
-    /// How many bytes were asked for by read(2) and given to write(2), and how many calls there were of each.
-    pub calls: Option<[u64; 4]>,
-    /// Score and adjustment of the out-of-memory killer.
-    pub oom: [Option<i32>; 2],
-    /// Names, soft and hard limits.
-    pub limits: Vec<[String; 3]>,
 }
 
 /// Reads until the end, or until nobody listens.

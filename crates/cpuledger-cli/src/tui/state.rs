@@ -5,59 +5,17 @@ use cpuledger::view::query::Query;
 use cpuledger::{Field, FieldSet, Task, TaskId};
 use rustc_hash::FxHashSet;
 
-use super::act::Victim;
+use super::action::Action;
 use super::config::{Group, Settings, Tree};
-use super::event::ExportFormat;
-use super::feed::Wishes;
+use super::file_detail::FileDetail;
 use super::frame::{Frame, Kind, List, RowRef};
 use super::history::History;
-use super::input::{Menu, Prompt};
-use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder, exited_row};
-use super::reader::FileDetail;
+use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder, escaped, exited_row};
+use super::mode::Mode;
+use super::subscription::Subscription;
+use super::victim::Victim;
 use crate::cmd::top::collect::TEXT;
 use crate::cmd::top::options::Options;
-
-/// What is open besides the table.
-#[derive(Debug)]
-pub enum Mode {
-    /// Nothing.
-    Table,
-    /// A line to fill in.
-    Prompt(Prompt),
-    /// A list to choose from.
-    Menu(Menu),
-    /// The help page, from this line on.
-    Help(usize),
-}
-
-/// What only the program around the state can do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// Nothing.
-    None,
-    /// End.
-    Quit,
-    /// Stop until fg.
-    Suspend,
-    /// Draw everything anew.
-    Redraw,
-    /// End the interval now.
-    Cut,
-    /// Send a signal.
-    Signal(Victim, &'static str),
-    /// Give another nice value.
-    Nice(Victim, i32),
-    /// Give another I/O priority.
-    IoPriority(Victim, String),
-    /// Allow these CPUs only.
-    Affinity(Victim, Vec<usize>),
-    /// Ask for the CPUs that are allowed, for the line that is open.
-    AskAffinity(Victim),
-    /// Write what is seen to this file.
-    Export(ExportFormat, String),
-    /// Write the settings.
-    Save,
-}
 
 /// A line that is said until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,7 +38,7 @@ pub struct Layout {
     /// Columns: from, to, and which of the settings.
     pub columns: Vec<(u16, u16, &'static str)>,
     /// Words of the last line: from, to, what they do.
-    pub labels: Vec<(u16, u16, super::event::Action)>,
+    pub labels: Vec<(u16, u16, Action)>,
 }
 
 /// Everything.
@@ -233,7 +191,7 @@ impl State {
     /// Whom the selected line means.
     pub fn victim(&self) -> Option<Victim> {
         let (at, row) = self.row()?;
-        Some(Victim::of(row, super::listing::escaped(row.comm.as_bytes()), at.kind == Kind::Task))
+        Some(Victim::of(row, escaped(row.comm.as_bytes()), at.kind == Kind::Task))
     }
 
     /// Says it.
@@ -256,7 +214,7 @@ impl State {
     }
 
     /// What the feed shall tell.
-    pub fn wishes(&self) -> Wishes {
+    pub fn subscription(&self) -> Subscription {
         let is_ledger =
             self.frame.as_ref().is_some_and(|frame| frame.interval.source == cpuledger::SourceKind::Ledger);
         let settings = &self.settings;
@@ -280,7 +238,7 @@ impl State {
             let always = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
             shown.fold(always, FieldSet::union).union(sorted).union(grouped).union(self.query.fields())
         };
-        Wishes {
+        Subscription {
             delay_ns: settings.delay_ns,
             fields,
             has_threads: settings.has_threads,

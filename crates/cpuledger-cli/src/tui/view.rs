@@ -1,6 +1,7 @@
 //! The state as it is seen. Nothing here reads anything but the state, and of the table only the lines in sight are
 //! written.
 
+mod canvas;
 mod detail;
 mod dialog;
 mod foot;
@@ -10,19 +11,11 @@ mod table;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
-use super::state::{Layout, Mode, State};
-use super::theme::Theme;
+use super::mode::Mode;
+use super::state::{Layout, State};
 
-/// How things look.
-#[derive(Debug, Clone, Copy)]
-pub struct Look {
-    /// Colours.
-    pub theme: Theme,
-    /// Bars and branches of ASCII.
-    pub is_ascii: bool,
-}
+pub use canvas::Look;
 
 /// From this height on there is a line with the history of the selected row.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
@@ -85,30 +78,6 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
         Mode::Help(top) => help::draw(*top, look, buffer),
     }
     None
-}
-
-/// Fills a line with a style.
-fn fill(buffer: &mut Buffer, row: u16, style: Style) {
-    let area = Rect::new(0, row, buffer.area.width, 1).intersection(buffer.area);
-    buffer.set_style(area, style);
-}
-
-/// Empties a part of the screen.
-fn clear(buffer: &mut Buffer, area: Rect) {
-    for row in area.top()..area.bottom() {
-        for column in area.left()..area.right() {
-            buffer[(column, row)].reset();
-        }
-    }
-}
-
-/// Writes text from that column on, as much as there is room for; returns the next column.
-fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, style: Style) -> u16 {
-    if column >= buffer.area.width || row >= buffer.area.height {
-        return column;
-    }
-    let room = usize::from(buffer.area.width - column);
-    buffer.set_stringn(column, row, text, room, style).0
 }
 
 #[cfg(test)]

@@ -1,91 +1,17 @@
-//! Lines to fill in, and lists to choose from.
+//! What keys do to a line to fill in, and to a list to choose from.
 
+use cpuledger::render::interval::column::{COLUMNS, Chosen};
+use cpuledger::render::key::PROCESS_KEYS;
 use cpuledger::view::query::{MOST_BYTES, Query};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::super::act::{self, SIGNALS, Victim};
-use super::super::config::{MOST_WIDTH, ShownColumn, sort_name};
-use super::super::event::ExportFormat;
-use super::super::state::{Effect, Mode, State};
 use crate::cmd::top::options::parse_delay;
-
-/// What a line is filled in for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PromptKind {
-    /// Text to find.
-    Search,
-    /// A filter.
-    Filter,
-    /// Seconds.
-    Delay,
-    /// A user.
-    User,
-    /// A nice value.
-    Nice(Victim),
-    /// CPUs.
-    Affinity(Victim),
-    /// A file.
-    Export(ExportFormat),
-}
-
-impl PromptKind {
-    /// What stands before it.
-    pub fn title(&self) -> String {
-        match self {
-            PromptKind::Search => "Search: ".to_owned(),
-            PromptKind::Filter => "Filter: ".to_owned(),
-            PromptKind::Delay => "Seconds of an interval: ".to_owned(),
-            PromptKind::User => "User (nothing: all): ".to_owned(),
-            PromptKind::Nice(victim) => format!("Nice value of {} ({}): ", victim.id.tid, victim.name),
-            PromptKind::Affinity(victim) => format!("CPUs of {} ({}): ", victim.id.tid, victim.name),
-            PromptKind::Export(ExportFormat::Json) => "Write JSON to: ".to_owned(),
-            PromptKind::Export(ExportFormat::Csv) => "Write CSV to: ".to_owned(),
-        }
-    }
-}
-
-/// A line to fill in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
-    /// What for.
-    pub kind: PromptKind,
-    /// What is in it; the cursor is at its end.
-    pub text: String,
-    /// What is wrong with it.
-    pub error: Option<String>,
-    /// What was there before, for a filter that is left.
-    before: String,
-    /// Where the selection was.
-    selected: usize,
-}
-
-/// What a list is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MenuKind {
-    /// A signal.
-    Signal(Victim),
-    /// An I/O priority.
-    IoPriority(Victim),
-    /// What to sort by.
-    Sort,
-    /// Columns; those that are shown come first.
-    Columns,
-}
-
-/// A list to choose from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Menu {
-    /// What for.
-    pub kind: MenuKind,
-    /// The title.
-    pub title: String,
-    /// Lines.
-    pub items: Vec<String>,
-    /// Of columns: which there are, and whether they are shown.
-    pub columns: Vec<(ShownColumn, bool)>,
-    /// The line that is selected.
-    pub selected: usize,
-}
+use crate::tui::act::{self, SIGNALS};
+use crate::tui::config::{MOST_WIDTH, ShownColumn, sort_name};
+use crate::tui::effect::Effect;
+use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
+use crate::tui::state::State;
+use crate::tui::victim::Victim;
 
 impl State {
     pub(super) fn open(&mut self, kind: PromptKind, text: String) {
@@ -252,6 +178,22 @@ impl State {
             menu.columns = columns;
             menu.write_columns();
         }
+    }
+
+    /// Columns that can be chosen: those of the table, then every key.
+    fn possible_columns(&self) -> Vec<Chosen> {
+        let mut possible: Vec<Chosen> = self.settings.columns.iter().map(|shown| shown.column).collect();
+        let table = COLUMNS.iter().map(Chosen::Column);
+        let keys = PROCESS_KEYS.iter().map(|key| Chosen::Key(*key)).filter(|key| {
+            // A header that is spelled like its key shows the same.
+            !COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(key.name()))
+        });
+        for column in table.chain(keys) {
+            if !possible.contains(&column) {
+                possible.push(column);
+            }
+        }
+        possible
     }
 
     fn open_menu(&mut self, kind: MenuKind, title: String, items: Vec<String>, selected: usize) {

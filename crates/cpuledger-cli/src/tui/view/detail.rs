@@ -8,9 +8,10 @@ use cpuledger::render::key::{Key, PROCESS_KEYS};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Look, clear, write};
+use super::canvas::{Look, clear, write};
+use crate::tui::file_detail::FileDetail;
 use crate::tui::frame::{Frame, Kind, RowRef};
-use crate::tui::reader::FileDetail;
+use crate::tui::listing::escaped;
 use crate::tui::state::State;
 
 /// What grew in the interval, as the pane names it.
@@ -45,7 +46,7 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
         return;
     };
     let row = frame.whole(at);
-    let name = crate::tui::listing::escaped(row.comm.as_bytes());
+    let name = escaped(row.comm.as_bytes());
     let what = if kind == Kind::Task {
         format!("Task {} of process {}", row.tid, row.pid)
     } else {
@@ -156,7 +157,7 @@ fn draw_threads(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, 
         let mut percent = Vec::new();
         append_per_mille(&mut percent, per_mille(frame.cpu_ns(at), frame.cpu_length_ns()));
         let percent = String::from_utf8_lossy(&percent).into_owned();
-        let name = crate::tui::listing::escaped(row.comm.as_bytes());
+        let name = escaped(row.comm.as_bytes());
         write(buffer, area.x, line, &format!("{:>7} {percent:>5} {name}", row.tid.0), look.theme.text);
     }
 }

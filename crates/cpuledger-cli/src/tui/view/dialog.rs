@@ -4,8 +4,9 @@ use cpuledger::render::layout as text_layout;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{Look, clear, fill, foot, write};
-use crate::tui::input::{Menu, Prompt};
+use super::canvas::{Look, clear, fill, write};
+use super::foot;
+use crate::tui::mode::{Menu, Prompt};
 
 /// Draws the line; returns where the cursor is.
 pub(super) fn draw_prompt(prompt: &Prompt, look: &Look, buffer: &mut Buffer) -> (u16, u16) {

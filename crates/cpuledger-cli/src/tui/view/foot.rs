@@ -2,12 +2,14 @@
 
 use cpuledger::render::interval::column::append_per_mille;
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
-use super::{Look, fill, write};
-use crate::tui::event::{self, Action};
+use super::canvas::{Look, clear, fill, write};
+use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
-use crate::tui::listing::Item;
+use crate::tui::keys;
+use crate::tui::listing::{Item, escaped};
 use crate::tui::state::State;
 
 /// A word of the last line.
@@ -24,7 +26,7 @@ pub(super) struct Label {
 
 /// Those there is room for; words are as wide as the screen allows.
 pub(super) fn labels(width: u16) -> Vec<Label> {
-    let all: Vec<_> = event::labels().collect();
+    let all: Vec<_> = keys::labels().collect();
     let each = (width / all.len().max(1) as u16).clamp(6, 10);
     let places = all.into_iter().enumerate().map(|(index, (key, word, action))| {
         let from = index as u16 * each;
@@ -61,7 +63,7 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
     let shares = state.history.of(at.kind, whole.id());
     let most = shares.iter().copied().max().unwrap_or(0);
     let number = if at.kind == Kind::Task { whole.tid.0 } else { whole.pid.0 };
-    let name = crate::tui::listing::escaped(whole.comm.as_bytes());
+    let name = escaped(whole.comm.as_bytes());
     let mut percent = Vec::new();
     append_per_mille(&mut percent, most);
     let percent = String::from_utf8_lossy(&percent).into_owned();
@@ -85,7 +87,7 @@ pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row:
 /// An empty last line.
 pub(super) fn blank(buffer: &mut Buffer, look: &Look) -> u16 {
     let row = buffer.area.height - 1;
-    super::clear(buffer, ratatui::layout::Rect::new(0, row, buffer.area.width, 1));
+    clear(buffer, Rect::new(0, row, buffer.area.width, 1));
     fill(buffer, row, look.theme.text);
     row
 }

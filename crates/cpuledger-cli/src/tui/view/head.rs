@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::Look;
+use super::canvas::Look;
 use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 

@@ -4,8 +4,9 @@ use cpuledger::render::interval::column::COLUMNS;
 use cpuledger::view::query::ALIASES;
 use ratatui::buffer::Buffer;
 
-use super::{Look, dialog, write};
-use crate::tui::event;
+use super::canvas::{Look, write};
+use super::dialog;
+use crate::tui::keys;
 
 /// Where the explanations begin.
 const INDENT: u16 = 16;
@@ -32,7 +33,7 @@ pub(super) fn draw(top: usize, look: &Look, buffer: &mut Buffer) {
 /// Keys, then what filters and columns are called.
 fn lines() -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> =
-        event::help().into_iter().map(|(keys, text)| (keys, text.to_owned())).collect();
+        keys::help().into_iter().map(|(keys, text)| (keys, text.to_owned())).collect();
     lines.push((
         String::new(),
         "Filters: NAME OPERATOR VALUE ..., with =, !=, >, >=, <, <=, ~ (pattern), !~".to_owned(),

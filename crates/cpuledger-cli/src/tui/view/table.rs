@@ -5,7 +5,7 @@ use cpuledger::render::layout;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
-use super::{Look, fill, write};
+use super::canvas::{Look, fill, write};
 use crate::tui::config::{ShownColumn, Tree};
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};

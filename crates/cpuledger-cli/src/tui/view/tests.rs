@@ -5,12 +5,12 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::cmd::top::options::{Arguments, Options};
+use crate::tui::action::ExportFormat;
 use crate::tui::config::{Settings, ShownColumn};
-use crate::tui::event::ExportFormat;
+use crate::tui::effect::Effect;
 use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
-use crate::tui::state::Effect;
-use crate::tui::theme::ThemeName;
+use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::{config, export, fixture};
 use cpuledger::render::interval::column::Chosen;
 

@@ -1,0 +1,33 @@
+//! What the state says is to be done to the machine.
+
+use super::action::ExportFormat;
+use super::victim::Victim;
+
+/// What only the program around the state can do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// End.
+    Quit,
+    /// Stop until fg.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// End the interval now.
+    Cut,
+    /// Send a signal.
+    Signal(Victim, &'static str),
+    /// Give another nice value.
+    Nice(Victim, i32),
+    /// Give another I/O priority.
+    IoPriority(Victim, String),
+    /// Allow these CPUs only.
+    Affinity(Victim, Vec<usize>),
+    /// Ask for the CPUs that are allowed, for the line that is open.
+    AskAffinity(Victim),
+    /// Write what is seen to this file.
+    Export(ExportFormat, String),
+    /// Write the settings.
+    Save,
+}

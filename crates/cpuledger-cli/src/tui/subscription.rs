@@ -1,0 +1,16 @@
+//! What the next intervals shall be: the state says it, the feed keeps to it.
+
+use cpuledger::FieldSet;
+
+/// What the next intervals shall be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscription {
+    /// How long they are.
+    pub delay_ns: u64,
+    /// Fields that will be looked at.
+    pub fields: FieldSet,
+    /// Tasks are shown.
+    pub has_threads: bool,
+    /// Who did not run is wanted too.
+    pub has_all: bool,
+}

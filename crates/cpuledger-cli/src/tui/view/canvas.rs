@@ -1,0 +1,40 @@
+//! How things look, and what all parts of the screen are drawn with.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::tui::theme::Theme;
+
+/// How things look.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Colours.
+    pub theme: Theme,
+    /// Bars and branches of ASCII.
+    pub is_ascii: bool,
+}
+
+/// Fills a line with a style.
+pub(super) fn fill(buffer: &mut Buffer, row: u16, style: Style) {
+    let area = Rect::new(0, row, buffer.area.width, 1).intersection(buffer.area);
+    buffer.set_style(area, style);
+}
+
+/// Empties a part of the screen.
+pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
+    for row in area.top()..area.bottom() {
+        for column in area.left()..area.right() {
+            buffer[(column, row)].reset();
+        }
+    }
+}
+
+/// Writes text from that column on, as much as there is room for; returns the next column.
+pub(super) fn write(buffer: &mut Buffer, column: u16, row: u16, text: &str, style: Style) -> u16 {
+    if column >= buffer.area.width || row >= buffer.area.height {
+        return column;
+    }
+    let room = usize::from(buffer.area.width - column);
+    buffer.set_stringn(column, row, text, room, style).0
+}
