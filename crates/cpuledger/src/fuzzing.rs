@@ -5,13 +5,13 @@ use std::hint::black_box;
 use cpuledger_bpf::{Mechanism, Walked};
 
 use crate::clock::Boottime;
-use crate::detail::{cgroup, files};
+use crate::enrich::detail::{cgroup, files};
+use crate::enrich::row::{Row, Surroundings};
 use crate::facts;
 use crate::field::FieldSet;
 use crate::render::csv::Cells;
 use crate::render::kernel_text::Dialect;
 use crate::render::layout::{Chosen, Layout, names};
-use crate::render::row::{Row, Surroundings};
 use crate::render::table;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::io_access::IoAccess;

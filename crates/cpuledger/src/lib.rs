@@ -15,7 +15,7 @@
 
 pub mod caller;
 pub mod clock;
-pub mod detail;
+pub mod enrich;
 pub mod error;
 pub mod facts;
 pub mod field;
@@ -25,19 +25,18 @@ pub mod fuzzing;
 pub mod inheritance;
 pub mod interval;
 mod lineage;
-pub mod logins;
 pub mod machine;
-pub mod names;
 pub mod render;
 pub mod snapshot;
 pub mod source;
 pub mod support;
 pub mod task;
-pub mod terminal;
+pub mod text;
 pub mod view;
 pub mod vitals;
 
 pub use clock::Boottime;
+pub use enrich::{detail, logins, names, terminal};
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
 pub use interval::{Books, Interval};

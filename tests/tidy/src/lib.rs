@@ -249,6 +249,7 @@ mod tests {
     /// Packages whose files do not import each other in circles.
     const WITHOUT_CIRCLES: &[&str] = &[
         "bench",
+        "crates/cpuledger",
         "crates/cpuledger-bpf",
         "crates/cpuledger-cli",
         "tests/load",

@@ -1,9 +1,9 @@
 //! Filters of any text on tasks of any bytes, and what must be true of every filter.
 
 use super::snapshot_of;
+use crate::enrich::names::Names;
 use crate::field::FieldSet;
 use crate::interval::Usage;
-use crate::names::Names;
 use crate::task::Task;
 use crate::view::query::{MOST_BYTES, Query, QueryError, Subject};
 

@@ -2,10 +2,10 @@
 
 use jiff::civil::DateTime;
 
+use crate::enrich::row::Row;
 use crate::render::figures;
-use crate::render::manner::Manner;
-use crate::render::row::Row;
 use crate::task::Task;
+use crate::text::manner::Manner;
 use crate::view::sort::Key;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -140,7 +140,7 @@ pub fn short_comm(row: &Row<'_>, cell: &mut Vec<u8>) {
     const LENGTH: usize = 8;
     let mut name = Vec::new();
     row.manner().append(&mut name, row.comm());
-    super::layout::cut(&mut name, LENGTH);
+    crate::text::width::cut(&mut name, LENGTH);
     cell.append(&mut name); // behind the branches of a tree
 }
 
@@ -167,7 +167,7 @@ pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>, man
             manner.append(cell, task.comm.as_bytes());
             return cell.push(b']');
         }
-        Some(crate::detail::BLANK) => return cell.push(b'-'),
+        Some(crate::enrich::detail::BLANK) => return cell.push(b'-'),
         Some(cmdline) => cmdline,
     };
     manner.append_separated(cell, cmdline);

@@ -4,9 +4,9 @@ use std::io;
 
 use crate::field::Value;
 use crate::interval::Usage;
-use crate::render::escape::append_escaped;
-use crate::render::key::{Key, PROCESS_KEYS, Shown};
 use crate::task::Task;
+use crate::text::escape::append_escaped;
+use crate::view::key::{Key, PROCESS_KEYS, Shown};
 
 /// How cells of text are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! What columns show of the files of a task, as numbers; `None`: not known.
 
-use crate::detail::files::{Addresses, Io, Namespace, Shares, Status};
-use crate::render::row::Row;
+use crate::enrich::detail::files::{Addresses, Io, Namespace, Shares, Status};
+use crate::enrich::row::Row;
 
 fn status<'a>(row: &Row<'a>) -> Option<&'a Status> {
     row.files()?.status.as_deref()

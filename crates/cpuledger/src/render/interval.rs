@@ -2,14 +2,14 @@
 
 pub mod column;
 
+use crate::enrich::row::Surroundings;
 use crate::interval::{Exited, Interval, Usage};
 use crate::machine::Load;
 use crate::render::cell::unsigned;
-use crate::render::escape::append_escaped;
-use crate::render::key::Shown;
 use crate::render::layout;
-use crate::render::row::Surroundings;
 use crate::source::SourceKind;
+use crate::text::escape::append_escaped;
+use crate::view::key::Shown;
 
 use column::{Line, append_decimals, append_per_mille, append_two_digits, of_batch, per_mille};
 

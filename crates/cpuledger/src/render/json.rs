@@ -2,10 +2,10 @@
 
 use crate::field::Value;
 use crate::interval::{Exited, Interval, Usage};
-use crate::render::escape::append_escaped;
-use crate::render::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use crate::source::SourceKind;
 use crate::task::Task;
+use crate::text::escape::append_escaped;
+use crate::view::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.interval/1";

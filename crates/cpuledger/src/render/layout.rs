@@ -1,17 +1,21 @@
 //! Where the cells of a line stand. A cell that does not fit pushes its neighbours to the right, and the line is back
 //! in place at the next column that has room to spare, as in procps.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
+use crate::enrich::lookups::Lookups;
+use crate::enrich::row::Row;
 use crate::field::{FIELDS, Field, FieldInfo, FieldSet, Unit, Value};
 use crate::machine::tid_digits;
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow, columns};
-use crate::render::escape::append_escaped;
+use crate::render::column::{Align, Column, Lines, Overflow, columns};
 use crate::render::figures;
-use crate::render::manner::Manner;
-use crate::render::row::Row;
-use crate::view::sort::{Key, Weight};
+use crate::text::escape::append_escaped;
+use crate::text::manner::Manner;
+use crate::view::sort::{self, Key, Weigh, Weight};
+
+pub use crate::text::width::{cut, width};
+
+/// One criterion of the order of a listing.
+pub type Criterion = sort::Criterion<Chosen>;
 
 /// The least that a cut last column is taken for when lines are laid out.
 const LAST_COLUMN_WIDTH: usize = 3;
@@ -178,24 +182,6 @@ impl Chosen {
         }
     }
 
-    /// What a row is sorted by.
-    pub fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a> {
-        let key = match self.content {
-            Content::Column(column) if knows(row, column) => (column.key)(row),
-            Content::Column(_) => Key::Absent,
-            Content::Field(info) => Key::from(info.field.value(row.task)),
-            Content::Literal => Key::Absent,
-        };
-        match key {
-            Key::AsShown => {
-                let mut text = Vec::new();
-                self.write_cell(row, &mut text);
-                Weight::Text(text)
-            }
-            key => Weight::Key(key),
-        }
-    }
-
     /// Appends the cell, unaligned.
     pub fn write(&self, line: &Line<'_>, into: &mut Vec<u8>) {
         self.write_within(usize::MAX, line, into);
@@ -292,6 +278,25 @@ impl Chosen {
             _ if self.signal_names => Overflow::Plus,
             Content::Column(column) => column.overflow,
             Content::Field(_) | Content::Literal => Overflow::Push,
+        }
+    }
+}
+
+impl Weigh for Chosen {
+    fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a> {
+        let key = match self.content {
+            Content::Column(column) if knows(row, column) => (column.key)(row),
+            Content::Column(_) => Key::Absent,
+            Content::Field(info) => Key::from(info.field.value(row.task)),
+            Content::Literal => Key::Absent,
+        };
+        match key {
+            Key::AsShown => {
+                let mut text = Vec::new();
+                self.write_cell(row, &mut text);
+                Weight::Text(text)
+            }
+            key => Weight::Key(key),
         }
     }
 }
@@ -497,30 +502,6 @@ fn shorten_signals(digits: &mut Vec<u8>) {
 fn gap_between(column: &Chosen, next: &Chosen) -> usize {
     let is_literal = |column: &Chosen| matches!(column.content, Content::Literal);
     usize::from(!is_literal(column) && !is_literal(next))
-}
-
-/// The places that text takes on a screen.
-pub fn width(text: &[u8]) -> usize {
-    if text.is_ascii() {
-        return text.len();
-    }
-    str::from_utf8(text).map_or(text.len(), UnicodeWidthStr::width)
-}
-
-/// Cuts text to `places` on a screen, between two characters.
-pub fn cut(text: &mut Vec<u8>, places: usize) {
-    if text.is_ascii() {
-        return text.truncate(places);
-    }
-    let mut taken = 0;
-    let end = str::from_utf8(text).ok().and_then(|text| {
-        let beyond = text.char_indices().find(|(_, character)| {
-            taken += character.width().unwrap_or(0);
-            taken > places
-        });
-        beyond.map(|(index, _)| index)
-    });
-    text.truncate(end.unwrap_or(text.len()));
 }
 
 #[cfg(test)]

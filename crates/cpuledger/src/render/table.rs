@@ -86,8 +86,8 @@ fn is_json_number(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::enrich::row::{Row, Surroundings};
     use crate::field::FieldSet;
-    use crate::render::row::{Row, Surroundings};
     use crate::task::{Comm, Pid, Task};
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::enrich::row::{Row, Surroundings};
 use crate::field::Value;
-use crate::render::layout::Chosen;
-use crate::render::row::{Row, Surroundings};
 use crate::task::Task;
 
 /// What a row is sorted by; what is not known comes first.
@@ -60,17 +59,23 @@ impl<'a> From<Value<'a>> for Key<'a> {
     }
 }
 
+/// What rows can be sorted by.
+pub trait Weigh {
+    /// What decides where the row belongs.
+    fn weight<'a>(&self, row: &Row<'a>) -> Weight<'a>;
+}
+
 /// One criterion of an order; the next one decides between rows that are equal.
 #[derive(Debug, Clone)]
-pub struct Criterion {
+pub struct Criterion<By> {
     /// The column whose key it is.
-    pub by: Chosen,
+    pub by: By,
     /// From large to small.
     pub descending: bool,
 }
 
 /// Sorts rows; those that are equal in everything keep their order.
-pub fn sort(rows: &mut [&Task], criteria: &[Criterion], around: &Surroundings) {
+pub fn sort<By: Weigh>(rows: &mut [&Task], criteria: &[Criterion<By>], around: &Surroundings) {
     if criteria.is_empty() {
         return;
     }
@@ -78,18 +83,18 @@ pub fn sort(rows: &mut [&Task], criteria: &[Criterion], around: &Surroundings) {
 }
 
 /// Where a row belongs, by every criterion.
-struct Place<'a> {
+struct Place<'a, By> {
     weights: Vec<Weight<'a>>,
-    criteria: &'a [Criterion],
+    criteria: &'a [Criterion<By>],
 }
 
-impl<'a> Place<'a> {
-    fn of(row: &Row<'a>, criteria: &'a [Criterion]) -> Place<'a> {
+impl<'a, By: Weigh> Place<'a, By> {
+    fn of(row: &Row<'a>, criteria: &'a [Criterion<By>]) -> Place<'a, By> {
         Place { weights: criteria.iter().map(|criterion| criterion.by.weight(row)).collect(), criteria }
     }
 }
 
-impl Ord for Place<'_> {
+impl<By> Ord for Place<'_, By> {
     fn cmp(&self, other: &Self) -> Ordering {
         let pairs = self.weights.iter().zip(&other.weights).zip(self.criteria);
         let directed = pairs.map(|((one, other), criterion)| {
@@ -100,27 +105,28 @@ impl Ord for Place<'_> {
     }
 }
 
-impl PartialOrd for Place<'_> {
+impl<By> PartialOrd for Place<'_, By> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Place<'_> {
+impl<By> PartialEq for Place<'_, By> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Place<'_> {}
+impl<By> Eq for Place<'_, By> {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::field::FieldSet;
+    use crate::render::layout::Chosen;
     use crate::task::{Comm, Pid};
 
-    fn by(name: &str, descending: bool) -> Criterion {
+    fn by(name: &str, descending: bool) -> Criterion<Chosen> {
         Criterion { by: Chosen::by_name(name).expect("a column"), descending }
     }
 

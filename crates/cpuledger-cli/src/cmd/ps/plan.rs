@@ -2,8 +2,8 @@
 //! tried once more as BSD's.
 
 use cpuledger::render::layout::Chosen;
+use cpuledger::render::layout::Criterion;
 use cpuledger::view::filter::{Asker, Selection};
-use cpuledger::view::sort::Criterion;
 
 use super::options::{Action, ColumnList, Context, Headers, ListKind, Options};
 use super::parse::{Reading, parse};

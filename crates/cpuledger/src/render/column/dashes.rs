@@ -1,9 +1,11 @@
 //! Names that are taken and always shown as `-`: nobody here knows, nobody anywhere shows it, or one look does not tell.
 
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
-use crate::render::column::{Align, Column, Dash, Lines, Lookups, Overflow};
 use crate::render::figures;
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Dash, Lines, Overflow};
 
 /// Rows of columns by why they are empty; after `=>` what those are sorted by that have an order all the same.
 macro_rules! dashes {

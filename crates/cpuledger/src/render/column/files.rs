@@ -1,11 +1,13 @@
 //! What only files of /proc tell: signals, addresses, namespaces, I/O calls, groups, cgroups.
 
-use crate::detail::files::Namespace;
+use crate::enrich::detail::files::Namespace;
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow};
 use crate::render::figures;
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Lines, Overflow};
 
 /// A cell and a sort key that are a number which may be unknown.
 macro_rules! shown {

@@ -1,9 +1,11 @@
 //! Who a task is: numbers, names, paths.
 
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow};
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Lines, Overflow};
 
 columns! {
     "pid" "PID", "tgid" "TGID"; 5 Pid Push Process; [Pid] [];

@@ -1,9 +1,11 @@
 //! Memory, page faults and I/O.
 
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow};
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Lines, Overflow};
 
 columns! {
     "vsz" "VSZ", "vsize" "VSZ"; 6 Right Push Process; [Vsize] [];

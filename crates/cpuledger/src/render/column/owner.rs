@@ -1,9 +1,11 @@
 //! Whose a task is: users and groups.
 
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow};
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Lines, Overflow};
 
 columns! {
     "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS];

@@ -1,9 +1,11 @@
 //! What a task is doing, and how it is scheduled.
 
+use crate::enrich::lookups::Lookups;
 use crate::field::{Field, FieldSet};
 use crate::render::cell;
-use crate::render::column::{Align, Column, Lines, Lookups, Overflow};
 use crate::view::sort::Key;
+
+use super::entry::{Align, Column, Lines, Overflow};
 
 columns! {
     // What it is doing.

@@ -1,15 +1,15 @@
 //! The columns of an interval's rows: one table for the text of `--batch` and for the screen, so that both show the same
 //! figures.
 
+use crate::enrich::names::Names;
 use crate::field::{Field, Unit, Value};
 use crate::interval::Usage;
-use crate::names::Names;
 use crate::render::cell::{command_line, signed, unsigned};
-use crate::render::escape::append_escaped;
-use crate::render::key::Key;
 use crate::render::layout;
-use crate::render::manner::Manner;
 use crate::task::Task;
+use crate::text::escape::append_escaped;
+use crate::text::manner::Manner;
+use crate::view::key::Key;
 
 /// What a line of the table is written from.
 #[derive(Debug, Clone, Copy)]
@@ -395,7 +395,7 @@ pub(super) fn append_two_digits(cell: &mut Vec<u8>, number: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::key::PROCESS_KEYS;
+    use crate::view::key::PROCESS_KEYS;
 
     #[test]
     fn every_key_of_a_column_exists_and_names_differ() {

@@ -1,9 +1,9 @@
 use super::column::{append_bytes, append_time};
 use super::*;
 use crate::clock::Boottime;
+use crate::enrich::names::Names;
 use crate::field::{Field, FieldSet};
 use crate::interval::Unattributed;
-use crate::names::Names;
 use crate::snapshot::Snapshot;
 use crate::source::Exit;
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::render::row::Surroundings;
+use crate::enrich::row::Surroundings;
 use crate::task::{Comm, Pid, State, Task, Tid};
 use crate::view::tree::Drawing;
 

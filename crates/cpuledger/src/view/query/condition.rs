@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use regex::bytes::Regex;
 
+use crate::enrich::names::Names;
 use crate::field::{Field, FieldSet, Value};
 use crate::interval::Usage;
-use crate::names::Names;
-use crate::render::key::Key;
 use crate::task::Task;
+use crate::view::key::Key;
 
 /// What is asked whether it matches.
 #[derive(Debug, Clone, Copy)]

@@ -8,8 +8,8 @@ use super::condition::{Condition, Node, Operand, Operator, What};
 use crate::field::{Field, Unit, Value};
 use crate::interval::Usage;
 use crate::render::interval::column::COLUMNS;
-use crate::render::key::Key;
 use crate::task::Task;
+use crate::view::key::Key;
 
 /// The longest query, in bytes.
 pub const MOST_BYTES: usize = 1024;
@@ -321,7 +321,7 @@ fn what(name: &str) -> Option<What> {
 
 /// The name that is most like this one.
 fn nearest(name: &str) -> &'static str {
-    use crate::render::key::PROCESS_KEYS;
+    use crate::view::key::PROCESS_KEYS;
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
     let names = ALIASES.iter().map(|(alias, _)| *alias).chain(keys);
     names.min_by_key(|known| strsim::levenshtein(known, &name.to_ascii_lowercase())).unwrap_or("cpu")

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::enrich::names::Names;
 use crate::field::{Field, FieldSet};
 use crate::interval::Usage;
-use crate::names::Names;
 use crate::task::{Comm, Pid, State, Task, Tid};
 
 fn matches_row(query: &str, row: &Task, arguments: Option<&[u8]>) -> bool {

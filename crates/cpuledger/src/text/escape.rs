@@ -1,13 +1,13 @@
 //! Names and arguments of tasks are any bytes their owner likes: nothing of them may reach a terminal as a control.
 
-use crate::render::invisible::is_invisible;
+use crate::text::invisible::is_invisible;
 
 /// Appends `bytes` as one line of printable UTF-8: what is not UTF-8 or would move a cursor becomes `\xNN`, the usual
 /// controls `\n`, `\t`, `\r`, and a backslash `\\`, so that the original can be told from the text.
 ///
 /// ```
 /// let mut line = Vec::new();
-/// cpuledger::render::escape::append_escaped(&mut line, b"a\x1b[31m\n\xff");
+/// cpuledger::text::escape::append_escaped(&mut line, b"a\x1b[31m\n\xff");
 /// assert_eq!(line, br"a\x1b[31m\n\xff");
 /// ```
 pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
@@ -51,7 +51,7 @@ pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
 ///
 /// ```
 /// let mut line = Vec::new();
-/// cpuledger::render::escape::append_printable(&mut line, b"C:\\dir \x1b[31m\xff");
+/// cpuledger::text::escape::append_printable(&mut line, b"C:\\dir \x1b[31m\xff");
 /// assert_eq!(line, br"C:\dir ?[31m?");
 /// ```
 pub fn append_printable(line: &mut Vec<u8>, bytes: &[u8]) {

@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStringExt;
 use rustix::fs::statfs;
 
 use crate::clock::Boottime;
-use crate::render::column::Lookups;
-use crate::render::manner::Manner;
+use crate::enrich::lookups::Lookups;
 use crate::task::{Pid, Task, TaskId};
+use crate::text::manner::Manner;
 
 use cgroup::Hierarchy;
 use files::Files;

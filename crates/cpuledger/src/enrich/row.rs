@@ -1,14 +1,14 @@
 //! What a cell is written from: one task, and what was looked up around it.
 
-use crate::detail::Details;
-use crate::detail::files::Files;
+use crate::enrich::detail::Details;
+use crate::enrich::detail::files::Files;
+use crate::enrich::lookups::Lookups;
+use crate::enrich::machine::Machine;
+use crate::enrich::names::Names;
+use crate::enrich::terminal::Terminals;
 use crate::field::Field;
-use crate::machine::Machine;
-use crate::names::Names;
-use crate::render::column::Lookups;
-use crate::render::manner::Manner;
 use crate::task::Task;
-use crate::terminal::Terminals;
+use crate::text::manner::Manner;
 
 /// `USER_HZ`: the ticks in which procfs, and so ps, counts CPU time.
 const TICK_NS: u64 = 10_000_000;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use rustix::fs::stat;
 
-use crate::render::column::Lookups;
+use crate::enrich::lookups::Lookups;
 use crate::task::Task;
 
 /// The lookups that are answered here.
