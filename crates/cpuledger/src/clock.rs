@@ -7,6 +7,9 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// `USER_HZ`: the ticks in which files of /proc, and so ps, tell CPU time and starts, rounded down.
+pub const TICK_NS: u64 = 10_000_000;
+
 /// An instant of CLOCK_BOOTTIME, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Boottime(u64);

@@ -1,5 +1,6 @@
 //! What a cell is written from: one task, and what was looked up around it.
 
+use crate::clock::TICK_NS;
 use crate::enrich::detail::Details;
 use crate::enrich::detail::files::Files;
 use crate::enrich::lookups::Lookups;
@@ -10,9 +11,7 @@ use crate::field::Field;
 use crate::task::Task;
 use crate::text::manner::Manner;
 
-/// `USER_HZ`: the ticks in which procfs, and so ps, counts CPU time.
-const TICK_NS: u64 = 10_000_000;
-const TICKS_PER_SECOND: u64 = 100;
+const TICKS_PER_SECOND: u64 = 1_000_000_000 / TICK_NS;
 
 /// What is known besides the snapshot. It is filled before rendering, which does no I/O.
 #[derive(Debug)]

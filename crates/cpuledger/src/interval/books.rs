@@ -2,11 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::clock::Boottime;
+use crate::clock::{Boottime, TICK_NS};
 use crate::field::Field;
 use crate::lineage::{Household, Lineage};
 use crate::snapshot::Snapshot;
-use crate::source::procfs::START_TICK_NS;
 use crate::source::{Exits, SourceKind};
 use crate::task::{Pid, Task, TaskId};
 
@@ -320,7 +319,7 @@ fn cpu_ns(row: &Task, is_exact: bool) -> u64 {
 fn start_slack_ns(source: SourceKind) -> u64 {
     match source {
         SourceKind::Ledger | SourceKind::Walk => 0,
-        SourceKind::Netlink | SourceKind::Procfs => START_TICK_NS,
+        SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
     }
 }
 

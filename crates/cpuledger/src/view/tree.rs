@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::clock::TICK_NS;
 use crate::task::{Pid, Task};
 
 /// How a tree is drawn in front of the commands.
@@ -37,15 +38,13 @@ impl Drawing {
     }
 }
 
-/// Ticks in which procfs tells a start: all sources give the same order.
-const START_TICK_NS: u64 = 10_000_000;
-
 /// What is done with a row and what stands in front of its command.
 pub type Visitor<'v, 'a, E> = &'v mut dyn FnMut(&'a Task, &[u8]) -> Result<(), E>;
 
 /// The order of children that nobody has given another order: by start.
 pub fn sort_by_start(rows: &mut [&Task]) {
-    rows.sort_by_key(|row| (row.start_time_ns.ticks(START_TICK_NS), row.pid));
+    // By the tick: so all sources give the same order.
+    rows.sort_by_key(|row| (row.start_time_ns.ticks(TICK_NS), row.pid));
 }
 
 /// Puts rows in the order of trees: by parent, and the children of one in the order that they have.

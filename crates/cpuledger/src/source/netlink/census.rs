@@ -6,9 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, openat, seek, statat};
 use rustix::io::Errno;
 
-use crate::clock::Boottime;
+use crate::clock::{Boottime, TICK_NS};
 use crate::error::Error;
-use crate::source::procfs::START_TICK_NS;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
 use crate::source::procfs::stat::parse_stat;
 
@@ -116,7 +115,7 @@ impl Census {
 }
 
 fn started(ticks: u64) -> Boottime {
-    Boottime::from_ns(ticks.saturating_mul(START_TICK_NS))
+    Boottime::from_ns(ticks.saturating_mul(TICK_NS))
 }
 
 fn failed(errno: Errno) -> Error {

@@ -10,8 +10,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::clock::Boottime;
-use crate::source::procfs::START_TICK_NS;
+use crate::clock::{Boottime, TICK_NS};
 use crate::task::{TaskId, Tid};
 
 /// By how much a report may be later than the clock reading in it: the task may have lost the CPU in between.
@@ -107,7 +106,7 @@ impl Suspensions {
     /// Whether a task that started within this window can have that start, told in ticks.
     fn allow(&self, started: Window, told: Boottime) -> bool {
         let first = Boottime::from_ns(started.first_ns.saturating_add(self.bounds(started.first_ns).0));
-        told.with_slack_ns(START_TICK_NS) > first && told <= self.latest(started)
+        told.with_slack_ns(TICK_NS) > first && told <= self.latest(started)
     }
 }
 

@@ -27,7 +27,7 @@ use std::path::Path;
 use rustc_hash::FxHashSet;
 use rustix::fs::{Mode, OFlags};
 
-use crate::clock::{Boottime, monotonic_ns};
+use crate::clock::{Boottime, TICK_NS, monotonic_ns};
 use crate::error::Error;
 use crate::field::FieldSet;
 use crate::snapshot::{Request, Scope, Snapshot};
@@ -38,13 +38,10 @@ use file::PROC;
 use needs::Needs;
 use reader::Reader;
 
-/// Files of /proc tell a start in ticks of 10 ms, rounded down.
-pub(crate) const START_TICK_NS: u64 = 10_000_000;
-
 /// Whether what a source told is the start of a task that began then: files of /proc tell it in ticks.
 pub(crate) fn is_start(told: Boottime, start: Boottime) -> bool {
-    let is_tick = told.ns().is_multiple_of(START_TICK_NS);
-    told == start || is_tick && told < start && start.since_ns(told) < START_TICK_NS
+    let is_tick = told.ns().is_multiple_of(TICK_NS);
+    told == start || is_tick && told < start && start.since_ns(told) < TICK_NS
 }
 
 /// Whether what is open there is a procfs: a /proc on which none is mounted is an empty folder.
