@@ -1,6 +1,7 @@
 //! The machine around the tasks: CPUs, load, numbers of tasks.
 
 use std::fs;
+use std::ops::RangeInclusive;
 
 pub use crate::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_bpf::stdout_was_closed;
@@ -25,32 +26,29 @@ pub(crate) fn possible_cpus() -> Vec<u32> {
 /// More CPUs than any kernel can be built for: a list that names more is not taken for one.
 const MOST_CPUS: u32 = 65_536;
 
-/// The numbers of a list such as `0-3,5`.
-pub(crate) fn expand_list(list: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
+/// The ranges of a list such as `0-3,5`.
+fn ranges(list: &str) -> Option<Vec<RangeInclusive<u32>>> {
+    let (mut ranges, mut count) = (Vec::new(), 0);
     for range in list.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        numbers.extend((first <= last && last < MOST_CPUS).then_some(first..=last)?);
-        if numbers.len() > MOST_CPUS as usize {
+        count += (last < MOST_CPUS).then(|| last.checked_sub(first))?? + 1;
+        if count > MOST_CPUS {
             return None;
         }
+        ranges.push(first..=last);
     }
-    Some(numbers)
+    Some(ranges)
+}
+
+/// The numbers of a list such as `0-3,5`.
+pub(crate) fn expand_list(list: &str) -> Option<Vec<u32>> {
+    Some(ranges(list)?.into_iter().flatten().collect())
 }
 
 /// How many numbers a list such as `0-3,5` holds.
 pub(crate) fn count_list(list: &str) -> Option<u32> {
-    let mut count = 0;
-    for range in list.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let last: u32 = last.parse().ok().filter(|last| *last < MOST_CPUS)?;
-        count += last.checked_sub(first.parse().ok()?)? + 1;
-        if count > MOST_CPUS {
-            return None;
-        }
-    }
-    Some(count)
+    Some(ranges(list)?.iter().map(|range| range.end() - range.start() + 1).sum())
 }
 
 /// Identifier of this boot; `None` without procfs.
