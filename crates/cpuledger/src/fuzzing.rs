@@ -39,7 +39,6 @@ pub fn proc_text(bytes: &[u8]) {
     }
     black_box(files::parse_status(bytes));
     black_box(files::parse_addresses(bytes));
-    black_box(files::parse_io(bytes));
     black_box(files::parse_shares(bytes));
     black_box(files::parse_autogroup(bytes));
     black_box(Dialect::parse(bytes));

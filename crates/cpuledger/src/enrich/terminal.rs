@@ -5,6 +5,8 @@ use std::fs;
 
 use rustix::fs::{FileType, major, minor, stat};
 
+use crate::source::procfs::stat::parse_stat;
+
 /// Terminals by device number.
 #[derive(Debug, Default)]
 pub struct Terminals {
@@ -117,9 +119,7 @@ fn device_of(path: &str) -> Option<u32> {
 /// The terminal of this process; 0: none.
 pub fn own_device() -> u32 {
     let text = fs::read("/proc/self/stat").unwrap_or_default();
-    let after_name = text.iter().rposition(|&byte| byte == b')').map_or(&text[..0], |end| &text[end + 1..]);
-    let word = after_name.split(|&byte| byte == b' ').nth(5);
-    word.and_then(|word| str::from_utf8(word).ok()?.parse().ok()).unwrap_or(0)
+    parse_stat(&text).map_or(0, |stat| stat.tty_device)
 }
 
 #[cfg(test)]

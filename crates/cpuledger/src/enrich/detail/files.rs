@@ -6,7 +6,10 @@ use std::io::{self, Read};
 use rustix::fs::stat;
 
 use crate::enrich::lookups::Lookups;
+use crate::source::procfs::counts::parse_io;
 use crate::task::Task;
+
+pub use crate::source::procfs::counts::Io;
 
 /// The lookups that are answered here.
 pub const FILES: Lookups = Lookups::STATUS
@@ -59,19 +62,6 @@ pub struct Addresses {
     pub stack_pointer: u64,
     /// Instruction pointer.
     pub instruction_pointer: u64,
-}
-
-/// Of `io`: of a process with its dead threads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Io {
-    /// Bytes asked for by read(2) and the like.
-    pub read_chars: u64,
-    /// Bytes given to write(2) and the like.
-    pub write_chars: u64,
-    /// Calls of read(2) and the like.
-    pub read_calls: u64,
-    /// Calls of write(2) and the like.
-    pub write_calls: u64,
 }
 
 /// Of `smaps_rollup`.
@@ -280,16 +270,6 @@ pub(crate) fn parse_addresses(text: &[u8]) -> Option<Addresses> {
     })
 }
 
-pub(crate) fn parse_io(text: &[u8]) -> Option<Io> {
-    let value = |wanted: &[u8]| first_number(lines(text).find(|(name, _)| *name == wanted)?.1);
-    Some(Io {
-        read_chars: value(b"rchar")?,
-        write_chars: value(b"wchar")?,
-        read_calls: value(b"syscr")?,
-        write_calls: value(b"syscw")?,
-    })
-}
-
 pub(crate) fn parse_shares(text: &[u8]) -> Option<Shares> {
     let value = |wanted: &[u8]| first_number(lines(text).find(|(name, _)| *name == wanted)?.1);
     Some(Shares {
@@ -351,11 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_shares_are_found_by_name() {
-        let io = b"rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
-        let expected = Io { read_chars: 1, write_chars: 2, read_calls: 3, write_calls: 4 };
-        assert_eq!(parse_io(io), Some(expected));
-        assert_eq!(parse_io(b"rchar: 1\nwchar: 2\n"), None);
+    fn shares_are_found_by_name() {
         let shares = b"55d0-7ffd ---p 00000000 00:00 0    [rollup]\nRss:  9 kB\nPss:  8 kB\nPss_Anon:  7 kB\nPrivate_Clean:  1 kB\n\
                        Private_Dirty:  2 kB\nShared_Hugetlb:  2048 kB\nPrivate_Hugetlb:  4096 kB\n";
         let expected =

@@ -38,29 +38,45 @@ pub fn parse_schedstat(line: &[u8]) -> Option<Schedstat> {
     words.next().is_none().then_some(schedstat)
 }
 
-/// `/proc/PID/io`: what went to and came from block devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the field table documents each
+/// `/proc/PID/io`; of a process, with its dead threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Io {
+    /// Bytes asked for by read(2) and the like.
+    pub read_chars: u64,
+    /// Bytes given to write(2) and the like.
+    pub write_chars: u64,
+    /// Calls of read(2) and the like.
+    pub read_calls: u64,
+    /// Calls of write(2) and the like.
+    pub write_calls: u64,
+    /// Bytes read from block devices.
     pub read_bytes: u64,
+    /// Bytes written to block devices.
     pub write_bytes: u64,
+    /// Written bytes whose pages were dropped in time.
     pub cancelled_write_bytes: u64,
 }
 
 /// Reads a whole file; `None` where it was cut or is something else.
 pub fn parse_io(bytes: &[u8]) -> Option<Io> {
-    let (mut read, mut write, mut cancelled) = (None, None, None);
+    const LINES: u32 = 7;
+    let (mut io, mut lines) = (Io::default(), 0);
     for line in bytes.strip_suffix(b"\n")?.split(|&byte| byte == b'\n') {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let slot = match &line[..colon] {
-            b"read_bytes" => &mut read,
-            b"write_bytes" => &mut write,
-            b"cancelled_write_bytes" => &mut cancelled,
+        let (slot, bit) = match &line[..colon] {
+            b"rchar" => (&mut io.read_chars, 0),
+            b"wchar" => (&mut io.write_chars, 1),
+            b"syscr" => (&mut io.read_calls, 2),
+            b"syscw" => (&mut io.write_calls, 3),
+            b"read_bytes" => (&mut io.read_bytes, 4),
+            b"write_bytes" => (&mut io.write_bytes, 5),
+            b"cancelled_write_bytes" => (&mut io.cancelled_write_bytes, 6),
             _ => continue,
         };
-        *slot = Some(number::first(&line[colon + 1..])?);
+        *slot = number::first(&line[colon + 1..])?;
+        lines |= 1 << bit;
     }
-    Some(Io { read_bytes: read?, write_bytes: write?, cancelled_write_bytes: cancelled? })
+    (lines == (1 << LINES) - 1).then_some(io)
 }
 
 #[cfg(test)]
@@ -78,7 +94,15 @@ mod tests {
         assert_eq!(parse_statm(STATM), Some(Statm { resident_pages: 404, shared_pages: 376 }));
         let schedstat = Schedstat { runtime_ns: 1_149_155, wait_ns: 780_324, timeslices: 1 };
         assert_eq!(parse_schedstat(SCHEDSTAT), Some(schedstat));
-        let io = Io { read_bytes: 1, write_bytes: 4096, cancelled_write_bytes: 2 };
+        let io = Io {
+            read_chars: 8735,
+            write_chars: 1759,
+            read_calls: 18,
+            write_calls: 4,
+            read_bytes: 1,
+            write_bytes: 4096,
+            cancelled_write_bytes: 2,
+        };
         assert_eq!(parse_io(IO), Some(io));
     }
 
