@@ -11,9 +11,9 @@ use cpuledger::vitals::Vitals;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
 use super::cgroups::Cgroups;
-use super::crowd::Crowd;
 use super::event::Event;
 use super::frame::{Asleep, Frame};
+use super::idle_task_cache::IdleTaskCache;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 
@@ -35,7 +35,7 @@ const FIRST_NS: u64 = 50_000_000;
 pub struct Feed {
     collector: Collector,
     subscription: Subscription,
-    crowd: Option<Crowd>,
+    idle_tasks: Option<IdleTaskCache>,
     vitals: Vitals,
     users: Names,
     around: Surroundings,
@@ -51,7 +51,7 @@ impl Feed {
         Feed {
             collector,
             subscription,
-            crowd: None,
+            idle_tasks: None,
             vitals: Vitals::read(),
             users: Names::of_users(),
             around,
@@ -153,18 +153,18 @@ impl Feed {
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {
         if !self.subscription.has_all || self.collector.lists_all() {
-            self.crowd = None;
+            self.idle_tasks = None;
             return Ok(Asleep::default());
         }
         let fields = self.subscription.fields;
-        let crowd = match &mut self.crowd {
-            Some(crowd) => crowd,
-            None => self.crowd.insert(Crowd::open(fields)?),
+        let cache = match &mut self.idle_tasks {
+            Some(cache) => cache,
+            None => self.idle_tasks.insert(IdleTaskCache::open(fields)?),
         };
-        crowd.set_fields(fields);
-        let walk = crowd.walk();
-        crowd.follow(&self.collector.snapshot, &self.collector.interval)?;
-        let asleep = crowd.asleep();
+        cache.set_fields(fields);
+        let walk = cache.walk();
+        cache.follow(&self.collector.snapshot, &self.collector.interval)?;
+        let asleep = cache.asleep();
         if asleep.walk != walk {
             let walked = &asleep.walked;
             for row in walked.processes.iter().chain(&walked.tasks) {

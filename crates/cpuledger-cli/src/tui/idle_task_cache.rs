@@ -19,7 +19,7 @@ const LONGEST_WITHOUT_WALK: Duration = Duration::from_secs(60);
 const MOST_LATE: usize = 4096;
 
 /// The list of all, and what has changed since it was made.
-pub struct Crowd {
+pub struct IdleTaskCache {
     source: Box<dyn Source>,
     fields: FieldSet,
     walked: Arc<Snapshot>,
@@ -71,18 +71,18 @@ impl Since {
     }
 }
 
-impl Crowd {
+impl IdleTaskCache {
     /// Opens what can list all.
     ///
     /// # Errors
     /// When nothing can.
-    pub fn open(fields: FieldSet) -> Result<Crowd, cpuledger::Error> {
+    pub fn open(fields: FieldSet) -> Result<IdleTaskCache, cpuledger::Error> {
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
-        Ok(Crowd::of(open_for_listing(None, &request)?, fields))
+        Ok(IdleTaskCache::of(open_for_listing(None, &request)?, fields))
     }
 
-    fn of(source: Box<dyn Source>, fields: FieldSet) -> Crowd {
-        Crowd {
+    fn of(source: Box<dyn Source>, fields: FieldSet) -> IdleTaskCache {
+        IdleTaskCache {
             source,
             fields,
             walked: Arc::default(),
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn who_ran_or_died_is_not_asleep_and_who_ran_before_is() {
-        let mut crowd = Crowd::of(Box::new(Fixed(vec![1, 2, 3])), FieldSet::ALL);
+        let mut cache = IdleTaskCache::of(Box::new(Fixed(vec![1, 2, 3])), FieldSet::ALL);
         let ran = |numbers: &[i32]| Snapshot {
             processes: numbers.iter().map(|&number| row(number)).collect(),
             tasks: numbers.iter().map(|&number| row(number)).collect(),
@@ -221,8 +221,8 @@ mod tests {
             Interval { exited: Some(exited.collect()), ..Interval::default() }
         };
         let mut follow = |numbers: &[i32], interval: &Interval| {
-            crowd.follow(&ran(numbers), interval).expect("it is fixed");
-            listed(&crowd.asleep())
+            cache.follow(&ran(numbers), interval).expect("it is fixed");
+            listed(&cache.asleep())
         };
         assert_eq!(follow(&[2], &died(&[])), [1, 3]);
         assert_eq!(follow(&[7], &died(&[])), [1, 2, 3], "2 sleeps again, and 7 is new");
