@@ -1,7 +1,10 @@
 //! What rows of an interval are sorted by: keys of the output, by the names that top has for them.
 
 use cpuledger::field::FIELDS;
+use cpuledger::interval::{Interval, Usage};
 use cpuledger::render::key::{Key, PARTS};
+use cpuledger::view::sort;
+use cpuledger::{Field, Task};
 
 use crate::near::did_you_mean;
 
@@ -96,8 +99,42 @@ impl Order {
     }
 }
 
+impl Order {
+    /// What a row is sorted by: text and states as they are, of what is cumulative the growth in the interval.
+    pub fn weigh<'a>(self, interval: &Interval, row: &'a Task, usage: &Usage) -> sort::Key<'a> {
+        match self {
+            Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(row)),
+            _ => self.weigh_number(interval, row, usage),
+        }
+    }
+
+    /// The same where it is a number; text is as what is not known.
+    pub fn weigh_number(self, interval: &Interval, row: &Task, usage: &Usage) -> sort::Key<'static> {
+        let key = match self {
+            Order::Time => {
+                let knows = |field| row.known.contains(field);
+                return match () {
+                    () if knows(Field::Runtime) => sort::Key::from(row.runtime_ns),
+                    () if knows(Field::User) && knows(Field::System) => {
+                        sort::Key::from(row.user_ns + row.system_ns)
+                    }
+                    () => sort::Key::Absent,
+                };
+            }
+            Order::Key(key) => key,
+        };
+        match sort::Key::from(key.value(&interval.row(usage, row), usage)) {
+            sort::Key::Number(number) => sort::Key::Number(number),
+            _ => sort::Key::Absent,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use cpuledger::interval::Counters;
+    use cpuledger::{Comm, FieldSet};
+
     use super::*;
 
     #[test]
@@ -108,5 +145,21 @@ mod tests {
         }
         assert!(Order::by_name("runqueue_wait_ns").is_some());
         assert!(Order::by_name("nonsense").is_none());
+    }
+
+    #[test]
+    fn a_row_is_sorted_by_its_text_its_state_or_what_it_used() {
+        let interval = Interval::default();
+        let row = Task { known: FieldSet::ALL, comm: Comm::new(b"sh"), runtime_ns: 9, ..Task::default() };
+        let growth = Counters { known: Counters::FIELDS, user_ns: 3, ..Counters::default() };
+        let usage = Usage { cpu_ns: 5, growth, ..Usage::default() };
+        let weigh = |name| Order::by_name(name).expect("it is a key").weigh(&interval, &row, &usage);
+        assert_eq!(weigh("COMMAND"), sort::Key::Bytes(b"sh"));
+        assert_eq!((weigh("%CPU"), weigh("user_ns")), (sort::Key::from(5u64), sort::Key::from(3u64)));
+        assert_eq!(weigh("TIME+"), sort::Key::from(9u64), "of the whole life");
+        let nothing = Task::default();
+        assert_eq!(Order::Time.weigh(&interval, &nothing, &usage), sort::Key::Absent);
+        let by_name = Order::by_name("comm").expect("it is a key");
+        assert_eq!(by_name.weigh_number(&interval, &row, &usage), sort::Key::Absent, "sums have no text");
     }
 }

@@ -2,34 +2,13 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::field::Value;
 use cpuledger::interval::{Interval, Usage};
 use cpuledger::render::key::Shown;
 use cpuledger::source::Exit;
+use cpuledger::view::sort;
 use cpuledger::{Field, Snapshot, Task};
 
 use super::options::Options;
-use super::order::Order;
-
-/// A value that outlives its row; what is not known is lowest.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Weight {
-    Absent,
-    Number(i128),
-    Text(Vec<u8>),
-}
-
-impl From<Value<'_>> for Weight {
-    fn from(value: Value<'_>) -> Weight {
-        match value {
-            Value::Absent => Weight::Absent,
-            Value::Unsigned(number) => Weight::Number(number.into()),
-            Value::Signed(number) => Weight::Number(number.into()),
-            Value::Letter(letter) => Weight::Number(letter.into()),
-            Value::Bytes(bytes) => Weight::Text(bytes.to_vec()),
-        }
-    }
-}
 
 /// The rows to be shown; memory is reused.
 #[derive(Debug, Default)]
@@ -106,14 +85,14 @@ fn choose(
     usages: &[Usage],
 ) -> bool {
     let mut has_matched = false;
-    let mut weighed: Vec<(Weight, usize)> = Vec::new();
+    let mut weighed: Vec<(sort::Key<'_>, usize)> = Vec::new();
     for (index, (row, usage)) in rows.iter().zip(usages).enumerate() {
         if !is_wanted(options, row) {
             continue;
         }
         has_matched = true;
         if options.shows_idle || usage.cpu_ns > 0 {
-            weighed.push((weigh(options.order.by, interval, row, usage), index));
+            weighed.push((options.order.by.weigh(interval, row, usage), index));
         }
     }
     weighed.sort_by(|(one, one_index), (other, other_index)| {
@@ -124,20 +103,4 @@ fn choose(
     chosen.clear();
     chosen.extend(weighed.iter().map(|(_, index)| index));
     has_matched
-}
-
-fn weigh(by: Order, interval: &Interval, row: &Task, usage: &Usage) -> Weight {
-    match by {
-        Order::Key(key) => Weight::from(key.value(&interval.row(usage, row), usage)),
-        Order::Time => {
-            let knows = |field| row.known.contains(field);
-            if knows(Field::Runtime) {
-                Weight::Number(row.runtime_ns.into())
-            } else if knows(Field::User) && knows(Field::System) {
-                Weight::Number((row.user_ns + row.system_ns).into())
-            } else {
-                Weight::Absent
-            }
-        }
-    }
 }

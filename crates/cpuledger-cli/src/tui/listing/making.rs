@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 
 use cpuledger::Task;
-use cpuledger::field::Field;
 use cpuledger::interval::Usage;
 use cpuledger::render::key::Key;
 use cpuledger::view::query::{Query, Subject};
@@ -94,35 +93,16 @@ impl<'a> Making<'a> {
         let frame = self.frame;
         let whole = frame.whole(at);
         match self.order() {
+            // Without a usage made for it.
             Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(whole)),
             Order::Key(Key::Part(part)) if part.key == "cpu_ns" => sort::Key::from(frame.cpu_ns(at)),
-            _ => {
-                let usage = frame.usage(at);
-                self.weigh_number(whole, &usage)
-            }
+            order => order.weigh_number(&frame.interval, whole, &frame.usage(at)),
         }
     }
 
     /// By what is no text: the only weight of a sum.
-    pub(super) fn weigh_number(&self, whole: &Task, usage: &Usage) -> sort::Key<'static> {
-        let key = match self.order() {
-            Order::Time => {
-                let knows = |field| whole.known.contains(field);
-                return match () {
-                    () if knows(Field::Runtime) => sort::Key::from(whole.runtime_ns),
-                    () if knows(Field::User) && knows(Field::System) => {
-                        sort::Key::from(whole.user_ns + whole.system_ns)
-                    }
-                    () => sort::Key::Absent,
-                };
-            }
-            Order::Key(key) => key,
-        };
-        let row = self.frame.interval.row(usage, whole);
-        match sort::Key::from(key.value(&row, usage)) {
-            sort::Key::Number(number) => sort::Key::Number(number),
-            _ => sort::Key::Absent,
-        }
+    pub(super) fn weigh_number(&self, task: &Task, usage: &Usage) -> sort::Key<'static> {
+        self.order().weigh_number(&self.frame.interval, task, usage)
     }
 
     fn order(&self) -> Order {
