@@ -288,7 +288,7 @@ fn in_another_network_namespace_deaths_are_not_seen_root() {
     let source = source_of_doctor(&["unshare", "--net"]);
     assert_eq!((&source["usable"], fact(&source, "exit_reports")), (&true.into(), &false.into()));
     assert!(source["remedy"].as_str().is_some_and(|remedy| remedy.contains("network namespace")), "{source}");
-    assert!(source["misses"].as_str().is_some_and(|misses| misses.contains("die in between")), "{source}");
+    assert!(source["misses"].as_str().is_some_and(|misses| misses.contains("tasks that exit")), "{source}");
     assert_eq!(fact(&source_of_doctor(&[]), "exit_reports"), true);
 }
 

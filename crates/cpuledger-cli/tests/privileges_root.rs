@@ -345,7 +345,10 @@ fn setuid_is_refused_root() {
             let output = machine.run(line);
             assert_eq!(output.status.code(), Some(2), "{line}");
             assert!(output.stdout.is_empty());
-            assert!(error_of(&output).starts_with("cpuledger: it must not be setuid or setgid; "), "{line}");
+            assert!(
+                error_of(&output).starts_with("cpuledger: the program must not be setuid or setgid; "),
+                "{line}"
+            );
         }
     }
 }

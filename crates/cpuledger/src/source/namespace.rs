@@ -37,7 +37,7 @@ fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
     }
     if facts::is_initial_user_namespace() == Some(false) {
         return Some(
-            "capabilities of this user namespace do not count for BPF; run it as the host's root, outside the user namespace",
+            "the capabilities of a user namespace do not suffice for BPF; run it as the host's root, outside the user namespace",
         );
     }
     if !facts::has_sysfs() {
