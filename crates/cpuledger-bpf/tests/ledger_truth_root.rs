@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Ledger, Options};
-use cpuledger_load::scene::{alone, scene, were_missed};
+use cpuledger_load::scene::{alone, scene, scene_of_times, were_missed};
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan, is_emulated};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -120,13 +120,13 @@ fn burned_is_booked(plan: &BurnPlan) {
 
 #[test]
 fn what_threads_burn_is_theirs_root() {
-    scene(|| burned_is_booked(&BurnPlan { cpu_ms: 70, threads: 3, ..BurnPlan::default() }));
+    scene_of_times(|| burned_is_booked(&BurnPlan { cpu_ms: 70, threads: 3, ..BurnPlan::default() }));
 }
 
 #[test]
 fn what_children_burn_is_theirs_though_nobody_waits_root() {
     let plan = BurnPlan { cpu_ms: 70, children: 3, ignore_sigchld: true, ..BurnPlan::default() };
-    scene(|| burned_is_booked(&plan));
+    scene_of_times(|| burned_is_booked(&plan));
 }
 
 const EXECS: &str = "CPULEDGER_TEST_EXECS";

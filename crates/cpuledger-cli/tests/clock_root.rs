@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use cpuledger_load::is_emulated;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use serde_json::Value;
@@ -77,8 +78,8 @@ impl Top {
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let (sender, coming) = channel();
         spawn(move || {
-            let lines = output.lines().map(|line| serde_json::from_str(&line.expect("UTF-8")).expect("JSON"));
-            // Where nobody listens any more the test has failed.
+            // The last one may be cut off, which `end` judges; where nobody listens any more the test has failed.
+            let lines = output.lines().map_while(|line| serde_json::from_str(&line.ok()?).ok());
             lines.map_while(|interval| sender.send(interval).ok()).count()
         });
         Top { source, child, begin, coming, intervals: Vec::new() }
@@ -96,7 +97,9 @@ impl Top {
         let source = self.source;
         kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it runs");
         self.intervals.extend(self.coming.iter());
-        assert!(self.child.wait().expect("it is ours").success(), "{source}");
+        let is_whole = self.child.wait().expect("it is ours").success();
+        // The last interval is written within a second of the signal, or cut off: an emulated machine with many CPUs may take longer.
+        assert!(is_whole || is_emulated(), "{source}");
         let passed_ns = self.begin.elapsed().as_nanos() as u64;
         let at = |interval: &Value, key: &str| interval[key].as_u64().expect("a time");
         for pair in self.intervals.windows(2) {
@@ -109,7 +112,10 @@ impl Top {
         assert!(told_ns >= least_ns, "{source}: {told_ns} ns in {} intervals", self.intervals.len());
         assert!(told_ns <= passed_ns, "{source}: {told_ns} ns told, {passed_ns} ns passed");
         let through_ns = at(last, "end_ns") - at(first, "end_ns");
-        assert!(u128::from(through_ns) >= jumped.as_nanos(), "{source}: {through_ns} ns of {jumped:?}");
+        assert!(
+            !is_whole || u128::from(through_ns) >= jumped.as_nanos(),
+            "{source}: {through_ns} ns of {jumped:?}"
+        );
     }
 }
 

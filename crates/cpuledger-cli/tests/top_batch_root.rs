@@ -32,19 +32,21 @@ impl Top {
             .stdout(Stdio::piped())
             .spawn()
             .expect("cpuledger starts");
-        let top = Top(Some(child));
+        let mut top = Top(Some(child));
         top.waits_for_its_second_cut();
         top
     }
 
-    /// Once it polls for signals, with the time of the next cut for a limit, the first one is made.
-    fn waits_for_its_second_cut(&self) {
-        let pid = self.0.as_ref().expect("it runs").id();
+    /// Once it polls for signals, with the time of the next cut for a limit, the first one is made. Where reading takes longer than an
+    /// interval is to be, it never polls; then it is over when its last one is.
+    fn waits_for_its_second_cut(&mut self) {
+        let child = self.0.as_mut().expect("it was started");
+        let pid = child.id();
         let polls = format!("{} ", nix::libc::SYS_ppoll);
         let begin = Instant::now();
         loop {
             let syscall = std::fs::read_to_string(format!("/proc/{pid}/syscall")).expect("it runs");
-            if syscall.starts_with(&polls) {
+            if syscall.starts_with(&polls) || child.try_wait().expect("it is ours").is_some() {
                 return;
             }
             assert!(begin.elapsed() < Duration::from_secs(60), "no first cut within a minute: {syscall}");

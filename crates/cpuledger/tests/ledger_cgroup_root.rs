@@ -7,6 +7,7 @@
 mod books;
 
 use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -18,32 +19,42 @@ use cpuledger_load::{Cgroup, is_emulated};
 const SECONDS: &str = "10";
 
 /// A storm of processes that enters the cgroup before it begins.
-struct Storm(Child);
+struct Storm {
+    child: Child,
+    /// What its first process has executed before.
+    before_ns: u64,
+}
 
 impl Storm {
     fn start(cgroup: &Path) -> Storm {
-        let script = "echo $$ > \"$1\"/cgroup.procs && exec \"$2\" storm --workers 2 --seconds \"$3\"";
+        let script = "echo $$ > \"$1\"/cgroup.procs && read -r line < /proc/$$/schedstat && echo \"$line\" && \
+                      exec \"$2\" storm --workers 2 --seconds \"$3\" >/dev/null";
         let storm = Command::new("/bin/sh")
             .args(["-c", script, "sh"])
             .arg(cgroup)
             .arg(cpuledger_load::program().expect("the load program"))
             .arg(SECONDS)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn();
-        Storm(storm.expect("a shell"))
+        let mut child = storm.expect("a shell");
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("it enters the cgroup");
+        let runtime = line.split(' ').next().and_then(|runtime| runtime.parse().ok());
+        Storm { child, before_ns: runtime.expect("what the scheduler counts") }
     }
 
     fn is_over(&mut self) -> bool {
-        self.0.try_wait().expect("it is our child").is_some()
+        self.child.try_wait().expect("it is our child").is_some()
     }
 }
 
 impl Drop for Storm {
     fn drop(&mut self) {
         // The kernel kills its workers with it.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -91,7 +102,7 @@ fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
         let cgroup = Cgroup::new("cpuacct").expect("a cgroup is made; it needs root");
         let mut books = Books::open();
         let mut storm = Storm::start(cgroup.path());
-        let first = storm.0.id() as i32;
+        let first = storm.child.id() as i32;
         let mut members =
             Members { id: cgroup.id().expect("it is there"), is_v1: cgroup.is_v1(), ..Members::default() };
         let mut is_over = false;
@@ -101,7 +112,7 @@ fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
             members.take(&books, first);
             books.forget();
         }
-        let (told, truth) = (members.runtime_ns, cgroup.usage_ns().expect("it is charged"));
+        let (told, truth) = (members.runtime_ns - storm.before_ns, cgroup.usage_ns().expect("it is charged"));
         println!(
             "{} intervals, {} deaths, {told} ns told, {truth} ns charged, {:+.4} %",
             books.intervals,
@@ -109,6 +120,8 @@ fn a_fork_storm_in_a_cgroup_adds_up_to_what_it_is_charged_root() {
             (told as f64 - truth as f64) * 100.0 / truth as f64
         );
         assert!(members.deaths > if is_emulated() { 10 } else { 100 }, "a storm makes tasks that die");
-        assert!(told.abs_diff(truth) * 200 <= truth, "{told} ns told, {truth} ns charged");
+        // A virtual CPU may lose its time while the storm enters.
+        let parts = if is_emulated() { 100 } else { 200 };
+        assert!(told.abs_diff(truth) * parts <= truth, "{told} ns told, {truth} ns charged");
     });
 }
