@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::progress::tests_of;
 use cpuledger_vm::protocol::{LISTED, Listed};
-use cpuledger_vm::suite::{Choice, SUITES, Suite};
+use cpuledger_vm::suite::Suite;
 use serde_json::Value;
 
 use crate::cpio::Archive;
@@ -15,9 +16,9 @@ use crate::programs::Programs;
 use crate::toolchain::Toolchain;
 
 /// The archive with all that guests of an architecture need, for these suites.
-pub fn initramfs(toolchain: &Toolchain, programs: &Programs, choice: Choice<'_>) -> anyhow::Result<Vec<u8>> {
-    let suites: Vec<&Suite> = SUITES.iter().filter(|suite| choice.has(suite)).collect();
-    ensure!(!suites.is_empty(), "no suite has a name with `{}` in it", choice.part.unwrap_or_default());
+pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> anyhow::Result<Vec<u8>> {
+    let suites: Vec<&Suite> = suites.suites().collect();
+    ensure!(!suites.is_empty(), "no suite has such a name");
     // All at once: otherwise what the tests depend on, too, would be built once more with other features.
     let mut arguments = vec!["--bin", "cpuledger", "--bin", "cpuledger-load", "--bin", "cpuledger-vm-guest"];
     for package in ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-load", "cpuledger-vm"] {

@@ -5,13 +5,15 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::Context;
+use cpuledger_vm::extent::{self, Chosen};
 use cpuledger_vm::machine::PARAMETER;
 use cpuledger_vm::protocol::{Event, Outcome};
 use cpuledger_vm::{Architecture, Feature, Machine, Series};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::emulator::Emulator;
 use crate::kernels::Kernel;
@@ -38,7 +40,7 @@ fn board(architecture: Architecture) -> ([&'static str; 4], &'static str) {
 
 /// The options of the emulator that make a machine. Where one of its threads runs all CPUs in turn, any version will do: with a thread
 /// a CPU, 7.2 fails now and then on Linux 6.18 and later.
-fn options(machine: Machine) -> Vec<String> {
+fn options(machine: Machine, suites: Chosen) -> Vec<String> {
     let accelerator = match machine {
         Machine::Concurrent => "tcg,thread=multi",
         _ => "tcg,thread=single",
@@ -48,7 +50,11 @@ fn options(machine: Machine) -> Vec<String> {
         _ => "1G",
     };
     let (board, of_board) = board(machine.architecture());
-    let parameters = format!("{of_board} {PARAMETERS} {PARAMETER}{machine} {}", machine.parameters());
+    let parameters = format!(
+        "{of_board} {PARAMETERS} {PARAMETER}{machine} {}{suites} {}",
+        extent::PARAMETER,
+        machine.parameters()
+    );
     let cpus = machine.cpus().to_string();
     let own = ["-accel", accelerator, "-smp", &cpus, "-m", memory, "-append", parameters.trim_end()];
     board.into_iter().chain(COMMON.iter().copied()).chain(own).map(str::to_owned).collect()
@@ -67,6 +73,8 @@ pub struct Guest<'a> {
     pub emulator: &'a Emulator,
     /// All that it has besides the kernel.
     pub initramfs: &'a Path,
+    /// What is run in it.
+    pub suites: Chosen,
 }
 
 /// One kernel that was booted, and what it said.
@@ -74,10 +82,14 @@ pub struct Guest<'a> {
 pub struct Booted {
     pub series: Series,
     pub machine: Machine,
+    /// What it should have run.
+    pub suites: Chosen,
     pub events: Vec<Event>,
     /// What was on the console beside events, its end.
     pub last_lines: VecDeque<String>,
     pub took: Duration,
+    /// Of the emulator.
+    pub cpu: Duration,
     /// It was up for longer than it can have been, and was ended for that.
     pub has_wrong_clock: bool,
 }
@@ -119,7 +131,7 @@ impl Booted {
     }
 
     /// All that is not as it should be, one sentence each.
-    pub fn problems(&self, is_whole: bool) -> Vec<String> {
+    pub fn problems(&self, is_complete: bool) -> Vec<String> {
         let (series, guest) = (self.series, self.name());
         let mut problems = Vec::new();
         if self.events.last() != Some(&Event::Done) {
@@ -164,9 +176,9 @@ impl Booted {
                 Outcome::Late => problems.push(format!("{guest}: {suite}: {name} did not end in time")),
             }
         }
-        let suites = cpuledger_vm::suite::SUITES.iter().filter(|suite| suite.runs("", self.machine));
+        let suites = self.suites.suites().filter(|suite| suite.runs("", self.machine));
         let silent = suites.map(|suite| suite.name());
-        for suite in silent.filter(|suite| is_whole && !self.tests().any(|test| test.0 == suite)) {
+        for suite in silent.filter(|suite| is_complete && !self.tests().any(|test| test.0 == suite)) {
             problems.push(format!("{guest}: of {suite} no test was run"));
         }
         problems
@@ -195,7 +207,7 @@ fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     let mut machine = Command::new("setpriv")
         .args(["--pdeathsig", "KILL"])
         .args(guest.emulator.words())
-        .args(options(guest.machine))
+        .args(options(guest.machine, guest.suites))
         .arg("-kernel")
         .arg(&guest.kernel.path)
         .arg("-initrd")
@@ -217,9 +229,11 @@ fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     let mut booted = Booted {
         series: guest.kernel.series,
         machine: guest.machine,
+        suites: guest.suites,
         events: Vec::new(),
         last_lines: VecDeque::new(),
         took: Duration::ZERO,
+        cpu: Duration::ZERO,
         has_wrong_clock: false,
     };
     loop {
@@ -249,11 +263,23 @@ fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
             }
         }
     }
+    let pid = Pid::from_child(&machine);
+    // While nobody has waited for it, its file is there.
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    booted.cpu = cpu_time(&format!("/proc/{}/stat", machine.id()), 11);
     machine.wait().context("the emulator cannot be waited for")?;
     drop(lines);
     let _ = listening.join();
     booted.took = begin.elapsed();
     Ok(booted)
+}
+
+/// The sum of two neighbours among the fields of a `stat` file, counted from behind the name, which are in hundredths of a second.
+pub fn cpu_time(path: &str, first: usize) -> Duration {
+    let stat = fs::read_to_string(path).unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let ticks = fields.split(' ').skip(first).take(2).filter_map(|field| field.parse::<u64>().ok());
+    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 /// Whether a guest that was started so long ago cannot have been up for so many milliseconds.
@@ -291,9 +317,11 @@ mod tests {
         Booted {
             series,
             machine: Machine::TwoCpus,
+            suites: Chosen::of(|_| true),
             events,
             last_lines: VecDeque::new(),
             took: Duration::ZERO,
+            cpu: Duration::ZERO,
             has_wrong_clock: false,
         }
     }

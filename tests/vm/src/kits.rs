@@ -7,17 +7,16 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cpuledger_vm::suite::Choice;
+use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::{Architecture, Machine};
 use rustix::fs::MemfdFlags;
 
-use crate::Impossible;
 use crate::binaries;
 use crate::boot::Guest;
 use crate::emulator::Emulator;
-use crate::kernels::Kernel;
 use crate::programs::Programs;
 use crate::toolchain::Toolchain;
+use crate::{Impossible, Wanted};
 
 /// Of one architecture.
 struct Kit {
@@ -36,24 +35,21 @@ pub struct Kits {
 }
 
 impl Kits {
-    /// Makes those that these machines need, with the suites of `choice`. `left_out` gets a sentence on each that
+    /// Makes those that these guests need. `left_out` gets a sentence on each that
     /// cannot be made here.
-    pub fn make(
-        machines: &BTreeSet<Machine>,
-        cache: &Path,
-        choice: Choice<'_>,
-        left_out: &mut Vec<String>,
-    ) -> anyhow::Result<Kits> {
+    pub fn make(wanted: &[Wanted<'_>], cache: &Path, left_out: &mut Vec<String>) -> anyhow::Result<Kits> {
         let mut kits = Kits { kits: Vec::new(), concurrent: None };
         let architectures: BTreeSet<Architecture> =
-            machines.iter().map(|machine| machine.architecture()).collect();
+            wanted.iter().map(|guest| guest.machine.architecture()).collect();
         for architecture in architectures {
-            match Kit::make(architecture, cache, choice) {
+            let guests = wanted.iter().filter(|guest| guest.machine.architecture() == architecture);
+            let suites = Chosen::of(|suite| guests.clone().any(|guest| guest.suites.has(suite)));
+            match Kit::make(architecture, cache, suites) {
                 Ok(kit) => kits.kits.push(kit),
                 Err(error) => leave_out(architecture, error, left_out)?,
             }
         }
-        if machines.contains(&Machine::Concurrent) {
+        if wanted.iter().any(|guest| guest.machine == Machine::Concurrent) {
             match Emulator::concurrent(cache, &Emulator::of_system(Machine::Concurrent.architecture())?) {
                 Ok(emulator) => kits.concurrent = Some(emulator),
                 Err(error) => left_out.push(format!("THE GUEST WITH A THREAD A CPU HAS NOT RUN: {error:#}")),
@@ -62,23 +58,24 @@ impl Kits {
         Ok(kits)
     }
 
-    /// This kernel on that machine, if what it needs could be made.
-    pub fn guest<'a>(&'a self, kernel: &'a Kernel, machine: Machine) -> Option<Guest<'a>> {
+    /// The guest, if what it needs could be made.
+    pub fn guest<'a>(&'a self, wanted: Wanted<'a>) -> Option<Guest<'a>> {
+        let Wanted { kernel, machine, suites } = wanted;
         let kit = self.kits.iter().find(|kit| kit.architecture == machine.architecture())?;
         let emulator = match machine {
             Machine::Concurrent => self.concurrent.as_ref()?,
             _ => &kit.emulator,
         };
-        Some(Guest { kernel, machine, emulator, initramfs: &kit.initramfs })
+        Some(Guest { kernel, machine, emulator, initramfs: &kit.initramfs, suites })
     }
 }
 
 impl Kit {
-    fn make(architecture: Architecture, cache: &Path, choice: Choice<'_>) -> anyhow::Result<Kit> {
+    fn make(architecture: Architecture, cache: &Path, suites: Chosen) -> anyhow::Result<Kit> {
         let emulator = Emulator::of_system(architecture)?;
         let toolchain = Toolchain::find(architecture, cache)?;
         let programs = Programs::find(architecture, cache)?;
-        let (initramfs, open) = in_memory(&binaries::initramfs(&toolchain, &programs, choice)?)?;
+        let (initramfs, open) = in_memory(&binaries::initramfs(&toolchain, &programs, suites)?)?;
         Ok(Kit { architecture, emulator, initramfs, _open: open })
     }
 }

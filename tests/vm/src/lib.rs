@@ -7,10 +7,12 @@
 //! - [`Architecture`]: what CPUs a machine has,
 //! - [`machine`]: the machines on which kernels are booted,
 //! - [`suite`]: which tests run, and what they need,
+//! - [`extent`]: how many of them are run in which guest,
 //! - [`protocol`]: what the guest says on its console,
 //! - [`progress`]: what a test binary prints on its way through its tests.
 
 mod architecture;
+pub mod extent;
 mod feature;
 pub mod machine;
 pub mod progress;
@@ -18,5 +20,6 @@ pub mod protocol;
 pub mod suite;
 
 pub use architecture::Architecture;
+pub use extent::Extent;
 pub use feature::{Feature, Series};
 pub use machine::Machine;

@@ -12,7 +12,6 @@ mod programs;
 mod table;
 mod toolchain;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -21,8 +20,8 @@ use std::{env, fmt, fs, thread};
 
 use anyhow::Context;
 use clap::Parser;
-use cpuledger_vm::suite::Choice;
-use cpuledger_vm::{Architecture, Machine, Series};
+use cpuledger_vm::extent::{Choice, Chosen};
+use cpuledger_vm::{Architecture, Extent, Machine, Series};
 
 use boot::{Booted, Guest};
 use kernels::Kernel;
@@ -44,12 +43,15 @@ struct Arguments {
     /// Only this machine; with --series, also where the matrix does not boot it: two-cpus, many-cpus, sparse-cpus, concurrent, arm64
     #[arg(long, value_name = "MACHINE")]
     machine: Vec<Machine>,
-    /// Only suites whose name has this in it
+    /// Only suites whose name has this in it, in each guest
     #[arg(long, value_name = "PART")]
     suite: Option<String>,
     /// No suite that takes minutes
-    #[arg(long)]
+    #[arg(long, conflicts_with = "whole")]
     short: bool,
+    /// All suites in all guests, not only once on each kernel and where they depend on the machine: half an hour
+    #[arg(long)]
+    whole: bool,
     /// Write docs/kernels.md, if all kernels and suites were run and all is as it should be
     #[arg(long)]
     write: bool,
@@ -92,17 +94,15 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let cache = cache()?;
     let mut left_out = Vec::new();
     let kernels = fetch_kernels(arguments, &cache, &mut left_out)?;
-    let wanted = wanted(&kernels, arguments);
+    let choice = choice(arguments);
+    let wanted = wanted(&kernels, arguments, choice);
     anyhow::ensure!(
         !wanted.is_empty() || !left_out.is_empty(),
         "the matrix has no such kernel, or does not boot it on such a machine"
     );
     println!("cpuledger-vm: kernels after {:.0} s; building the tests", begin.elapsed().as_secs_f64());
-    let machines: BTreeSet<Machine> = wanted.iter().map(|(_, machine)| *machine).collect();
-    let choice = Choice { part: arguments.suite.as_deref(), is_short: arguments.short };
-    let kits = Kits::make(&machines, &cache, choice, &mut left_out)?;
-    let guests: Vec<Guest<'_>> =
-        wanted.into_iter().filter_map(|(kernel, machine)| kits.guest(kernel, machine)).collect();
+    let kits = Kits::make(&wanted, &cache, &mut left_out)?;
+    let guests: Vec<Guest<'_>> = wanted.into_iter().filter_map(|wanted| kits.guest(wanted)).collect();
     println!(
         "cpuledger-vm: tests after {:.0} s; booting {} guests",
         begin.elapsed().as_secs_f64(),
@@ -112,24 +112,36 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let booted = boot_all(&guests)?;
     let guests_took = boot.elapsed().as_secs_f64();
     print!("{}", table::terminal(&booted));
-    let problems: Vec<String> = booted.iter().flat_map(|booted| booted.problems(choice.is_whole())).collect();
+    let problems: Vec<String> =
+        booted.iter().flat_map(|booted| booted.problems(choice.is_complete())).collect();
     for problem in &problems {
         println!("FAILED: {problem}");
     }
     for sentence in &left_out {
         println!("cpuledger-vm: {sentence}");
     }
-    let is_all = arguments.series.is_empty() && arguments.machine.is_empty() && choice.is_whole();
+    let is_all = arguments.series.is_empty() && arguments.machine.is_empty() && choice.is_complete();
     if arguments.write && is_all && left_out.is_empty() && problems.is_empty() {
         fs::write(DOCUMENT, table::document(&booted)).with_context(|| format!("cannot write {DOCUMENT}"))?;
     }
     println!(
-        "cpuledger-vm: {} problems after {:.0} s, of which the guests took {guests_took:.0} s, and {:.0} s of CPU time",
+        "cpuledger-vm: {} problems after {:.0} s, of which the guests took {guests_took:.0} s; {:.0} s of CPU time, {:.0} s of them for the guests",
         problems.len(),
         begin.elapsed().as_secs_f64(),
-        cpu_seconds_of_children()
+        boot::cpu_time("/proc/self/stat", 13).as_secs_f64(),
+        booted.iter().map(|booted| booted.cpu.as_secs_f64()).sum::<f64>()
     );
     Ok(problems.is_empty())
+}
+
+/// The suites that are asked for. Who names some gets them in each guest.
+fn choice(arguments: &Arguments) -> Choice<'_> {
+    let extent = match arguments {
+        Arguments { short: true, .. } => Extent::Short,
+        Arguments { whole: true, .. } | Arguments { suite: Some(_), .. } => Extent::Whole,
+        _ => Extent::Usual,
+    };
+    Choice { part: arguments.suite.as_deref(), extent }
 }
 
 /// The kernels of all architectures that are asked for, oldest first within each.
@@ -157,8 +169,16 @@ fn fetch_kernels(
     Ok(kernels)
 }
 
-/// The kernels that are to be booted, each with a machine; what takes longest comes last.
-fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments) -> Vec<(&'a Kernel, Machine)> {
+/// A guest as it is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'a> {
+    kernel: &'a Kernel,
+    machine: Machine,
+    suites: Chosen,
+}
+
+/// The guests that are to be booted; what takes longest comes last.
+fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments, choice: Choice<'_>) -> Vec<Wanted<'a>> {
     let is_wanted = |(kernel, machine): &(&Kernel, Machine)| {
         let (series, machines) = (&arguments.series, &arguments.machine);
         // Both are named: a combination that is of interest to whoever has named it.
@@ -172,7 +192,11 @@ fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments) -> Vec<(&'a Kernel, 
     let of_machine = |machine| kernels.iter().map(move |kernel| (kernel, machine));
     let order =
         [Machine::TwoCpus, Machine::Concurrent, Machine::Arm64, Machine::SparseCpus, Machine::ManyCpus];
-    order.into_iter().flat_map(of_machine).filter(is_wanted).collect()
+    let with_suites = |(kernel, machine)| {
+        let suites = choice.on(machine, is_newest(kernels, kernel));
+        Wanted { kernel, machine, suites }
+    };
+    order.into_iter().flat_map(of_machine).filter(is_wanted).map(with_suites).collect()
 }
 
 /// Whether the matrix boots this kernel on that machine of its architecture. With a thread a CPU it is the newest: the emulators that
@@ -182,20 +206,13 @@ fn has_machine(kernels: &[Kernel], kernel: &Kernel, machine: Machine) -> bool {
         Machine::TwoCpus | Machine::Arm64 => true,
         Machine::ManyCpus => kernel.series == Series(6, 12),
         Machine::SparseCpus => kernel.series == Series(6, 18),
-        Machine::Concurrent => {
-            let newest = kernels.iter().rfind(|other| other.architecture == kernel.architecture);
-            newest.is_some_and(|newest| newest == kernel)
-        }
+        Machine::Concurrent => is_newest(kernels, kernel),
     }
 }
 
-/// CPU time of all that this program has started and waited for: of the build, and of the emulators.
-fn cpu_seconds_of_children() -> f64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    // cutime and cstime, in hundredths of a second.
-    let ticks: u64 = fields.split(' ').skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    ticks as f64 / 100.0
+/// Whether its architecture has no newer one.
+fn is_newest(kernels: &[Kernel], kernel: &Kernel) -> bool {
+    kernels.iter().rfind(|other| other.architecture == kernel.architecture) == Some(kernel)
 }
 
 /// Where kernels are kept between runs: they are the same for all clones.

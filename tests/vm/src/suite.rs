@@ -24,33 +24,21 @@ pub enum Exception {
     Elsewhere(&'static str),
     /// It cannot run on this machine, for this reason.
     NotOn(Machine, &'static str),
-}
-
-/// Which suites are run.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Choice<'a> {
-    /// Only those whose name has this in it.
-    pub part: Option<&'a str>,
-    /// None that takes minutes.
-    pub is_short: bool,
-}
-
-impl Choice<'_> {
-    /// Whether this one is.
-    pub fn has(&self, suite: &Suite) -> bool {
-        self.part.is_none_or(|part| suite.name().contains(part)) && !(self.is_short && suite.is_long())
-    }
-
-    /// Whether all are.
-    pub fn is_whole(&self) -> bool {
-        self.part.is_none() && !self.is_short
-    }
+    /// It takes minutes where the CPU is emulated.
+    Long,
+    /// It depends on what CPUs the machine has: see [`crate::Extent`].
+    OfCpus,
 }
 
 impl Suite {
     /// Whether it takes minutes where the CPU is emulated.
     pub fn is_long(&self) -> bool {
         self.exceptions.contains(&LONG)
+    }
+
+    /// Whether it depends on what CPUs there are.
+    pub fn is_of_cpus(&self) -> bool {
+        self.exceptions.contains(&OF_CPUS)
     }
 
     /// What it is called in events and tables: a target's name can be that of another package's, too.
@@ -67,7 +55,7 @@ impl Suite {
     pub fn lacks(&self, test: &str, has: impl Fn(Feature) -> bool) -> Option<Feature> {
         let own = self.exceptions_of(test).filter_map(|exception| match exception {
             Exception::Needs(feature) => Some(feature),
-            Exception::Elsewhere(_) | Exception::NotOn(..) => None,
+            Exception::Elsewhere(_) | Exception::NotOn(..) | Exception::Long | Exception::OfCpus => None,
         });
         self.needs.iter().copied().chain(own).find(|feature| !has(*feature))
     }
@@ -75,7 +63,7 @@ impl Suite {
     /// Whether it can run on this machine at all.
     pub fn runs(&self, test: &str, machine: Machine) -> bool {
         !self.exceptions_of(test).any(|exception| match exception {
-            Exception::Needs(_) => false,
+            Exception::Needs(_) | Exception::Long | Exception::OfCpus => false,
             Exception::Elsewhere(_) => true,
             Exception::NotOn(other, _) => other == machine,
         })
@@ -97,16 +85,16 @@ use Feature::{Atomics, OpenCodedIterator, TaskByTid, TaskIterator};
 const SPEED: Exception = Elsewhere("a CPU that is not emulated, for its speed");
 /// One thread of the emulator runs each of them for 100 ms before the next has a turn.
 const SPINNING: &str = "CPUs that never idle to be run at the same time";
-const CPU_1: &str = "CPU 1 online";
-/// Of a suite that takes minutes, or compares times closely, where the emulation is slow.
-/// [`Suite::is_long`] goes by it.
-const LONG: (&str, Exception) = ("", NotOn(Machine::Arm64, "a CPU whose emulation is faster"));
+/// Of a suite as a whole; [`Suite::is_long`] goes by it.
+const LONG: (&str, Exception) = ("", Exception::Long);
+/// Likewise; [`Suite::is_of_cpus`] goes by it.
+const OF_CPUS: (&str, Exception) = ("", Exception::OfCpus);
 const STRACE: Exception = Elsewhere("strace");
 
 /// What matters most comes first. What compares times to a few milliseconds is not among them, nor what makes tens of thousands of
 /// tasks: emulated CPUs are too slow for it.
 pub const SUITES: &[Suite] = &[
-    Suite { package: "cpuledger-vm", target: "", needs: &[], exceptions: &[] },
+    Suite { package: "cpuledger-vm", target: "", needs: &[], exceptions: &[OF_CPUS] },
     Suite {
         package: "cpuledger",
         target: "bracket_root",
@@ -140,14 +128,18 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger",
         target: "netlink_root",
         needs: &[],
-        exceptions: &[("who_dies_untold", SPEED)],
+        exceptions: &[("who_dies_untold", SPEED), OF_CPUS],
     },
     Suite { package: "cpuledger", target: "procfs_root", needs: &[], exceptions: &[] },
     Suite {
         package: "cpuledger",
         target: "lineage_root",
         needs: &[Atomics],
-        exceptions: &[("a_leader_that_ends_first", SPEED), ("a_thread_that_is_not_the_leader", SPEED)],
+        exceptions: &[
+            ("a_leader_that_ends_first", SPEED),
+            ("a_thread_that_is_not_the_leader", SPEED),
+            OF_CPUS,
+        ],
     },
     Suite {
         package: "cpuledger-bpf",
@@ -158,6 +150,7 @@ pub const SUITES: &[Suite] = &[
             ("ping_pong_of_200", SPEED),
             ("a_storm_of_processes", SPEED),
             ("a_storm_writes_shared_lines", SPEED),
+            OF_CPUS,
         ],
     },
     Suite {
@@ -213,20 +206,12 @@ pub const SUITES: &[Suite] = &[
         needs: &[Atomics],
         exceptions: &[("at_each_cut_every_busy_cpu", NotOn(Machine::ManyCpus, SPINNING)), LONG],
     },
-    Suite {
-        package: "cpuledger-bpf",
-        target: "coverage_root",
-        needs: &[Atomics],
-        exceptions: &[
-            ("a_cpu_that_", NotOn(Machine::SparseCpus, CPU_1)),
-            ("capacity_follows", NotOn(Machine::SparseCpus, CPU_1)),
-        ],
-    },
+    Suite { package: "cpuledger-bpf", target: "coverage_root", needs: &[Atomics], exceptions: &[OF_CPUS] },
     Suite {
         package: "cpuledger-bpf",
         target: "ledger_system_calls_root",
         needs: &[Atomics],
-        exceptions: &[("an_interval_only_sleeps", STRACE)],
+        exceptions: &[("an_interval_only_sleeps", STRACE), OF_CPUS],
     },
     Suite { package: "cpuledger-cli", target: "ledger_balance_root", needs: &[Atomics], exceptions: &[LONG] },
     Suite { package: "cpuledger-cli", target: "top_batch_root", needs: &[TaskIterator], exceptions: &[LONG] },
@@ -236,7 +221,14 @@ pub const SUITES: &[Suite] = &[
         target: "suspend_root",
         // Where a walk takes many reads, more runs meanwhile than the interval is long.
         needs: &[OpenCodedIterator],
-        exceptions: &[("", NotOn(Machine::Arm64, "a board whose emulation can be suspended"))],
+        exceptions: &[
+            ("", NotOn(Machine::Arm64, "a board whose emulation can be suspended")),
+            (
+                "",
+                NotOn(Machine::ManyCpus, "CPUs that are all offline before the alarm that wakes the machine"),
+            ),
+            OF_CPUS,
+        ],
     },
 ];
 
@@ -274,8 +266,8 @@ mod tests {
             (Machine::ALL.map(|_| true), Machine::ALL.map(|_| false))
         );
         let long = Suite { exceptions: &[LONG], ..suite };
-        assert!(!long.runs("", Machine::Arm64) && !long.runs("any_root", Machine::Arm64));
-        assert!(suite.runs("", Machine::Arm64) && long.runs("any_root", Machine::TwoCpus));
+        assert!(long.is_long() && !suite.is_long());
+        assert!(Machine::ALL.into_iter().all(|machine| long.runs("any_root", machine)));
         assert_eq!(runs("fourth_root"), Machine::ALL.map(|machine| machine != Machine::ManyCpus));
     }
 }

@@ -17,7 +17,9 @@ Written by `make vm`, which boots these kernels of Debian under QEMU's emulation
 as static programs. Each kernel has two CPUs, which one thread of the emulator runs in turn. On top, one kernel each has 64 CPUs; eight
 with gaps between the ids of those that are online, which tests take offline and back; and a thread of the emulator for each CPU, so that
 two of them do things at the same time. And two kernels run on an emulated arm64, with tests that are compiled for it in a Debian of its
-own. A test is left out only where the kernel lacks the feature that it needs; a kernel that
+own. Suites that take minutes run with the newest kernel, and on machines other than the plain one those that depend on its CPUs: a `-`
+is a suite that was not run there. `make vm VM=--whole` runs all of them everywhere.
+A test is left out only where the kernel lacks the feature that it needs; a kernel that
 lacks what its series should have, or has what it should not, is a failure. What runs, and what it needs, is in
 `tests/vm/src/suite.rs`; the features are in `tests/vm/src/feature.rs`.
 ";
@@ -75,7 +77,8 @@ pub fn terminal(booted: &[Booted]) -> String {
     text.push('\n');
     for booted in booted {
         let seconds = booted.took.as_secs_f64();
-        let _ = writeln!(text, "{} took {seconds:.0} s: {}", booted.name(), booted.release());
+        let (name, release, cpu) = (booted.name(), booted.release(), booted.cpu.as_secs_f64());
+        let _ = writeln!(text, "{name} took {seconds:.0} s, {cpu:.0} s of CPU time: {release}");
     }
     text
 }
@@ -164,7 +167,7 @@ fn elsewhere() -> Table {
     for suite in SUITES {
         for (start, exception) in suite.exceptions {
             let (on, what) = match exception {
-                Exception::Needs(_) => continue,
+                Exception::Needs(_) | Exception::Long | Exception::OfCpus => continue,
                 Exception::Elsewhere(what) => ("any machine", what),
                 Exception::NotOn(machine, what) => (machine.name(), what),
             };
@@ -201,6 +204,9 @@ fn in_words(outcomes: &[Outcome]) -> String {
         .collect();
     let names: Vec<&str> = lacking.iter().map(|feature| feature.name()).collect();
     let not_run = if outcomes.contains(&Outcome::NotRun) { ", without what was not run" } else { "" };
+    if outcomes.is_empty() {
+        return "-".to_owned();
+    }
     match (outcomes.contains(&Outcome::Passed), names.is_empty()) {
         (true, true) => format!("pass{not_run}"),
         (true, false) => format!("pass, without what needs {}{not_run}", names.join(", ")),
@@ -267,6 +273,7 @@ mod tests {
     fn outcomes_in_words_and_numbers() {
         let lacks = Outcome::Lacks(Feature::Atomics);
         assert_eq!(in_words(&[Outcome::Passed, Outcome::Passed]), "pass");
+        assert_eq!(in_words(&[]), "-");
         assert_eq!(in_words(&[Outcome::Passed, lacks]), "pass, without what needs BPF atomics");
         assert_eq!(in_words(&[lacks, lacks]), "need BPF atomics");
         assert_eq!(counted(&[Outcome::Passed, lacks, Outcome::Late]), "1 passed, 1 FAILED, 1 left out");

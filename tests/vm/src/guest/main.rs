@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 
 use cpuledger_vm::Machine;
+use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::machine::TAKEN_OFFLINE;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{WaitOptions, wait};
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        [RUN] => run::run(machine()),
+        [RUN] => run::run(machine(), suites()),
         ["--list", ..] => checks::list(),
         ["--test-threads=1", "--nocapture", "--exact", ref names @ ..] => return checks::check(names),
         _ => {
@@ -59,6 +60,12 @@ fn main() -> ExitCode {
 fn machine() -> Machine {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     Machine::of_command_line(&line).expect("the host names the machine on the command line of the kernel")
+}
+
+/// The suites that the host wants here.
+fn suites() -> Chosen {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    Chosen::of_command_line(&line).expect("the host names the suites on the command line of the kernel")
 }
 
 /// The life of the first process.

@@ -11,9 +11,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use cpuledger_load::not_run;
+use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::progress::{Progress, Step, tests_of};
 use cpuledger_vm::protocol::{Event, LISTED, Listed, Outcome};
-use cpuledger_vm::suite::{SUITES, Suite};
+use cpuledger_vm::suite::Suite;
 use cpuledger_vm::{Feature, Machine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -24,7 +25,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT_LIMIT: usize = 8000;
 
 /// Finds out what the kernel has, runs all tests whose paths are known, and says that all is done.
-pub fn run(machine: Machine) {
+pub fn run(machine: Machine, chosen: Chosen) {
     let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     say(&Event::Uptime(uptime.tv_sec.cast_unsigned() * 1000 + uptime.tv_nsec.cast_unsigned() / 1_000_000));
     say(&Event::Kernel(rustix::system::uname().release().to_string_lossy().into_owned()));
@@ -38,7 +39,7 @@ pub fn run(machine: Machine) {
     drop(btf);
     let listed = fs::read(LISTED).expect("the initramfs has this file");
     let listed: HashMap<String, Listed> = serde_json::from_slice(&listed).expect("the host wrote it");
-    for suite in SUITES {
+    for suite in chosen.suites() {
         if let Some(listed) = listed.get(&suite.name()) {
             run_suite(suite, machine, listed, |feature| features[&feature]);
         }
