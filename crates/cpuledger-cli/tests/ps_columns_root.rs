@@ -186,6 +186,10 @@ impl Scene {
                 if TOTALS.contains(&name) && is_leader_of_others(*tid) {
                     continue;
                 }
+                // Before, procps showed what is sent to the process in the line of its leader.
+                if name == "pending" && !options.is_empty() && self.version < Version(4, 0, 4) {
+                    continue;
+                }
                 let is_like = |theirs: &[String; 2]| {
                     theirs[0] == ours[0] || may_differ(name, [&ours[1], &theirs[1]], !options.is_empty())
                 };
