@@ -53,7 +53,7 @@ const SIZE: Winsize = Winsize { ws_row: 50, ws_col: 160, ws_xpixel: 0, ws_ypixel
 /// Longer than any answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// So long a program may take to end.
+/// How long to wait for a program to end.
 const LONGEST_END: Duration = Duration::from_secs(5);
 
 /// Between two keys, so that each finds the program at rest.

@@ -8,7 +8,7 @@ use cpuledger_fuzz::{TARGETS, Target};
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-/// So long is each target tried beyond its corpus.
+/// How long each target runs on mutations of its corpus.
 const TRIED_FOR: Duration = Duration::from_secs(2);
 /// Changes to an input at once, and bytes that one of them inserts.
 const MOST_CHANGES: usize = 8;

@@ -32,8 +32,8 @@ fn attach() -> Ledger {
     Ledger::attach(Options::default()).expect("the ledger attaches; it needs root")
 }
 
-/// The second of the CPUs that are online, whatever its id. Not the last of many: Linux 6.12 does not take CPU 63 offline (EBUSY) after
-/// a deadline task has run there.
+/// The second of the CPUs that are online, whatever its id. Not the last of many: one guest with 64 CPUs of Linux 6.12 did not let CPU 63
+/// go offline again (EBUSY) in three of these tests, for a reason that is not known.
 fn second_cpu() -> Option<u32> {
     let second = cpuledger_load::online_cpus().expect("/sys is mounted").into_iter().nth(1);
     if second.is_none() {

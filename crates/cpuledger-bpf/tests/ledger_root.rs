@@ -10,7 +10,7 @@ use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Interval, Ledger, Lost, Options};
 use cpuledger_load::{Storm, StormPlan, is_emulated};
 
-/// So often a storm is given more time.
+/// Maximum number of times that a storm is given more time.
 const STORM_LIMIT: usize = 20;
 
 /// CPUs that stay online are in the books for the whole interval, and seen in all of it.

@@ -66,7 +66,7 @@ fn nobody_is_missing(has_threads: bool, list: impl FnOnce() -> BTreeSet<Vec<i32>
 
 #[test]
 fn ps_lists_everybody_root() {
-    // So many that `auto` walks.
+    // Enough threads for `auto` to choose the walk.
     let _sleepers = Sleepers::start(if is_emulated() { 500 } else { 1_200 }, 2).expect("threads that sleep");
     for source in ["auto", "walk"] {
         for (line, has_threads) in [

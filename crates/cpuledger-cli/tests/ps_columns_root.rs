@@ -187,7 +187,10 @@ impl Scene {
                     continue;
                 }
                 // Before, procps showed what is sent to the process in the line of its leader.
-                if name == "pending" && !options.is_empty() && self.version < Version(4, 0, 4) {
+                if ["pending", "sig", "sig_pend"].contains(&name)
+                    && !options.is_empty()
+                    && self.version < Version(4, 0, 4)
+                {
                     continue;
                 }
                 let is_like = |theirs: &[String; 2]| {

@@ -66,8 +66,8 @@ struct Member {
     /// Its last known name.
     comm: Option<Comm>,
     is_dead: bool,
-    /// Nobody waits any longer for a child that was not seen.
-    is_mourned: bool,
+    /// Whether the grace period is over in which a child that has not run may still appear.
+    is_grace_over: bool,
 }
 
 /// All processes with their accounting parents.
@@ -137,7 +137,7 @@ impl Inheritance {
             }
             self.mourned.pop_front();
             if let Some(member) = self.members.get_mut(&process) {
-                member.is_mourned = true;
+                member.is_grace_over = true;
             }
             self.release(process);
         }
@@ -211,7 +211,7 @@ impl Inheritance {
     fn release(&mut self, mut process: TaskId) {
         while let Some(member) = self.members.get(&process) {
             let is_shadow = member.parent.is_none();
-            if member.children > 0 || !(is_shadow || (member.is_dead && member.is_mourned)) {
+            if member.children > 0 || !(is_shadow || (member.is_dead && member.is_grace_over)) {
                 return;
             }
             let parent = member.parent;

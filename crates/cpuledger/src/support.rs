@@ -174,7 +174,7 @@ impl Serialize for SourceKind {
     }
 }
 
-/// So long the machine is looked at for what the sources would cost: before anything is tried, which is work too.
+/// How long the machine is observed to estimate what each source costs. This comes before the attempts, which cause load themselves.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Between two cuts, in that estimate.
@@ -238,7 +238,7 @@ fn report_ledger() -> SourceReport {
     judge(SourceKind::Ledger, facts::of_ledger(), try_ledger().map(Success::from).map_err(Refusal::from))
 }
 
-/// So long is the interval of the attempt.
+/// Length of the trial interval.
 const ATTEMPT_NS: u64 = 20_000_000;
 
 fn try_ledger() -> Result<LedgerAttempt, Error> {

@@ -19,13 +19,13 @@ const FEW_SLOTS: u32 = 128;
 /// Not enough for so many threads; some are left for leaders, also for those of other processes of the machine.
 const SOME_SLOTS: u32 = 1024;
 const MANY_THREADS: usize = 1500;
-/// So many intervals do threads run.
+/// Number of intervals in which the threads run.
 const INTERVALS: usize = 25;
 /// An emulated CPU would take minutes to make so many threads, and has their time by two clocks that a busy host tears apart.
 const EMULATED_SLOTS: u32 = 256;
 const EMULATED_THREADS: usize = 400;
 const EMULATED_INTERVALS: usize = 8;
-/// So long that the microsecond by which our clock is later than the scheduler's when a task comes does not count.
+/// How long a thread runs at a time. It makes the microsecond negligible by which our clock lags the scheduler's at a switch.
 const TURN: Duration = Duration::from_micros(100);
 const INTERVAL_NS: u64 = 100_000_000;
 
@@ -55,7 +55,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// So many threads that each run for that time, again and again, while `work` is done.
+/// Runs `work` while `threads` threads each run for `turn`, again and again.
 fn with_threads(threads: usize, turn: Duration, work: impl FnOnce()) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -105,7 +105,11 @@ fn other_versions_and_sizes_are_refused_in_a_sentence() {
         unknown[..2].copy_from_slice(&version.to_ne_bytes());
         let error = decode(&unknown).expect_err("it is not known");
         assert_eq!(error, Unknown::Version(version));
-        assert!(error.to_string().contains(&format!("version {version}, and versions 8 to 17 are known")));
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("version {version}, but this cpuledger knows versions 8 to 17"))
+        );
     }
     for version in OLDEST_VERSION..=newest_version() {
         let whole = bytes(&format!("v{version}"));
@@ -114,7 +118,7 @@ fn other_versions_and_sizes_are_refused_in_a_sentence() {
             other.resize(length, 0);
             let error = decode(&other).expect_err("it has another size");
             assert_eq!(error, Unknown::Size { version, bytes: length, expected: whole.len() });
-            let part = format!("version {version} in {length} bytes, and that version has {}", whole.len());
+            let part = format!("version {version} in {length} bytes instead of {}", whole.len());
             assert!(error.to_string().contains(&part), "{error}");
         }
     }

@@ -31,7 +31,7 @@ enum Tail {
 /// A cut, from the reader's side.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// So far ahead it is proposed; twice as far at each further attempt.
+    /// How far ahead a cut is proposed; doubled at each further attempt.
     pub lead_ns: u64,
     /// Whether the CPUs are found online by the kernel's list; `None`: it is not asked.
     pub is_online: Option<bool>,

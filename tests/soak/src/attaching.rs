@@ -14,7 +14,7 @@ use crate::reader::GONE_WITHIN;
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 20_000_000;
-/// So many are attached before the kernel is asked whether it still has any of them.
+/// Number of ledgers to attach before asking the kernel whether any of them is left.
 const ASKED_AFTER: u64 = 32;
 
 /// What is kept from round to round.

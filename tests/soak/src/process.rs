@@ -11,7 +11,7 @@ const MEMORY_SLACK_KIB: u64 = 2048;
 /// A reader remembers each process that has died in the last 30 s: an entry of a table, and of a queue, that grow by doubling, and
 /// whose copies are made meanwhile. Where more have died than in the warm-up it may have so much more for each.
 const BYTES_A_DEAD: u64 = 512;
-/// So many dead are remembered.
+/// Maximum number of dead processes that are remembered.
 const MOST_DEAD: u64 = 1 << 16;
 /// Each death in an interval is a slot, a row and a line at the same time, in lists that grow by doubling.
 const BYTES_A_DEATH: u64 = 2048;

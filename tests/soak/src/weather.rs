@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use cpuledger_load::{Kin, Mixture, MixturePlan, Sleepers, Storm, StormPlan};
 
-/// So long each lasts, at least and at most, in seconds.
+/// Minimum and maximum duration of each, in seconds.
 const LASTS_S: std::ops::Range<u64> = 6..20;
-/// So long each lasts in the warm-up, in which each kind comes once.
+/// Duration of each in the warm-up, in which each kind comes once.
 const FIRST_LASTS: Duration = Duration::from_secs(8);
 
 const NOTHING: MixturePlan = MixturePlan { shells: 0, compilers: 0, thread_makers: 0, pairs: 0 };

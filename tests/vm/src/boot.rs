@@ -60,9 +60,9 @@ fn options(machine: Machine, suites: Chosen) -> Vec<String> {
     board.into_iter().chain(COMMON.iter().copied()).chain(own).map(str::to_owned).collect()
 }
 
-/// So often a kernel is booted until its clock is right.
+/// Maximum number of attempts to boot a kernel with a correct clock.
 const BOOTS: u32 = 4;
-/// So many of the last lines of the console are kept for the case that the guest dies.
+/// Number of console lines kept in case the guest dies.
 const LAST_LINES: usize = 30;
 
 /// A kernel on a machine.

@@ -27,9 +27,9 @@ use boot::{Booted, Guest};
 use kernels::Kernel;
 use kits::{Kits, leave_out};
 
-/// So many guests at a time: each takes a CPU, and of its time a tenth is spent in sleep.
+/// Number of guests that run at a time: each uses a CPU and sleeps for a tenth of the time.
 const AT_A_TIME: usize = 3;
-/// So long may a guest take; where the machine is idle it takes one or two minutes.
+/// Timeout of a guest; on an idle machine it takes one or two minutes.
 const GUEST_LIMIT: Duration = Duration::from_secs(2000);
 /// Where the tables go, below the repository.
 const DOCUMENT: &str = "docs/kernels.md";

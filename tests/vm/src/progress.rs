@@ -26,7 +26,7 @@ pub struct Progress {
     running: Option<String>,
     /// What was printed since the running one has begun.
     printed: String,
-    /// So much of it holds no beginning of another.
+    /// Number of bytes already searched for the start of another.
     searched: usize,
     has_failed: bool,
 }

@@ -9,11 +9,11 @@ use crate::error::Error;
 use super::clock;
 use super::shared::Shared;
 
-/// So long before a cut it is published, that every CPU sees it in time.
+/// How long before its instant a cut is published, so that every CPU sees it in time.
 const LEAD_NS: u64 = 200_000;
 /// A cut is confirmed only so long before it; more than clocks of two CPUs differ.
 const MARGIN_NS: u64 = 20_000;
-/// So often another cut is chosen because this thread was held up while it published one; the lead doubles each time.
+/// Maximum number of attempts to publish a cut, when this thread is delayed each time; the lead doubles with each.
 const PUBLISH_ATTEMPTS: u32 = 12;
 /// A switch hook takes less than 1 µs, unless the hypervisor takes the CPU away.
 const HOOK_LIMIT_NS: u64 = 5_000_000_000;

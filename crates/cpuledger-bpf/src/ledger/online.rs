@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::cpus::ranges;
 
-/// A list like `0-3,8`; longer ones than this are not of this world.
+/// Maximum length of a list like `0-3,8`.
 const LIST_BYTES: usize = 4096;
 
 /// The kernel's list of online CPUs.

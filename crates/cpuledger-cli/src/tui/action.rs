@@ -77,9 +77,9 @@ pub enum Action {
     Export(ExportFormat),
     /// Write the settings.
     Save,
-    /// So many rows.
+    /// Move by this many rows.
     Move(isize),
-    /// So many pages.
+    /// Move by this many pages.
     Page(isize),
     /// To the first row.
     First,

@@ -363,7 +363,7 @@ impl App {
 /// How often it is looked whether a program that went on in the background is in front again.
 const LOOK_FOR_TERMINAL: Duration = Duration::from_millis(200);
 
-/// So long a stop may take to reach this thread. Where there is no shell to go back to, nobody stops.
+/// How long to wait for a stop to reach this thread. Without a shell to return to, it never comes.
 const LONGEST_STOP: Duration = Duration::from_millis(300);
 
 /// Gives the terminal back and stops; returns when somebody lets us go on, and what has come meanwhile.

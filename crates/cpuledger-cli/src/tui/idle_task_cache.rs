@@ -15,7 +15,7 @@ use super::frame::{Asleep, Kind};
 /// What sleeps may be given another nice value or other memory; after so long it is looked at again.
 const LONGEST_WITHOUT_WALK: Duration = Duration::from_secs(60);
 
-/// So many may have run since the walk, beyond an eighth of all; then they are in every frame twice.
+/// Maximum number of tasks, beyond an eighth of all, that may have run since the walk; each of them is in every frame twice.
 const MOST_LATE: usize = 4096;
 
 /// The list of all, and what has changed since it was made.

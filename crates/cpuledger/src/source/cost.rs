@@ -26,7 +26,7 @@ pub const WALK_TASK_NS: u64 = 400;
 /// that is worth something. 5 % are 260,000 switches a second on every CPU.
 pub const LEDGER_MAY_EXCEED_PERCENT: u64 = 5;
 
-/// So long `top` looks at the machine before it decides.
+/// How long `top` observes the machine before it chooses a source.
 pub const GLANCE: Duration = Duration::from_millis(20);
 
 /// A second.

@@ -22,7 +22,7 @@ const CPU_MS: u64 = 60;
 /// What a task uses after its last word: a write and an exit; much when the host is busy.
 const REST_NS: u64 = 10_000_000;
 const EMULATED_REST_NS: u64 = 1_000_000_000;
-/// So long a death is waited for after the last word.
+/// Maximum number of intervals to wait for a death after the last message.
 const INTERVALS_LIMIT: u64 = 500;
 
 /// Most scenes need no books of their own.

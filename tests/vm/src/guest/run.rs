@@ -19,7 +19,7 @@ use cpuledger_vm::{Feature, Machine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-/// So long may a test take; under emulation everything is slow.
+/// Timeout of a test; under emulation everything is slow.
 const TEST_LIMIT: Duration = Duration::from_secs(300);
 /// The most that is told of what a test printed: its end.
 const OUTPUT_LIMIT: usize = 8000;

@@ -60,19 +60,19 @@ fn check(options: &Options, lists: &[ColumnList]) -> Result<(), String> {
     let whole = options.whole_formats.first();
     let several = options.whole_formats.iter().any(|format| Some(format) != whole);
     if several || whole.is_some() && has_unix_format(options) {
-        return Err("two options choose the columns differently; leave one away".to_owned());
+        return Err("two options choose the columns differently; drop one of them".to_owned());
     }
     if !lists.is_empty() {
         if whole.is_some() || has_unix_format(options) {
-            return Err("`-o` and another option both choose the columns; leave one away".to_owned());
+            return Err("`-o` and another option both choose the columns; drop one of them".to_owned());
         }
         if has_modifier(options) {
-            return Err("`-o` says every column; leave `-c`, `-j`, `-y`, `-P`, `-M` away".to_owned());
+            return Err("`-o` chooses every column; drop `-c`, `-j`, `-y`, `-P` and `-M`".to_owned());
         }
         let below = options.threads_below || options.threads_below_unix || options.threads_as_processes;
         if below && (options.threads_lwp || options.threads_spid) {
             return Err(
-                "`-o` says every column, and `H` or `m` says how threads are shown; leave `-L` and `-T` away"
+                "`-o` chooses every column, and `H` or `m` how threads are shown; drop `-L` and `-T`"
                     .to_owned(),
             );
         }

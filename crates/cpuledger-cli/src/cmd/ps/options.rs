@@ -200,7 +200,7 @@ impl Options {
     pub fn set_headers(&mut self, headers: Headers) -> Result<(), String> {
         match self.headers.replace(headers) {
             None => Ok(()),
-            Some(_) => Err("the lines of headers are chosen twice; leave one of the options away".to_owned()),
+            Some(_) => Err("header lines are chosen twice; drop one of the options".to_owned()),
         }
     }
 

@@ -138,7 +138,7 @@ fn threads(options: &Options) -> Result<Threads, String> {
     let below = threads_below || threads_below_unix;
     let instead = threads_lwp || threads_spid || threads_as_processes;
     if (below || instead) && options.tree.is_some() {
-        return Err("a tree is of processes; leave `-L`, `-T`, `-m`, `m` and `H` away".to_owned());
+        return Err("a tree shows processes, not threads; drop `-L`, `-T`, `-m`, `m` and `H`".to_owned());
     }
     let pairs = [
         (threads_as_processes && below, "`H` and `m`"),

@@ -33,9 +33,8 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
     let bsd = (options.with_terminal, options.own_everywhere);
     let has_unix = unix != (false, false);
     if has_unix && (bsd != (false, false) || options.with_leaders) {
-        return Err(
-            "`-a`, `-d` and the BSD options `a`, `x`, `g` select differently; leave one kind away".to_owned()
-        );
+        return Err("`-a` and `-d` cannot be combined with the BSD options `a`, `x` and `g`; drop one kind"
+            .to_owned());
     }
     let needs_g = personality.needs_g && !options.with_leaders;
     let is_simple = has_unix || bsd != (false, false) || options.with_leaders;
@@ -124,7 +123,7 @@ mod tests {
             ("7 -x", "not `-x`"),
             ("7,8", "not `7,8`"),
             ("+", "not `+`"),
-            ("-a x", "select differently"),
+            ("-a x", "cannot be combined with the BSD options"),
         ] {
             let sentence = selected(line).expect_err(line);
             assert!(sentence.contains(part), "{line:?}: {sentence}");

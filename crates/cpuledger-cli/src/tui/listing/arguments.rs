@@ -9,7 +9,7 @@ pub struct Arguments {
     known: FxHashMap<Pid, (Boottime, Comm, Box<[u8]>)>,
 }
 
-/// So many are remembered; then the memory starts anew.
+/// Maximum number of entries; beyond it the cache is cleared.
 const REMEMBERED_ARGUMENTS: usize = 65_536;
 
 impl Arguments {

@@ -195,7 +195,7 @@ fn read(directory: &str, name: &str) -> Option<Vec<u8>> {
     read_bounded(&format!("{directory}/{name}")).ok()
 }
 
-/// So much of a file is read: arguments can be of any length, and nobody reads more of them.
+/// Maximum number of bytes read from a file: arguments can have any length.
 const MOST_BYTES: u64 = 128 * 1024;
 
 /// The file, or its beginning.

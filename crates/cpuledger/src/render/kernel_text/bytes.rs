@@ -156,7 +156,7 @@ pub(super) fn octal(out: &mut Vec<u8>, number: u32) {
     out.extend([6, 3, 0].map(|shift| DIGITS[(number >> shift) as usize & 7]));
 }
 
-/// So many bits of a mask in hexadecimal digits, in groups of 8.
+/// The lowest `bits` of a mask in hexadecimal digits, in groups of 8.
 pub(super) fn mask(out: &mut Vec<u8>, words: &[u64], bits: u32) {
     for place in (0..bits.div_ceil(4)).rev() {
         let word = words.get(place as usize / 16).copied().unwrap_or(0);

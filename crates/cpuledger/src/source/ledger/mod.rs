@@ -56,7 +56,7 @@ pub struct Ledger {
     others: Snapshot,
 }
 
-/// So much may be remembered beyond twice what lives.
+/// How many more processes may be remembered than twice those alive.
 const REMEMBERED_SLACK: usize = 1 << 16;
 
 /// Below one free slot in so many, a successor is attached.

@@ -22,7 +22,7 @@ const ANSWER_BYTES: usize = 2048;
 /// What receiving gave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// So many messages; there may be more.
+    /// The number of messages received; more may be waiting.
     Some(usize),
     /// The socket is empty.
     Nothing,
