@@ -128,7 +128,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger",
         target: "netlink_root",
         needs: &[],
-        exceptions: &[("who_dies_untold", SPEED), OF_CPUS],
+        exceptions: &[LONG, ("who_dies_untold", SPEED), OF_CPUS],
     },
     Suite { package: "cpuledger", target: "procfs_root", needs: &[], exceptions: &[] },
     Suite {
@@ -222,6 +222,7 @@ pub const SUITES: &[Suite] = &[
         // Where a walk takes many reads, more runs meanwhile than the interval is long.
         needs: &[OpenCodedIterator],
         exceptions: &[
+            LONG,
             ("", NotOn(Machine::Arm64, "a board whose emulation can be suspended")),
             (
                 "",
