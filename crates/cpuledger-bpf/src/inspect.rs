@@ -8,8 +8,7 @@ use crate::abi;
 use crate::error::Error;
 use crate::map::MappedArray;
 use crate::object;
-use crate::records::{self, Buffers, with_headroom};
-use crate::records::{Mechanism, Walked};
+use crate::records::{self, Buffers, Mechanism, Walked, with_headroom};
 
 /// The compiled `bpf/inspect.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/inspect.bpf.o"));

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use cpuledger_load::Member;
 use lines::{Dice, Line, Lines, Names};
-use procps::Version;
+use procps::{Version, first_differences};
 use world::{LISTER, Outcome, RUNNER, World, quoted};
 
 const SHORT: usize = 150;
@@ -157,18 +157,6 @@ impl Pair {
             ("comm", comm),
         ])
     }
-}
-
-fn first_differences(theirs: &[String], ours: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let nothing = "nothing".to_owned();
-    let line = |lines: &[String], index: usize| lines.get(index).unwrap_or(&nothing).clone();
-    (0..theirs.len().max(ours.len()))
-        .map(|index| (line(theirs, index), line(ours, index)))
-        .filter(|(theirs, ours)| theirs != ours)
-        .take(SHOWN)
-        .map(|(theirs, ours)| format!("procps: {theirs}\nours:   {ours}\n"))
-        .collect()
 }
 
 #[test]

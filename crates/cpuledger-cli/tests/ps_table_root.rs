@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use cpuledger_load::Zoo;
-use procps::Version;
+use procps::{Version, first_differences};
 
 const TABLE: &str = include_str!("ps_table/table.txt");
 
@@ -114,18 +114,6 @@ impl<'a> Case<'a> {
         }
         (difference, before.len().saturating_sub(1))
     }
-}
-
-fn first_differences(theirs: &[String], ours: &[String]) -> String {
-    const SHOWN: usize = 4;
-    let nothing = "nothing".to_owned();
-    let line = |lines: &[String], index: usize| lines.get(index).unwrap_or(&nothing).clone();
-    (0..theirs.len().max(ours.len()))
-        .map(|index| (line(theirs, index), line(ours, index)))
-        .filter(|(theirs, ours)| theirs != ours)
-        .take(SHOWN)
-        .map(|(theirs, ours)| format!("procps: {theirs}\nours:   {ours}\n"))
-        .collect()
 }
 
 /// The invocation without the versions that it is for, in front; `None` where this one is none of them.

@@ -77,3 +77,16 @@ pub fn specifiers() -> Vec<String> {
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
+
+/// The first lines in which two listings differ.
+pub fn first_differences(theirs: &[String], ours: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let nothing = "nothing".to_owned();
+    let line = |lines: &[String], index: usize| lines.get(index).unwrap_or(&nothing).clone();
+    (0..theirs.len().max(ours.len()))
+        .map(|index| (line(theirs, index), line(ours, index)))
+        .filter(|(theirs, ours)| theirs != ours)
+        .take(SHOWN)
+        .map(|(theirs, ours)| format!("procps: {theirs}\nours:   {ours}\n"))
+        .collect()
+}
