@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use cpuledger::render::kernel_text::{Form, Whole, Written};
+use cpuledger::source::kernel_text::{Form, Whole, Written};
 use cpuledger::source::status::StatusWalk;
 use cpuledger_load::{RaisedLimits, Sleepers};
 

@@ -7,6 +7,9 @@
 
 use cpuledger::fuzzing;
 
+mod printed;
+mod query;
+
 /// A target: bytes in, no panic.
 pub type Target = fn(&[u8]);
 
@@ -24,7 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 pub fn proc_text(bytes: &[u8]) {
     fuzzing::proc_text(bytes);
     let mut line = Vec::new();
-    cpuledger::render::escape::append_escaped(&mut line, bytes);
+    cpuledger::text::escape::append_escaped(&mut line, bytes);
     let text = String::from_utf8(line).expect("escaped text is UTF-8");
     assert!(!text.contains(char::is_control), "{text:?}");
 }
@@ -52,7 +55,8 @@ pub fn taskstats(bytes: &[u8]) {
 
 /// Records of the kernel half, decoded into rows and printed.
 pub fn abi_records(bytes: &[u8]) {
-    let printed = fuzzing::abi_records(bytes);
+    fuzzing::deaths(bytes.get(1..).unwrap_or_default());
+    let printed = printed::print(bytes);
     let text = String::from_utf8(printed.text).expect("text is UTF-8");
     assert!(!text.contains(|letter: char| letter.is_control() && letter != '\n'), "{text:?}");
     for line in printed.json.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -71,7 +75,7 @@ pub fn ps_options(bytes: &[u8]) {
 
 /// A filter of the screen, and the tasks it is asked about.
 pub fn query(bytes: &[u8]) {
-    fuzzing::query(bytes);
+    query::query(bytes);
 }
 
 /// The configuration file of the screen.

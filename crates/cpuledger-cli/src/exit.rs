@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use cpuledger::render::escape::append_sentence;
+use cpuledger::text::escape::append_sentence;
 
 use crate::output;
 

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use cpuledger::view::filter::Asker;
+use cpuledger_view::filter::Asker;
 
 use crate::cmd::ps::{Personality, Plan, Surrounding, help};
 use crate::tui::config;

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use cpuledger::machine::stdout_was_closed;
-use cpuledger::render::escape::append_sentence;
+use cpuledger::text::escape::append_sentence;
 use rustix::io::Errno;
 
 /// Writes a finished buffer to standard output.

@@ -11,9 +11,9 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 use cpuledger::field::FIELDS;
-use cpuledger::render::interval::column::COLUMNS;
-use cpuledger::render::key::PARTS;
-use cpuledger::view::query::ALIASES;
+use cpuledger_view::interval::column::COLUMNS;
+use cpuledger_view::key::PARTS;
+use cpuledger_view::query::ALIASES;
 
 use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};

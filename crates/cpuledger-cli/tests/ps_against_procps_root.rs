@@ -7,7 +7,7 @@ mod peer;
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-use cpuledger::render::escape::{append_escaped, append_printable};
+use cpuledger::text::escape::{append_escaped, append_printable};
 use cpuledger_load::{Member, Zoo};
 
 /// A timer may run a sleeping task between two listings.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cpuledger::render::column::{Dash, columns};
+use cpuledger_view::column::{Dash, columns};
 use procps::{ours, specifiers, theirs};
 
 /// The width of a column of numbers of tasks follows pid_max, which another test may change meanwhile.

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::io::Write;
 
-use cpuledger::render::kernel_text::{Dialect, Form, KernelText, Whole, Written};
+use cpuledger::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use cpuledger_bpf::{StatusRecords, abi};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 

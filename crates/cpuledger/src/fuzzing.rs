@@ -4,25 +4,16 @@ use std::hint::black_box;
 
 use cpuledger_bpf::{Mechanism, Walked};
 
-use crate::clock::Boottime;
 use crate::enrich::detail::{cgroup, files};
-use crate::enrich::row::{Row, Surroundings};
 use crate::facts;
 use crate::field::FieldSet;
-use crate::render::csv::Cells;
-use crate::render::kernel_text::Dialect;
-use crate::render::layout::{Chosen, Layout, names};
-use crate::render::table;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::io_access::IoAccess;
+use crate::source::kernel_text::Dialect;
 use crate::source::procfs::cgroup::Hierarchy;
 use crate::source::procfs::{self, counts, stat, status};
 use crate::source::records;
 use crate::{machine, terminal};
-
-mod query;
-
-pub use query::query;
 
 /// Every parser of a file of /proc and /sys.
 pub fn proc_text(bytes: &[u8]) {
@@ -72,27 +63,9 @@ fn utf8_text(text: &str) {
     black_box(facts::hiding(text));
 }
 
-/// Rows as they are printed.
-#[derive(Debug, Default)]
-pub struct Printed {
-    /// Every column, as text.
-    pub text: Vec<u8>,
-    /// One object a line.
-    pub json: Vec<u8>,
-}
-
-thread_local! {
-    /// Every column, at a time that is always the same: else a finding would be hard to repeat.
-    static PAGE: (Surroundings, Vec<Chosen>) = {
-        let mut around = Surroundings::now();
-        (around.machine.uptime, around.machine.now_seconds) = (Boottime::from_ns(1 << 50), 1 << 31);
-        (around, names().filter_map(Chosen::by_name).collect())
-    };
-}
-
 /// What records of the kernel half make. The first byte chooses the form of the walk; the rest are processes, then as many tasks
 /// as there are bytes for.
-fn snapshot_of(bytes: &[u8]) -> Snapshot {
+pub fn snapshot_of(bytes: &[u8]) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let Some((&choice, bytes)) = bytes.split_first() else { return snapshot };
     let of_walk = cpuledger_bpf::fuzzing::records(bytes);
@@ -112,21 +85,9 @@ fn snapshot_of(bytes: &[u8]) -> Snapshot {
     snapshot
 }
 
-/// Decodes records of the kernel half, and prints what they make; the records of exits, too.
-pub fn abi_records(bytes: &[u8]) -> Printed {
-    let mut printed = Printed::default();
-    cpuledger_bpf::fuzzing::exits(bytes.get(1..).unwrap_or_default()).iter().for_each(|exit| {
+/// Decodes records of exits.
+pub fn deaths(bytes: &[u8]) {
+    cpuledger_bpf::fuzzing::exits(bytes).iter().for_each(|exit| {
         black_box(records::decode_death(exit));
     });
-    let snapshot = snapshot_of(bytes);
-    PAGE.with(|(around, columns)| {
-        let mut layout = Layout::new(columns.clone(), None);
-        for task in snapshot.processes.iter().chain(&snapshot.tasks) {
-            let line = Row { task, around }.into();
-            layout.write_line(&line, &mut printed.text);
-            table::append_json_row(&mut printed.json, columns, &line);
-            table::append_csv_row(&mut printed.text, columns, &line, Cells::Inert);
-        }
-    });
-    printed
 }

@@ -26,13 +26,11 @@ pub mod inheritance;
 pub mod interval;
 mod lineage;
 pub mod machine;
-pub mod render;
 pub mod snapshot;
 pub mod source;
 pub mod support;
 pub mod task;
 pub mod text;
-pub mod view;
 pub mod vitals;
 
 pub use clock::Boottime;

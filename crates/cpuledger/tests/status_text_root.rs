@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use cpuledger::render::kernel_text::{Form, LEFT_OUT, Whole};
 use cpuledger::source::SourceKind;
+use cpuledger::source::kernel_text::{Form, LEFT_OUT, Whole};
 use cpuledger::source::status::{StatusTexts, StatusWalk, Wanted};
 use cpuledger_load::{Sleepers, Zoo, is_emulated};
 use nix::sys::ptrace;
@@ -135,7 +135,7 @@ fn rendered(walk: &mut StatusWalk, form: Form, whole: Whole, keys: &BTreeSet<Key
         }
         let mut text = Vec::new();
         let written = texts.write(index, form, whole, &mut text);
-        assert_eq!(written == cpuledger::render::kernel_text::Written::AskKernel, text.is_empty());
+        assert_eq!(written == cpuledger::source::kernel_text::Written::AskKernel, text.is_empty());
         assert_eq!(rendered.insert(key, text), None, "{key:?} is there twice");
     }
     rendered

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cpuledger::SourceKind;
-use cpuledger::render::kernel_text::{Form, Whole};
+use cpuledger::source::kernel_text::{Form, Whole};
 use cpuledger::source::status::{StatusTexts, Wanted};
 
 use crate::exit::Failure;

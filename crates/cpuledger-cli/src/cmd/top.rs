@@ -9,13 +9,13 @@ mod terminal;
 
 use anyhow::Context;
 use cpuledger::Boottime;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
-use cpuledger::render::column::Lookups;
-use cpuledger::render::interval::{Page, Writer};
-use cpuledger::render::key::Shown;
-use cpuledger::render::row::Surroundings;
-use cpuledger::render::{csv, json};
 use cpuledger::{Snapshot, Task, machine};
+use cpuledger_view::interval::{Page, Writer};
+use cpuledger_view::key::Shown;
+use cpuledger_view::{csv, json};
 
 use collect::{Collector, Outcome, Stop};
 pub use options::Arguments;

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cpuledger::render::interval::column::Chosen;
+use cpuledger_view::interval::column::Chosen;
 use toml::Value;
 
 use super::theme::ThemeName;

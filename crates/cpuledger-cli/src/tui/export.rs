@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
 use cpuledger::interval::{Interval, Usage};
-use cpuledger::render::key::Shown;
-use cpuledger::render::{csv, json};
 use cpuledger::{Snapshot, Task};
+use cpuledger_view::key::Shown;
+use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
 use super::action::ExportFormat;

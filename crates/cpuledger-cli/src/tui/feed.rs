@@ -3,9 +3,9 @@
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use cpuledger::Boottime;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::enrich::row::Surroundings;
 use cpuledger::names::Names;
-use cpuledger::render::column::Lookups;
-use cpuledger::render::row::Surroundings;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::vitals::Vitals;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};

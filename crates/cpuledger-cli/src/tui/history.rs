@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use cpuledger::Task;
 use cpuledger::TaskId;
 use cpuledger::interval::Usage;
-use cpuledger::render::interval::column::per_mille;
+use cpuledger_view::interval::column::per_mille;
 
 use super::frame::{Frame, Kind};
 

@@ -6,8 +6,8 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cpuledger::detail::Details;
-use cpuledger::render::column::Lookups;
-use cpuledger::render::escape::append_escaped;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::text::escape::append_escaped;
 use cpuledger::{Comm, Task, TaskId, Tid};
 
 use super::event::Event;

@@ -1,8 +1,8 @@
 //! What the screen shows and where the user is in it. It never draws, reads a file or touches a task: it takes frames and
 //! actions, and says what is to be done.
 
-use cpuledger::view::query::Query;
 use cpuledger::{Field, FieldSet, Task, TaskId};
+use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 
 use super::action::Action;
@@ -218,8 +218,8 @@ impl State {
         let is_ledger =
             self.frame.as_ref().is_some_and(|frame| frame.interval.source == cpuledger::SourceKind::Ledger);
         let settings = &self.settings;
-        let of_key = |key: Option<cpuledger::render::key::Key>| match key {
-            Some(cpuledger::render::key::Key::Field(field)) => FieldSet::of(&[field]),
+        let of_key = |key: Option<cpuledger_view::key::Key>| match key {
+            Some(cpuledger_view::key::Key::Field(field)) => FieldSet::of(&[field]),
             _ => FieldSet::EMPTY,
         };
         // The ledger's detail is cheap; the files of /proc are not.
@@ -228,7 +228,7 @@ impl State {
         } else {
             let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));
             let sorted = of_key(
-                cpuledger::render::interval::column::Chosen::by_name(settings.sort).and_then(|c| c.key()),
+                cpuledger_view::interval::column::Chosen::by_name(settings.sort).and_then(|c| c.key()),
             );
             let grouped = if settings.group == Group::Cgroup {
                 FieldSet::of(&[Field::CgroupId])

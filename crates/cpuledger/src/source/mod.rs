@@ -6,6 +6,7 @@ mod exit;
 mod families;
 mod interface;
 pub(crate) mod io_access;
+pub mod kernel_text;
 mod kind;
 pub mod ledger;
 mod namespace;

@@ -1,6 +1,5 @@
-//! Text of the machine's users made ready for a screen: escaped, and no wider than it may be.
+//! Text of the machine's users made ready for a screen: escaped.
 
 pub mod escape;
 mod invisible;
 pub mod manner;
-pub mod width;

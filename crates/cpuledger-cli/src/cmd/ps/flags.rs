@@ -1,7 +1,7 @@
 //! The one table of the options of `ps`: parsing and help derive from it.
 
-use cpuledger::view::filter::Property;
-use cpuledger::view::tree::Drawing;
+use cpuledger_view::filter::Property;
+use cpuledger_view::tree::Drawing;
 
 use super::number::positive_number;
 use super::options::{Action, Context, Headers, ListKind, Options, WholeFormat};

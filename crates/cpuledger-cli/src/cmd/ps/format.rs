@@ -1,6 +1,6 @@
 //! Which columns are shown: `-o` lists, and the formats that the other options name, as procps composes them.
 
-use cpuledger::render::layout::Chosen;
+use cpuledger_view::layout::Chosen;
 
 use super::macros;
 use super::options::{ColumnList, ListKind, Options, WholeFormat};

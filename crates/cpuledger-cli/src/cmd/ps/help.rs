@@ -1,7 +1,7 @@
 //! `ps --help` and `ps L`, from the tables of options and columns.
 
-use cpuledger::render::column::{self, Column, Dash};
-use cpuledger::render::layout::field_columns;
+use cpuledger_view::column::{self, Column, Dash};
+use cpuledger_view::layout::field_columns;
 
 use super::flags::{FLAGS, Flag, Takes, Topic};
 

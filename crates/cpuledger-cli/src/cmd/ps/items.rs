@@ -2,7 +2,7 @@
 
 use cpuledger::names::{gid_of, uid_of};
 use cpuledger::terminal::device_of_name;
-use cpuledger::view::filter::Property;
+use cpuledger_view::filter::Property;
 
 use super::number;
 

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use cpuledger::render::layout::{Chosen, Part};
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::{Member, Source, Visitor};
 use cpuledger::task::{Pid, Task};
-use cpuledger::view::filter::Asker;
-use cpuledger::view::sort::sort;
-use cpuledger::view::tree::{self, Drawing};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
+use cpuledger_view::filter::Asker;
+use cpuledger_view::layout::{Chosen, Part};
+use cpuledger_view::sort::sort;
+use cpuledger_view::tree::{self, Drawing};
 
 use super::page::Page;
 use super::parallel;

@@ -23,7 +23,7 @@ mod survivors;
 use std::ffi::OsString;
 
 use cpuledger::terminal::own_device;
-use cpuledger::view::filter::Asker;
+use cpuledger_view::filter::Asker;
 
 use crate::exit::Failure;
 use crate::output;

@@ -1,8 +1,8 @@
 //! What the options of a command line say, each by itself. Which of them go together is decided in [`super::plan`].
 
 use cpuledger::SourceKind;
-use cpuledger::view::filter::{Asker, Property};
-use cpuledger::view::tree::Drawing;
+use cpuledger_view::filter::{Asker, Property};
+use cpuledger_view::tree::Drawing;
 
 use super::items;
 use super::personality::Personality;

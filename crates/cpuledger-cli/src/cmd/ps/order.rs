@@ -1,7 +1,7 @@
 //! In which order: `--sort` and `k` by names of columns, `O` by single letters.
 
-use cpuledger::render::layout::Criterion;
-use cpuledger::render::layout::{Chosen, names};
+use cpuledger_view::layout::Criterion;
+use cpuledger_view::layout::{Chosen, names};
 
 use super::items::SEPARATORS;
 use crate::near::did_you_mean;

@@ -1,14 +1,14 @@
 //! Lines on their way out: headers, rows, and bytes by the chunk.
 
 use cpuledger::detail::Details;
-use cpuledger::render::column::Lookups;
-use cpuledger::render::csv::Cells;
-use cpuledger::render::layout::{Chosen, Layout, Line, Part};
-use cpuledger::render::manner::Manner;
-use cpuledger::render::row::{Row, Surroundings};
-use cpuledger::render::table;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::enrich::row::{Row, Surroundings};
 use cpuledger::task::Task;
-use cpuledger::view::tree::Drawing;
+use cpuledger::text::manner::Manner;
+use cpuledger_view::csv::Cells;
+use cpuledger_view::layout::{Chosen, Layout, Line, Part};
+use cpuledger_view::table;
+use cpuledger_view::tree::Drawing;
 
 use super::options::{Headers, Output};
 use super::plan::{Plan, Threads};

@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
 use cpuledger::machine::spawn_scoped;
-use cpuledger::render::layout::Part;
 use cpuledger::source::Families;
 use cpuledger::task::Task;
+use cpuledger_view::layout::Part;
 
 use super::page::Page;
 

@@ -1,7 +1,7 @@
 //! From arguments to [`Options`]: UNIX options (`-ef`), BSD options (`aux`) and GNU options (`--sort`), mixed at will,
 //! and numbers of processes at the end.
 
-use cpuledger::view::filter::Property;
+use cpuledger_view::filter::Property;
 
 use super::flags::{FLAGS, Flag, Style, Takes};
 use super::items;

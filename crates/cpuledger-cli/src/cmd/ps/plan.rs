@@ -1,9 +1,9 @@
 //! What a command line and its surroundings mean together: one plan, or a sentence. What is wrong as UNIX options is
 //! tried once more as BSD's.
 
-use cpuledger::render::layout::Chosen;
-use cpuledger::render::layout::Criterion;
-use cpuledger::view::filter::{Asker, Selection};
+use cpuledger_view::filter::{Asker, Selection};
+use cpuledger_view::layout::Chosen;
+use cpuledger_view::layout::Criterion;
 
 use super::options::{Action, ColumnList, Context, Headers, ListKind, Options};
 use super::parse::{Reading, parse};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cpuledger::view::filter::{Base, Selection};
+use cpuledger_view::filter::{Base, Selection};
 
 use super::options::Options;
 use super::personality::Personality;
@@ -57,7 +57,7 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::view::filter::Property;
+    use cpuledger_view::filter::Property;
 
     use super::*;
     use crate::cmd::ps::plan::Plan;

@@ -1,6 +1,6 @@
 //! What is written after `-o`: names of columns with widths and headers, macros, and the descriptors of AIX.
 
-use cpuledger::render::layout::{Chosen, names};
+use cpuledger_view::layout::{Chosen, names};
 
 use super::items::SEPARATORS;
 use super::macros;

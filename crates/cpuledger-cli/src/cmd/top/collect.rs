@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
-use cpuledger::render::key::Key;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::source::cost::{Activity, Costs, GLANCE, Observation};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{self, Exits, Source, SourceKind};
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger_view::key::Key;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};

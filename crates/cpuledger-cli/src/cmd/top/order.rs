@@ -2,9 +2,9 @@
 
 use cpuledger::field::FIELDS;
 use cpuledger::interval::{Interval, Usage};
-use cpuledger::render::key::{Key, PARTS};
-use cpuledger::view::sort;
 use cpuledger::{Field, Task};
+use cpuledger_view::key::{Key, PARTS};
+use cpuledger_view::sort;
 
 use crate::near::did_you_mean;
 

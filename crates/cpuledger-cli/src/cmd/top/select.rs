@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use cpuledger::interval::{Interval, Usage};
-use cpuledger::render::key::Shown;
 use cpuledger::source::Exit;
-use cpuledger::view::sort;
 use cpuledger::{Field, Snapshot, Task};
+use cpuledger_view::key::Shown;
+use cpuledger_view::sort;
 
 use super::options::Options;
 

@@ -1,8 +1,8 @@
 //! What keys do to a line to fill in, and to a list to choose from.
 
-use cpuledger::render::interval::column::{COLUMNS, Chosen};
-use cpuledger::render::key::PROCESS_KEYS;
-use cpuledger::view::query::{MOST_BYTES, Query};
+use cpuledger_view::interval::column::{COLUMNS, Chosen};
+use cpuledger_view::key::PROCESS_KEYS;
+use cpuledger_view::query::{MOST_BYTES, Query};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::cmd::top::options::parse_delay;

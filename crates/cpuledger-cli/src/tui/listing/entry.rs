@@ -2,7 +2,7 @@
 
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::{Counters, Exited, Usage};
-use cpuledger::render::escape::append_escaped;
+use cpuledger::text::escape::append_escaped;
 use cpuledger::{Comm, Pid, Task, TaskId};
 
 use crate::tui::frame::{Kind, RowRef};

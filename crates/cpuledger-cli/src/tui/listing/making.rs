@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use cpuledger::Task;
 use cpuledger::interval::Usage;
-use cpuledger::render::key::Key;
-use cpuledger::view::query::{Query, Subject};
-use cpuledger::view::sort;
+use cpuledger_view::key::Key;
+use cpuledger_view::query::{Query, Subject};
+use cpuledger_view::sort;
 use rustc_hash::FxHashSet;
 
 use super::arguments::Arguments;

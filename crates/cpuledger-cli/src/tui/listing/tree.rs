@@ -141,7 +141,7 @@ fn sorted(making: &Making<'_>, nodes: &[Node], indexes: &[u32]) -> Vec<u32> {
             let node = &nodes[index as usize];
             let mut ranked = making.ranked(node.at);
             if is_by_cpu {
-                ranked.weight = cpuledger::view::sort::Key::from(node.sum_ns);
+                ranked.weight = cpuledger_view::sort::Key::from(node.sum_ns);
             }
             (ranked, index)
         })

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use cpuledger::field::Field;
-use cpuledger::render::interval::column::{append_per_mille, append_value, per_mille};
-use cpuledger::render::key::{Key, PROCESS_KEYS};
+use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
+use cpuledger_view::key::{Key, PROCESS_KEYS};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,6 +1,6 @@
 //! Lines to fill in, and lists.
 
-use cpuledger::render::layout as text_layout;
+use cpuledger_view::layout as text_layout;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

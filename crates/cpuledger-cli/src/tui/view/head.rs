@@ -1,8 +1,8 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
-use cpuledger::render::interval::column::append_bytes;
-use cpuledger::render::interval::{Writer, append_uptime};
 use cpuledger::vitals::{CpuShare, Memory};
+use cpuledger_view::interval::column::append_bytes;
+use cpuledger_view::interval::{Writer, append_uptime};
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

@@ -1,7 +1,7 @@
 //! The help page, made of the table of keys.
 
-use cpuledger::render::interval::column::COLUMNS;
-use cpuledger::view::query::ALIASES;
+use cpuledger_view::interval::column::COLUMNS;
+use cpuledger_view::query::ALIASES;
 use ratatui::buffer::Buffer;
 
 use super::canvas::{Look, write};

@@ -1,7 +1,7 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
-use cpuledger::render::interval::column::{Chosen, Line};
-use cpuledger::render::layout;
+use cpuledger_view::interval::column::{Chosen, Line};
+use cpuledger_view::layout;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 

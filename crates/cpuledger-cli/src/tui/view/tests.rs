@@ -1,5 +1,5 @@
 use clap::Parser;
-use cpuledger::render::key::{Key, PROCESS_KEYS, TASK_KEYS};
+use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value as Json;
 
@@ -12,7 +12,7 @@ use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::{config, export, fixture};
-use cpuledger::render::interval::column::Chosen;
+use cpuledger_view::interval::column::Chosen;
 
 #[derive(Debug, Parser)]
 struct Line {

@@ -1,9 +1,9 @@
 //! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
 
 use anyhow::Context;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
-use cpuledger::render::column::Lookups;
-use cpuledger::render::row::Surroundings;
 use cpuledger::source::SourceKind;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::ledger;

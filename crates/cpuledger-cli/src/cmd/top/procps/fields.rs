@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use cpuledger::field::Value;
 use cpuledger::{Field, FieldSet, Task};
 
-use cpuledger::render::row::{Row, Surroundings};
+use cpuledger::enrich::row::{Row, Surroundings};
 
 use super::entry::Entry;
 use crate::cmd::top::order::Order;

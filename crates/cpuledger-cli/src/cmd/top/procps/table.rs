@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use cpuledger::enrich::row::Surroundings;
 use cpuledger::field::{Field, Value};
 use cpuledger::interval::Usage;
-use cpuledger::render::interval::column::{Chosen, Line, append_bytes, append_decimals, append_per_mille};
-use cpuledger::render::layout;
-use cpuledger::render::row::Surroundings;
+use cpuledger_view::interval::column::{Chosen, Line, append_bytes, append_decimals, append_per_mille};
+use cpuledger_view::layout;
 
 use super::entry::{Entry, tenths};
 use super::fields::{By, compare};

@@ -1,0 +1,59 @@
+//! Whose a task is: users and groups.
+
+use crate::cell;
+use crate::sort::Key;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::field::{Field, FieldSet};
+
+use super::entry::{Align, Column, Lines, Overflow};
+
+columns! {
+    "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS];
+        |r, c| cell::user(r, c, r.task.euid); |_| Key::AsShown;
+        "Effective user."
+    "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS];
+        |r, c| cell::user(r, c, r.task.uid); |_| Key::AsShown;
+        "Real user."
+    "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS];
+        |r, c| cell::user(r, c, r.task.suid); |_| Key::AsShown;
+        "Saved user."
+    "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS];
+        |r, c| cell::user(r, c, r.task.fsuid); |_| Key::AsShown;
+        "File-system user."
+    "group" "GROUP", "egroup" "EGROUP"; 8 Left Plus Both; [Egid] [GROUPS];
+        |r, c| cell::group(r, c, r.task.egid); |_| Key::AsShown;
+        "Effective group."
+    "rgroup" "RGROUP"; 8 Left Plus Both; [Gid] [GROUPS];
+        |r, c| cell::group(r, c, r.task.gid); |_| Key::AsShown;
+        "Real group."
+    "sgroup" "SGROUP", "svgroup" "SVGROUP"; 8 Left Plus Both; [Sgid] [GROUPS];
+        |r, c| cell::group(r, c, r.task.sgid); |_| Key::AsShown;
+        "Saved group."
+    "fgroup" "FGROUP", "fsgroup" "FSGROUP"; 8 Left Plus Both; [Fsgid] [GROUPS];
+        |r, c| cell::group(r, c, r.task.fsgid); |_| Key::AsShown;
+        "File-system group."
+    "uid" "UID", "euid" "EUID"; 5 Right Push Both; [Euid] [];
+        |r, c| cell::unsigned(c, r.task.euid); number!(euid);
+        "Number of the effective user."
+    "ruid" "RUID"; 5 Right Push Both; [Uid] [];
+        |r, c| cell::unsigned(c, r.task.uid); number!(uid);
+        "Number of the real user."
+    "suid" "SUID", "svuid" "SVUID"; 5 Right Push Both; [Suid] [];
+        |r, c| cell::unsigned(c, r.task.suid); number!(suid);
+        "Number of the saved user."
+    "fuid" "FUID", "fsuid" "FSUID"; 5 Right Push Both; [Fsuid] [];
+        |r, c| cell::unsigned(c, r.task.fsuid); number!(fsuid);
+        "Number of the file-system user."
+    "gid" "GID", "egid" "EGID"; 5 Right Push Both; [Egid] [];
+        |r, c| cell::unsigned(c, r.task.egid); number!(egid);
+        "Number of the effective group."
+    "rgid" "RGID"; 5 Right Push Both; [Gid] [];
+        |r, c| cell::unsigned(c, r.task.gid); number!(gid);
+        "Number of the real group."
+    "sgid" "SGID", "svgid" "SVGID"; 5 Right Push Both; [Sgid] [];
+        |r, c| cell::unsigned(c, r.task.sgid); number!(sgid);
+        "Number of the saved group."
+    "fgid" "FGID", "fsgid" "FSGID"; 5 Right Push Both; [Fsgid] [];
+        |r, c| cell::unsigned(c, r.task.fsgid); number!(fsgid);
+        "Number of the file-system group."
+}

@@ -1,0 +1,77 @@
+//! What a task is doing, and how it is scheduled.
+
+use crate::cell;
+use crate::sort::Key;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::field::{Field, FieldSet};
+
+use super::entry::{Align, Column, Lines, Overflow};
+
+columns! {
+    // What it is doing.
+    "stat" "STAT"; 4 Left Push Task; [State Nice Sid Threads Pgid TtyPgid] [] wishes [Locked];
+        cell::stat; |r| Key::from(r.task.state.0);
+        "State; < N nice, L locked memory, s session leader, l threads, + foreground."
+    "s" "S", "state" "S"; 1 Left Push Task; [State] [];
+        |r, c| c.push(r.task.state.0); |r| Key::from(r.task.state.0);
+        "State letter."
+    "f" "F", "flag" "F", "flags" "F"; 1 Right Push Both; [Flags] [];
+        |r, c| cell::unsigned(c, r.task.flags >> 6 & 7); number!(flags);
+        "1: forked without exec, 4: used the privileges of root."
+    "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN];
+        |r, c| cell::text_or_dash(r, c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
+        "Where it waits in the kernel."
+    "nlwp" "NLWP"; 4 Right Push Process; [Threads] [];
+        |r, c| cell::unsigned(c, r.task.threads); number!(threads);
+        "Threads of the process."
+    "thcount" "THCNT"; 5 Right Push Process; [Threads] [];
+        |r, c| cell::unsigned(c, r.task.threads); number!(threads);
+        "Threads of the process."
+
+    // How it is scheduled.
+    "ni" "NI", "nice" "NI"; 3 Right Push Task; [Nice Policy] [];
+        cell::nice; number!(nice);
+        "Nice value; - where the policy has none."
+    "pri" "PRI"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); number!(priority);
+        "Priority; higher is more urgent. It is sorted as `priority` is."
+    "priority" "PRI"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, r.task.priority); number!(priority);
+        "Priority as in /proc/PID/stat."
+    "opri" "PRI", "intpri" "PRI"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, r.task.priority.saturating_add(60)); number!(priority);
+        "Priority as -l shows it; lower is more urgent."
+    "pri_foo" "FOO"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, r.task.priority.saturating_sub(20)); number!(priority);
+        "Priority as nice values of sleeping tasks."
+    "pri_bar" "BAR"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, r.task.priority.saturating_add(1)); number!(priority);
+        "Priority, real-time below 0."
+    "pri_baz" "BAZ"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, r.task.priority.saturating_add(100)); number!(priority);
+        "Priority of the kernel's own scale."
+    "pri_api" "API"; 3 Right Push Task; [Priority] [];
+        |r, c| cell::signed(c, i32::saturating_sub(-1, r.task.priority)); number!(priority);
+        "Priority as the real-time calls count it."
+    "rtprio" "RTPRIO"; 6 Right Push Task; [Policy RtPriority] [];
+        cell::real_time_priority; number!(rt_priority);
+        "Real-time priority."
+    "sched" "SCH"; 3 Right Push Task; [Policy] [];
+        |r, c| cell::unsigned(c, r.task.policy); number!(policy);
+        "Number of the scheduling policy."
+    "cls" "CLS"; 3 Right Push Task; [Policy] [];
+        cell::class; |_| Key::AsShown;
+        "Scheduling policy: TS FF RR B IDL DLN."
+    "class" "CLS", "policy" "POL"; 3 Left Push Task; [Policy] [];
+        cell::class; |_| Key::AsShown;
+        "Scheduling policy, at the left."
+    "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];
+        |r, c| cell::unsigned(c, r.task.processor); number!(processor);
+        "CPU it ran on last."
+    "cpuid" "CPUID"; 5 Right Push Task; [Processor] [];
+        |r, c| cell::unsigned(c, r.task.processor); number!(processor);
+        "CPU it ran on last."
+    "sgi_p" "P"; 1 Right Push Task; [State Processor] [];
+        cell::running_on; |r| Key::from(r.task.state.0);
+        "CPU it runs on; * where it does not."
+}

@@ -1,0 +1,56 @@
+//! CPU time, and when a task was started.
+
+use crate::cell;
+use crate::sort::Key;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::field::{Field, FieldSet};
+
+use super::entry::{Align, Column, Lines, Overflow};
+
+columns! {
+    // CPU time.
+    "time" "TIME", "atime" "TIME", "cputime" "TIME"; 8 Right Push Both; [User System] [];
+        cell::time; |r| Key::from(r.cpu_ticks());
+        "CPU time, [days-]hh:mm:ss."
+    "times" "TIME", "cputimes" "TIME"; 8 Right Push Both; [User System] [];
+        |r, c| cell::unsigned(c, r.cpu_seconds()); |r| Key::from(r.cpu_ticks());
+        "CPU time in seconds."
+    "bsdtime" "TIME"; 6 Right Push Both; [User System] [];
+        cell::bsd_time; |r| Key::from(r.cpu_ticks());
+        "CPU time, minutes:seconds."
+    "%cpu" "%CPU", "pcpu" "%CPU"; 4 Right Push Both; [User System StartTime] [];
+        cell::cpu_percent; |r| Key::Number(r.cpu_share());
+        "CPU time in percent of the time since the start."
+    "c" "C", "util" "C"; 2 Right Push Both; [User System StartTime] [];
+        cell::cpu_whole_percent; |r| Key::Number(r.cpu_share());
+        "The same, whole, at most 99."
+    "cp" "CP"; 3 Right Push Both; [User System StartTime] [];
+        cell::cpu_per_mille; |r| Key::Number(r.cpu_share());
+        "The same in tenths of a percent, at most 999."
+    "cuu" "%CUU"; 6 Right Push Both; [User System StartTime] [];
+        |r, c| cell::utilization(r, c, r.cpu_ticks()); |r| Key::Number(r.cpu_share());
+        "The same with three decimals, below 100."
+    "cuc" "%CUC"; 7 Right Push Both; [User System ChildrenUser ChildrenSystem StartTime] [];
+        |r, c| cell::utilization(r, c, r.cpu_ticks_with_children()); |r| Key::Number(r.cpu_share_with_children());
+        "The same with waited-for children."
+
+    // When it was started.
+    "lstart" "STARTED"; 24 Right Push Both; [StartTime] [CALENDAR];
+        cell::long_start; |r| Key::from(r.start_ticks());
+        "When it was started, in full."
+    "start" "STARTED"; 8 Right Push Both; [StartTime] [CALENDAR];
+        cell::start; |r| Key::from(r.start_ticks());
+        "When it was started: hh:mm:ss, or month and day."
+    "stime" "STIME", "start_time" "START"; 5 Right Push Both; [StartTime] [CALENDAR];
+        cell::start_day_or_time; |r| Key::from(r.start_ticks());
+        "When it was started: hh:mm, month and day, or year."
+    "bsdstart" "START"; 6 Right Push Both; [StartTime] [CALENDAR];
+        cell::bsd_start; |r| Key::from(r.start_ticks());
+        "When it was started: hh:mm, or month and day."
+    "etime" "ELAPSED"; 11 Right Push Both; [StartTime] [];
+        cell::elapsed; |r| Key::from(r.elapsed_ticks());
+        "Time since the start, [[days-]hh:]mm:ss."
+    "etimes" "ELAPSED"; 7 Right Push Both; [StartTime] [];
+        |r, c| cell::unsigned(c, r.elapsed_seconds()); |r| Key::from(r.elapsed_ticks());
+        "Time since the start in seconds."
+}

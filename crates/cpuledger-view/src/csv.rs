@@ -1,0 +1,155 @@
+//! Intervals as CSV: one row a process, and one a task where tasks are wanted.
+
+use std::io;
+
+use crate::key::{Key, PROCESS_KEYS, Shown};
+use cpuledger::field::Value;
+use cpuledger::interval::Usage;
+use cpuledger::task::Task;
+use cpuledger::text::escape::append_escaped;
+
+/// How cells of text are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cells {
+    /// As they are.
+    #[default]
+    Plain,
+    /// With an apostrophe before what a spreadsheet would take for a formula: a name may be one that its owner has chosen for it.
+    Inert,
+}
+
+impl Cells {
+    /// Appends the text of a cell. Where a spreadsheet separates cells by semicolons, as it does in some languages, each may begin one.
+    pub(crate) fn append(self, cell: &mut Vec<u8>, text: &[u8]) {
+        let mut begins = true;
+        for &byte in text {
+            if self == Cells::Inert && begins && matches!(byte, b'=' | b'+' | b'-' | b'@' | b'\'') {
+                cell.push(b'\'');
+            }
+            begins = byte == b';' || begins && byte == b' ';
+            cell.push(byte);
+        }
+    }
+}
+
+/// What stands before the keys of a row: whose row it is, and which interval's.
+const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
+
+/// Appends the names of the columns.
+///
+/// # Errors
+/// None: memory takes everything.
+pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(text);
+    writer.write_record(LEADING.into_iter().chain(PROCESS_KEYS.iter().map(|key| key.name())))?;
+    writer.flush()
+}
+
+/// Appends the rows of an interval. What is not known is an empty field; of a task, so is what only processes have.
+///
+/// # Errors
+/// None: memory takes everything.
+pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, cells: Cells) -> io::Result<()> {
+    let mut rows = Rows {
+        writer: csv::Writer::from_writer(text),
+        shown,
+        cells,
+        cell: Vec::new(),
+        escaped: Vec::new(),
+        result: Ok(()),
+    };
+    shown.for_each_process(|row, usage| rows.write("process", row, usage));
+    shown.for_each_task(|row, usage| rows.write("task", row, usage));
+    rows.result?;
+    rows.writer.flush()
+}
+
+/// Appends one record.
+pub(crate) fn append_record(text: &mut Vec<u8>, fields: impl Iterator<Item = Vec<u8>>) {
+    let mut writer = csv::Writer::from_writer(text);
+    // Memory takes everything.
+    let _ = writer.write_record(fields);
+    let _ = writer.flush();
+}
+
+struct Rows<'a, 'b> {
+    writer: csv::Writer<&'a mut Vec<u8>>,
+    shown: &'a Shown<'b>,
+    cells: Cells,
+    cell: Vec<u8>,
+    escaped: Vec<u8>,
+    result: csv::Result<()>,
+}
+
+impl Rows<'_, '_> {
+    fn write(&mut self, kind: &'static str, row: &Task, usage: &Usage) {
+        if self.result.is_ok() {
+            self.result = self.try_write(kind, row, usage);
+        }
+    }
+
+    fn try_write(&mut self, kind: &'static str, row: &Task, usage: &Usage) -> csv::Result<()> {
+        let interval = self.shown.interval;
+        let tid = if kind == "task" { Value::Signed(row.tid.0.into()) } else { Value::Absent };
+        for value in [
+            Value::Bytes(kind.as_bytes()),
+            Value::Bytes(interval.source.name().as_bytes()),
+            Value::Unsigned(interval.start_ns),
+            Value::Unsigned(interval.end_ns),
+            tid,
+        ] {
+            self.write_value(value)?;
+        }
+        for key in PROCESS_KEYS.iter() {
+            let is_of_processes = matches!(key, Key::Part(part) if part.key != "cpu_ns");
+            self.write_value(match kind {
+                "task" if is_of_processes => Value::Absent,
+                _ => key.value(row, usage),
+            })?;
+        }
+        self.writer.write_record(None::<&[u8]>)
+    }
+
+    fn write_value(&mut self, value: Value<'_>) -> csv::Result<()> {
+        let mut number = itoa::Buffer::new();
+        match value {
+            Value::Absent => self.writer.write_field(""),
+            Value::Unsigned(value) => self.writer.write_field(number.format(value)),
+            Value::Signed(value) => self.writer.write_field(number.format(value)),
+            Value::Letter(letter) => self.writer.write_field([letter]),
+            Value::Bytes(bytes) => {
+                self.cell.clear();
+                self.escaped.clear();
+                append_escaped(&mut self.escaped, bytes);
+                self.cells.append(&mut self.cell, &self.escaped);
+                self.writer.write_field(&self.cell)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cells;
+
+    #[test]
+    fn formulas_are_text_for_a_spreadsheet() {
+        for (text, inert) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-x", "'-x"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("'=1", "''=1"),
+            ("a=1", "a=1"),
+            (" =1", " '=1"),
+            ("x;=1+1; -2;y", "x;'=1+1; '-2;y"),
+            ("", ""),
+        ] {
+            for (cells, expected) in [(Cells::Plain, text), (Cells::Inert, inert)] {
+                let mut cell = Vec::new();
+                cells.append(&mut cell, text.as_bytes());
+                assert_eq!(String::from_utf8_lossy(&cell), expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! An interval as text in top's habits: a head, a table, and the dead by name.
+
+pub mod column;
+
+use crate::cell::unsigned;
+use crate::key::Shown;
+use crate::layout;
+use cpuledger::enrich::row::Surroundings;
+use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::machine::Load;
+use cpuledger::source::SourceKind;
+use cpuledger::text::escape::append_escaped;
+
+use column::{Line, append_decimals, append_per_mille, append_two_digits, of_batch, per_mille};
+
+/// Names of exited tasks that are listed one by one; the rest share a line.
+const EXITED_NAMES: usize = 40;
+
+/// What the text shows besides the interval.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// The local time of day, `12:00:01`.
+    pub time_of_day: &'a str,
+    /// Load averages and the number of tasks, where known.
+    pub load: Option<&'a Load>,
+    /// Users, arguments, memory of the machine and uptime.
+    pub around: &'a Surroundings,
+    /// Show command lines instead of names.
+    pub has_arguments: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+/// Writes intervals; its buffers are reused.
+#[derive(Debug, Default)]
+pub struct Writer {
+    line: Vec<u8>,
+    cell: Vec<u8>,
+    by_name: Vec<usize>,
+}
+
+impl Writer {
+    /// Appends the interval.
+    pub fn append_interval(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        self.append_head(text, shown, page);
+        text.push(b'\n');
+        self.append_table(text, shown, page);
+        self.append_exited(text, shown, page);
+    }
+
+    /// Ends the line, no longer than the page is wide.
+    fn end_line(&mut self, text: &mut Vec<u8>, page: &Page<'_>) {
+        while self.line.last() == Some(&b' ') {
+            self.line.pop();
+        }
+        layout::cut(&mut self.line, page.width);
+        text.extend_from_slice(&self.line);
+        text.push(b'\n');
+        self.line.clear();
+    }
+
+    fn say(&mut self, words: &str) {
+        self.line.extend_from_slice(words.as_bytes());
+    }
+
+    fn number(&mut self, number: u64, words: &str) {
+        unsigned(&mut self.line, number);
+        self.say(words);
+    }
+
+    fn append_head(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let interval = shown.interval;
+        self.say("cpuledger top - ");
+        self.say(page.time_of_day);
+        self.say(" up ");
+        append_uptime(&mut self.line, page.around.machine.uptime.ticks(1_000_000_000));
+        if let Some([one, five, fifteen]) = page.load.map(|load| &load.averages) {
+            for (words, load) in [(",  load average: ", one), (", ", five), (", ", fifteen)] {
+                self.say(words);
+                self.say(load);
+            }
+        }
+        self.end_line(text, page);
+        self.say_balance(interval);
+        self.end_line(text, page);
+        self.append_counts(text, shown, page);
+        self.append_unseen(interval);
+        self.end_line(text, page);
+    }
+
+    /// Appends what was attributed, and what was not, of the time of all CPUs; without the end of the line.
+    pub fn append_balance(&mut self, text: &mut Vec<u8>, interval: &Interval) {
+        self.say_balance(interval);
+        text.append(&mut self.line);
+    }
+
+    /// Appends what the source cannot see, and what it has lost; without the end of the line.
+    pub fn append_losses(&mut self, text: &mut Vec<u8>, interval: &Interval) {
+        self.append_unseen(interval);
+        text.append(&mut self.line);
+    }
+
+    fn say_balance(&mut self, interval: &Interval) {
+        let since = if interval.is_since_boot() { " CPUs, since boot: " } else { " CPUs, interval " };
+        self.number(interval.online_cpus.into(), since);
+        append_decimals(&mut self.line, interval.length_ns() / 1_000_000, 3);
+        self.say(" s, source ");
+        self.say(interval.source.name());
+        self.say(": attributed ");
+        self.append_percent(interval.attributed_ns, interval.length_ns());
+        if let (Some(idle_ns), Some(unattributed_ns)) = (interval.idle_ns, interval.unattributed_ns) {
+            self.say(" idle ");
+            self.append_percent(idle_ns, interval.length_ns());
+            self.say(" unattributed ");
+            self.number(unattributed_ns, " ns");
+            self.say_reasons(interval);
+        }
+        self.say(" of ");
+        if interval.capacity_ns == interval.length_ns() * u64::from(interval.online_cpus) {
+            self.number(u64::from(interval.online_cpus) * 100, "%");
+        } else {
+            // A CPU has come or gone.
+            self.append_percent(interval.capacity_ns, interval.length_ns());
+        }
+    }
+
+    /// ` (uncovered CPU 1200)`: why some time is unattributed.
+    fn say_reasons(&mut self, interval: &Interval) {
+        let mut before = " (";
+        for (_, words, ns) in interval.unattributed_by.reasons().into_iter().filter(|(_, _, ns)| *ns > 0) {
+            self.say(before);
+            self.say(words);
+            self.say(" ");
+            self.number(ns, "");
+            before = ", ";
+        }
+        if before == ", " {
+            self.say(")");
+        }
+    }
+
+    /// What this source cannot see, and what it has lost.
+    fn append_unseen(&mut self, interval: &Interval) {
+        if interval.source == SourceKind::Ledger {
+            return self.append_lost(interval);
+        }
+        self.say(match (interval.source, &interval.exited) {
+            (SourceKind::Walk, Some(_)) => {
+                "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
+            }
+            (SourceKind::Walk, None) => {
+                "Not seen: tasks that exited in the interval, idle and stolen time, time since the last tick of \
+                 running tasks"
+            }
+            (SourceKind::Netlink, Some(_)) => {
+                "Not seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
+            }
+            (SourceKind::Netlink, None) => "Not seen: tasks that exited in the interval, idle and stolen time",
+            _ => "Not seen: processes that exited in the interval, idle and stolen time; time is in ticks",
+        });
+        if interval.missed_exits > 0 {
+            self.say("; lost: ");
+            self.number(interval.missed_exits, " reports of exits");
+        }
+    }
+
+    fn append_lost(&mut self, interval: &Interval) {
+        let by = &interval.unattributed_by;
+        let losses = [
+            (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
+            (by.uncovered_cpu_ns, " ns of CPUs where the hooks did not yet see what ran"),
+            (by.not_attached_ns, " ns without a ledger, because the previous one failed"),
+            (
+                interval.unidentified_exits,
+                " exited tasks have no name; their time is with their processes and parents",
+            ),
+            (interval.missed_switches, " switches hidden by this kernel; their time is with the next task"),
+        ];
+        if losses.iter().all(|(count, _)| *count == 0) {
+            return self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
+        }
+        let mut words = "Lost: ";
+        for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
+            self.say(words);
+            self.number(count, what);
+            words = "; ";
+        }
+    }
+
+    /// `199.873%` of one CPU.
+    fn append_percent(&mut self, part_ns: u64, length_ns: u64) {
+        let thousandths = u128::from(part_ns) * 100_000 / u128::from(length_ns.max(1));
+        append_decimals(&mut self.line, thousandths as u64, 3);
+        self.line.push(b'%');
+    }
+
+    fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let (interval, snapshot) = (shown.interval, shown.snapshot);
+        if interval.source == SourceKind::Ledger {
+            return self.append_active(text, interval, page);
+        }
+        let active = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
+        self.say("Processes: ");
+        self.number(snapshot.processes.len() as u64, " total, ");
+        self.number(active as u64, " active");
+        self.end_line(text, page);
+        let rows = if snapshot.tasks.is_empty() { &snapshot.processes } else { &snapshot.tasks };
+        let count = |letters: &[u8]| rows.iter().filter(|row| letters.contains(&row.state.0)).count() as u64;
+        let (running, stopped, zombie) = (count(b"R"), count(b"Tt"), count(b"ZX"));
+        self.say(if snapshot.tasks.is_empty() { "Leaders: " } else { "Tasks: " });
+        self.number(rows.len() as u64, " total, ");
+        // Taskstats tell the dead from the living, and nothing else.
+        if interval.source != SourceKind::Netlink {
+            self.number(running, " running, ");
+            self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
+            self.number(stopped, " stopped, ");
+        }
+        self.number(zombie, " zombie");
+        self.append_exit_count(interval);
+        self.end_line(text, page);
+    }
+
+    /// Of a source that looks only at what ran.
+    fn append_active(&mut self, text: &mut Vec<u8>, interval: &Interval, page: &Page<'_>) {
+        let active = |usages: &[Usage]| usages.iter().filter(|usage| usage.cpu_ns > 0).count() as u64;
+        self.say("Processes: ");
+        self.number(active(&interval.processes), " active");
+        self.end_line(text, page);
+        self.say("Tasks: ");
+        if let Some(tasks) = page.load.and_then(|load| load.tasks) {
+            self.number(tasks.into(), " total, ");
+        }
+        self.number(active(&interval.tasks), " active");
+        self.append_exit_count(interval);
+        self.end_line(text, page);
+    }
+
+    fn append_exit_count(&mut self, interval: &Interval) {
+        if let Some(exited) = &interval.exited {
+            self.say(", ");
+            self.number(exited.len() as u64 + interval.unidentified_exits, " exited");
+            if interval.unidentified_exits > 0 {
+                self.say(" (");
+                self.number(interval.unidentified_exits, " without names, because the list was full)");
+            }
+        }
+    }
+
+    fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        for column in of_batch() {
+            self.cell.extend_from_slice(column.name.as_bytes());
+            self.append_cell(column.width, column.is_left);
+        }
+        self.end_line(text, page);
+        let length_ns = shown.interval.length_ns();
+        let (indexes, rows, usages) = match shown.tasks {
+            Some(tasks) => (tasks, &shown.snapshot.tasks, &shown.interval.tasks),
+            None => (shown.processes, &shown.snapshot.processes, &shown.interval.processes),
+        };
+        for &index in indexes {
+            let (whole, usage) = (&rows[index], &usages[index]);
+            let row = &shown.interval.row(usage, whole);
+            let line = Line {
+                row,
+                whole,
+                usage,
+                length_ns,
+                users: &page.around.users,
+                memory_total_bytes: page.around.machine.memory_total_bytes,
+                has_arguments: page.has_arguments,
+                cmdline: page.around.details.cmdline(row),
+                is_task: shown.tasks.is_some(),
+                subtree_ns: None,
+                is_exact: false,
+            };
+            for column in of_batch() {
+                column.append(&mut self.cell, &line);
+                self.append_cell(column.width, column.is_left);
+            }
+            self.end_line(text, page);
+        }
+    }
+
+    /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.
+    fn append_cell(&mut self, width: usize, is_left: bool) {
+        let blanks = width.saturating_sub(layout::width(&self.cell));
+        if !is_left {
+            self.line.extend(std::iter::repeat_n(b' ', blanks));
+        }
+        self.line.append(&mut self.cell);
+        if is_left {
+            self.line.extend(std::iter::repeat_n(b' ', blanks));
+        }
+        self.line.push(b' ');
+    }
+
+    /// The dead by name, so that a storm of short processes is to be seen.
+    fn append_exited(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let Some(exited) = shown.interval.exited.as_ref().filter(|_| !shown.exited.is_empty()) else {
+            return;
+        };
+        let name = |index: usize| exited[index].exit.comm;
+        self.by_name.clear();
+        self.by_name.extend_from_slice(shown.exited);
+        self.by_name.sort_unstable_by(|&one, &other| name(one).as_bytes().cmp(name(other).as_bytes()));
+        let mut groups: Vec<(u64, &[usize])> = self
+            .by_name
+            .chunk_by(|&one, &other| name(one) == name(other))
+            .map(|group| (group.iter().map(|&index| exited[index].cpu_ns).sum(), group))
+            .collect();
+        groups.sort_by_key(|&(cpu_ns, _)| std::cmp::Reverse(cpu_ns));
+        let mut lines = Vec::new();
+        for &(cpu_ns, group) in groups.iter().take(EXITED_NAMES) {
+            lines.push((group.len(), cpu_ns, Some(group[0])));
+        }
+        if let Some(rest) = groups.get(EXITED_NAMES..).filter(|rest| !rest.is_empty()) {
+            let tasks = rest.iter().map(|(_, group)| group.len()).sum();
+            lines.push((tasks, rest.iter().map(|(cpu_ns, _)| cpu_ns).sum(), None));
+        }
+        text.push(b'\n');
+        self.say(match shown.tasks {
+            None => "Exited, by name (their time is in %CPU of their processes and parents above)",
+            Some(_) => "Exited, by name (their time is in no line above)",
+        });
+        self.end_line(text, page);
+        self.say(" EXITED  %CPU COMMAND");
+        self.end_line(text, page);
+        for (tasks, cpu_ns, first) in lines {
+            self.append_exited_line(tasks, per_mille(cpu_ns, shown.interval.length_ns()), first, exited);
+            self.end_line(text, page);
+        }
+    }
+
+    fn append_exited_line(&mut self, tasks: usize, per_mille: u64, first: Option<usize>, exited: &[Exited]) {
+        unsigned(&mut self.cell, tasks);
+        self.append_cell(7, false);
+        append_per_mille(&mut self.cell, per_mille);
+        self.append_cell(5, false);
+        match first {
+            Some(index) => append_escaped(&mut self.line, exited[index].exit.comm.as_bytes()),
+            None => self.say("(other names)"),
+        }
+    }
+}
+
+/// `3 days, 4:05`, `4:05` or `5 min`, as uptime(1).
+pub fn append_uptime(cell: &mut Vec<u8>, seconds: u64) {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    if days > 0 {
+        unsigned(cell, days);
+        cell.extend_from_slice(if days == 1 { b" day, " } else { b" days, " });
+    }
+    if hours > 0 {
+        unsigned(cell, hours);
+        cell.push(b':');
+        append_two_digits(cell, minutes);
+    } else {
+        unsigned(cell, minutes);
+        cell.extend_from_slice(b" min");
+    }
+}
+
+#[cfg(test)]
+mod tests;

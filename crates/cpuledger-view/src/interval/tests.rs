@@ -1,0 +1,194 @@
+use super::column::{append_bytes, append_time};
+use super::*;
+use cpuledger::clock::Boottime;
+use cpuledger::enrich::names::Names;
+use cpuledger::field::{Field, FieldSet};
+use cpuledger::interval::Unattributed;
+use cpuledger::snapshot::Snapshot;
+use cpuledger::source::Exit;
+use cpuledger::task::{Comm, Pid, State, Task, TaskId, Tid};
+
+fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut cell = Vec::new();
+    write(&mut cell);
+    String::from_utf8(cell).expect("UTF-8")
+}
+
+fn row(vsize_bytes: u64) -> Task {
+    Task {
+        known: FieldSet::ALL,
+        tid: Tid(7),
+        pid: Pid(7),
+        state: State(b'R'),
+        vsize_bytes,
+        runtime_ns: 61_230_000_000,
+        comm: Comm::new(b"a\x1b[2J"),
+        ..Task::default()
+    }
+}
+
+fn exited(comm: &str, cpu_ns: u64) -> Exited {
+    let id = TaskId { tid: Tid(9), start_time_ns: Boottime::from_ns(1) };
+    let exit = Exit {
+        task: id,
+        process: id,
+        ppid: Pid(1),
+        comm: Comm::new(comm.as_bytes()),
+        uid: 0,
+        euid: Some(0),
+        exit_code: 0,
+        runtime_ns: cpu_ns,
+        lifetime_ns: cpu_ns,
+    };
+    Exited { exit, cpu_ns, accounting_parent: None }
+}
+
+/// One process and the given dead, on a page of that width.
+fn page(width: usize, dead: Vec<Exited>) -> String {
+    page_from(SourceKind::Walk, 0, width, dead)
+}
+
+fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exited>) -> String {
+    let mut around = Surroundings::now();
+    around.machine.memory_total_bytes = Some(1 << 30);
+    around.users.learn(0);
+    let snapshot = Snapshot { processes: vec![row(5 << 30)], ..Snapshot::default() };
+    let usage = Usage { cpu_ns: 500_000_000, ..Usage::default() };
+    let exited: Vec<usize> = (0..dead.len()).collect();
+    let interval = Interval {
+        source,
+        missed_exits,
+        start_ns: 1_000_000_000,
+        end_ns: 2_000_000_000,
+        online_cpus: 2,
+        capacity_ns: 2_000_000_000,
+        attributed_ns: 1_732_200_000,
+        processes: vec![usage],
+        exited: Some(dead),
+        ..Interval::default()
+    };
+    let shown = Shown {
+        interval: &interval,
+        snapshot: &snapshot,
+        processes: &[0],
+        tasks: None,
+        exited: &exited,
+        boot_id: None,
+    };
+    let page = Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
+    text_of(|text| Writer::default().append_interval(text, &shown, &page))
+}
+
+#[test]
+fn sizes_are_those_of_top() {
+    let size = |bytes: u64, width: usize| text_of(|cell| append_bytes(cell, bytes, width));
+    assert_eq!(size(123_456 << 10, 6), "123456");
+    assert_eq!(size(1_234_567 << 10, 7), "1234567");
+    assert_eq!(size(1_234_567 << 10, 6), "1.2g");
+    assert_eq!(size(12_345_678 << 10, 6), "11.8g");
+    assert_eq!(size(u64::MAX, 6), "16384.0p");
+}
+
+#[test]
+fn times_and_shares_are_those_of_top() {
+    let time = |runtime_ns| text_of(|cell| append_time(cell, &Task { runtime_ns, ..row(0) }));
+    assert_eq!(time(61_230_000_000), "1:01.23");
+    assert_eq!(time(0), "0:00.00");
+    assert_eq!(time(600_000_000_000_000), "10000:00");
+    assert_eq!(text_of(|cell| append_per_mille(cell, 1234)), "123.4");
+    assert_eq!(text_of(|cell| append_per_mille(cell, 12_345)), "1234");
+    assert_eq!(text_of(|cell| append_decimals(cell, 1_000_005, 3)), "1000.005");
+    assert_eq!(text_of(|cell| append_uptime(cell, 300)), "5 min");
+    assert_eq!(text_of(|cell| append_uptime(cell, 90_000)), "1 day, 1:00");
+}
+
+#[test]
+fn a_page_says_what_was_attributed_and_who_died() {
+    let text =
+        page(512, vec![exited("true", 100_000_000), exited("cc1", 900_000_000), exited("true", 1_000_000)]);
+    assert!(text.contains("2 CPUs, interval 1.000 s, source walk: attributed 173.220% of 200%\n"), "{text}");
+    assert!(text.contains("      7 root"), "{text}");
+    assert!(text.contains(r" 50.0   0.0   1:01.23 a\x1b[2J"), "{text}");
+    assert!(
+        text.contains("\n\nExited, by name (their time is in %CPU of their processes and parents above)\n")
+    );
+    assert!(text.ends_with(" EXITED  %CPU COMMAND\n      1  90.0 cc1\n      2  10.1 true\n"), "{text}");
+}
+
+#[test]
+fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_has() {
+    let by = Unattributed { uncovered_cpu_ns: 300, not_attached_ns: 7, ..Unattributed::default() };
+    let interval = Interval {
+        source: SourceKind::Ledger,
+        end_ns: 1_000_000_000,
+        online_cpus: 2,
+        capacity_ns: 1_500_000_000,
+        idle_ns: Some(0),
+        unattributed_ns: Some(by.total_ns()),
+        unattributed_by: by,
+        ..Interval::default()
+    };
+    let balance = |interval: &Interval| text_of(|text| Writer::default().append_balance(text, interval));
+    let told = balance(&interval);
+    assert!(told.ends_with(" unattributed 307 ns (uncovered CPU 300, not attached 7) of 150.000%"), "{told}");
+    let losses = text_of(|text| Writer::default().append_losses(text, &interval));
+    assert!(
+        losses.starts_with("Lost: 300 ns of CPUs where the hooks did not yet see what ran; 7 ns without"),
+        "{losses}"
+    );
+    let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };
+    assert!(balance(&none).ends_with(" unattributed 307 ns of 200%"), "{}", balance(&none));
+}
+
+#[test]
+fn many_names_of_the_dead_share_a_line() {
+    let dead = (0..100u64).map(|number| exited(&format!("name{number:03}"), 1000 - number)).collect();
+    let text = page(512, dead);
+    let (_, listed) = text.split_once("EXITED").expect("there are dead");
+    assert_eq!(listed.lines().count(), 1 + EXITED_NAMES + 1);
+    assert!(text.ends_with("     60   0.0 (other names)\n"), "{text}");
+}
+
+#[test]
+fn a_page_from_netlink_says_what_was_lost() {
+    let text = page_from(SourceKind::Netlink, 0, 512, Vec::new());
+    assert!(text.contains(
+        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that exited\n"
+    ));
+    assert!(!text.contains("running") && text.contains(" 0 zombie"), "states are not known: {text}");
+    let text = page_from(SourceKind::Netlink, 1234, 512, Vec::new());
+    assert!(text.contains("threads that exited; lost: 1234 reports of exits\n"), "{text}");
+}
+
+#[test]
+fn any_width_will_do() {
+    for width in 0..100 {
+        let text = page(width, vec![exited("größe", 1)]);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_a_dash() {
+    let users = Names::of_users();
+    let write = |row: &Task| {
+        let line = Line {
+            row,
+            whole: row,
+            usage: &Usage::default(),
+            length_ns: 1,
+            users: &users,
+            memory_total_bytes: None,
+            has_arguments: true,
+            cmdline: None,
+            is_task: false,
+            subtree_ns: None,
+            is_exact: false,
+        };
+        of_batch().map(|column| text_of(|cell| column.append(cell, &line))).collect::<Vec<_>>()
+    };
+    let unknown = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..row(0) };
+    assert_eq!(write(&unknown), ["7", "-", "-", "-", "-", "-", "-", "-", "0.0", "-", "-", r"a\x1b[2J"]);
+    // Memory of the machine was not looked up.
+    assert_eq!(write(&row(0))[9], "-");
+}

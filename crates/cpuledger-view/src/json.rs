@@ -1,0 +1,397 @@
+//! An interval as one line of JSON: schema `cpuledger.interval/1`.
+
+use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
+use cpuledger::field::Value;
+use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::source::SourceKind;
+use cpuledger::task::Task;
+use cpuledger::text::escape::append_escaped;
+
+/// The name of the schema; its number grows when a key changes its meaning or goes.
+pub const SCHEMA: &str = "cpuledger.interval/1";
+
+/// Appends the interval as one line.
+pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
+    let interval = shown.interval;
+    let boot_id = shown.boot_id.map_or(Value::Absent, |id| Value::Bytes(id.as_bytes()));
+    let known = |number: Option<u64>| number.map_or(Value::Absent, Value::Unsigned);
+    line.push(b'{');
+    for (key, value) in [
+        ("schema", Value::Bytes(SCHEMA.as_bytes())),
+        ("source", Value::Bytes(interval.source.name().as_bytes())),
+        ("boot_id", boot_id),
+        ("start_ns", Value::Unsigned(interval.start_ns)),
+        ("end_ns", Value::Unsigned(interval.end_ns)),
+        ("online_cpus", Value::Unsigned(interval.online_cpus.into())),
+        ("capacity_ns", Value::Unsigned(interval.capacity_ns)),
+        ("attributed_ns", Value::Unsigned(interval.attributed_ns)),
+        ("idle_ns", known(interval.idle_ns)),
+        ("unattributed_ns", known(interval.unattributed_ns)),
+    ] {
+        append_member(line, key, value);
+    }
+    append_unattributed_by(line, interval);
+    append_key(line, "processes");
+    line.push(b'[');
+    shown.for_each_process(|row, usage| append_row(line, &PROCESS_KEYS, row, usage));
+    close(line, b']');
+    if shown.tasks.is_some() {
+        append_key(line, "tasks");
+        line.push(b'[');
+        shown.for_each_task(|row, usage| append_row(line, &TASK_KEYS, row, usage));
+        close(line, b']');
+    }
+    append_key(line, "exited");
+    match &interval.exited {
+        Some(exited) => {
+            line.push(b'[');
+            shown.exited.iter().for_each(|&index| append_exited(line, &exited[index]));
+            close(line, b']');
+        }
+        None => line.extend_from_slice(b"null,"),
+    }
+    // I7: where a list was full, time is kept and identity lost, and it is said.
+    let unidentified = interval.exited.as_ref().map(|_| interval.unidentified_exits);
+    append_member(line, "unidentified_exits", known(unidentified));
+    // Likewise where the kernel keeps switches from its hooks.
+    let missed = (interval.source == SourceKind::Ledger).then_some(interval.missed_switches);
+    append_member(line, "missed_switches", known(missed));
+    append_key(line, "from_procfs");
+    line.push(b'[');
+    for tid in &shown.snapshot.from_procfs {
+        line.extend_from_slice(itoa::Buffer::new().format(tid.0).as_bytes());
+        line.push(b',');
+    }
+    close(line, b']');
+    // Likewise where nobody read in time what the dead had to say.
+    let missed = (interval.source == SourceKind::Netlink).then_some(interval.missed_exits);
+    let missed = missed.filter(|_| interval.exited.is_some());
+    append_member(line, "missed_exits", known(missed));
+    close(line, b'}');
+    line.pop();
+    line.push(b'\n');
+}
+
+fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
+    append_key(line, "unattributed_by");
+    if interval.unattributed_ns.is_none() {
+        return line.extend_from_slice(b"null,");
+    }
+    line.push(b'{');
+    for (key, _, ns) in interval.unattributed_by.reasons() {
+        append_member(line, key, Value::Unsigned(ns));
+    }
+    close(line, b'}');
+}
+
+fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Task, usage: &Usage) {
+    line.push(b'{');
+    for key in keys {
+        append_member(line, key.name(), key.value(row, usage));
+    }
+    close(line, b'}');
+}
+
+fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
+    let exit = &exited.exit;
+    line.push(b'{');
+    for (key, value) in [
+        ("pid", Value::Signed(exit.process.tid.0.into())),
+        ("tid", Value::Signed(exit.task.tid.0.into())),
+        ("ppid", exit.known_ppid().map_or(Value::Absent, |pid| Value::Signed(pid.0.into()))),
+        (
+            "accounting_ppid",
+            exited.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
+        ),
+        ("comm", Value::Bytes(exit.comm.as_bytes())),
+        ("cpu_ns", Value::Unsigned(exited.cpu_ns)),
+        ("runtime_ns", Value::Unsigned(exit.runtime_ns)),
+        ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
+        ("exit_code", Value::Signed(exit.exit_code.into())),
+        ("uid", Value::Unsigned(exit.uid.into())),
+        ("euid", exit.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
+        ("start_time_ns", Value::Unsigned(exit.task.start_time_ns.ns())),
+    ] {
+        append_member(line, key, value);
+    }
+    close(line, b'}');
+}
+
+/// Puts the closing bracket in the place of the last comma, and a comma behind it.
+fn close(line: &mut Vec<u8>, bracket: u8) {
+    if line.last() == Some(&b',') {
+        line.pop();
+    }
+    line.extend_from_slice(&[bracket, b',']);
+}
+
+fn append_key(line: &mut Vec<u8>, key: &str) {
+    line.push(b'"');
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":");
+}
+
+fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
+    append_key(line, key);
+    match value {
+        Value::Absent => line.extend_from_slice(b"null"),
+        Value::Unsigned(number) => line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+        Value::Signed(number) => line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+        Value::Letter(letter) => append_string(line, &[letter]),
+        Value::Bytes(bytes) => append_string(line, bytes),
+    }
+    line.push(b',');
+}
+
+/// A value whose text is written already.
+pub(crate) enum JsonValue {
+    /// Not known.
+    Null,
+    /// Digits.
+    Number(Vec<u8>),
+    /// Text without controls.
+    EscapedText(Vec<u8>),
+}
+
+/// Appends an object as one line.
+pub(crate) fn append_object<'a>(line: &mut Vec<u8>, members: impl Iterator<Item = (&'a str, JsonValue)>) {
+    line.push(b'{');
+    for (key, value) in members {
+        append_quoted(line, |line| line.extend_from_slice(key.as_bytes()));
+        line.push(b':');
+        match value {
+            JsonValue::Null => line.extend_from_slice(b"null"),
+            JsonValue::Number(digits) => line.extend_from_slice(&digits),
+            JsonValue::EscapedText(text) => append_quoted(line, |line| line.extend_from_slice(&text)),
+        }
+        line.push(b',');
+    }
+    close(line, b'}');
+    line.pop();
+    line.push(b'\n');
+}
+
+/// The same escaped text as everywhere, which holds no controls, as a JSON string.
+fn append_string(line: &mut Vec<u8>, bytes: &[u8]) {
+    append_quoted(line, |line| append_escaped(line, bytes));
+}
+
+fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
+    line.push(b'"');
+    let start = line.len();
+    append(line);
+    escape_quotes(line, start);
+    line.push(b'"');
+}
+
+/// Puts a backslash before each quotation mark and backslash from `start` on, and tells how many bytes it has moved: none
+/// twice, so that a line of nothing but backslashes takes no longer than any other of its length.
+fn escape_quotes(line: &mut Vec<u8>, start: usize) -> usize {
+    let needs_backslash = |byte: &u8| matches!(byte, b'"' | b'\\');
+    let end = line.len();
+    let mut missing = line[start..].iter().filter(|byte| needs_backslash(byte)).count();
+    line.resize(end + missing, b'\\');
+    // From the end, so that what is written over has been moved already.
+    let mut moved = 0;
+    let mut from = end;
+    while missing > 0 {
+        from -= 1;
+        let byte = line[from];
+        line[from + missing] = byte;
+        moved += 1;
+        if needs_backslash(&byte) {
+            missing -= 1;
+            line[from + missing] = b'\\';
+        }
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpuledger::field::Unit;
+    use cpuledger::interval::Unattributed;
+    use cpuledger::snapshot::Snapshot;
+    use cpuledger::source::Exit;
+    use cpuledger::task::{Comm, Pid, TaskId, Tid};
+
+    #[test]
+    fn any_name_is_a_valid_string() {
+        for name in
+            [&b"plain"[..], b"qu\"ote", b"back\\slash", b"\x1b[31m", b"\xff\xfe", "größe".as_bytes(), b""]
+        {
+            let mut line = Vec::new();
+            append_string(&mut line, name);
+            let read: String = serde_json::from_slice(&line).expect("valid JSON");
+            let mut escaped = Vec::new();
+            append_escaped(&mut escaped, name);
+            assert_eq!(read.as_bytes(), escaped);
+        }
+    }
+
+    /// Quadratic code moves each byte once for each escape before it: here it would be thousands of times.
+    #[test]
+    fn escapes_move_no_byte_twice() {
+        for bytes in
+            [vec![b'\x01'; 131 << 10], vec![b'\\'; 131 << 10], b"\"a".repeat(65 << 10), vec![b'a'; 131 << 10]]
+        {
+            let mut line = b"{".to_vec();
+            append_escaped(&mut line, &bytes);
+            let escaped = line[1..].to_vec();
+            let moved = escape_quotes(&mut line, 1);
+            assert!(moved <= escaped.len(), "{moved} bytes moved of {}", escaped.len());
+            let quoted = format!("\"{}\"", str::from_utf8(&line[1..]).expect("UTF-8"));
+            let read: String = serde_json::from_str(&quoted).expect("valid JSON");
+            assert!(read.as_bytes() == escaped && line[0] == b'{');
+        }
+    }
+
+    /// A part of docs/json.md by its heading.
+    fn section(heading: &str) -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
+        let text = std::fs::read_to_string(path).expect("docs/json.md");
+        let mut sections = text.split("\n## ");
+        sections.find(|section| section.starts_with(heading)).expect(heading).to_owned()
+    }
+
+    fn keys(object: &serde_json::Value) -> Vec<String> {
+        object.as_object().expect("an object").keys().cloned().collect()
+    }
+
+    /// An interval with one row of each kind, as it is printed.
+    fn printed() -> serde_json::Value {
+        printed_from(SourceKind::Procfs)
+    }
+
+    fn printed_from(source: SourceKind) -> serde_json::Value {
+        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
+        let exit = Exit {
+            task: id,
+            process: id,
+            ppid: Pid(1),
+            comm: Comm::new(b"true"),
+            uid: 0,
+            euid: Some(0),
+            exit_code: 0,
+            runtime_ns: 1,
+            lifetime_ns: 1,
+        };
+        let interval = Interval {
+            source,
+            missed_exits: 3,
+            missed_switches: 4,
+            processes: vec![Usage::default()],
+            tasks: vec![Usage::default()],
+            exited: Some(vec![Exited { exit, cpu_ns: 1, accounting_parent: Some(Pid(7)) }]),
+            ..Interval::default()
+        };
+        let row = Task::default();
+        let snapshot = Snapshot { processes: vec![row], tasks: vec![row], ..Snapshot::default() };
+        let shown = Shown {
+            interval: &interval,
+            snapshot: &snapshot,
+            processes: &[0],
+            tasks: Some(&[0]),
+            exited: &[0],
+            boot_id: None,
+        };
+        let mut line = Vec::new();
+        append_interval(&mut line, &shown);
+        serde_json::from_slice(&line).expect("valid JSON")
+    }
+
+    #[test]
+    fn what_was_lost_is_null_where_it_cannot_be() {
+        for (source, exits, switches) in [
+            (SourceKind::Ledger, None, Some(4)),
+            (SourceKind::Walk, None, None),
+            (SourceKind::Netlink, Some(3), None),
+            (SourceKind::Procfs, None, None),
+        ] {
+            let printed = printed_from(source);
+            assert_eq!(
+                (printed["missed_exits"].as_u64(), printed["missed_switches"].as_u64()),
+                (exits, switches)
+            );
+        }
+    }
+
+    #[test]
+    fn every_reason_is_in_the_document_and_adds_to_the_sum() {
+        let by = Unattributed {
+            no_slot_ns: 1,
+            forgotten_task_ns: 20,
+            uncovered_cpu_ns: 300,
+            not_attached_ns: 4000,
+        };
+        let interval = Interval { unattributed_by: by, unattributed_ns: Some(4321), ..Interval::default() };
+        let mut line = b"{".to_vec();
+        append_unattributed_by(&mut line, &interval);
+        close(&mut line, b'}');
+        line.pop();
+        let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
+        let reasons = printed["unattributed_by"].as_object().expect("an object");
+        assert_eq!(reasons.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), by.total_ns());
+        let section = section("Why time is unattributed");
+        reasons.keys().for_each(|key| assert!(section.contains(&format!("\n| `{key}` |")), "{key}"));
+        // Where the sum is not known, the reasons are not.
+        let mut line = Vec::new();
+        append_unattributed_by(&mut line, &Interval::default());
+        assert_eq!(line, b"\"unattributed_by\":null,");
+    }
+
+    #[test]
+    fn every_key_is_in_the_document() {
+        let printed = printed();
+        for (heading, object) in [
+            ("The interval", &printed),
+            ("Rows of `processes` and `tasks`", &printed["processes"][0]),
+            ("Rows of `processes` and `tasks`", &printed["tasks"][0]),
+            ("Rows of `exited`", &printed["exited"][0]),
+        ] {
+            let section = section(heading);
+            for key in keys(object) {
+                assert!(section.contains(&format!("\n| `{key}` |")), "{key} is missing in {heading}");
+            }
+        }
+        let mut header = Vec::new();
+        crate::csv::append_header(&mut header).expect("memory");
+        let (csv, rows) = (section("CSV"), section("Rows of"));
+        for column in String::from_utf8(header).expect("UTF-8").trim().split(',') {
+            let name = format!("`{column}`");
+            assert!(csv.contains(&name) || rows.contains(&format!("\n| {name} |")), "{column}");
+        }
+    }
+
+    #[test]
+    fn rows_of_the_document_are_those_of_the_tables() {
+        let rows = section("Rows of");
+        let tasks_only =
+            TASK_KEYS.iter().filter(|key| !PROCESS_KEYS.iter().any(|of| of.name() == key.name()));
+        for key in PROCESS_KEYS.iter().chain(tasks_only) {
+            let is_in = |keys: &[Key]| keys.iter().any(|of| of.name() == key.name());
+            let of = match (is_in(&PROCESS_KEYS), is_in(&TASK_KEYS)) {
+                (true, true) => "both",
+                (true, false) => "processes",
+                (false, _) => "tasks",
+            };
+            let (unit, when, help) = match key {
+                Key::Part(part) if part.key.ends_with("_ns") => ("ns", "in the interval", part.help),
+                Key::Part(part) => ("", "at the end", part.help),
+                Key::Field(field) => {
+                    let info = field.info();
+                    let unit = match info.unit {
+                        Unit::None => "",
+                        Unit::Count => "count",
+                        Unit::Nanoseconds => "ns",
+                        Unit::Bytes => "bytes",
+                    };
+                    (unit, if info.cumulative { "in the interval" } else { "at the end" }, info.help)
+                }
+            };
+            let row = format!("| `{}` | {of} | {unit} | {when} | {help} |\n", key.name());
+            assert!(rows.contains(&row), "docs/json.md needs this row:\n{row}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The keys of an interval's rows: one table for JSON, CSV and the order of rows, derived from [`cpuledger::field`].
+
+use std::sync::LazyLock;
+
+use cpuledger::field::{FIELDS, Field, Value};
+use cpuledger::interval::{Interval, Usage};
+use cpuledger::snapshot::Snapshot;
+use cpuledger::task::Task;
+
+/// What an interval tells of a row beyond the fields of a task.
+#[derive(Debug)]
+pub struct Part {
+    /// Its name in JSON and CSV.
+    pub key: &'static str,
+    /// One sentence for help and documentation.
+    pub help: &'static str,
+    value: fn(&Usage) -> Value<'static>,
+}
+
+/// Every part, in the order of the contract.
+pub static PARTS: [Part; 6] = [
+    Part {
+        key: "accounting_ppid",
+        help: "Process that inherits its time; only the ledger knows the parent at fork.",
+        value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
+    },
+    Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| known(usage.known_cpu_ns()) },
+    Part {
+        key: "self_ns",
+        help: "CPU time of its live tasks; from procfs, of all its threads.",
+        value: |usage| known(usage.known_self_ns()),
+    },
+    Part {
+        key: "exited_threads_ns",
+        help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
+        value: |usage| known(usage.exited_threads_ns),
+    },
+    Part {
+        key: "exited_children_ns",
+        help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
+        value: |usage| known(usage.exited_children_ns),
+    },
+    Part {
+        key: "stolen_ns",
+        help: "Time on a CPU without executing; only the ledger knows it.",
+        value: |usage| known(usage.stolen_ns),
+    },
+];
+
+fn known(number: Option<u64>) -> Value<'static> {
+    number.map_or(Value::Absent, Value::Unsigned)
+}
+
+/// A key of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Key {
+    /// A field of the task; a cumulative one tells what it grew by.
+    Field(Field),
+    /// One of [`PARTS`].
+    Part(&'static Part),
+}
+
+impl Key {
+    /// The key of that name.
+    pub fn by_name(name: &str) -> Option<Key> {
+        let part = PARTS.iter().find(|part| part.key == name).map(Key::Part);
+        part.or_else(|| Field::by_key(name).map(Key::Field))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Key::Field(field) => field.info().key,
+            Key::Part(part) => part.key,
+        }
+    }
+
+    /// Its value in a row of [`Interval::row`].
+    pub fn value<'a>(self, row: &'a Task, usage: &Usage) -> Value<'a> {
+        match self {
+            Key::Field(field) => field.value(row),
+            Key::Part(part) => (part.value)(usage),
+        }
+    }
+}
+
+/// The keys of a process, in the order of output: those of the contract, then every other field.
+pub static PROCESS_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    keys(
+        &[
+            "pid",
+            "ppid",
+            "accounting_ppid",
+            "start_time_ns",
+            "comm",
+            "uid",
+            "state",
+            "threads",
+            "cpu_ns",
+            "self_ns",
+            "exited_threads_ns",
+            "exited_children_ns",
+            "user_ns",
+            "system_ns",
+            "stolen_ns",
+            "runqueue_wait_ns",
+        ],
+        // `runtime_ns` would be the sum of two parts, the others are what the kernel calls children: the waited-for.
+        &["tid", "runtime_ns", "children_user_ns", "children_system_ns"],
+    )
+});
+
+/// The keys of a task.
+pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    keys(
+        &[
+            "tid",
+            "pid",
+            "comm",
+            "cpu_ns",
+            "user_ns",
+            "system_ns",
+            "stolen_ns",
+            "runqueue_wait_ns",
+            "start_time_ns",
+            "uid",
+            "state",
+        ],
+        // What the threads of a process share is told once, of the process.
+        &[
+            "ppid",
+            "pgid",
+            "sid",
+            "tty_device",
+            "tty_pgid",
+            "threads",
+            "runtime_ns",
+            "children_user_ns",
+            "children_system_ns",
+            "children_minor_faults",
+            "children_major_faults",
+            "vsize_bytes",
+            "rss_bytes",
+            "shared_bytes",
+            "swap_bytes",
+            "locked_bytes",
+        ],
+    )
+});
+
+/// The named keys, then the rest of the field table but for these.
+fn keys(first: &[&str], without: &[&str]) -> Vec<Key> {
+    let rest =
+        FIELDS.iter().map(|info| info.key).filter(|key| !first.contains(key) && !without.contains(key));
+    first.iter().copied().chain(rest).filter_map(Key::by_name).collect()
+}
+
+/// An interval, and what of it is to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The interval.
+    pub interval: &'a Interval,
+    /// The snapshot at its end.
+    pub snapshot: &'a Snapshot,
+    /// Processes of the snapshot in the order of output.
+    pub processes: &'a [usize],
+    /// Its tasks likewise; `None`: not wanted.
+    pub tasks: Option<&'a [usize]>,
+    /// Of the exited, likewise; empty where the source sees none.
+    pub exited: &'a [usize],
+    /// Identifier of the boot.
+    pub boot_id: Option<&'a str>,
+}
+
+impl Shown<'_> {
+    /// Calls `each` with every shown process: its row and its usage.
+    pub(crate) fn for_each_process(&self, each: impl FnMut(&Task, &Usage)) {
+        self.for_each(self.processes, &self.snapshot.processes, &self.interval.processes, each);
+    }
+
+    /// Likewise with every shown task.
+    pub(crate) fn for_each_task(&self, each: impl FnMut(&Task, &Usage)) {
+        self.for_each(self.tasks.unwrap_or_default(), &self.snapshot.tasks, &self.interval.tasks, each);
+    }
+
+    fn for_each(
+        &self,
+        shown: &[usize],
+        rows: &[Task],
+        usages: &[Usage],
+        mut each: impl FnMut(&Task, &Usage),
+    ) {
+        for &index in shown {
+            let usage = &usages[index];
+            each(&self.interval.row(usage, &rows[index]), usage);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_key_exists_and_none_comes_twice() {
+        for (keys, first, count) in [(&*PROCESS_KEYS, "pid", 16), (&*TASK_KEYS, "tid", 11)] {
+            assert_eq!(keys[0].name(), first);
+            assert!(keys.len() > count);
+            let mut names: Vec<_> = keys.iter().map(|key| key.name()).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), keys.len());
+        }
+        assert_eq!(PROCESS_KEYS[15].name(), "runqueue_wait_ns", "all of the contract's keys are known");
+        assert_eq!(TASK_KEYS[10].name(), "state");
+        assert!(PARTS.iter().all(|part| PROCESS_KEYS.iter().any(|key| key.name() == part.key)));
+    }
+}

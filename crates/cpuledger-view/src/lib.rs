@@ -1,0 +1,19 @@
+//! From rows and intervals to bytes: which rows, in which order, as text, JSON or CSV.
+//!
+//! Everything here is pure: no file, no clock, no system call. What a row shows besides its task has been looked up before
+//! ([`cpuledger::enrich`]).
+
+pub(crate) mod cell;
+pub mod column;
+pub mod csv;
+mod figures;
+pub mod filter;
+pub mod interval;
+pub mod json;
+pub mod key;
+pub mod layout;
+pub mod query;
+pub mod sort;
+pub mod table;
+pub mod tree;
+pub mod width;

@@ -1,0 +1,65 @@
+//! The filter language of the screen: `cpu>5 user=www comm~^java`.
+//!
+//! Conditions stand side by side and must all hold; `or` (or `|`) joins alternatives, `not` (or `!`) negates, parentheses
+//! group. A condition is `NAME OPERATOR VALUE`, or a word that is looked for in names and arguments, whatever its case.
+//!
+//! - Names are the keys of JSON, headers of columns, and [`ALIASES`].
+//! - Operators are `=`, `!=`, `>`, `>=`, `<`, `<=`, `~` (matches the regular expression) and `!~`.
+//! - Times are nanoseconds, or have a unit (`5ms`, `2s`); sizes are bytes, or have one (`10M`); `cpu` and its parts are in percent
+//!   of one CPU. What holds blanks stands in quotes.
+//!
+//! What is not known fulfils no condition.
+
+mod condition;
+mod parse;
+
+use cpuledger::field::FieldSet;
+
+use condition::Node;
+pub use condition::Subject;
+pub use parse::{ALIASES, MOST_BYTES, QueryError};
+
+/// A filter.
+#[derive(Debug, Clone)]
+pub struct Query {
+    text: String,
+    /// `None`: everything matches.
+    root: Option<Node>,
+}
+
+impl Query {
+    /// Reads a query. Nothing but blanks matches everything.
+    ///
+    /// # Errors
+    /// One sentence about the first thing that is wrong, and where.
+    pub fn parse(text: &str) -> Result<Query, QueryError> {
+        let root = parse::parse(text).map_err(|error| {
+            let before = text.char_indices().take_while(|(index, _)| *index < error.at).count();
+            QueryError { at: before, ..error }
+        })?;
+        Ok(Query { text: text.to_owned(), root })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// Whether the row matches.
+    pub fn matches(&self, subject: &Subject<'_>) -> bool {
+        self.root.as_ref().is_none_or(|root| root.holds(subject))
+    }
+
+    /// The fields it looks at.
+    pub fn fields(&self) -> FieldSet {
+        self.root.as_ref().map_or(FieldSet::EMPTY, Node::fields)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! From text to a filter: no step looks back, and depth is bounded.
+
+use std::fmt;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::condition::{Condition, Node, Operand, Operator, What};
+use crate::interval::column::COLUMNS;
+use crate::key::Key;
+use cpuledger::field::{Field, Unit, Value};
+use cpuledger::interval::Usage;
+use cpuledger::task::Task;
+
+/// The longest query, in bytes.
+pub const MOST_BYTES: usize = 1024;
+
+/// Names besides keys and headers, and what they mean.
+pub static ALIASES: [(&str, &str); 14] = [
+    ("cpu", "CPU time in percent of one CPU"),
+    ("self", "CPU time of live tasks, in percent"),
+    ("x", "CPU time of threads that exited, in percent"),
+    ("c", "CPU time inherited from processes that exited, in percent"),
+    ("usr", "CPU time in user mode, in percent"),
+    ("sys", "CPU time in the kernel, in percent"),
+    ("wait", "time spent waiting for a CPU, in percent"),
+    ("stolen", "time on a CPU without executing, in percent"),
+    ("mem", "resident memory in percent of the machine's"),
+    ("rss", "resident memory in bytes"),
+    ("user", "name or number of the effective user"),
+    ("name", "name of the task, as comm"),
+    ("args", "arguments if known, else the name"),
+    ("command", "likewise"),
+];
+
+/// What is wrong with a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryError {
+    /// Where: so many characters are before it.
+    pub at: usize,
+    /// One sentence.
+    pub sentence: String,
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} (at character {})", self.sentence, self.at + 1)
+    }
+}
+
+impl std::error::Error for QueryError {}
+
+/// Parentheses and negations within each other.
+const MOST_DEPTH: usize = 32;
+
+/// Memory of a compiled pattern.
+const MOST_PATTERN_BYTES: usize = 1 << 20;
+
+/// Here the place of an error is in bytes.
+pub(super) fn parse(text: &str) -> Result<Option<Node>, QueryError> {
+    if text.len() > MOST_BYTES {
+        return Err(QueryError { at: MOST_BYTES, sentence: format!("longer than {MOST_BYTES} bytes") });
+    }
+    let mut parser = Parser { text, at: 0, depth: 0 };
+    parser.skip_blanks();
+    if parser.rest().is_empty() {
+        return Ok(None);
+    }
+    let node = parser.alternatives()?;
+    if !parser.rest().is_empty() {
+        return Err(parser.error("a closing parenthesis has no opening one"));
+    }
+    Ok(Some(node))
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn error(&self, sentence: impl Into<String>) -> QueryError {
+        QueryError { at: self.at, sentence: sentence.into() }
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    /// Takes it if it is next.
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_next = self.rest().starts_with(symbol);
+        if is_next {
+            self.at += symbol.len();
+        }
+        is_next
+    }
+
+    /// Takes a word of the language, which ends where its letters end.
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = self.rest().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+        let after = self.rest().get(word.len()..).unwrap_or_default();
+        let ends = after.chars().next().is_none_or(|next| next.is_whitespace() || "()".contains(next));
+        let is_next = found && ends;
+        if is_next {
+            self.at += word.len();
+        }
+        is_next
+    }
+
+    fn alternatives(&mut self) -> Result<Node, QueryError> {
+        let mut nodes = vec![self.conditions()?];
+        while self.take("|") || self.take_word("or") {
+            while self.take("|") {}
+            self.skip_blanks();
+            nodes.push(self.conditions()?);
+        }
+        Ok(if nodes.len() == 1 { nodes.swap_remove(0) } else { Node::Any(nodes) })
+    }
+
+    fn conditions(&mut self) -> Result<Node, QueryError> {
+        let mut nodes = vec![self.negation()?];
+        loop {
+            self.skip_blanks();
+            while self.take("&") || self.take_word("and") {
+                self.skip_blanks();
+            }
+            let is_over = self.rest().is_empty() || self.rest().starts_with([')', '|']);
+            if is_over || self.is_at_or() {
+                break;
+            }
+            nodes.push(self.negation()?);
+        }
+        Ok(if nodes.len() == 1 { nodes.swap_remove(0) } else { Node::All(nodes) })
+    }
+
+    fn is_at_or(&mut self) -> bool {
+        let at = self.at;
+        let is_or = self.take_word("or");
+        self.at = at;
+        is_or
+    }
+
+    fn negation(&mut self) -> Result<Node, QueryError> {
+        self.skip_blanks();
+        self.depth += 1;
+        if self.depth > MOST_DEPTH {
+            return Err(self.error(format!("more than {MOST_DEPTH} parentheses within each other")));
+        }
+        let node = if self.take("!") || self.take_word("not") {
+            Node::Not(Box::new(self.negation()?))
+        } else if self.take("(") {
+            self.skip_blanks();
+            let node = self.alternatives()?;
+            if !self.take(")") {
+                return Err(self.error("a parenthesis is not closed"));
+            }
+            node
+        } else {
+            self.condition()?
+        };
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn condition(&mut self) -> Result<Node, QueryError> {
+        let begin = self.at;
+        let name_ends = |next: char| next.is_whitespace() || "=!<>~()|&\"".contains(next);
+        let name = &self.rest()[..self.rest().find(name_ends).unwrap_or(self.rest().len())];
+        self.at += name.len();
+        let Some(operator) = self.operator() else {
+            self.at = begin;
+            let word = self.value(false)?;
+            return Ok(Node::Word(self.pattern(&regex::escape(&word), true, begin)?));
+        };
+        if name.is_empty() {
+            self.at = begin;
+            return Err(self.error("a condition begins with a name, such as cpu, user or comm"));
+        }
+        let Some(what) = what(name) else {
+            self.at = begin;
+            let nearest = nearest(name);
+            return Err(self.error(format!("there is no `{}`; is it `{nearest}`?", name.escape_debug())));
+        };
+        let at = self.at;
+        let value = self.value(matches!(operator, Operator::Matches | Operator::Lacks))?;
+        let operand = self.operand(what, operator, &value, name, at)?;
+        Ok(Node::Is(Condition { what, operator, operand }))
+    }
+
+    fn operator(&mut self) -> Option<Operator> {
+        const OPERATORS: [(&str, Operator); 9] = [
+            ("!=", Operator::Different),
+            ("!~", Operator::Lacks),
+            (">=", Operator::AtLeast),
+            ("<=", Operator::AtMost),
+            ("==", Operator::Equal),
+            ("=", Operator::Equal),
+            (">", Operator::More),
+            ("<", Operator::Less),
+            ("~", Operator::Matches),
+        ];
+        OPERATORS.iter().find(|(symbol, _)| self.take(symbol)).map(|(_, operator)| *operator)
+    }
+
+    /// Up to the next blank; in quotes, up to the next quote. A pattern may have bars, and parentheses that are closed.
+    fn value(&mut self, is_pattern: bool) -> Result<String, QueryError> {
+        if self.take("\"") {
+            let Some(length) = self.rest().find('"') else {
+                return Err(self.error("a quote is not closed"));
+            };
+            let value = self.rest()[..length].to_owned();
+            self.at += length + 1;
+            return Ok(value);
+        }
+        let mut depth = 0usize;
+        let mut is_escaped = false;
+        let end = self.rest().find(|next: char| {
+            let was_escaped = is_escaped;
+            is_escaped = is_pattern && next == '\\' && !was_escaped;
+            match next {
+                next if next.is_whitespace() => true,
+                _ if was_escaped => false,
+                '(' if is_pattern => {
+                    depth += 1;
+                    false
+                }
+                ')' if depth > 0 => {
+                    depth -= 1;
+                    false
+                }
+                ')' => true,
+                '|' | '&' => !is_pattern,
+                _ => false,
+            }
+        });
+        let value = &self.rest()[..end.unwrap_or(self.rest().len())];
+        if value.is_empty() {
+            return Err(self.error("a value is missing"));
+        }
+        self.at += value.len();
+        Ok(value.to_owned())
+    }
+
+    fn operand(
+        &self,
+        what: What,
+        operator: Operator,
+        value: &str,
+        name: &str,
+        at: usize,
+    ) -> Result<Operand, QueryError> {
+        let wrong = |sentence: String| QueryError { at, sentence };
+        let shown = value.escape_debug();
+        let is_text = is_text(what);
+        if matches!(operator, Operator::Matches | Operator::Lacks) {
+            if !is_text {
+                return Err(wrong(format!("{name} is no text: use =, !=, >, >=, < or <=")));
+            }
+            return Ok(Operand::Pattern(self.pattern(value, false, at)?));
+        }
+        if is_text {
+            return Ok(Operand::Text(value.as_bytes().to_vec()));
+        }
+        if let What::Key(Key::Field(Field::State)) = what {
+            if !matches!(operator, Operator::Equal | Operator::Different) {
+                return Err(wrong(format!("{name} is a letter: use = or !=")));
+            }
+            return Ok(Operand::Letters(value.as_bytes().to_vec()));
+        }
+        if matches!(what, What::Share(_) | What::MemoryShare) {
+            let number = value.strip_suffix('%').unwrap_or(value).parse().ok();
+            let number = number.filter(|number: &f64| number.is_finite());
+            return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{shown}` is no percentage")));
+        }
+        number(what, value).map(Operand::Number).ok_or_else(|| wrong(format!("`{shown}` is no number")))
+    }
+
+    fn pattern(&self, pattern: &str, any_case: bool, at: usize) -> Result<Regex, QueryError> {
+        let mut builder = RegexBuilder::new(pattern);
+        let built = builder
+            .case_insensitive(any_case)
+            .size_limit(MOST_PATTERN_BYTES)
+            .dfa_size_limit(MOST_PATTERN_BYTES);
+        built.build().map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            QueryError { at, sentence: format!("the pattern is not right: {reason}") }
+        })
+    }
+}
+
+/// What a name means: an alias, a key, or a header.
+fn what(name: &str) -> Option<What> {
+    let share = |key: &str| Key::by_name(key).map(What::Share);
+    match name.to_ascii_lowercase().as_str() {
+        "cpu" | "%cpu" => share("cpu_ns"),
+        "self" => share("self_ns"),
+        "x" => share("exited_threads_ns"),
+        "c" => share("exited_children_ns"),
+        "usr" => share("user_ns"),
+        "sys" => share("system_ns"),
+        "wait" => share("runqueue_wait_ns"),
+        "stolen" | "stoln" => share("stolen_ns"),
+        "mem" | "%mem" => Some(What::MemoryShare),
+        "rss" => Some(What::Key(Key::Field(Field::Rss))),
+        "user" => Some(What::User),
+        "name" => Some(What::Key(Key::Field(Field::Comm))),
+        "args" | "command" => Some(What::Arguments),
+        lower => {
+            let column = COLUMNS.iter().find(|column| column.name.eq_ignore_ascii_case(lower));
+            let key = Key::by_name(lower).or_else(|| column.and_then(|column| Key::by_name(column.key)));
+            key.map(What::Key)
+        }
+    }
+}
+
+/// The name that is most like this one.
+fn nearest(name: &str) -> &'static str {
+    use crate::key::PROCESS_KEYS;
+    let keys = PROCESS_KEYS.iter().map(|key| key.name());
+    let names = ALIASES.iter().map(|(alias, _)| *alias).chain(keys);
+    names.min_by_key(|known| strsim::levenshtein(known, &name.to_ascii_lowercase())).unwrap_or("cpu")
+}
+
+fn is_text(what: What) -> bool {
+    match what {
+        What::User | What::Arguments => true,
+        What::Share(_) | What::MemoryShare => false,
+        // The kind of a value is the same for every row.
+        What::Key(key) => {
+            let row = Task { known: cpuledger::field::FieldSet::ALL, ..Task::default() };
+            matches!(key.value(&row, &Usage::default()), Value::Bytes(_))
+        }
+    }
+}
+
+/// A number with the unit that suits the key.
+fn number(what: What, value: &str) -> Option<i128> {
+    const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("min", 6e10), ("s", 1e9)];
+    const SIZES: [(&str, f64); 4] = [
+        ("k", 1024.0),
+        ("m", 1024.0 * 1024.0),
+        ("g", 1024.0 * 1024.0 * 1024.0),
+        ("t", 1024.0 * 1024.0 * 1024.0 * 1024.0),
+    ];
+    if let Ok(number) = value.parse() {
+        return Some(number);
+    }
+    let unit = match what {
+        What::Key(Key::Field(field)) => field.info().unit,
+        What::Key(Key::Part(part)) if part.key.ends_with("_ns") => Unit::Nanoseconds,
+        _ => Unit::None,
+    };
+    let lower = value.to_ascii_lowercase();
+    let units: &[(&str, f64)] = match unit {
+        Unit::Nanoseconds => &TIMES,
+        Unit::Bytes => &SIZES,
+        Unit::Count | Unit::None => &[],
+    };
+    let lower = if unit == Unit::Bytes { lower.trim_end_matches("ib").trim_end_matches('b') } else { &lower };
+    let scaled = units.iter().find_map(|(suffix, scale)| {
+        let number: f64 = lower.strip_suffix(suffix)?.parse().ok()?;
+        Some(number * scale)
+    });
+    scaled.or_else(|| lower.parse().ok()).filter(|number| number.is_finite()).map(|number| number as i128)
+}

@@ -1,0 +1,154 @@
+//! The chosen columns of a listing as JSON lines or CSV: keys are the names of the columns.
+
+use crate::csv::{Cells, append_record};
+use crate::json::{JsonValue, append_object};
+use crate::layout::{Chosen, Line};
+use cpuledger::field::Value;
+
+/// A cell on its way out.
+enum Cell {
+    Absent,
+    Number(Vec<u8>),
+    Text(Vec<u8>),
+}
+
+/// Appends the names of the columns as one record.
+pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {
+    append_record(out, named(columns).map(|column| column.name.as_bytes().to_vec()));
+}
+
+/// Appends a line as one record; what is not known is an empty field.
+pub fn append_csv_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>, cells: Cells) {
+    let fields = named(columns).map(|column| match cell(column, line) {
+        Cell::Absent => Vec::new(),
+        Cell::Number(text) => text,
+        Cell::Text(text) => {
+            let mut cell = Vec::with_capacity(text.len() + 1);
+            cells.append(&mut cell, &text);
+            cell
+        }
+    });
+    append_record(out, fields);
+}
+
+/// Appends a line as one object; what is not known is null.
+pub fn append_json_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>) {
+    append_object(
+        out,
+        named(columns).map(|column| {
+            let value = match cell(column, line) {
+                Cell::Absent => JsonValue::Null,
+                Cell::Number(text) => JsonValue::Number(text),
+                Cell::Text(text) => JsonValue::EscapedText(text),
+            };
+            (column.name.as_str(), value)
+        }),
+    );
+}
+
+/// Texts between descriptors of AIX have no name.
+fn named(columns: &[Chosen]) -> impl Iterator<Item = &Chosen> {
+    columns.iter().filter(|column| !column.name.is_empty())
+}
+
+fn cell(column: &Chosen, line: &Line<'_>) -> Cell {
+    if !column.is_in(line.part) || !column.is_known(&line.row) {
+        return Cell::Absent;
+    }
+    let mut text = Vec::new();
+    match column.value(&line.row) {
+        Some(Value::Absent) => return Cell::Absent,
+        Some(Value::Unsigned(_) | Value::Signed(_)) => {
+            column.write(line, &mut text);
+            return Cell::Number(text);
+        }
+        Some(_) => column.write(line, &mut text),
+        None => column.write(line, &mut text),
+    }
+    let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
+    match &text[start..] {
+        b"-" if column.is_right() => Cell::Absent,
+        number if column.is_number() && is_json_number(number) => Cell::Number(number.to_vec()),
+        _ => Cell::Text(text),
+    }
+}
+
+fn is_json_number(text: &[u8]) -> bool {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, fraction) = match digits.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&digits[..point], &digits[point + 1..]),
+        None => (digits, &b"0"[..]),
+    };
+    let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    are_digits(whole) && are_digits(fraction) && (whole == b"0" || whole[0] != b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cpuledger::enrich::row::{Row, Surroundings};
+    use cpuledger::field::FieldSet;
+    use cpuledger::task::{Comm, Pid, Task};
+
+    #[test]
+    fn rows_have_the_names_of_their_columns() {
+        let task = Task {
+            known: FieldSet::ALL.without(FieldSet::of(&[cpuledger::field::Field::Nice])),
+            pid: Pid(7),
+            comm: Comm::new(b"a \"b\",\\\n"),
+            user_ns: 61_000_000_000,
+            ..Task::default()
+        };
+        let around = Surroundings::now();
+        let line = Line::from(Row { task: &task, around: &around });
+        let columns: Vec<Chosen> = ["pid", "comm", "time", "ni", "user_ns", "nice"]
+            .iter()
+            .map(|name| Chosen::by_name(name).expect("a column"))
+            .collect();
+        let (mut json, mut csv) = (Vec::new(), Vec::new());
+        append_json_row(&mut json, &columns, &line);
+        append_csv_header(&mut csv, &columns);
+        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
+        assert_eq!(
+            String::from_utf8_lossy(&json),
+            concat!(
+                r#"{"pid":7,"comm":"a \"b\",\\\\\\n","time":"00:01:01","ni":null,"user_ns":61000000000,"nice":null}"#,
+                "\n"
+            )
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&csv),
+            "pid,comm,time,ni,user_ns,nice\n7,\"a \"\"b\"\",\\\\\\n\",00:01:01,,61000000000,\n"
+        );
+    }
+
+    #[test]
+    fn only_text_is_made_inert() {
+        let task = Task { known: FieldSet::ALL, nice: -5, comm: Comm::new(b"=1+1"), ..Task::default() };
+        let around = Surroundings::now();
+        let line = Line::from(Row { task: &task, around: &around });
+        let columns = ["nice", "comm"].map(|name| Chosen::by_name(name).expect("a column"));
+        let mut csv = Vec::new();
+        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
+        append_csv_row(&mut csv, &columns, &line, Cells::Inert);
+        assert_eq!(String::from_utf8_lossy(&csv), "-5,=1+1\n-5,'=1+1\n");
+    }
+
+    #[test]
+    fn numbers_are_those_of_json() {
+        for (text, expected) in [
+            ("0", true),
+            ("-1", true),
+            ("0.5", true),
+            ("10.25", true),
+            ("007", false),
+            ("1.", false),
+            (".5", false),
+            ("", false),
+            ("-", false),
+            ("1e5", false),
+        ] {
+            assert_eq!(is_json_number(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+}
