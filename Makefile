@@ -6,7 +6,7 @@ not_run := $(abspath $(target))/tests-not-run
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup build run check test fuzz soak vm bench bench-quick check-fresh-roots
+.PHONY: help setup build run check record test fuzz soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -28,6 +28,9 @@ check: ## format, lints and unit tests, without root: the quick loop while you w
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	cargo test --workspace --lib --bins --locked --quiet
+
+record: ## write tests/recorded anew: what the commands print of a machine that is always the same
+	CPULEDGER_RECORD=1 cargo test --package cpuledger --package cpuledger-cli --lib --locked --quiet recorded
 
 test: ## all checks and tests (best as root; installs what they need)
 	@scripts/install-packages build test

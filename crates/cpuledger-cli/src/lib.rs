@@ -13,6 +13,8 @@ mod output;
 #[cfg(test)]
 mod pages;
 mod privileges;
+#[cfg(test)]
+mod recorded;
 mod tui;
 
 use std::ffi::OsString;

@@ -24,6 +24,8 @@ mod keys;
 mod listing;
 mod mode;
 mod reader;
+#[cfg(test)]
+mod recorded;
 mod state;
 mod subscription;
 mod terminal;

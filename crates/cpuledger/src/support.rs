@@ -456,6 +456,26 @@ mod tests {
         }
     }
 
+    /// What `doctor` says of each fact that does not hold.
+    #[test]
+    fn sentences_of_the_rules_are_recorded() {
+        let mut transcript = cpuledger_load::Transcript::default();
+        for kind in SourceKind::ALL {
+            for rule in explanations(kind) {
+                for attempt in [Ok(ATTEMPT.into()), Err(refusal())] {
+                    let report = judge(kind, vec![fact(rule.fact, Some(false))], attempt);
+                    let SourceReport { usable, reason, remedy, sees, misses, .. } = report;
+                    let is = if usable { "usable" } else { "not usable" };
+                    let remedy = remedy.as_deref().unwrap_or("-");
+                    let text =
+                        format!("{is}\nwhy: {reason}\nremedy: {remedy}\nsees: {sees}\nmisses: {misses}\n");
+                    transcript.add(&format!("doctor   # {kind} without {}", rule.fact), text.as_bytes());
+                }
+            }
+        }
+        transcript.assert_recorded("doctor_rules");
+    }
+
     #[test]
     fn hidden_processes_are_told_although_the_source_is_usable() {
         let facts =

@@ -13,6 +13,7 @@
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`Shared`]: what is dear to make, lent to one test after another,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
+//! - [`Transcript`]: outputs that are compared with recorded ones,
 //! - [`not_run`](fn@not_run): how a test says that it cannot run here,
 //! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
@@ -41,6 +42,7 @@ mod mixture;
 pub mod not_run;
 mod pace;
 mod program;
+mod recorded;
 mod running;
 pub mod scene;
 mod shared;
@@ -61,6 +63,7 @@ pub use mixture::{ForkingShells, Mixture, MixturePlan};
 pub use not_run::not_run;
 pub use pace::is_emulated;
 pub use program::program;
+pub use recorded::Transcript;
 pub use shared::{Lent, Shared};
 pub use sleepers::{Sleepers, SleepingProcess};
 pub use storm::{Storm, StormPlan, Stormed};

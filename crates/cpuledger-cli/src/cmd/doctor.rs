@@ -66,20 +66,26 @@ impl Document<'_> {
 /// No source is usable, or nowhere to write.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let report = support::examine();
-    let mut text = match arguments.format {
-        Format::Text => Page::new(crate::output::has_color()).of(&report),
-        Format::Json => {
-            serde_json::to_string_pretty(&Document::of(&report)).context("cannot print the report as JSON")?
-        }
-    };
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
+    let text = printed(&report, arguments.format, crate::output::has_color())?;
     crate::output::write(text.as_bytes())?;
     match report.auto {
         Some(_) => Ok(()),
         None => Err(cpuledger::Error::NoSource.into()),
     }
+}
+
+/// The report in that format.
+fn printed(report: &Report, format: Format, has_color: bool) -> anyhow::Result<String> {
+    let mut text = match format {
+        Format::Text => Page::new(has_color).of(report),
+        Format::Json => {
+            serde_json::to_string_pretty(&Document::of(report)).context("cannot print the report as JSON")?
+        }
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Ok(text)
 }
 
 /// How a word is emphasised on a terminal.
@@ -229,6 +235,9 @@ fn needs(needs: &[Need]) -> String {
         (needed, more) => format!("{needed}; sees more with {more}"),
     }
 }
+
+#[cfg(test)]
+mod recorded;
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,8 @@ pub mod collect;
 pub mod options;
 pub mod order;
 pub mod procps;
+#[cfg(test)]
+mod recorded;
 pub mod select;
 mod terminal;
 
@@ -12,6 +14,7 @@ use cpuledger::Boottime;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
+use cpuledger::machine::Load;
 use cpuledger::{Snapshot, Task, machine};
 use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
@@ -67,6 +70,8 @@ struct Printer<'a> {
     remembered_rows: usize,
     writer: Writer,
     boot_id: Option<String>,
+    load: Option<Load>,
+    width: usize,
     has_header: bool,
 }
 
@@ -80,16 +85,36 @@ impl Printer<'_> {
             remembered_rows: 0,
             writer: Writer::default(),
             boot_id: machine::boot_id(),
+            load: None,
+            width: width(),
             has_header: false,
         }
     }
 
     fn print(&mut self, interval: &Interval, snapshot: &Snapshot) -> anyhow::Result<()> {
-        self.selection.select(self.options, interval, snapshot);
         self.buffer.clear();
         if self.options.format == Format::Text {
-            self.print_text(interval, snapshot);
-            return crate::output::write(&self.buffer);
+            self.read_machine();
+        }
+        self.append(interval, snapshot)?;
+        crate::output::write(&self.buffer)
+    }
+
+    /// Reads the clocks and the load, which the head of the text shows.
+    fn read_machine(&mut self) {
+        self.around.machine.look_up(Lookups::CALENDAR.union(Lookups::MEMORY));
+        self.around.machine.uptime = Boottime::now();
+        self.around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        self.load = machine::load();
+        self.width = width();
+    }
+
+    /// Appends the interval in the format that was asked for.
+    fn append(&mut self, interval: &Interval, snapshot: &Snapshot) -> anyhow::Result<()> {
+        self.selection.select(self.options, interval, snapshot);
+        if self.options.format == Format::Text {
+            self.append_text(interval, snapshot);
+            return Ok(());
         }
         let shown = self.selection.shown(self.options, interval, snapshot, self.boot_id.as_deref());
         if self.options.format == Format::Json {
@@ -102,21 +127,20 @@ impl Printer<'_> {
             let cells = if is_safe { csv::Cells::Inert } else { csv::Cells::Plain };
             csv::append_interval(&mut self.buffer, &shown, cells)?;
         }
-        crate::output::write(&self.buffer)
+        Ok(())
     }
 
-    fn print_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
+    fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
         let shown = self.selection.shown(self.options, interval, snapshot, None);
         look_up(&mut self.around, &mut self.remembered_rows, self.options, &shown);
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
-        let load = machine::load();
         let page = Page {
             time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
-            load: load.as_ref(),
+            load: self.load.as_ref(),
             around: &self.around,
             has_arguments: self.options.has_arguments,
-            width: width(),
+            width: self.width,
         };
         if std::mem::replace(&mut self.has_header, true) {
             self.buffer.push(b'\n');
@@ -137,13 +161,11 @@ fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Opt
         *remembered_rows = 0;
         around.details = Default::default();
     }
-    let mut wanted = Lookups::USERS.union(Lookups::CALENDAR).union(Lookups::MEMORY);
+    let mut wanted = Lookups::USERS;
     if options.has_arguments {
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
-    around.machine.uptime = Boottime::now();
-    around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
 }
 
 /// COLUMNS, else the width of the terminal.

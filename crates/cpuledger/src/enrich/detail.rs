@@ -26,6 +26,8 @@ pub const BLANK: &[u8] = b"\0";
 pub struct Details {
     /// How arguments are made ready to be shown.
     pub manner: Manner,
+    /// The directory that holds `proc` and `run`; empty: that of this machine. In any other, systemd manages the cgroups.
+    root: &'static str,
     leaders: FxHashMap<Pid, ProcessDetail>,
     /// One for all threads but the leader: it may be dead, and then they still have what it has no more.
     threads: FxHashMap<Pid, ProcessDetail>,
@@ -83,6 +85,11 @@ impl Details {
         Details { manner, ..Details::default() }
     }
 
+    /// Reads below another directory than `/`, as tests do to know beforehand what is read.
+    pub fn read_below(&mut self, root: &'static str) {
+        self.root = root;
+    }
+
     /// Reads what is wanted of the row and not there yet. `is_task`: the row is of a task alone, not of its process.
     pub fn learn(&mut self, row: &Task, is_task: bool, wanted: Lookups) {
         if wanted.wants(Lookups::CMDLINE.union(Lookups::EXE).union(Lookups::CGROUP)) {
@@ -92,23 +99,23 @@ impl Details {
                     *leader = ProcessDetail { start_time_ns: Some(row.start_time_ns), ..Default::default() };
                     self.threads.remove(&row.pid);
                 }
-                leader.learn(row, wanted, self.manner);
+                leader.learn(self.root, row, wanted, self.manner);
             } else {
-                self.threads.entry(row.pid).or_default().learn(row, wanted, self.manner);
+                self.threads.entry(row.pid).or_default().learn(self.root, row, wanted, self.manner);
             }
         }
         if wanted.wants(Lookups::WCHAN) {
-            let path = format!("/proc/{}/task/{}/wchan", row.pid, row.tid);
+            let path = format!("{}/proc/{}/task/{}/wchan", self.root, row.pid, row.tid);
             self.wchan.insert(row.id(), wait_channel(&fs::read(path).unwrap_or_default()).to_vec());
         }
         if wanted.wants(files::FILES) {
-            self.files.entry((row.id(), is_task)).or_default().learn(row, is_task, wanted);
+            self.files.entry((row.id(), is_task)).or_default().learn(self.root, row, is_task, wanted);
         }
         if wanted.wants(Lookups::SYSTEMD) {
-            self.systemd.get_or_insert_with(Systemd::find);
+            self.systemd.get_or_insert_with(|| Systemd::find(self.root));
         }
         if wanted.wants(Lookups::REGISTERED) && self.registered(row).is_none() {
-            let registered = Registered::find(self.session(row), self.unit(row));
+            let registered = Registered::find(self.root, self.session(row), self.unit(row));
             let processes = if row.is_leader() { &mut self.leaders } else { &mut self.threads };
             if let Some(process) = processes.get_mut(&row.pid) {
                 process.registered = Some(registered);
@@ -216,9 +223,9 @@ impl Details {
 }
 
 impl ProcessDetail {
-    fn learn(&mut self, row: &Task, wanted: Lookups, manner: Manner) {
+    fn learn(&mut self, root: &str, row: &Task, wanted: Lookups, manner: Manner) {
         // Formatted only where something is read: a listing of threads comes here for each of them.
-        let directory = || format!("/proc/{}/task/{}", row.pid, row.tid);
+        let directory = || format!("{root}/proc/{}/task/{}", row.pid, row.tid);
         if wanted.wants(Lookups::CMDLINE) && self.cmdline.is_none() {
             // A kernel thread has none: 0 calls instead of 3.
             let read = if row.is_kernel_thread() {
@@ -255,11 +262,12 @@ fn without_trailing_nuls(mut cmdline: Vec<u8>) -> Vec<u8> {
 
 impl Systemd {
     /// Which hierarchy it is can be told from what is mounted, in the order in which systemd looks.
-    fn find() -> Option<Systemd> {
+    fn find(root: &str) -> Option<Systemd> {
         const CGROUP: u64 = 0x0027_e0eb;
         const CGROUP2: u64 = 0x6367_7270;
         let is = |path: &str, magic| statfs(path).is_ok_and(|found| found.f_type as u64 == magic);
         let hierarchy = match () {
+            () if !root.is_empty() => Hierarchy::Unified,
             () if ["", "/unified", "/systemd"]
                 .iter()
                 .any(|end| is(&format!("/sys/fs/cgroup{end}"), CGROUP2)) =>
@@ -269,21 +277,21 @@ impl Systemd {
             () if is("/sys/fs/cgroup/systemd", CGROUP) => Hierarchy::Named,
             () => return None,
         };
-        let text = fs::read("/proc/1/cgroup").unwrap_or_default();
+        let text = fs::read(format!("{root}/proc/1/cgroup")).unwrap_or_default();
         Some(Systemd { hierarchy, init: cgroup::path(&text, hierarchy)?.to_vec() })
     }
 }
 
 impl Registered {
     /// The service of logins keeps a file for each session, that of machines a link for each unit.
-    fn find(session: &[u8], unit: &[u8]) -> Registered {
+    fn find(root: &str, session: &[u8], unit: &[u8]) -> Registered {
         let mut registered = Registered::default();
         if !session.is_empty() {
-            let path = format!("/run/systemd/sessions/{}", String::from_utf8_lossy(session));
+            let path = format!("{root}/run/systemd/sessions/{}", String::from_utf8_lossy(session));
             registered.seat = seat_of(&fs::read(path).unwrap_or_default()).to_vec();
         }
         if !unit.is_empty() {
-            let path = format!("/run/systemd/machines/unit:{}", String::from_utf8_lossy(unit));
+            let path = format!("{root}/run/systemd/machines/unit:{}", String::from_utf8_lossy(unit));
             registered.machine = fs::read_link(path).unwrap_or_default().into_os_string().into_vec();
         }
         registered

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+#[cfg(test)]
+use cpuledger::enrich::row::Surroundings;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::{Member, Source, Visitor};
 use cpuledger::task::{Pid, Task};
@@ -29,17 +31,32 @@ pub fn list(plan: &Plan) -> anyhow::Result<()> {
     let mut page = Page::new(plan);
     match (plan.threads, plan.options.tree) {
         (Threads::Below, _) => listing.list_families(&mut page)?,
-        (_, Some(drawing)) => listing.list_trees(drawing, &mut page)?,
+        (_, Some(drawing)) => listing.list_trees(&listing.rows()?, drawing, &mut page)?,
         _ if plan.criteria.is_empty() => listing.list_as_they_come(&mut page)?,
-        _ => {
-            let rows = listing.rows()?;
-            listing
-                .sorted(&rows, &mut page)
-                .into_iter()
-                .try_for_each(|row| page.add(&listing.summed(row), b"", Part::Whole))?;
-        }
+        _ => listing.list_sorted(&listing.rows()?, &mut page)?,
     }
     page.finish()
+}
+
+/// The lines of rows that were read before, in the surroundings that `settle` makes.
+#[cfg(test)]
+pub fn lines_of(
+    plan: &Plan,
+    rows: &Snapshot,
+    settle: impl FnOnce(&mut Surroundings),
+) -> anyhow::Result<Vec<u8>> {
+    let listing = Listing::new(plan);
+    let mut page = Page::new(plan);
+    settle(page.around_mut());
+    let accepted =
+        |rows: &[Task]| -> Vec<Task> { rows.iter().filter(|row| listing.accepts(row)).copied().collect() };
+    match (plan.threads, plan.options.tree) {
+        (Threads::Below, _) => listing.list_families_of(rows, &mut page)?,
+        (_, Some(drawing)) => listing.list_trees(&accepted(&rows.processes), drawing, &mut page)?,
+        (Threads::Instead, _) => listing.list_sorted(&accepted(&rows.tasks), &mut page)?,
+        (Threads::Hidden, _) => listing.list_sorted(&accepted(&rows.processes), &mut page)?,
+    }
+    Ok(page.exchange(Vec::new()))
 }
 
 struct Listing<'a> {
@@ -71,14 +88,19 @@ impl Listing<'_> {
         outcome
     }
 
-    fn list_trees(&self, drawing: Drawing, page: &mut Page) -> anyhow::Result<()> {
-        let rows = self.rows()?;
-        let mut sorted = self.sorted(&rows, page);
+    fn list_trees(&self, rows: &[Task], drawing: Drawing, page: &mut Page) -> anyhow::Result<()> {
+        let mut sorted = self.sorted(rows, page);
         if self.plan.criteria.is_empty() {
             tree::sort_by_start(&mut sorted);
         }
         tree::sort_by_parent(&mut sorted);
         tree::visit(&sorted, drawing, &mut |row, prefix| page.add(&self.summed(row), prefix, Part::Whole))
+    }
+
+    /// In the order of the plan.
+    fn list_sorted(&self, rows: &[Task], page: &mut Page) -> anyhow::Result<()> {
+        let mut sorted = self.sorted(rows, page).into_iter();
+        sorted.try_for_each(|row| page.add(&self.summed(row), b"", Part::Whole))
     }
 
     /// Each process, and below it its threads.

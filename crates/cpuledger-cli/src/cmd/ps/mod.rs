@@ -15,6 +15,8 @@ mod parallel;
 mod parse;
 mod personality;
 mod plan;
+#[cfg(test)]
+mod recorded;
 mod screen;
 mod selection;
 mod specifiers;

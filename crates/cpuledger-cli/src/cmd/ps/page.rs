@@ -77,6 +77,12 @@ impl Page {
         &self.around
     }
 
+    /// What was looked up, to be changed.
+    #[cfg(test)]
+    pub fn around_mut(&mut self) -> &mut Surroundings {
+        &mut self.around
+    }
+
     /// Looks up what these rows need.
     pub fn look_up(&mut self, rows: &[&Task]) {
         self.around.rows_are_tasks = self.shows_tasks;

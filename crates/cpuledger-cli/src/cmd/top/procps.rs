@@ -6,6 +6,8 @@ mod entry;
 mod fields;
 mod head;
 pub mod options;
+#[cfg(test)]
+mod recorded;
 mod table;
 mod who;
 

@@ -127,13 +127,14 @@ pub struct Files {
 
 impl Files {
     /// Reads what is wanted and was not asked for yet. `is_task`: of this task alone, not of its process.
-    pub fn learn(&mut self, row: &Task, is_task: bool, wanted: Lookups) {
+    /// `root`: the directory that holds `proc`; empty: that of this machine.
+    pub fn learn(&mut self, root: &str, row: &Task, is_task: bool, wanted: Lookups) {
         let missing = wanted.intersection(FILES).without(self.asked);
         if missing == Lookups::NONE {
             return;
         }
         self.asked = self.asked.union(missing);
-        let process = format!("/proc/{}", row.pid);
+        let process = format!("{root}/proc/{}", row.pid);
         let directory = if is_task { format!("{process}/task/{}", row.tid) } else { process.clone() };
         self.read_texts(&directory, missing);
         if missing.wants(Lookups::NAMESPACES) {
@@ -352,11 +353,11 @@ mod tests {
         let pid = std::process::id() as i32;
         let row = Task { pid: Pid(pid), tid: Tid(pid), ..Task::default() };
         let mut files = Files::default();
-        files.learn(&row, false, Lookups::STATUS.union(Lookups::NAMESPACES));
+        files.learn("", &row, false, Lookups::STATUS.union(Lookups::NAMESPACES));
         assert!(files.status.is_some() && files.namespace(Namespace::Uts).is_some());
         assert!(files.io.is_none() && files.environment.is_none() && files.oom_score.is_none());
         files.status = None;
-        files.learn(&row, false, Lookups::STATUS.union(Lookups::OPEN_FILES));
+        files.learn("", &row, false, Lookups::STATUS.union(Lookups::OPEN_FILES));
         assert!(files.status.is_none(), "it was not read again");
         assert!(files.open_files.is_some_and(|count| count >= 3));
     }

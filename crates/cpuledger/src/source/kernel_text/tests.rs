@@ -173,3 +173,21 @@ fn sums_of_a_process_are_shown_where_there_are_any() {
     assert_eq!(sizes[0].as_deref(), Some("25 7 0 3 0 0 0\n"));
     assert_eq!(sizes[2].as_deref(), Some("0 0 0 0 0 0 0\n"));
 }
+
+/// `cpuledger status`: each form, of processes and of tasks.
+#[test]
+fn texts_are_recorded() {
+    let mut records = Records::new();
+    records.processes.iter_mut().for_each(|process| process.process.totals_known = 1);
+    let mut transcript = cpuledger_load::Transcript::default();
+    for form in Form::ALL {
+        for (whole, options) in [(Whole::Process, ""), (Whole::Task, " -H")] {
+            for (index, text) in records.texts(&dialect(), form, whole).into_iter().enumerate() {
+                let text = text.unwrap_or_else(|| "(the text of the kernel)".to_owned());
+                transcript
+                    .add(&format!("status -e{options} --as {form}   # record {index}"), text.as_bytes());
+            }
+        }
+    }
+    transcript.assert_recorded("status");
+}

@@ -111,21 +111,25 @@ fn of_collector(options: &Options) -> options::Options {
 }
 
 /// Writes iterations to standard output.
-struct Printer<'a> {
+pub struct Printer<'a> {
     options: &'a Options,
     width: usize,
     /// Lines of an iteration.
     height: usize,
-    around: Surroundings,
+    /// What was looked up.
+    pub around: Surroundings,
     remembered_rows: usize,
     /// At the iteration before.
     vitals: Vitals,
-    pid_digits: usize,
-    text: Vec<u8>,
+    /// Digits of the largest pid.
+    pub pid_digits: usize,
+    /// The last iteration.
+    pub text: Vec<u8>,
 }
 
 impl Printer<'_> {
-    fn new(options: &Options) -> Printer<'_> {
+    /// Nothing printed yet.
+    pub fn new(options: &Options) -> Printer<'_> {
         let (width, height) = size(options.width);
         Printer {
             options,
@@ -141,19 +145,29 @@ impl Printer<'_> {
     }
 
     fn print_first(&mut self, snapshot: &Snapshot) -> anyhow::Result<()> {
+        let entries = self.first_entries(snapshot, Boottime::now());
+        self.print_entries(entries, None)
+    }
+
+    fn print(&mut self, snapshot: &Snapshot, interval: &Interval) -> anyhow::Result<()> {
+        let entries = self.entries(snapshot, interval);
+        self.print_entries(entries, Some(interval))
+    }
+
+    /// What each row has used since it began.
+    pub fn first_entries<'b>(&self, snapshot: &'b Snapshot, now: Boottime) -> Vec<Entry<'b>> {
         let rows = if self.options.has_threads { &snapshot.tasks } else { &snapshot.processes };
-        let now = Boottime::now();
         let entry = |whole| {
             let mut entry = self.entry(whole);
             entry.cpu_ns = entry.time_ns() - entry.children_ns;
             entry.length_ns = now.since_ns(whole.start_time_ns).max(1);
             entry
         };
-        let entries = rows.iter().map(entry).collect();
-        self.print_entries(entries, None)
+        rows.iter().map(entry).collect()
     }
 
-    fn print(&mut self, snapshot: &Snapshot, interval: &Interval) -> anyhow::Result<()> {
+    /// What each row has used in the interval.
+    pub fn entries<'b>(&self, snapshot: &'b Snapshot, interval: &Interval) -> Vec<Entry<'b>> {
         let (rows, usages) = if self.options.has_threads {
             (&snapshot.tasks, &interval.tasks)
         } else {
@@ -165,8 +179,7 @@ impl Printer<'_> {
             length_ns: interval.length_ns(),
             ..self.entry(whole)
         };
-        let entries = rows.iter().zip(usages).map(entry).collect();
-        self.print_entries(entries, Some(interval))
+        rows.iter().zip(usages).map(entry).collect()
     }
 
     /// A row that has used nothing.
@@ -185,6 +198,15 @@ impl Printer<'_> {
         mut entries: Vec<Entry<'_>>,
         interval: Option<&Interval>,
     ) -> anyhow::Result<()> {
+        let counts = self.choose(&mut entries);
+        self.look_up(&entries);
+        let head = self.head(counts, interval);
+        self.append(&head, entries);
+        output::write(&self.text)
+    }
+
+    /// Keeps the rows that are shown, and counts those of which they are some.
+    pub fn choose(&self, entries: &mut Vec<Entry<'_>>) -> Counts {
         let options = self.options;
         if let Who::Pids(_) = options.who {
             entries.retain(|entry| options.who.wants(entry.whole));
@@ -192,13 +214,17 @@ impl Printer<'_> {
         let mut counts = Counts::default();
         entries.iter().for_each(|entry| counts.add(entry.whole.state.0));
         entries.retain(|entry| options.who.wants(entry.whole) && !(options.hides_idle && entry.is_idle()));
-        self.look_up(&entries);
+        counts
+    }
+
+    /// Writes an iteration.
+    pub fn append(&mut self, head: &Head<'_>, entries: Vec<Entry<'_>>) {
+        let options = self.options;
         let mut text = std::mem::take(&mut self.text);
-        if interval.is_some() {
+        if head.interval.is_some() {
             text.clear();
             text.push(b'\n');
         }
-        let head = self.head(counts, interval);
         head.append(&mut text, self.width);
         // Three lines, those of the CPUs, those of memory, and the heads of the columns.
         let head_lines = 4 + head.cpus.len() + 2 * usize::from(head.memory.is_some());
@@ -216,10 +242,10 @@ impl Printer<'_> {
         };
         table.append(&mut text, entries);
         self.text = text;
-        output::write(&self.text)
     }
 
-    fn look_up(&mut self, entries: &[Entry<'_>]) {
+    /// Looks up what the rows show.
+    pub fn look_up(&mut self, entries: &[Entry<'_>]) {
         let rows: Vec<&Task> = entries.iter().map(|entry| entry.whole).collect();
         self.remembered_rows += rows.len();
         if self.remembered_rows > REMEMBERED_ROWS {

@@ -1,0 +1,94 @@
+//! What `top --batch` prints of an interval that is always the same: each format, option, source and key of an order.
+
+use clap::Parser;
+use cpuledger::SourceKind;
+use cpuledger::field::FIELDS;
+use cpuledger_view::key::PARTS;
+
+use super::{Arguments, Options, Printer};
+use crate::recorded::machine::{self, Machine};
+use cpuledger_load::Transcript;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// What a command line prints of an interval from that source, or the sentence on what is wrong with it.
+fn output(machine: &Machine, source: SourceKind, line: &str) -> Vec<u8> {
+    let words = std::iter::once("top").chain(line.split_whitespace());
+    let options = match Options::parse(&Line::parse_from(words).arguments, false) {
+        Ok(options) => options,
+        Err(failure) => return failure.to_string().into_bytes(),
+    };
+    let mut printer = Printer::new(&options);
+    machine.settle(&mut printer.around);
+    printer.boot_id = Some("11111111-2222-3333-4444-555555555555".to_owned());
+    printer.load = Some(machine::load());
+    printer.width = 100;
+    printer.append(&machine.interval(source), &machine.snapshot).expect("memory takes everything");
+    printer.buffer
+}
+
+fn assert_formats_recorded(name: &str, format: &str) {
+    let machine = Machine::new();
+    let mut transcript = Transcript::default();
+    let mut add = |source: SourceKind, options: &str| {
+        let line = format!("-b --format {format} {options}");
+        transcript.add(&format!("top {line}   # {source}"), &output(&machine, source, &line));
+    };
+    for source in SourceKind::ALL {
+        add(source, "");
+        add(source, "-H");
+    }
+    for options in ["--all", "-H --all -o pid", "-p 4000,5002", "-u root --all", "-o -PID", "-c", "-c --all"]
+    {
+        add(SourceKind::Ledger, options);
+    }
+    transcript.assert_recorded(name);
+}
+
+#[test]
+fn text_is_recorded() {
+    assert_formats_recorded("top_text", "text");
+}
+
+#[test]
+fn json_is_recorded() {
+    assert_formats_recorded("top_json", "json");
+}
+
+#[test]
+fn csv_is_recorded() {
+    assert_formats_recorded("top_csv", "csv");
+}
+
+#[test]
+fn csv_for_spreadsheets_is_recorded() {
+    assert_formats_recorded("top_csv_safe", "csv-safe");
+}
+
+/// Names of columns that top has, whatever it may be called that keeps them.
+const NAMES: &str = "%CPU CPU %MEM MEM TIME+ TIME PID TID TGID PPID PGRP SID UID USER PR NI VIRT RES SHR SWAP S COMMAND nTH nMaj nMin TH \
+    ACCT P SELF X C USR SYS STOLN WAIT cpu command Nth PARTS SUM time+x sum rss rmem";
+
+#[test]
+fn orders_are_recorded() {
+    let machine = Machine::new();
+    let mut transcript = Transcript::default();
+    let mut keys: Vec<&str> =
+        PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key)).collect();
+    keys.sort_unstable();
+    for name in NAMES.split_whitespace().chain(keys) {
+        for sign in ["", "-"] {
+            let line = format!("-b -H --all -o {sign}{name}");
+            let text = String::from_utf8_lossy(&output(&machine, SourceKind::Ledger, &line)).into_owned();
+            let rows = text.lines().skip_while(|line| !line.starts_with("    PID")).skip(1);
+            let tids: Vec<&str> = rows.map_while(|line| line.split_whitespace().next()).collect();
+            let order = if tids.is_empty() { text } else { tids.join(" ") };
+            transcript.add(&format!("top {line}"), order.as_bytes());
+        }
+    }
+    transcript.assert_recorded("top_orders");
+}
