@@ -24,7 +24,7 @@ enum cpuledger_limits {
 	CPULEDGER_KTHREAD_NAME_BYTES = 64,
 	/* struct worker.desc: 24 bytes until 6.9, 32 since. */
 	CPULEDGER_WORKER_DESCRIPTION_BYTES = 32,
-	/* RSS is summed over at most so many CPUs; above it the kernel's global part is reported. */
+	/* Maximum number of CPUs over which RSS is summed; with more, the kernel's global part is reported. */
 	CPULEDGER_MAX_CPUS = 1024,
 	/* Exits kept in the ring between two reads; when it is full they are folded by parent. */
 	CPULEDGER_EXIT_RING_BYTES = 4 * 1024 * 1024,
@@ -34,9 +34,9 @@ enum cpuledger_limits {
 	CPULEDGER_DEFAULT_SLOTS = 49152,
 	CPULEDGER_MIN_SLOTS = 16,
 	CPULEDGER_MAX_SLOTS = 8 * 1024 * 1024,
-	/* Below one free slot in so many, tasks that die are folded in the kernel. */
+	/* When fewer than 1/8 of the slots are free, tasks that die are folded in the kernel. */
 	CPULEDGER_LOW_SLOTS_SHARE = 8,
-	/* Below one free slot in so many, only leaders get one. */
+	/* When fewer than 1/32 of the slots are free, only leaders get one. */
 	CPULEDGER_LEADER_SLOTS_SHARE = 32,
 	/* Entries of one bucket of the index: a cache line. Two buckets can hold a tid. */
 	CPULEDGER_BUCKET_ENTRIES = 8,
@@ -47,15 +47,15 @@ enum cpuledger_limits {
 	CPULEDGER_FIRST_INTERVAL = 1,
 	/* Places for ends of intervals: the number of an interval modulo this is its place. A power of two. */
 	CPULEDGER_CUTS = 4,
-	/* Attempts of a compare-and-swap against the one reader, who changes a word once a cut. */
+	/* Maximum number of attempts of a compare-and-swap against the reader, which changes a word once a cut. */
 	CPULEDGER_RUN_ATTEMPTS = 4,
-	/* Attempts against all other CPUs. */
+	/* Maximum number of attempts against all other CPUs. */
 	CPULEDGER_FREE_ATTEMPTS = 32,
-	/* Slots that a CPU takes or gives back at once, so that the line all CPUs share is written once in as many forks or exits. */
+	/* Slots that a CPU takes or gives back at once, so that forks and exits rarely write the line that all CPUs share. */
 	CPULEDGER_SLOT_BATCH = 32,
-	/* A batch is smaller where all batches together would hold more than one slot in this number, */
+	/* All batches together hold at most 1/16 of the slots: on many CPUs, batches are smaller. */
 	CPULEDGER_BATCHED_SLOTS_SHARE = 16,
-	/* and in ledgers with fewer slots than this it is one slot: there every slot that a CPU keeps for itself is missed elsewhere. */
+	/* In ledgers with fewer slots than this a batch is one slot: no CPU keeps slots that another one needs. */
 	CPULEDGER_LEAST_BATCHED_SLOTS = 16384,
 	/* Places on the list of an interval that a CPU reserves at once, for the same reason. A power of two. */
 	CPULEDGER_LIST_BATCH = 32,
@@ -73,7 +73,7 @@ enum cpuledger_walk_scope {
 
 /* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
 enum cpuledger_read_group {
-	/* of a task what its record has beside its numbers, name and CPU time: start, state, scheduling, user */
+	/* what the record of a task has besides its numbers, name and CPU time: start, state, scheduling, user */
 	CPULEDGER_READ_DETAIL = 1 << 3,
 	CPULEDGER_READ_MEMORY = 1 << 0, /* virtual and locked memory */
 	CPULEDGER_READ_CGROUP = 1 << 1,
@@ -97,7 +97,7 @@ enum cpuledger_read_group {
 	CPULEDGER_WALK_REST = CPULEDGER_WALK_WHOLLY & ~CPULEDGER_READ_RSS,
 };
 
-/* What the running kernel was built without: user space shows the fields as not known. */
+/* What the running kernel was built without: user space shows these fields as unknown. */
 enum cpuledger_lack {
 	CPULEDGER_LACKS_RUNQUEUE_WAIT = 1 << 0, /* CONFIG_SCHED_INFO */
 	CPULEDGER_LACKS_IO = 1 << 1,		/* CONFIG_TASK_IO_ACCOUNTING */
@@ -217,7 +217,7 @@ struct cpuledger_walk {
 /* BPF_OBJ_NAME_LEN of include/uapi/linux/bpf.h. */
 enum { CPULEDGER_PROGRAM_NAME_BYTES = 16 };
 
-/* A BPF program of the kernel, whoever loaded it. */
+/* A BPF program in the kernel, of any owner. */
 struct cpuledger_program {
 	u32 id;
 	u32 uid;		/* real user when it was loaded */
@@ -238,7 +238,7 @@ struct cpuledger_wanted {
 	u32 opens_process;	/* not 0: a leader; else a thread of the process that was opened last */
 };
 
-/* Who is whose parent, and its name: all processes, listed once. */
+/* A process, its parent and its name: all processes are listed once, when the ledger is attached. */
 struct cpuledger_parent {
 	s32 pid;
 	s32 parent_pid;
@@ -247,7 +247,7 @@ struct cpuledger_parent {
 	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
-/* Limits of the text of /proc/PID/status, stat and statm; a task beyond one of them is marked and left to the kernel's own file. */
+/* Limits of the text of /proc/PID/{status,stat,statm}. A task beyond one of them is marked, and the kernel's file is read instead. */
 enum cpuledger_status_limits {
 	/* PID namespaces one inside the other. */
 	CPULEDGER_STATUS_LEVELS = 4,
@@ -424,7 +424,7 @@ struct cpuledger_fold {
 /* Slots that are no task's. */
 enum cpuledger_slot_number {
 	CPULEDGER_SLOT_IDLE = 0,   /* the idle task of each CPU */
-	CPULEDGER_SLOT_NOBODY = 1, /* whoever found no slot, nor has a leader with one: its time is not attributed */
+	CPULEDGER_SLOT_NONE = 1,   /* of a task that has no slot, and whose leader has none: its time is unattributed */
 	CPULEDGER_SLOT_FIRST = 2,
 };
 
@@ -439,8 +439,8 @@ enum cpuledger_current {
  */
 enum cpuledger_run {
 	CPULEDGER_RUN_PARITY = 1 << 0,	  /* which of current[] is running */
-	CPULEDGER_RUN_UNCOVERED = 1 << 1, /* the CPU is online, and nobody has seen yet what runs there */
-	CPULEDGER_RUN_OFFLINE = 1 << 2,	  /* the CPU is offline: its time is nobody's, and no capacity */
+	CPULEDGER_RUN_UNCOVERED = 1 << 1, /* the CPU is online, and no hook has seen yet what runs there */
+	CPULEDGER_RUN_OFFLINE = 1 << 2,	  /* the CPU is offline: its time is no capacity */
 	CPULEDGER_RUN_OUT = CPULEDGER_RUN_UNCOVERED | CPULEDGER_RUN_OFFLINE,
 	CPULEDGER_RUN_SHIFT = 3,
 };
@@ -458,9 +458,9 @@ enum cpuledger_cut_word {
 };
 
 /*
- * One CPU of the ledger. The hooks of that CPU write all of it, and when it is dead the hook of the CPU that has taken it down; the
- * reader exchanges `run`, and zeroes the accumulators of the closed interval. In [2], the index is the parity: of the interval
- * number, or, for `current`, of the run.
+ * One CPU of the ledger. The hooks of that CPU write all of it; when it is dead, the hook of the CPU that has taken it down does. The
+ * reader exchanges `run`, and zeroes the accumulators of the closed interval. The index of [2] is a parity: of the interval
+ * number or, for `current`, of the run.
  */
 struct cpuledger_cpu {
 	u64 run;		/* since when the running task has run: enum cpuledger_run */
@@ -472,8 +472,8 @@ struct cpuledger_cpu {
 	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
 	u64 task;		/* of use within one switch */
 	s32 current_pid[2];	/* the process of the running task, where `current` is the slot of its leader */
-	/* What seldom happens. */
-	u64 uncovered_ns[2];	/* online, and nobody has seen what ran */
+	/* Rarely used. */
+	u64 uncovered_ns[2];	/* online, and no hook has seen what ran */
 	u64 offline_ns[2];
 	u64 reserved;
 
@@ -488,15 +488,15 @@ struct cpuledger_cpu {
 	u64 no_entry;		/* likewise, when its buckets of the index were full */
 	u64 folded_threads;
 	u64 folded_processes;
-	u64 contended;		/* switches that lost all their attempts: the time is with a task before or after */
-	u64 missed;		/* switches the kernel has not shown: the time went to the task after */
-	u64 lost_slots;		/* free slots that found no way back: none, unless dozens of CPUs gave one at once */
+	u64 contended;		/* switches that lost all their attempts: the time is with the task before or after */
+	u64 missed;		/* switches that the kernel has not shown: the time went to the task after */
+	u64 lost_slots;		/* free slots that could not be given back: none, unless dozens of CPUs gave one back at once */
 	u64 reserved3;
 };
 
 /*
- * How free slots are told: tag << TAG_SHIFT | count << COUNT_SHIFT | link. The tag changes with every change. A link is the number
- * of a slot, whose own link is the next; with RUN the slots from that number on are free and were never used, as far as the count goes.
+ * How free slots are packed: tag << TAG_SHIFT | count << COUNT_SHIFT | link. Each change takes a new tag. A link is the number of a
+ * slot, which links to the next. With RUN, the `count` slots from that number on are free and were never used.
  */
 enum cpuledger_free {
 	CPULEDGER_FREE_COUNT_SHIFT = 32,
@@ -506,7 +506,7 @@ enum cpuledger_free {
 };
 
 enum cpuledger_slot_flag {
-	CPULEDGER_SLOT_PARENT_KNOWN = 1 << 0, /* the accounting parent was fixed at fork, else it is the parent of now */
+	CPULEDGER_SLOT_PARENT_KNOWN = 1 << 0, /* the accounting parent was fixed at fork; else it is the present parent */
 	CPULEDGER_SLOT_EXITED = 1 << 1,	      /* the task has died */
 	CPULEDGER_SLOT_RENUMBERED = 1 << 2,   /* the task lives on under the tid of its leader: an exec by another thread */
 	CPULEDGER_SLOT_PROCESS_DEAD = 1 << 3, /* no thread of its process is left alive */
@@ -517,7 +517,7 @@ enum cpuledger_slot_flag {
 struct cpuledger_slot {
 	u64 wall_ns[2];		/* on a CPU, by parity of the interval */
 	u64 mark[2];		/* number of the last interval that lists this slot; 0: none yet */
-	u64 task;		/* tells tasks of one tid apart; no meaning otherwise */
+	u64 task;		/* address of the task_struct: tells tasks with the same tid apart */
 	u64 exit_interval;	/* the interval of its last switch; 0: not yet */
 	s32 tid;
 	s32 pid;
@@ -536,14 +536,14 @@ struct cpuledger_slot {
 	u32 ppid_or_next_free;	/* the parent when it died, 0: not known; of a free slot the link to the next: enum cpuledger_free */
 	u8 comm[CPULEDGER_COMM_BYTES];
 
-	/* But for the first one, at the last switch. */
+	/* Written at the last switch, except for the first one. */
 	u64 grandparent_start_time_ns;
 	u64 end_ns_or_batch;	/* CLOCK_MONOTONIC; of the first free slot of a batch: its count << 32 | link to the next batch, 0: the last */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
 	struct cpuledger_counters last; /* before: when the slot was made */
 };
 
-/* What a slot seldom has: at the same index of an array of its own. */
+/* The rarely used part of a slot: at the same index of an array of its own. */
 struct cpuledger_slot_rest {
 	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
 	u64 folded_children_ns[2];
@@ -563,7 +563,7 @@ struct cpuledger_control {
 	u32 bucket_mask;
 	s32 low_slots;		/* fewer free slots: fold */
 	s32 slots_of_leaders;	/* no more free slots than that: none for threads */
-	/* Written by whoever takes or gives a slot, when it changes: deaths that look at free_count would take that line away. */
+	/* Written by the CPU that takes or gives a batch, when it changes: deaths read this, and leave the line of free_count alone. */
 	u32 is_low;		/* whether free_count was below low_slots */
 	u32 slot_batch;		/* written by the reader: CPULEDGER_SLOT_BATCH, or less */
 	/* Free slots that no CPU has taken: a stack of batches, then those never used. */

@@ -61,7 +61,7 @@ extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak;
 extern void bpf_task_release(struct task_struct *task) __ksym __weak;
 
 /*
- * Set before loading: what libbpf searches for types is not the whole of the kernel's, so it does not know their numbers.
+ * User space sets these before loading: libbpf searches only a part of the kernel's types, so it does not know their numbers.
  */
 const volatile struct cpuledger_kernel_types kernel_types SEC(".rodata.types") = {};
 
@@ -74,8 +74,8 @@ struct bpf_array {
 } __attribute__((preserve_access_index));
 
 /*
- * The same task, to read pointers through: for each one read through a trusted pointer (6.2) the verifier searches all kernel
- * types by name, and a helper that reads it costs more each time.
+ * The same task, for reading pointers. For each pointer that is read through a trusted one (6.2), the verifier searches all kernel
+ * types by name. Reading them with a helper instead costs more at run time.
  */
 static __always_inline struct task_struct *as_walked(struct task_struct *task)
 {
@@ -83,12 +83,12 @@ static __always_inline struct task_struct *as_walked(struct task_struct *task)
 }
 
 /*
- * The process of a task's parent; NULL: nobody can tell any more.
+ * The process of a task's parent; NULL: it is no longer known.
  *
- * Until a task is released (release_task() in kernel/exit.c clears `sighand`) its parent cannot be freed before the hook returns: if
- * the parent dies, the task gets another one first, and a hook runs with preemption disabled. A task that is released before its last
- * switch, as threads and children of a parent that ignores SIGCHLD are, is on no list any more: its parent may die and be
- * freed while it waits for its last turn, and the memory may be another task's. That one is younger than the task.
+ * Until a task is released (release_task() in kernel/exit.c clears `sighand`), its parent cannot be freed before the hook returns: if
+ * the parent dies, the task gets another one first, and a hook runs with preemption disabled. Threads, and children of a
+ * parent that ignores SIGCHLD, are released before their last switch. Then the parent may die and be freed while the task
+ * waits for its last turn, and its memory may belong to another task. That task is younger than this one.
  */
 static __always_inline struct task_struct *parent_process(struct task_struct *task)
 {

@@ -34,9 +34,9 @@ static long learn_offset(u64 place, struct learning *learning)
 }
 
 /*
- * Learns the offset of each CPU's per-CPU area, which the sum of RSS needs; run after loading, once for each range of possible CPUs:
- * the kernel answers for the numbers between them too, with an address that is nobody's. A per-CPU pointer
- * plus the offset of a CPU is the address there: `probe` gives both, on any architecture and without kallsyms.
+ * Learns the offset of each CPU's per-CPU area, which the sum of RSS needs. It runs after loading, once for each range of possible
+ * CPUs: for the numbers between the ranges the kernel answers too, with an address that no CPU uses. A per-CPU pointer plus the
+ * offset of a CPU is the address there. `probe` gives both, on any architecture and without kallsyms.
  */
 SEC("syscall")
 int prepare(struct cpuledger_cpu_range *range)

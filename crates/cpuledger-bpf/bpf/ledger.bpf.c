@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ledger: every switch books the time since the one before to the task that ran, in the interval it belongs to.
+ * The ledger: each switch books the time since the previous switch to the task that ran, in the interval it belongs to.
  *
- * On each CPU the tiles [start, now) between two switches leave no gap, so what is booked adds up to what has passed, to
- * the nanosecond. A cut ends an interval at the same instant T on all CPUs. The reader publishes T before it comes; after
- * T each CPU is closed by whoever is first: by its next switch, which splits its tile at T, or by the reader, who moves the
- * start of the tile to T and books what lies before it himself. Both do it with a compare-and-swap of `run`.
+ * On each CPU the run segments [start, now) between two switches leave no gap. So the booked times add up to the elapsed time,
+ * to the nanosecond. A cut ends an interval at the same instant T on all CPUs. The reader publishes T ahead of time. After T
+ * each CPU is closed once, with a compare-and-swap of `run`. Either its next switch closes it, and splits its segment at T; or the
+ * reader does, which moves the start of the segment to T and books what lies before.
  */
 #include "counters.bpf.h"
 #include "slots.bpf.h"
@@ -29,41 +29,41 @@ struct {
 	__type(value, u64);
 } listed SEC(".maps");
 
-/* The time between two switches of a CPU, and the interval it lies in; what is not before `cut` is of the next interval. */
-struct tile {
+/* A run segment: the time between two switches of a CPU. What lies before `cut_ns` is of `interval`, the rest of the next one. */
+struct segment {
 	u64 start_ns;
 	u64 end_ns;
 	u64 interval;
 	u64 cut_ns;
 };
 
-static __always_inline bool starts_after_cut(const struct tile *tile)
+static __always_inline bool starts_after_cut(const struct segment *segment)
 {
-	return tile->start_ns >= tile->cut_ns;
+	return segment->start_ns >= segment->cut_ns;
 }
 
-static __always_inline bool ends_after_cut(const struct tile *tile)
+static __always_inline bool ends_after_cut(const struct segment *segment)
 {
-	return tile->end_ns > tile->cut_ns || starts_after_cut(tile);
+	return segment->end_ns > segment->cut_ns || starts_after_cut(segment);
 }
 
-static __always_inline u64 before_cut(const struct tile *tile)
+static __always_inline u64 before_cut(const struct segment *segment)
 {
-	if (starts_after_cut(tile))
+	if (starts_after_cut(segment))
 		return 0;
-	return (tile->end_ns < tile->cut_ns ? tile->end_ns : tile->cut_ns) - tile->start_ns;
+	return (segment->end_ns < segment->cut_ns ? segment->end_ns : segment->cut_ns) - segment->start_ns;
 }
 
-static __always_inline u64 after_cut(const struct tile *tile)
+static __always_inline u64 after_cut(const struct segment *segment)
 {
-	if (!ends_after_cut(tile))
+	if (!ends_after_cut(segment))
 		return 0;
-	return tile->end_ns - (starts_after_cut(tile) ? tile->start_ns : tile->cut_ns);
+	return segment->end_ns - (starts_after_cut(segment) ? segment->start_ns : segment->cut_ns);
 }
 
 /*
- * When the running interval ends. A cut counts once it is confirmed, which the reader does if he has published it early
- * enough for every CPU; a switch that comes later than an unconfirmed one voids it, so that he chooses another.
+ * When the running interval ends. A cut counts once it is confirmed: the reader confirms it if it was published early enough for
+ * every CPU. A switch that comes after an unconfirmed cut voids it, and the reader chooses another.
  */
 static __always_inline u64 read_cut(u64 interval, u64 now)
 {
@@ -77,7 +77,7 @@ static __always_inline u64 read_cut(u64 interval, u64 now)
 	return word & CPULEDGER_CUT_CONFIRMED ? word >> CPULEDGER_CUT_SHIFT : NO_CUT;
 }
 
-/* The next place on the list of an interval that this CPU has for itself. Only switches list, so nothing comes in between. */
+/* The next place that this CPU has reserved on the list of an interval. Only switches list slots, so nothing interrupts this. */
 static __always_inline u32 next_place(struct cpuledger_cpu *cpu, u64 interval)
 {
 	u64 *next = &cpu->list_place[interval & 1], place = *next;
@@ -113,27 +113,27 @@ static __always_inline void touch(struct cpuledger_slot *slot, u32 number, u64 i
 }
 
 static __always_inline void book_slot(struct cpuledger_cpu *cpu, struct cpuledger_slot *slot, u32 number,
-				      const struct tile *tile)
+				      const struct segment *segment)
 {
-	if (!starts_after_cut(tile)) {
-		slot->wall_ns[tile->interval & 1] += before_cut(tile);
-		touch(slot, number, tile->interval);
+	if (!starts_after_cut(segment)) {
+		slot->wall_ns[segment->interval & 1] += before_cut(segment);
+		touch(slot, number, segment->interval);
 	}
-	if (ends_after_cut(tile)) {
-		slot->wall_ns[(tile->interval + 1) & 1] += after_cut(tile);
-		touch(slot, number, tile->interval + 1);
-		if (!starts_after_cut(tile))
-			cpu->at_cut[tile->interval & 1] = number;
+	if (ends_after_cut(segment)) {
+		slot->wall_ns[(segment->interval + 1) & 1] += after_cut(segment);
+		touch(slot, number, segment->interval + 1);
+		if (!starts_after_cut(segment))
+			cpu->at_cut[segment->interval & 1] = number;
 	}
 }
 
-/* After the cut the accumulators before it are the reader's: to add even 0 could undo that he has emptied one. */
-static __always_inline void book_cpu(u64 *by_parity, const struct tile *tile)
+/* After the cut the accumulators of the closed interval are the reader's: even adding 0 could restore what it has emptied. */
+static __always_inline void book_cpu(u64 *by_parity, const struct segment *segment)
 {
-	if (!starts_after_cut(tile))
-		by_parity[tile->interval & 1] += before_cut(tile);
-	if (ends_after_cut(tile))
-		by_parity[(tile->interval + 1) & 1] += after_cut(tile);
+	if (!starts_after_cut(segment))
+		by_parity[segment->interval & 1] += before_cut(segment);
+	if (ends_after_cut(segment))
+		by_parity[(segment->interval + 1) & 1] += after_cut(segment);
 }
 
 static __always_inline void read_users(struct task_struct *walked, struct cpuledger_slot *slot)
@@ -145,7 +145,7 @@ static __always_inline void read_users(struct task_struct *walked, struct cpuled
 }
 
 /*
- * Makes the slot of a task, or NOBODY. What the last owner left in the accumulators stays: the reader has yet to read it.
+ * Makes the slot of a task; NONE if there is none. The accumulators keep what the last owner left: the reader has yet to read it.
  */
 static __noinline u32 make_slot(struct task_struct *task)
 {
@@ -154,7 +154,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	struct task_struct *walked = as_walked(task), *parent = parent_process(task);
 
 	if (number < CPULEDGER_SLOT_FIRST || !slot)
-		return CPULEDGER_SLOT_NOBODY;
+		return CPULEDGER_SLOT_NONE;
 	slot->task = (u64)task;
 	slot->exit_interval = 0;
 	slot->tid = task->pid;
@@ -162,7 +162,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	slot->flags = 0;
 	slot->exit_code = 0;
 	slot->start_time_ns = task->start_boottime;
-	/* Of a released thread the leader may be freed, and its memory another's. */
+	/* The leader of a released thread may be freed, and its memory in use by another task. */
 	slot->process_start_time_ns = walked->group_leader->tgid == walked->tgid ? walked->group_leader->start_boottime :
 										    walked->start_boottime;
 	slot->parent_start_time_ns = parent ? parent->start_boottime : 0;
@@ -179,7 +179,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	if (index_insert(task->pid, number))
 		return number;
 	give_slot_or_lose_it(number);
-	return CPULEDGER_SLOT_NOBODY;
+	return CPULEDGER_SLOT_NONE;
 }
 
 /* Moves one accumulator of a slot to another slot. */
@@ -190,8 +190,8 @@ static __always_inline void move_time(u64 *from, u64 *to, u64 parity)
 }
 
 /*
- * Moves the time of a dead task to another slot, as that of a thread of its process or of a process it inherits from, and gives
- * the slot back. All is of one interval, so nothing is added to another slot in an interval that does not list it.
+ * Moves the time of a dead task to another slot, as the time of a thread or of a child, and gives its own slot back. Only the time
+ * of one interval moves, so that nothing is added to a slot in an interval that does not list it.
  */
 __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 {
@@ -220,7 +220,7 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 	return 0;
 }
 
-/* The slot of the leader of a process or, if he has none, of the one that collects its time in this interval; else 0. */
+/* The slot of the leader of a process or, if it has none, the slot that collects the time of the process in this interval; else 0. */
 __noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
 {
 	u32 number = find_leader(pid, start_time_ns);
@@ -228,7 +228,7 @@ __noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
 	return number ? number : find_process(pid, start_time_ns, interval);
 }
 
-/* The slot of who inherits from a dead process: its accounting parent, or else the one above that; 0: neither has one. */
+/* The slot of the heir of a dead process: its accounting parent, or else the one above that; 0: neither has a slot. */
 __noinline u32 find_heir(u32 number, u64 interval)
 {
 	struct cpuledger_slot *slot = slot_at(number);
@@ -243,8 +243,9 @@ __noinline u32 find_heir(u32 number, u64 interval)
 }
 
 /*
- * A task has died whose process lives on without a slot of its leader: he has died before, an exec has replaced him, or he has
- * not run. Until the cut this slot stands for the process, so that all its dead together hold one. A leader keeps his name.
+ * A task has died, and its process lives on although its leader has no slot: the leader has died, has not run yet, or an exec has
+ * replaced it. Until the cut this slot stands for the process, so that all its dead tasks together hold one slot. A leader's
+ * slot keeps its name.
  */
 __noinline int collect(u32 number, u64 interval)
 {
@@ -263,15 +264,15 @@ __noinline int collect(u32 number, u64 interval)
 		slot->tid = slot->pid;
 		slot->start_time_ns = slot->process_start_time_ns;
 	}
-	/* Last: who finds it there may give it back. */
+	/* This comes last: any CPU that finds the slot in the index may give it back. */
 	index_insert(slot->pid, number);
 	return 0;
 }
 
 /*
- * When slots run low the time of a dead task goes to the slot of its process or, of a dead process, of its heir or else of the one
- * that the kernel gives its orphans to, which is an ancestor too: the identity is lost, the time is not. If none of them has a
- * slot, the dead task's own stays until the reader frees it.
+ * When slots run low, the time of a dead task moves to the slot of its process. If the process is dead too, it moves to the slot of
+ * its heir, or else of the process that inherits its orphans, which is an ancestor too. The identity is lost, the time is not. If
+ * none of them has a slot, the dead task keeps its own until the reader frees it.
  */
 __noinline int fold_slot(u32 number, u64 interval, u32 reaper)
 {
@@ -280,10 +281,10 @@ __noinline int fold_slot(u32 number, u64 interval, u32 reaper)
 
 	if (!slot)
 		return 0;
-	/* A leader's end has to be told, once: what is shown of him goes on with the one who takes his place by an exec. */
+	/* The end of a leader has to be reported once: the thread that takes its place by an exec continues its figures. */
 	if (slot->tid != slot->pid)
 		into = find_leader(slot->pid, slot->process_start_time_ns);
-	/* If the process is dead, so is he, but he is still on his way out and takes it along. */
+	/* Even if the process is dead, its leader has not had its last switch: the time goes with the leader's. */
 	if (into)
 		return move_slot(number, into, interval, true);
 	into = find_process(slot->pid, slot->process_start_time_ns, interval);
@@ -294,23 +295,23 @@ __noinline int fold_slot(u32 number, u64 interval, u32 reaper)
 		heir = reaper;
 	if (!heir)
 		return 0;
-	/* Several tasks may be the last: one of them takes it out of the index. */
+	/* Several tasks may see themselves as the last one: exactly one of them takes the slot out of the index. */
 	if (into && index_remove(slot->pid, into))
 		move_slot(into, heir, interval, false);
 	return move_slot(number, heir, interval, false);
 }
 
-/* The slot of the process that the kernel gives the orphans of a dead one to; 0: it has none. */
+/* The slot of the process that inherits the orphans of a dead one; 0: it has none. */
 static __always_inline u32 find_reaper(struct task_struct *dead)
 {
 	struct task_struct *leader = parent_process(dead);
 
-	/* It is its own leader: read, its address is a number. */
+	/* It is its own leader; read as its group_leader, the address is a number. */
 	return leader ? find_slot_of(BPF_CORE_READ(leader, pid), (u64)BPF_CORE_READ(leader, group_leader)) : 0;
 }
 
-/* The last switch of a task, or of its old tid: its final values, for the reader to fetch. */
-static __noinline int retire(struct task_struct *prev, u32 number, const struct tile *tile)
+/* The last switch of a task, or of its old tid: keeps its final values for the reader. */
+static __noinline int retire(struct task_struct *prev, u32 number, const struct segment *segment)
 {
 	struct cpuledger_slot *slot = slot_at(number);
 	struct task_struct *walked = as_walked(prev), *parent = parent_process(prev);
@@ -325,26 +326,26 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	slot->exit_code = prev->exit_code;
 	read_users(walked, slot);
 	slot->ppid_or_next_free = parent ? parent->tgid : 0;
-	slot->end_ns_or_batch = tile->end_ns;
-	slot->lifetime_ns = tile->end_ns - prev->start_time;
+	slot->end_ns_or_batch = segment->end_ns;
+	slot->lifetime_ns = segment->end_ns - prev->start_time;
 	read_cpu_time(prev, &slot->last.cpu_time);
 	read_activity(prev, &slot->last.activity);
 	__builtin_memcpy(slot->comm, prev->comm, sizeof(slot->comm));
 	slot->task = 0;
 	index_remove(slot->tid, number);
-	/* A thread that has exec'd and not left the CPU since dies as what it is now: the leader. */
+	/* A thread that has exec'd and has not left the CPU since dies as the leader it has become. */
 	if (flags & CPULEDGER_SLOT_EXITED && prev->pid == prev->tgid) {
 		slot->tid = prev->pid;
 		slot->start_time_ns = prev->start_boottime;
 	}
-	slot->exit_interval = tile->interval + ends_after_cut(tile);
-	/* Once the cut has passed the reader may be at the list of this interval, and the slot stays what it is. */
-	if (*(volatile u32 *)&control.is_low && !ends_after_cut(tile))
-		fold_slot(number, tile->interval, find_reaper(prev));
+	slot->exit_interval = segment->interval + ends_after_cut(segment);
+	/* After the cut the reader may be reading the list of this interval, so the slot must not change. */
+	if (*(volatile u32 *)&control.is_low && !ends_after_cut(segment))
+		fold_slot(number, segment->interval, find_reaper(prev));
 	return 0;
 }
 
-/* Other CPUs may do the same for a thread of it: of two slots the one that is found first stays. */
+/* Other CPUs may do the same for another thread of the process: of two slots, the one that the index finds first stays. */
 static __noinline u32 make_slot_of_leader(struct task_struct *leader)
 {
 	u32 number = make_slot(leader), first;
@@ -360,8 +361,8 @@ static __noinline u32 make_slot_of_leader(struct task_struct *leader)
 }
 
 /*
- * The slot of a task that has none under its tid. A leader that an exec by another thread has replaced while it was off the CPU,
- * on its way out, comes back with the tid of that thread: its slot is still that of the leader.
+ * The slot of a task that has none under its tid. If another thread execs while a dying leader is off the CPU, the leader comes back
+ * with the tid of that thread. Its slot is then still listed under the tid of the leader.
  */
 static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct task_struct *task)
 {
@@ -372,10 +373,10 @@ static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct
 		number = find_slot_of(task->tgid, *(volatile u64 *)&cpu->task);
 		if (number)
 			return number;
-		/* The last ones are for leaders: with one a process has its time, whatever its threads have. */
+		/* The last free slots are for leaders: a leader's slot can hold the time of all threads of its process. */
 		if (*(volatile s64 *)&control.free_count <= control.slots_of_leaders) {
 			note_no_slot();
-			return CPULEDGER_SLOT_NOBODY;
+			return CPULEDGER_SLOT_NONE;
 		}
 		return make_slot(task);
 	}
@@ -383,50 +384,50 @@ static __always_inline u32 find_former_or_make(struct cpuledger_cpu *cpu, struct
 }
 
 /*
- * What `current` holds for a thread that found no slot: that of its leader, whose process has its time then. Without it
- * there is nobody to book to.
+ * What `current` holds for a thread that found no slot: the slot of its leader, so that at least its process has the time. If
+ * the leader has no slot either, the time is unattributed.
  */
 static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_struct *task, u32 parity)
 {
 	u32 number;
 
 	if (task->pid == task->tgid || !as_walked(task)->sighand)
-		return CPULEDGER_SLOT_NOBODY;
+		return CPULEDGER_SLOT_NONE;
 	number = find_leader(task->tgid, as_walked(task)->group_leader->start_boottime);
 	if (!number)
 		number = make_slot_of_leader(task->group_leader);
 	if (number < CPULEDGER_SLOT_FIRST)
-		return CPULEDGER_SLOT_NOBODY;
+		return CPULEDGER_SLOT_NONE;
 	cpu->current_pid[parity & 1] = task->tgid;
 	return number | CPULEDGER_CURRENT_OF_LEADER;
 }
 
-/* A living thread that has no slot, with several CPUs at the one of its leader at once. */
+/* Books the time of a living thread without a slot to its leader's. Several CPUs may do so at once. */
 static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 number,
-				      const struct tile *tile)
+				      const struct segment *segment)
 {
 	struct cpuledger_slot_rest *rest = rest_at(number);
 	struct cpuledger_slot *slot = slot_at(number);
 
-	/* The leader may have died since this thread came. */
+	/* The leader may have died since this thread was switched in. */
 	if (!slot || !rest || slot->tid != prev->tgid || slot->pid != prev->tgid || slot->exit_interval) {
-		book_cpu(cpu->no_slot_ns, tile);
+		book_cpu(cpu->no_slot_ns, segment);
 		return 0;
 	}
-	if (!starts_after_cut(tile)) {
-		list_slot(number, tile->interval);
-		__sync_fetch_and_add(&rest->folded_threads_ns[tile->interval & 1], before_cut(tile));
+	if (!starts_after_cut(segment)) {
+		list_slot(number, segment->interval);
+		__sync_fetch_and_add(&rest->folded_threads_ns[segment->interval & 1], before_cut(segment));
 	}
-	if (ends_after_cut(tile)) {
-		list_slot(number, tile->interval + 1);
-		__sync_fetch_and_add(&rest->folded_threads_ns[(tile->interval + 1) & 1], after_cut(tile));
+	if (ends_after_cut(segment)) {
+		list_slot(number, segment->interval + 1);
+		__sync_fetch_and_add(&rest->folded_threads_ns[(segment->interval + 1) & 1], after_cut(segment));
 	}
 	return 0;
 }
 
 /*
- * The slot of the task that leaves the CPU. It is the one that the last switch has seen coming, unless the kernel has not run
- * this hook for a switch in between: then the time of both goes to the one that is seen now.
+ * The slot of the task that leaves the CPU. It is the task that the last switch brought in, unless the kernel has not run this
+ * hook for a switch in between. Then the time of both tasks goes to the one that leaves now.
  */
 static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen)
 {
@@ -435,8 +436,8 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 
 	if (seen & CPULEDGER_CURRENT_OF_LEADER)
 		return seen;
-	if (seen == CPULEDGER_SLOT_NOBODY || !slot)
-		return CPULEDGER_SLOT_NOBODY;
+	if (seen == CPULEDGER_SLOT_NONE || !slot)
+		return CPULEDGER_SLOT_NONE;
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
 	__sync_fetch_and_add(&cpu->missed, 1);
@@ -446,38 +447,38 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	return number ? number : find_former_or_make(cpu, prev);
 }
 
-static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct tile *tile)
+static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct segment *segment)
 {
 	u32 number = slot_of_prev(cpu, prev, seen);
 	struct cpuledger_slot *slot;
 
 	if (number == CPULEDGER_SLOT_IDLE) {
-		book_cpu(cpu->idle_ns, tile);
+		book_cpu(cpu->idle_ns, segment);
 		return;
 	}
 	if (number & CPULEDGER_CURRENT_OF_LEADER) {
-		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, tile);
+		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, segment);
 		return;
 	}
-	slot = number == CPULEDGER_SLOT_NOBODY ? NULL : slot_at(number);
+	slot = number == CPULEDGER_SLOT_NONE ? NULL : slot_at(number);
 	if (!slot) {
-		book_cpu(cpu->no_slot_ns, tile);
+		book_cpu(cpu->no_slot_ns, segment);
 		return;
 	}
-	book_slot(cpu, slot, number, tile);
-	/* A thread that has exec'd has the tid of its leader now: the old one ends here. */
+	book_slot(cpu, slot, number, segment);
+	/* After an exec a thread has the tid of its leader: its old tid ends here. */
 	if (task_state(prev) == TASK_DEAD || prev->pid != slot->tid)
-		retire(prev, number, tile);
+		retire(prev, number, segment);
 }
 
-/* The tile of a CPU that was not in the books: nobody has seen what ran, or the CPU was offline. */
-static __noinline int book_out(struct cpuledger_cpu *cpu, u64 run, const struct tile *tile)
+/* Books the segment of a CPU that was not in the books: no hook has seen what ran, or the CPU was offline. */
+static __noinline int book_out(struct cpuledger_cpu *cpu, u64 run, const struct segment *segment)
 {
-	book_cpu(run & CPULEDGER_RUN_OFFLINE ? cpu->offline_ns : cpu->uncovered_ns, tile);
+	book_cpu(run & CPULEDGER_RUN_OFFLINE ? cpu->offline_ns : cpu->uncovered_ns, segment);
 	return 0;
 }
 
-/* The slot of a task that comes: what `current` holds of it. */
+/* The slot of the task that is switched in, as `current` holds it. */
 static __always_inline u32 slot_of_next(struct cpuledger_cpu *cpu, struct task_struct *next, u32 parity)
 {
 	u32 number = CPULEDGER_SLOT_IDLE;
@@ -487,26 +488,26 @@ static __always_inline u32 slot_of_next(struct cpuledger_cpu *cpu, struct task_s
 		if (!number)
 			number = find_former_or_make(cpu, next);
 	}
-	if (number == CPULEDGER_SLOT_NOBODY)
+	if (number == CPULEDGER_SLOT_NONE)
 		number = slot_of_leader(cpu, next, parity);
 	return number;
 }
 
-/* Ends the tile: sets `run` to now with these bits. Returns the word that is there now, and in `seen` that before; 0: all attempts failed. */
-static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64 *seen, struct tile *tile)
+/* Ends the segment: sets `run` to now with these bits. Returns the new word, and the old one in `seen`; 0: all attempts failed. */
+static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64 *seen, struct segment *segment)
 {
 	for (u32 i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
 		u64 run = *(volatile u64 *)&cpu->run, fresh;
 
-		tile->start_ns = run >> CPULEDGER_RUN_SHIFT;
-		tile->end_ns = bpf_ktime_get_ns();
-		if (tile->end_ns <= tile->start_ns) /* the clock may lag behind another CPU's; no word comes twice */
-			tile->end_ns = tile->start_ns + 1;
-		fresh = tile->end_ns << CPULEDGER_RUN_SHIFT | bits;
+		segment->start_ns = run >> CPULEDGER_RUN_SHIFT;
+		segment->end_ns = bpf_ktime_get_ns();
+		if (segment->end_ns <= segment->start_ns) /* the clock may lag behind another CPU's; no word comes twice */
+			segment->end_ns = segment->start_ns + 1;
+		fresh = segment->end_ns << CPULEDGER_RUN_SHIFT | bits;
 		if (__sync_val_compare_and_swap(&cpu->run, run, fresh) == run) {
 			*seen = run;
-			tile->interval = *(volatile u64 *)&control.interval;
-			tile->cut_ns = read_cut(tile->interval, tile->end_ns);
+			segment->interval = *(volatile u64 *)&control.interval;
+			segment->cut_ns = read_cut(segment->interval, segment->end_ns);
 			return fresh;
 		}
 	}
@@ -520,29 +521,29 @@ int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task
 	u32 key = bpf_get_smp_processor_id(), parity;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh;
-	struct tile tile;
+	struct segment segment;
 
 	if (!cpu)
 		return 0;
 	/* Only the hooks of this CPU change the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
 	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
-	fresh = exchange_run(cpu, parity ^ 1, &run, &tile);
+	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	cpu->switches++;
 	if (run & CPULEDGER_RUN_OUT)
-		book_out(cpu, run, &tile);
+		book_out(cpu, run, &segment);
 	else
-		book(cpu, prev, cpu->current[parity & 1], &tile);
+		book(cpu, prev, cpu->current[parity & 1], &segment);
 	/* An exchange, so that it comes after all that was booked. */
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }
 
 /*
- * Brings a CPU into the books without a switch: in a timer interrupt, so in the context of the task that has the CPU, which no
- * switch can interrupt nor be interrupted by. It comes again until the CPU is in.
+ * Brings a CPU into the books without a switch. A timer interrupt runs it in the context of the task that has the CPU. It cannot
+ * interrupt a switch, nor a switch it. The timer repeats until the CPU is in the books.
  */
 SEC("perf_event")
 int on_entry(void *context)
@@ -550,7 +551,7 @@ int on_entry(void *context)
 	u32 key = bpf_get_smp_processor_id(), parity;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh;
-	struct tile tile;
+	struct segment segment;
 
 	if (!cpu)
 		return 0;
@@ -559,15 +560,15 @@ int on_entry(void *context)
 		return 0;
 	parity = run & CPULEDGER_RUN_PARITY;
 	cpu->current[parity ^ 1] = slot_of_next(cpu, bpf_get_current_task_btf(), parity ^ 1);
-	fresh = exchange_run(cpu, parity ^ 1, &run, &tile);
+	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
-	book_out(cpu, run, &tile);
+	book_out(cpu, run, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }
 
-/* The child of a task that has that slot: who inherits if its parent is gone. */
+/* Notes which process inherits from this child if its parent is gone. `parents` is the slot of its parent. */
 __noinline int know_grandparent(u32 number, u32 parents)
 {
 	struct cpuledger_slot *slot = slot_at(number), *parent = slot_at(parents);
@@ -578,7 +579,7 @@ __noinline int know_grandparent(u32 number, u32 parents)
 		slot->grandparent_pid = parent->parent_pid;
 		slot->grandparent_start_time_ns = parent->parent_start_time_ns;
 	} else {
-		/* Of a chain in which each is gone before the last comes, the living one is passed on. */
+		/* The parent's parent is gone already: the living ancestor that the parent knows is passed on. */
 		slot->grandparent_pid = parent->grandparent_pid;
 		slot->grandparent_start_time_ns = parent->grandparent_start_time_ns;
 	}
@@ -592,7 +593,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct cpuledger_slot *slot, *of_parent;
 	u32 number, parents;
 
-	/* It gets one when it runs, if there is one then. */
+	/* The thread gets a slot when it first runs, if one is free then. */
 	if (child->pid != child->tgid && *(volatile s64 *)&control.free_count <= control.slots_of_leaders)
 		return 0;
 	number = make_slot(child);
@@ -601,7 +602,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	slot = slot_at(number);
 	if (!slot)
 		return 0;
-	/* It is the running one, whose address is to be had as a number. */
+	/* The parent is the running task, whose address a helper gives as a number. */
 	parents = find_slot_of(parent->pid, bpf_get_current_task());
 	of_parent = slot_at(parents);
 	if (child->real_parent == parent) {
@@ -609,7 +610,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		know_grandparent(number, parents);
 		return 0;
 	}
-	/* A thread, or CLONE_PARENT: the parent's parent, who may have been replaced since. */
+	/* A thread, or a child by CLONE_PARENT: its parent is that of the forking task, which the kernel may have replaced since. */
 	if (!of_parent || !of_parent->tid)
 		return 0;
 	slot->flags = of_parent->flags & CPULEDGER_SLOT_PARENT_KNOWN;
@@ -633,16 +634,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 }
 
 /*
- * After each step of a CPU on its way online or offline. The step that takes a CPU down is seen on another CPU, when the former is
- * dead: from then on it is offline. What it ran since its last switch, in which its stopper thread came, no hook is told. A CPU that
- * comes up enters the books at its first switch, which is the first that any hook is told of it.
+ * Runs after each step of a CPU on its way online or offline. The step that takes a CPU down ends on another CPU, when the first is
+ * dead: from then on it is offline. Its last switch was to its stopper thread, and no hook sees what ran after that. A CPU that
+ * comes up enters the books at its first switch, the first event that any hook sees of it.
  */
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
 {
 	struct cpuledger_cpu *cpu;
 	u64 run, fresh;
-	struct tile tile;
+	struct segment segment;
 	u32 key = number;
 
 	if (result || step != (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_TEARDOWN_CPU))
@@ -650,10 +651,10 @@ int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
 	cpu = bpf_map_lookup_elem(&cpus, &key);
 	if (!cpu || *(volatile u64 *)&cpu->run & CPULEDGER_RUN_OFFLINE)
 		return 0;
-	fresh = exchange_run(cpu, (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &tile);
+	fresh = exchange_run(cpu, (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &segment);
 	if (!fresh)
 		return 0;
-	book_out(cpu, run & ~CPULEDGER_RUN_OFFLINE, &tile);
+	book_out(cpu, run & ~CPULEDGER_RUN_OFFLINE, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every BPF program of the kernel, with who loaded it: bpf(2) lists them to CAP_SYS_ADMIN only.
+ * Every BPF program in the kernel, with the user that loaded it: bpf(2) lists them to CAP_SYS_ADMIN only.
  */
 #include "compat.bpf.h"
 #include <bpf/bpf_tracing.h>

@@ -76,9 +76,8 @@ static __always_inline u64 as_number(const void *pointer)
 }
 
 /*
- * What is rarely done for a task is a global function: the verifier checks it once by itself and not, branch by branch,
- * inside the loop that calls it, which takes it 50 times as long. As such a function takes no kernel pointers, they
- * travel as numbers.
+ * What is rarely done for a task is a global function, which the verifier checks only once. Inside the loop that calls it, it would
+ * follow each branch again and take 50 times as long. A global function takes no kernel pointers, so they travel as numbers.
  */
 
 #ifndef CPULEDGER_WITHOUT_REST

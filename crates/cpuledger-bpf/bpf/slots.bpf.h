@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The slots of the ledger: taking one, giving it back, finding it by its task. No lock: compare-and-swap, tried a stated
- * number of times. Nothing here loops over tasks.
+ * The slots of the ledger: taking one, giving it back, finding it by its task. There is no lock. A compare-and-swap is tried a
+ * stated number of times. Nothing here loops over tasks.
  */
 #ifndef CPULEDGER_SLOTS_BPF_H
 #define CPULEDGER_SLOTS_BPF_H
@@ -80,7 +80,7 @@ static __always_inline void note_no_slot(void)
 		__sync_fetch_and_add(&cpu->no_slot, 1);
 }
 
-/* What the next batch taken or given finds wrong, it corrects: two CPUs may come here in another order than they counted. */
+/* Two CPUs may come here in another order than they counted. Then the next batch that is taken or given corrects the flag. */
 static __always_inline void note_free_count(s64 count)
 {
 	u32 is_low = count < control.low_slots;
@@ -104,16 +104,16 @@ static __always_inline u64 free_count_of(u64 word)
 	return word >> CPULEDGER_FREE_COUNT_SHIFT & CPULEDGER_FREE_COUNT_MASK;
 }
 
-/* The word after `word`, with another tag: one that was read before is never taken for it. */
+/* The word after `word`. Its tag is new, so that a compare-and-swap with an older word fails. */
 static __always_inline u64 next_free_word(u64 word, u64 count, u32 link)
 {
 	return ((word >> CPULEDGER_FREE_TAG_SHIFT) + 1) << CPULEDGER_FREE_TAG_SHIFT | count << CPULEDGER_FREE_COUNT_SHIFT | link;
 }
 
-/* What an attempt comes back with if another CPU was faster, and it may be tried again. */
+/* The result of an attempt at which another CPU was faster: it may be tried again. */
 #define TRY_AGAIN (-1)
 
-/* Takes a batch from those of no CPU: its word without a tag; 0: there is none, RUN alone: another CPU was faster. */
+/* Takes a batch that no CPU holds: its word without a tag. 0: there is none. RUN alone: another CPU was faster. */
 static __always_inline u64 try_take_batch(void)
 {
 	u64 head = *(volatile u64 *)&control.free_head, fresh, batch, count;
@@ -124,7 +124,7 @@ static __always_inline u64 try_take_batch(void)
 	if ((u32)head) {
 		batch = slot->end_ns_or_batch;
 		count = batch >> 32;
-		/* The tag keeps a batch that came back from being taken for itself. */
+		/* The tag distinguishes a batch from the same one after it has been taken and given back. */
 		if (__sync_val_compare_and_swap(&control.free_head, head, ((head >> 32) + 1) << 32 | (u32)batch) != head)
 			return CPULEDGER_FREE_RUN;
 		batch = count << CPULEDGER_FREE_COUNT_SHIFT | (u32)head;
@@ -169,8 +169,8 @@ static __always_inline void keep_batch(struct cpuledger_cpu *cpu, u64 batch)
  */
 
 /*
- * One attempt at a slot that nobody uses: its number, NOBODY if there is none, IDLE if it has to be tried again. The words of a CPU
- * are changed by compare-and-swap, as an interrupt may take a slot on the same CPU in between. No other CPU writes them.
+ * One attempt to take a free slot: its number, NONE if there is none, IDLE if it has to be tried again. The words of a CPU are
+ * changed by compare-and-swap, because an interrupt may take a slot on the same CPU in between. No other CPU writes them.
  */
 __noinline u32 try_take_slot(void)
 {
@@ -180,14 +180,14 @@ __noinline u32 try_take_slot(void)
 	u32 link, next;
 
 	if (!cpu)
-		return CPULEDGER_SLOT_NOBODY;
+		return CPULEDGER_SLOT_NONE;
 	word = *(volatile u64 *)&cpu->free;
 	link = free_link(word);
 	count = free_count_of(word);
 	if (count) {
 		slot = slot_at(free_number(link));
 		if (!slot)
-			return CPULEDGER_SLOT_NOBODY;
+			return CPULEDGER_SLOT_NONE;
 		next = link & CPULEDGER_FREE_RUN ? link + 1 : slot->ppid_or_next_free;
 		if (__sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, count - 1, next)) != word)
 			return CPULEDGER_SLOT_IDLE;
@@ -197,14 +197,14 @@ __noinline u32 try_take_slot(void)
 	if (!batch)
 		batch = try_take_batch();
 	if (!batch)
-		return CPULEDGER_SLOT_NOBODY;
+		return CPULEDGER_SLOT_NONE;
 	if (free_count_of(batch) &&
 	    __sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, free_count_of(batch), free_link(batch))) != word)
 		keep_batch(cpu, batch);
 	return CPULEDGER_SLOT_IDLE;
 }
 
-/* A slot that nobody uses, or NOBODY. */
+/* Takes a free slot; NONE if there is none. */
 __noinline u32 take_slot(void)
 {
 	u32 number = CPULEDGER_SLOT_IDLE;
@@ -214,7 +214,7 @@ __noinline u32 take_slot(void)
 	if (number >= CPULEDGER_SLOT_FIRST)
 		return number;
 	note_no_slot();
-	return CPULEDGER_SLOT_NOBODY;
+	return CPULEDGER_SLOT_NONE;
 }
 
 /* One attempt to give a slot back: true, false if it cannot be, or TRY_AGAIN. */
@@ -235,7 +235,7 @@ __noinline int try_give_slot(u32 number)
 		return __sync_val_compare_and_swap(&cpu->free, word, next_free_word(word, count + 1, number)) == word ? true :
 														       TRY_AGAIN;
 	}
-	/* A batch leaves its place before it goes elsewhere: who takes it out has it alone. */
+	/* A batch leaves its place before it goes elsewhere: only one context can take it out. */
 	spare = __sync_lock_test_and_set(&cpu->spare, 0);
 	if (spare && !try_give_batch(spare))
 		keep_batch(cpu, spare);
@@ -244,7 +244,7 @@ __noinline int try_give_slot(u32 number)
 	return TRY_AGAIN;
 }
 
-/* Whether the slot could be given back; if not, it is the caller's to leave to the reader, or to count as lost. */
+/* Whether the slot could be given back. If not, the caller leaves it to the reader, or counts it as lost. */
 __attribute__((warn_unused_result)) __noinline int give_slot(u32 number)
 {
 	int given = TRY_AGAIN;
@@ -254,7 +254,7 @@ __attribute__((warn_unused_result)) __noinline int give_slot(u32 number)
 	return given == true;
 }
 
-/* Gives back a slot that is on no list, so that the reader does not see it: it is lost if it cannot be given back, and counted. */
+/* Gives back a slot that is on no list, so that the reader does not see it. If that fails, the slot is lost, and counted. */
 __noinline int give_slot_or_lose_it(u32 number)
 {
 	struct cpuledger_cpu *cpu = this_cpu();
@@ -264,7 +264,7 @@ __noinline int give_slot_or_lose_it(u32 number)
 	return 0;
 }
 
-/* Whether there was room. One CPU at a time makes the slot of a task: the forking one, or the one that runs it. */
+/* Returns whether there was room. Only one CPU at a time makes the slot of a task: the one that forks it or the one that runs it. */
 __noinline int index_insert(u32 tid, u32 number)
 {
 	struct cpuledger_bucket *bucket;
@@ -285,7 +285,7 @@ __noinline int index_insert(u32 tid, u32 number)
 	return false;
 }
 
-/* Whether the entry was there; of several that remove it, one is told so. */
+/* Returns whether the entry was there. If several CPUs remove it, one of them gets true. */
 __noinline int index_remove(u32 tid, u32 number)
 {
 	struct cpuledger_bucket *bucket;
@@ -304,8 +304,8 @@ __noinline int index_remove(u32 tid, u32 number)
 }
 
 /*
- * The slot under this tid that is wanted: of a process by its start time and exit_interval, else by its task_struct; 0: there is
- * none. `of_process` is a constant.
+ * The wanted slot under this tid; 0: there is none. A process is found by its start time and exit_interval, a task by its
+ * task_struct. `of_process` is a constant.
  */
 static __always_inline u32 search_index(u32 tid, bool of_process, u64 wanted, u64 exit_interval)
 {
@@ -337,8 +337,8 @@ static __always_inline u32 search_index(u32 tid, bool of_process, u64 wanted, u6
 }
 
 /*
- * A slot that stands for a process; 0: there is none. With 0 for an interval, its leader's, if he lives and has run; else one that
- * collects the time of that process in this interval.
+ * A slot that stands for a process; 0: there is none. For interval 0 it is the slot of its leader, if the leader lives and has run.
+ * Otherwise it is the slot that collects the time of the process in that interval.
  */
 __noinline u32 find_process(u32 pid, u64 start_time_ns, u64 exit_interval)
 {

@@ -29,7 +29,7 @@ __noinline int visit_leader_briefly_at(u64 address, struct cpuledger_walk *walk)
 	return 0;
 }
 
-/* A thread is added to the open process: in the order of the task list that is its own. */
+/* Adds a thread to the open process: the task list has the threads of a process behind its leader. */
 static __always_inline void visit_thread(struct task_struct *thread, const struct cpuledger_walk *walk, u32 groups)
 {
 	u32 index = walk->processes - 1;

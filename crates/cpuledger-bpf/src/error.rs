@@ -31,7 +31,7 @@ pub enum Error {
         /// The verifier's last lines, or what else libbpf had to say; may be empty.
         log: Vec<String>,
     },
-    /// The kernel does not know the instructions that the ledger is kept with.
+    /// The kernel lacks the instructions that the ledger needs.
     #[error(
         "this kernel has no BPF atomics, which the ledger needs and Linux 5.12 added: use another source"
     )]
@@ -42,9 +42,9 @@ pub enum Error {
         /// What is in the way.
         what: String,
     },
-    /// The ledger could not take a cut.
+    /// The ledger could not close an interval, so it is poisoned: only a new one has books that balance.
     #[error("the ledger could not close an interval: {what}; attach it again")]
-    Stuck {
+    Poisoned {
         /// What did not happen.
         what: String,
     },

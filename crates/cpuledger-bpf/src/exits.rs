@@ -26,7 +26,7 @@ pub struct Drained {
 pub struct ExitHook {
     object: Object,
     ring: RingBuffer<'static>,
-    /// Nobody else has it but the ring's callback, which runs within [`ExitHook::gather`].
+    /// Shared only with the ring's callback, which runs within [`ExitHook::gather`].
     gathered: Arc<Mutex<Vec<abi::cpuledger_exit>>>,
     /// Folds only grow in the kernel, which would lose an exit between a read and a removal.
     seen_folds: HashMap<i32, abi::cpuledger_fold>,

@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets: records made of any bytes. No part of the interface.
+//! Entry points for the fuzz targets: records made of any bytes. No part of the interface.
 
 use crate::abi;
 use crate::map::{Record, decode};

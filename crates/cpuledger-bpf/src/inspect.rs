@@ -1,4 +1,4 @@
-//! Detail of a list of tasks, in one system call into mapped records: a walk that visits nobody else.
+//! Detail of a list of tasks, in one system call into mapped records: a walk that visits no other task.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -59,9 +59,9 @@ impl Inspector {
         Ok(Inspector { object, inspect, buffers, wanted, parents, cpus })
     }
 
-    /// Looks at these tasks, in their order. A leader that opens a process is followed by those threads of it that are
-    /// wanted. Left out is who is not there, or not what it was asked for as: the threads of a process that is not there,
-    /// too. A tid may have a new owner: `start_time_ns` of the record tells.
+    /// Looks at these tasks, in their order. A leader that opens a process is followed by those of its threads that are
+    /// wanted. A task that is gone, or is no longer the leader or thread that it was, is left out, and so are the threads of a
+    /// process that is gone. A tid may have a new owner: `start_time_ns` of the record tells.
     ///
     /// `groups` are `CPULEDGER_READ_*`, or-ed; `CPULEDGER_READ_DETAIL` is always read. Totals of a process are known only if
     /// it has one thread.
@@ -91,7 +91,7 @@ impl Inspector {
         Ok(self.parents.records(walk.processes.min(self.parents.capacity())))
     }
 
-    /// Makes room for so many tasks, each perhaps a process; twice as much as there is, so that it is seldom done.
+    /// Makes room for this number of tasks, each perhaps a process: at least twice the present room, so that it is rarely done.
     fn reserve(&mut self, count: u32) -> Result<(), Error> {
         let capacity = self.wanted.capacity();
         if count > capacity {

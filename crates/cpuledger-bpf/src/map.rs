@@ -69,8 +69,8 @@ pub(crate) fn bytes_mut<R: Record>(record: &mut R) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(record).cast(), size_of::<R>()) }
 }
 
-/// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. Making and dropping it is safe; whoever reads
-/// or writes the memory has to see to it that that is sound.
+/// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. Making and dropping it is safe. Code
+/// that reads or writes the memory must ensure that this is sound.
 pub(crate) struct Mapping {
     address: NonNull<u8>,
     bytes: usize,
@@ -104,7 +104,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made in `new` with this length; whoever reads or writes it borrows this value meanwhile.
+        // SAFETY: made in `new` with this length; code that reads or writes it borrows this value meanwhile.
         // An error could only mean that it is already gone.
         let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
     }

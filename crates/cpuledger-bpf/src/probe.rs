@@ -45,7 +45,7 @@ fn load(instructions: &[libbpf_sys::bpf_insn]) -> Option<bool> {
         )
     };
     if fd >= 0 {
-        // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+        // SAFETY: the kernel has just given us this descriptor, and nothing else owns it.
         drop(unsafe { OwnedFd::from_raw_fd(fd) });
         return Some(true);
     }

@@ -100,7 +100,7 @@ pub(crate) fn run<R: Record>(object: &mut Object, name: &str, arguments: &mut R)
     run_program(program(object, name).as_fd(), name, arguments)
 }
 
-/// The same for who has kept the program: to find it by its name takes 6 us of an interval, in which nothing is in the caches.
+/// The same for a caller that has kept the program: finding it by name takes 6 µs of an interval, as nothing is in the caches.
 pub(crate) fn run_program<R: Record>(
     program: BorrowedFd<'_>,
     name: &str,

@@ -15,7 +15,7 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/status.bpf.o"))
 /// Records of a first buffer of what tasks share: more is made when a walk wants more.
 const FIRST_SHARED: u32 = 256;
 
-/// A walk that does not fit in so many attempts has lost a race against a fork bomb.
+/// Maximum number of attempts to fit a walk into its buffers: more are needed only in a race against a fork bomb.
 const ATTEMPTS: u32 = 16;
 
 /// How many records of each kind there is room for, or were wanted.

@@ -23,7 +23,7 @@ fn object_for(groups: u32) -> (&'static [u8], u32) {
 /// Records of the first buffer, before the first walk has told how many there are.
 const FIRST_CAPACITY: u32 = 1024;
 
-/// A walk that does not fit in so many attempts has lost a race against a fork bomb.
+/// Maximum number of attempts to fit a walk into its buffers: more are needed only in a race against a fork bomb.
 const ATTEMPTS: u32 = 16;
 
 /// Which of the programs is loaded.

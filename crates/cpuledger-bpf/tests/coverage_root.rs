@@ -171,9 +171,7 @@ impl Removable {
     /// The second one, if a test may.
     fn take() -> Option<Removable> {
         if std::env::var_os(MAY_UNPLUG).is_none() {
-            not_run(&format!(
-                "it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine that nobody else uses"
-            ));
+            not_run(&format!("it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine of your own"));
             return None;
         }
         let cpu = second_cpu()?;

@@ -1,4 +1,4 @@
-//! A list of tasks in one system call: the same records as a walk has, of nobody else. Needs root.
+//! A list of tasks in one system call: the same records as a walk has, of no other task. Needs root.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const GROUPS: u32 = abi::CPULEDGER_READ_DETAIL
 const THREADS: usize = 5000;
 
 /// Above the largest pid_max there is.
-const NOBODY: i32 = 1 << 23;
+const ABSENT: i32 = 1 << 23;
 
 /// An inspection with room for a few, for those tests that are not about its beginning.
 fn inspector() -> Lent<'static, Inspector> {
@@ -34,7 +34,7 @@ fn thread(tid: i32) -> Wanted {
     Wanted { tid, opens_process: false }
 }
 
-/// Whom a walk has seen, as a list.
+/// The tasks that a walk has seen, as a list.
 fn wanted_of(walked: &Walked<'_>) -> Vec<Wanted> {
     let tasks = walked.tasks.iter();
     tasks.map(|task| Wanted { tid: task.tid, opens_process: task.tid == task.pid }).collect()
@@ -44,7 +44,7 @@ fn tids(walked: &Walked<'_>) -> Vec<i32> {
     walked.tasks.iter().map(|task| task.tid).collect()
 }
 
-/// A process of so many threads, as a list: its leader, then the others.
+/// A process with this number of threads, as a list: its leader, then the others.
 fn sleeping_process(sleepers: &Sleepers) -> Vec<Wanted> {
     let pid = sleepers.processes()[0].pid;
     let tids: BTreeSet<i32> = std::fs::read_dir(format!("/proc/{pid}/task"))
@@ -152,16 +152,16 @@ fn who_is_not_what_was_asked_for_is_left_out_root() {
         assert_eq!(inspected.processes.len(), leaders);
     };
     expect(&[], &[]);
-    expect(&[leader(NOBODY), leader(0), leader(-1), thread(NOBODY)], &[]);
+    expect(&[leader(ABSENT), leader(0), leader(-1), thread(ABSENT)], &[]);
     // In the order of the list.
     expect(&[leader(other), leader(pid), thread(own)], &[other, pid, own]);
-    expect(&[leader(pid), thread(NOBODY), thread(own), leader(other)], &[pid, own, other]);
+    expect(&[leader(pid), thread(ABSENT), thread(own), leader(other)], &[pid, own, other]);
     // A leader that is a thread, and threads that are leaders.
     expect(&[leader(own), thread(own), leader(other)], &[other]);
     expect(&[leader(pid), thread(pid), thread(other), thread(own)], &[pid, own]);
     // Threads of another process, of one that is gone, of none.
     expect(&[leader(other), thread(own)], &[other]);
-    expect(&[leader(pid), leader(NOBODY), thread(own)], &[pid]);
+    expect(&[leader(pid), leader(ABSENT), thread(own)], &[pid]);
     expect(&[thread(own), leader(pid)], &[pid]);
     // The program forgets the last call.
     expect(&[thread(own)], &[]);

@@ -133,7 +133,7 @@ fn a_storm_writes_shared_lines_once_a_batch_root() {
             places <= listed / batch + 2 * cpus * (INTERVALS + 1),
             "{places} writes for {listed} first runs"
         );
-        // No slot is lost: who lives has one at most, a CPU has two batches, the reader keeps less than one.
+        // No slot is lost: a living task has one at most, a CPU has two batches, the reader keeps less than one.
         let interval = ledger.close_interval(0).expect("an interval closes");
         let taken = u64::from(Options::default().slots) - interval.free_slots;
         let (living, died) = (living_tasks(), interval.tasks.len() as u64);

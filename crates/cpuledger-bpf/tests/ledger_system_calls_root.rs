@@ -72,9 +72,7 @@ fn between_marks(text: &str) -> Vec<&str> {
 #[test]
 fn a_cpu_that_leaves_and_comes_back_is_noticed_root() {
     if std::env::var_os(MAY_UNPLUG).is_none() {
-        return not_run(&format!(
-            "it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine that nobody else uses"
-        ));
+        return not_run(&format!("it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine of your own"));
     }
     let (unplugged, control) = removable_cpu().expect("a CPU that can be taken offline");
     let set = |online: &str| std::fs::write(&control, online);

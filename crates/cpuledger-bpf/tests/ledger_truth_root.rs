@@ -1,4 +1,4 @@
-//! Time goes to whom it belongs: tasks whose truth is known. Needs root.
+//! Time goes to the task that used it: compared with tasks that know their own. Needs root.
 
 use std::collections::HashMap;
 use std::os::unix::process::CommandExt;
@@ -124,7 +124,7 @@ fn what_threads_burn_is_theirs_root() {
 }
 
 #[test]
-fn what_children_burn_is_theirs_though_nobody_waits_root() {
+fn what_children_burn_is_theirs_though_they_are_not_waited_for_root() {
     let plan = BurnPlan { cpu_ms: 70, children: 3, ignore_sigchld: true, ..BurnPlan::default() };
     scene_of_times(|| burned_is_booked(&plan));
 }
@@ -208,13 +208,13 @@ fn folded_time_stays_in_the_family_root() {
 }
 
 fn folded_time_stays_in_the_family(threads: bool) {
-    // Enough that no process goes without, even if the reader is held up for some ms after a cut, when nobody can be
-    // folded; so few that the deaths of the first interval run them low.
+    // Enough that no process goes without, even if the reader is held up for some ms after a cut, when no task can be
+    // folded; few enough that the deaths of the first interval run them low.
     let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
     let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
     let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
     let storm = Storm::start(&plan).expect("tasks are made");
-    // A worker that dies itself may be folded into the one who made it.
+    // A worker that dies itself may be folded into the task that made it.
     let (maker, workers) = (storm.pid(), storm.workers().to_vec());
     let finish = std::thread::spawn(|| storm.finish(Duration::from_secs(60)));
     std::thread::sleep(Duration::from_millis(1500));
@@ -245,7 +245,7 @@ fn folded_time_stays_in_the_family(threads: bool) {
     }
 }
 
-/// A thread that never sleeps on each CPU: none is idle at a cut, whoever it is that runs.
+/// A thread that never sleeps on each CPU: none is idle at a cut, whatever else runs.
 #[test]
 fn at_each_cut_every_busy_cpu_has_one_running_task_root() {
     let _alone = alone();

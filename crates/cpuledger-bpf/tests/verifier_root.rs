@@ -30,8 +30,8 @@ const BASELINE: [(&str, [u32; KERNELS.len()]); 14] = [
     ("on_rename", [548, 548, 724, 548, 724]),
     ("on_hotplug", [493, 363, 363, 363, 363]),
 ];
-/// How far from it a cost may be, in percent, either way: compilers differ, and kernels of one series. Whoever makes a program dearer
-/// than that has a reason, and whoever makes it cheaper writes it down here.
+/// How far from the baseline a cost may be, in percent, either way: compilers differ, and so do kernels of one series. A change
+/// beyond that has a reason, and changes the baseline here.
 const PERCENT: u32 = 130;
 
 /// What is expected on the running kernel: programs and their costs.
@@ -92,7 +92,7 @@ fn what_the_verifier_pays_stays_near_its_baseline_root() {
         return not_run("this kernel does not tell what its verifier pays: Linux 5.16 does");
     }
     let Some(baseline) = baseline() else {
-        return not_run("nobody has written down what the verifier of this kernel pays: add it to KERNELS");
+        return not_run("there is no baseline of the verifier's cost for this kernel: add one to KERNELS");
     };
     for (name, expected) in baseline {
         let costs: Vec<u32> =

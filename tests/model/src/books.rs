@@ -10,13 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub enum Owner {
     /// The idle task of this CPU.
     Idle(usize),
-    /// Whoever found no slot on this CPU.
-    Nobody(usize),
-    /// Whatever ran on this CPU while nobody saw it.
+    /// Tasks on this CPU that found no slot.
+    NoSlot(usize),
+    /// What ran on this CPU while no hook saw it.
     Uncovered(usize),
     /// This task.
     Task(u64),
-    /// A slot that was folded and is nobody's.
+    /// A slot that was folded and belongs to no task.
     Stray,
 }
 
@@ -63,7 +63,7 @@ impl Interval {
 /// When a CPU has left the books.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    /// From when on nobody has seen what ran.
+    /// Since when no hook has seen what ran.
     unseen: u64,
     /// From when on it was offline.
     offline: u64,
@@ -105,7 +105,7 @@ impl Books {
         }
     }
 
-    /// It is true that nobody sees what this CPU runs from `unseen` on, and that it is offline from `offline` on.
+    /// It is true that no hook sees what this CPU runs from `unseen` on, and that it is offline from `offline` on.
     pub fn leave(&self, cpu: usize, unseen: u64, offline: u64) {
         self.inner().left.insert(cpu, Left { unseen, offline });
     }
@@ -224,7 +224,7 @@ fn assert_in_order<'a>(stays: impl Iterator<Item = &'a Stay>) {
     }
 }
 
-/// Who ran how long between `begin` and `end`.
+/// How long each owner ran between `begin` and `end`.
 fn truth(stays: &[Stay], begin: u64, end: u64) -> Account {
     let mut account = Account::new();
     for stay in stays {

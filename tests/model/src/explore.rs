@@ -20,7 +20,7 @@ pub struct Explored {
     pub failure: Option<String>,
 }
 
-/// Runs `run` through the interleavings with at most so many preemptions, or until it panics.
+/// Runs `run` through the interleavings with at most `preemptions` preemptions, or until it panics.
 pub fn explore(preemptions: usize, run: impl Fn() + Send + Sync + 'static) -> Explored {
     let runs = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&runs);

@@ -1,34 +1,34 @@
 //! `fold_slot` of `ledger.bpf.c`: when slots run low, the time of a dead task goes to another slot.
 
 use crate::Mutation;
+use crate::segment::{Fate, Segment, list_slot};
 use crate::slots::{find_process, give_slot};
-use crate::tile::{Fate, Tile, list_slot};
 use crate::words::{COLLECTS, EXITED, parity_of};
 use crate::world::{Slot, World};
 use loom::sync::atomic::AtomicU64;
 use loom::sync::atomic::Ordering::Relaxed;
 
 /// Moves the time of the dead task to the slot of its process or, of a dead process, of its accounting parent.
-pub fn fold_slot(world: &World, cpu: usize, number: u64, task: u64, fate: Fate, tile: &Tile) {
+pub fn fold_slot(world: &World, cpu: usize, number: u64, task: u64, fate: Fate, segment: &Segment) {
     let leader = (world.setup.leader_of)(task);
-    let exit = if task == leader { tile.interval } else { 0 };
-    let into = find_process(world, leader, [exit, tile.interval]);
+    let exit = if task == leader { segment.interval } else { 0 };
+    let into = find_process(world, leader, [exit, segment.interval]);
     if fate != Fate::DiesLast {
         if into == 0 {
-            collect(world, cpu, number, task, tile);
+            collect(world, cpu, number, task, segment);
         } else {
-            Fold { world, cpu, into, tile }.take(number, task, true);
+            Fold { world, cpu, into, segment }.take(number, task, true);
         }
         return;
     }
     if into != 0 && world.slot(into).exit_interval.load(Relaxed) == 0 {
-        return Fold { world, cpu, into, tile }.take(number, task, true);
+        return Fold { world, cpu, into, segment }.take(number, task, true);
     }
-    let heir = find_process(world, (world.setup.parent_of)(leader), [0, tile.interval]);
+    let heir = find_process(world, (world.setup.parent_of)(leader), [0, segment.interval]);
     if heir == 0 {
         return;
     }
-    let fold = Fold { world, cpu, into: heir, tile };
+    let fold = Fold { world, cpu, into: heir, segment };
     if into != 0 && index_remove(world, leader, into) {
         fold.take(into, leader, false);
     }
@@ -45,26 +45,26 @@ fn index_remove(world: &World, task: u64, number: u64) -> bool {
 }
 
 /// Lets the slot of a dead task stand for its process until the cut.
-fn collect(world: &World, cpu: usize, number: u64, task: u64, tile: &Tile) {
+fn collect(world: &World, cpu: usize, number: u64, task: u64, segment: &Segment) {
     let slot = world.slot(number);
     let leader = (world.setup.leader_of)(task);
     if task == leader {
         slot.flags.store(EXITED | COLLECTS, Relaxed);
     } else {
         world.books.fold(task);
-        Fold { world, cpu, into: number, tile }.move_time(&slot.wall_ns, &slot.folded_threads_ns);
+        Fold { world, cpu, into: number, segment }.move_time(&slot.wall_ns, &slot.folded_threads_ns);
         slot.flags.store(COLLECTS, Relaxed);
         slot.tid.store(leader, Relaxed);
     }
     let _ = world.compare_and_swap(world.entry(leader), 0, number);
 }
 
-/// Where time is moved to, and the tile at whose end.
+/// Where time is moved to, and the segment at whose end.
 struct Fold<'a> {
     world: &'a World,
     cpu: usize,
     into: u64,
-    tile: &'a Tile,
+    segment: &'a Segment,
 }
 
 impl Fold<'_> {
@@ -87,7 +87,7 @@ impl Fold<'_> {
             slot.exit_interval.store(0, Relaxed);
         }
         if !give_slot(world, self.cpu, number) {
-            slot.exit_interval.store(self.tile.interval, Relaxed);
+            slot.exit_interval.store(self.segment.interval, Relaxed);
         }
     }
 
@@ -95,16 +95,16 @@ impl Fold<'_> {
         if self.world.has(Mutation::FoldNotListed) {
             return;
         }
-        list_slot(self.world, self.cpu, self.into, self.tile.interval);
-        if self.world.has(Mutation::FoldedAcrossCut) && self.tile.ends_after_cut() {
-            list_slot(self.world, self.cpu, self.into, self.tile.interval + 1);
+        list_slot(self.world, self.cpu, self.into, self.segment.interval);
+        if self.world.has(Mutation::FoldedAcrossCut) && self.segment.ends_after_cut() {
+            list_slot(self.world, self.cpu, self.into, self.segment.interval + 1);
         }
     }
 
     /// Moves one accumulator to another slot; by mutation, in both intervals that may be open.
     fn move_time(&self, from: &[AtomicU64; 2], to: &[AtomicU64; 2]) {
         let intervals = 1 + u64::from(self.world.has(Mutation::FoldedAcrossCut));
-        for interval in (self.tile.interval..).take(intervals as usize) {
+        for interval in (self.segment.interval..).take(intervals as usize) {
             let parity = parity_of(interval);
             if from[parity].load(Relaxed) == 0 {
                 continue;

@@ -2,10 +2,10 @@
 
 use crate::Mutation;
 use crate::fold::fold_slot;
+use crate::segment::{Fate, Segment, list_slot};
 use crate::slots::{find_slot, make_slot};
-use crate::tile::{Fate, Tile, list_slot};
 use crate::words::{
-    CONFIRMED, EXITED, IDLE, NO_CUT, NOBODY, OF_LEADER, OFFLINE, OUT, RUN_ATTEMPTS, VOID_CUT,
+    CONFIRMED, EXITED, IDLE, NO_CUT, NO_SLOT, OF_LEADER, OFFLINE, OUT, RUN_ATTEMPTS, VOID_CUT,
 };
 use crate::words::{cut_ns, parity_of, run_word, start_ns};
 use crate::world::{Cpu, World};
@@ -64,7 +64,7 @@ impl<'a> Processor<'a> {
             }
         }
         let other = self.parity ^ 1;
-        if number == NOBODY {
+        if number == NO_SLOT {
             number = self.slot_of_leader(next, other);
         }
         if !world.has(Mutation::CurrentWrittenLate) {
@@ -102,8 +102,8 @@ impl<'a> Processor<'a> {
         let start = start_ns(exchanged.run);
         world.books.leave(self.number, start, exchanged.end_ns);
         let (interval, cut_ns) = self.read_interval(exchanged.end_ns);
-        let tile = Tile { start_ns: start, end_ns: exchanged.end_ns, interval, cut_ns };
-        self.book_cpu(&cpu.uncovered_ns, &tile);
+        let segment = Segment { start_ns: start, end_ns: exchanged.end_ns, interval, cut_ns };
+        self.book_cpu(&cpu.uncovered_ns, &segment);
         if !world.has(Mutation::DownBookedEarly) {
             world.exchange(&cpu.booked, exchanged.fresh);
         }
@@ -114,13 +114,13 @@ impl<'a> Processor<'a> {
         let leader = (self.world.setup.leader_of)(task);
         let number = if task == leader { 0 } else { find_slot(self.world, leader) };
         if number == 0 {
-            return NOBODY;
+            return NO_SLOT;
         }
         self.cpu().current_pid[parity as usize].store(leader, Relaxed);
         number | OF_LEADER
     }
 
-    /// Ends the tile: changes `run` by compare-and-swap, to now with these bits.
+    /// Ends the segment: changes `run` by compare-and-swap, to now with these bits.
     fn exchange_run(&self, bits: u64) -> Option<Exchanged> {
         let (world, cpu) = (self.world, self.cpu());
         let mut first = None;
@@ -174,17 +174,17 @@ impl<'a> Processor<'a> {
         }
         let mut retired = None;
         let (interval, cut_ns) = exchanged.seen_early.unwrap_or_else(|| self.read_interval(end_ns));
-        let tile = Tile { start_ns: start_ns(run), end_ns, interval, cut_ns };
+        let segment = Segment { start_ns: start_ns(run), end_ns, interval, cut_ns };
         if is_out && !world.has(Mutation::OutIsBooked) {
             let is_offline = run & OFFLINE != 0 && !world.has(Mutation::OfflineIsCapacity);
-            self.book_cpu(if is_offline { &cpu.offline_ns } else { &cpu.uncovered_ns }, &tile);
+            self.book_cpu(if is_offline { &cpu.offline_ns } else { &cpu.uncovered_ns }, &segment);
         } else {
             let slot = if world.has(Mutation::CurrentOfWrongParity) { next } else { slot };
-            self.book(slot, task, &tile);
-            let is_own = slot > NOBODY && slot & OF_LEADER == 0;
-            retired = (fate != Fate::Lives && is_own).then_some((slot, tile));
+            self.book(slot, task, &segment);
+            let is_own = slot > NO_SLOT && slot & OF_LEADER == 0;
+            retired = (fate != Fate::Lives && is_own).then_some((slot, segment));
         }
-        let retire = || retired.iter().for_each(|(slot, tile)| self.retire(*slot, task, fate, tile));
+        let retire = || retired.iter().for_each(|(slot, segment)| self.retire(*slot, task, fate, segment));
         if !world.has(Mutation::RetiredLate) {
             retire();
         }
@@ -220,52 +220,52 @@ impl<'a> Processor<'a> {
         if word & CONFIRMED != 0 { cut_ns(word) } else { NO_CUT }
     }
 
-    fn book(&self, number: u64, task: u64, tile: &Tile) {
-        let mut tile = *tile;
-        if self.world.has(Mutation::TileNotSplit) && !tile.starts_after_cut() {
-            tile.cut_ns = NO_CUT;
+    fn book(&self, number: u64, task: u64, segment: &Segment) {
+        let mut segment = *segment;
+        if self.world.has(Mutation::SegmentNotSplit) && !segment.starts_after_cut() {
+            segment.cut_ns = NO_CUT;
         }
         match number {
-            IDLE => self.book_cpu(&self.cpu().idle_ns, &tile),
-            NOBODY => self.book_cpu(&self.cpu().unattributed_ns, &tile),
-            number if number & OF_LEADER != 0 => self.book_to_process(number & !OF_LEADER, task, &tile),
-            number => self.book_slot(number, &tile),
+            IDLE => self.book_cpu(&self.cpu().idle_ns, &segment),
+            NO_SLOT => self.book_cpu(&self.cpu().unattributed_ns, &segment),
+            number if number & OF_LEADER != 0 => self.book_to_process(number & !OF_LEADER, task, &segment),
+            number => self.book_slot(number, &segment),
         }
     }
 
-    fn book_cpu(&self, by_parity: &[AtomicU64; 2], tile: &Tile) {
-        if !tile.starts_after_cut() || self.world.has(Mutation::ZeroAddedAfterCut) {
-            add_plain(&by_parity[parity_of(tile.interval)], tile.before_cut());
+    fn book_cpu(&self, by_parity: &[AtomicU64; 2], segment: &Segment) {
+        if !segment.starts_after_cut() || self.world.has(Mutation::ZeroAddedAfterCut) {
+            add_plain(&by_parity[parity_of(segment.interval)], segment.before_cut());
         }
-        if tile.ends_after_cut() {
-            add_plain(&by_parity[parity_of(tile.interval + 1)], tile.after_cut());
+        if segment.ends_after_cut() {
+            add_plain(&by_parity[parity_of(segment.interval + 1)], segment.after_cut());
         }
     }
 
-    fn book_slot(&self, number: u64, tile: &Tile) {
-        if !tile.starts_after_cut() {
-            self.book_part(number, tile.interval, tile.before_cut());
+    fn book_slot(&self, number: u64, segment: &Segment) {
+        if !segment.starts_after_cut() {
+            self.book_part(number, segment.interval, segment.before_cut());
         }
-        if tile.ends_after_cut() {
-            self.book_part(number, tile.interval + 1, tile.after_cut());
-            if !tile.starts_after_cut() || self.world.has(Mutation::AnyoneAtCut) {
-                self.cpu().at_cut[parity_of(tile.interval)].store(number, Relaxed);
+        if segment.ends_after_cut() {
+            self.book_part(number, segment.interval + 1, segment.after_cut());
+            if !segment.starts_after_cut() || self.world.has(Mutation::AnyoneAtCut) {
+                self.cpu().at_cut[parity_of(segment.interval)].store(number, Relaxed);
             }
         }
     }
 
     /// The time of a thread without a slot.
-    fn book_to_process(&self, number: u64, task: u64, tile: &Tile) {
+    fn book_to_process(&self, number: u64, task: u64, segment: &Segment) {
         let slot = self.world.slot(number);
         let leader = (self.world.setup.leader_of)(task);
         if slot.tid.load(Relaxed) != leader || slot.exit_interval.load(Relaxed) != 0 {
-            return self.book_cpu(&self.cpu().unattributed_ns, tile);
+            return self.book_cpu(&self.cpu().unattributed_ns, segment);
         }
-        if !tile.starts_after_cut() {
-            self.add_to_process(number, tile.interval, tile.before_cut());
+        if !segment.starts_after_cut() {
+            self.add_to_process(number, segment.interval, segment.before_cut());
         }
-        if tile.ends_after_cut() {
-            self.add_to_process(number, tile.interval + 1, tile.after_cut());
+        if segment.ends_after_cut() {
+            self.add_to_process(number, segment.interval + 1, segment.after_cut());
         }
     }
 
@@ -290,26 +290,26 @@ impl<'a> Processor<'a> {
     }
 
     /// The last switch of a task.
-    fn retire(&self, number: u64, task: u64, fate: Fate, tile: &Tile) {
+    fn retire(&self, number: u64, task: u64, fate: Fate, segment: &Segment) {
         let world = self.world;
         world.entry(task).store(0, Relaxed);
-        let ends_after = tile.ends_after_cut() && !world.has(Mutation::ExitInFirstInterval);
+        let ends_after = segment.ends_after_cut() && !world.has(Mutation::ExitInFirstInterval);
         let slot = world.slot(number);
         if world.setup.low_slots > 0 {
             slot.flags.store(EXITED, Relaxed);
         }
-        slot.exit_interval.store(tile.interval + u64::from(ends_after), Relaxed);
+        slot.exit_interval.store(segment.interval + u64::from(ends_after), Relaxed);
         if world.setup.low_slots == 0 {
             return;
         }
         let is_low = world.free_count.load(Relaxed) < world.setup.low_slots;
         let is_before = match world.mutation {
             Mutation::FoldedAfterCut => true,
-            Mutation::FoldedAcrossCut => !tile.starts_after_cut(),
-            _ => !tile.ends_after_cut(),
+            Mutation::FoldedAcrossCut => !segment.starts_after_cut(),
+            _ => !segment.ends_after_cut(),
         };
         if is_low && is_before {
-            fold_slot(world, self.number, number, task, fate, tile);
+            fold_slot(world, self.number, number, task, fate, segment);
         }
     }
 }

@@ -8,8 +8,8 @@ mod mutation;
 pub mod play;
 pub mod reader;
 pub mod scenario;
+pub mod segment;
 pub mod slots;
-pub mod tile;
 pub mod words;
 pub mod world;
 

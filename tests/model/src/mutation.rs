@@ -32,7 +32,7 @@ mutations! {
         RunExchanged,
         /// Hook: the second attempt to change `run` books from the start that the first one has read.
         StartNotReread,
-        /// Hook: a tile may be empty, so a `run` word may come twice.
+        /// Hook: a segment may be empty, so a `run` word may come twice.
         WordComesTwice,
         /// Hook: interval and cut are read before the clock.
         CutReadBeforeClock,
@@ -42,9 +42,9 @@ mutations! {
         ProposalCounts,
         /// Hook: a proposal that it has come upon too late is not voided.
         ProposalNotVoided,
-        /// Hook: a tile that ends after the cut is not split.
-        TileNotSplit,
-        /// Hook: 0 is added to the accumulators before the cut by a tile that lies after it.
+        /// Hook: a segment that ends after the cut is not split.
+        SegmentNotSplit,
+        /// Hook: 0 is added to the accumulators before the cut by a segment that lies after it.
         ZeroAddedAfterCut,
         /// Hook: a task that came after the cut is noted as the one that ran at it.
         AnyoneAtCut,
@@ -60,9 +60,9 @@ mutations! {
         CutReadRelaxed,
         /// Hook: the mark is read and written, not exchanged.
         MarkNotExchanged,
-        /// Hook: a dead task ends in the interval in which its last tile begins.
+        /// Hook: a dead task ends in the interval in which its last segment begins.
         ExitInFirstInterval,
-        /// Hook: a tile of a CPU that is not in the books is booked.
+        /// Hook: a segment of a CPU that is not in the books is booked.
         OutIsBooked,
         /// Hook: what passed before the CPU came into the books is booked after `booked` is written.
         EnteredLate,
@@ -74,7 +74,7 @@ mutations! {
         FoldedAfterCut,
         /// Hook: the slot into which a task is folded is not listed.
         FoldNotListed,
-        /// Hook: a dead task is folded though its last tile reaches beyond the cut, and a fold is of both intervals.
+        /// Hook: a dead task is folded though its last segment reaches beyond the cut, and a fold is of both intervals.
         FoldedAcrossCut,
         /// Hook: time is moved to another slot by reading and writing.
         FoldNotAtomic,
@@ -131,7 +131,7 @@ mutations! {
         PlaceNotCleared,
         /// Reader: clears the place of the next cut after it has published its interval.
         PlaceClearedLate,
-        /// Reader: who ran at the cut is not cleared.
+        /// Reader: the slot that ran at the cut is not cleared.
         AtCutNotCleared,
         /// Reader: frees the slot of a dead task at the first list that it finds it on.
         FreedEarly,
@@ -141,7 +141,7 @@ mutations! {
         ListNotEmptied,
         /// Reader: leaves the accumulators as they are.
         NotZeroed,
-        /// Reader: leaves out the time of a CPU on which nobody has seen what ran up to the cut.
+        /// Reader: leaves out the time of a CPU on which no hook has seen what ran up to the cut.
         UncoveredForgotten,
 
         /// Both: intervals are numbered from 0, which is also the mark of a slot that was never listed.

@@ -3,7 +3,7 @@
 use crate::Mutation;
 use crate::books::{Interval, Owner};
 use crate::slots::{next_head, number_in};
-use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, OFFLINE, OUT};
+use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NO_SLOT, OF_LEADER, OFFLINE, OUT};
 use crate::words::{PARITY, UNCOVERED, parity_of, proposed, run_word, start_ns};
 use crate::world::World;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -45,7 +45,7 @@ impl Plan {
     }
 }
 
-/// `current` and `current_pid` of a CPU at the cut, and the start of its tile.
+/// `current` and `current_pid` of a CPU at the cut, and the start of its segment.
 type Running = (u64, u64, u64);
 
 /// The reader.
@@ -55,7 +55,7 @@ pub struct Reader<'a> {
     /// When it began.
     start_ns: u64,
     books: Vec<Book>,
-    /// A cut may be confirmed only so long before it.
+    /// A cut may be confirmed only if it is at least this far ahead.
     margin_ns: u64,
     /// Slots that ran at the cut, with the time that the reader has closed.
     running: BTreeMap<u64, u64>,
@@ -176,15 +176,15 @@ impl<'a> Reader<'a> {
         let length_ns = world.books.difference("length", cut_ns, self.start_ns);
         closed.capacity += world.books.difference("capacity", length_ns, offline_ns);
         closed.add(Owner::Idle(cpu), self.take(&record.idle_ns[parity]));
-        closed.add(world.owner(NOBODY, cpu, 0), self.take(&record.unattributed_ns[parity]));
+        closed.add(world.owner(NO_SLOT, cpu, 0), self.take(&record.unattributed_ns[parity]));
         if let Some((slot, pid, start_ns)) = running {
             let wall_ns = world.books.difference("running", cut_ns, start_ns);
             match slot {
-                IDLE | NOBODY => closed.add(world.owner(slot, cpu, 0), wall_ns),
+                IDLE | NO_SLOT => closed.add(world.owner(slot, cpu, 0), wall_ns),
                 slot if slot & OF_LEADER != 0 => {
                     let number = slot & !OF_LEADER;
                     if !self.is_leader_of(number, pid) {
-                        closed.add(world.owner(NOBODY, cpu, 0), wall_ns);
+                        closed.add(world.owner(NO_SLOT, cpu, 0), wall_ns);
                     } else if !world.has(Mutation::ThreadWithoutSlotForgotten) {
                         *self.of_leaders.entry(number).or_default() += wall_ns;
                     }

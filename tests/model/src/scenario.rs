@@ -4,9 +4,9 @@ use crate::Mutation;
 use crate::hook::Processor;
 use crate::play::{LONG, Scenario, Script, check_slots, finish};
 use crate::reader::{Plan, Reader};
+use crate::segment::Fate;
 use crate::slots::{give_slot, make_slot, take_slot};
-use crate::tile::Fate;
-use crate::words::{CUTS, NOBODY};
+use crate::words::{CUTS, NO_SLOT};
 use crate::world::{Setup, World};
 use loom::sync::atomic::Ordering::{AcqRel, Relaxed};
 use loom::thread;
@@ -107,7 +107,7 @@ pub fn late_cut_on_two_cpus(mutation: Mutation) {
     scenario(setup, &[leaves, leaves], &[BRIEF]).play(mutation);
 }
 
-/// A CPU whose clock is ahead of the reader's: for it a proposal is late that is early for him.
+/// A CPU whose clock is ahead of the reader's: a proposal that is early for the reader is late for the CPU.
 pub fn clock_ahead(mutation: Mutation) {
     let setup = Setup { ahead_ns: |_| 3, ..Setup::default() };
     scenario(setup, &[two_switches], const { &[Plan::ahead(4)] }).play(mutation);
@@ -134,7 +134,7 @@ pub fn migration_with_two_cuts(mutation: Mutation) {
 }
 
 fn migrate(plans: &'static [Plan], mutation: Mutation) {
-    // The kernel lets nobody run a task before its last CPU has finished the switch: that order is an exchange here.
+    // The kernel lets no CPU run a task before its last CPU has finished the switch: that order is an exchange here.
     let scripts: &'static [Script] = &[
         |world, cpu| {
             cpu.switch(IDLE, Fate::Lives);
@@ -237,7 +237,7 @@ fn family() -> Setup {
     }
 }
 
-/// Slots run low: thread 2 dies on one CPU and is folded into its leader, who runs on the other, while a cut is made.
+/// Slots run low: thread 2 dies on one CPU and is folded into its leader, which runs on the other, while a cut is made.
 pub fn fold_into_running(mutation: Mutation) {
     scenario(family(), &[leaves, dies], &[LONG]).play(mutation);
 }
@@ -319,7 +319,7 @@ pub fn threads_without_a_slot(mutation: Mutation) {
     scenario(setup, scripts, &[LONG]).play(mutation);
 }
 
-/// A thread finds no slot while its leader, who has the only one, dies on the other CPU and his slot becomes another's.
+/// A thread finds no slot while its leader, which has the only one, dies on the other CPU and its slot goes to another task.
 pub fn leader_dies_before_thread(mutation: Mutation) {
     let scripts: &'static [Script] = &[
         |_, cpu| {
@@ -355,7 +355,7 @@ pub fn free_slots(mutation: Mutation) {
     });
     let first = take_slot(&world, 0);
     make_slot(&world, 0, 2);
-    assert_ne!(first, NOBODY, "there are enough for all");
+    assert_ne!(first, NO_SLOT, "there are enough for all");
     give_slot(&world, 0, first);
     thread.join().expect("taking a slot does not panic");
     check_slots(&world, &[]);
@@ -373,7 +373,7 @@ pub fn free_slots_in_batches(mutation: Mutation) {
     give_slots_of(&world, 1..=6);
     let other = Arc::clone(&world);
     let thread =
-        thread::spawn(move || (1..=3).for_each(|task| assert_ne!(make_slot(&other, 1, task), NOBODY)));
+        thread::spawn(move || (1..=3).for_each(|task| assert_ne!(make_slot(&other, 1, task), NO_SLOT)));
     give_slots_of(&world, 7..=7);
     thread.join().expect("there are enough for all");
     check_slots(&world, &[]);

@@ -1,7 +1,7 @@
 //! `slots.bpf.h`: taking a slot and giving it back, in batches. The index of tids is one entry a task here.
 
 use crate::Mutation;
-use crate::words::{FIRST_SLOT, FREE_ATTEMPTS, NOBODY, RUN};
+use crate::words::{FIRST_SLOT, FREE_ATTEMPTS, NO_SLOT, RUN};
 use crate::world::{Batch, World};
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -68,7 +68,7 @@ fn try_give_batch(world: &World, batch: Batch) -> bool {
     true
 }
 
-/// A slot that nobody uses, for this CPU, or [`NOBODY`].
+/// A free slot for this CPU, or [`NO_SLOT`].
 pub fn take_slot(world: &World, cpu: usize) -> u64 {
     let own = &world.cpus[cpu].own;
     for _ in 0..FREE_ATTEMPTS {
@@ -87,7 +87,7 @@ pub fn take_slot(world: &World, cpu: usize) -> u64 {
         }
         own.free.set(batch);
     }
-    NOBODY
+    NO_SLOT
 }
 
 /// Whether the slot could be given back by this CPU; if not, it is left to the reader.
@@ -118,11 +118,11 @@ pub fn give_slot(world: &World, cpu: usize, number: u64) -> bool {
     false
 }
 
-/// Makes the slot of a task on this CPU, or [`NOBODY`].
+/// Makes the slot of a task on this CPU, or [`NO_SLOT`].
 pub fn make_slot(world: &World, cpu: usize, task: u64) -> u64 {
     let number = take_slot(world, cpu);
-    if number == NOBODY {
-        return NOBODY;
+    if number == NO_SLOT {
+        return NO_SLOT;
     }
     let slot = world.slot(number);
     if !world.has(Mutation::ExitNotCleared) {

@@ -5,8 +5,8 @@ use cpuledger_bpf::abi;
 /// The slot number of the idle task of each CPU.
 pub const IDLE: u64 = abi::CPULEDGER_SLOT_IDLE as u64;
 
-/// The slot number of whoever found no slot.
-pub const NOBODY: u64 = abi::CPULEDGER_SLOT_NOBODY as u64;
+/// The slot number of a task that found no slot.
+pub const NO_SLOT: u64 = abi::CPULEDGER_SLOT_NONE as u64;
 
 /// In `current`: the slot is the leader's, for a thread that found none.
 pub const OF_LEADER: u64 = abi::CPULEDGER_CURRENT_OF_LEADER as u64;
@@ -26,7 +26,7 @@ pub const CUTS: usize = abi::CPULEDGER_CUTS as usize;
 /// In a `run` word: which entry of `current` is running.
 pub const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
 
-/// In a `run` word: the CPU is online, and nobody has seen yet what runs there.
+/// In a `run` word: the CPU is online, and no hook has seen yet what runs there.
 pub const UNCOVERED: u64 = abi::CPULEDGER_RUN_UNCOVERED as u64;
 
 /// In a `run` word: the CPU is offline.
@@ -66,7 +66,7 @@ pub fn run_word(start_ns: u64, bits: u64) -> u64 {
     start_ns << abi::CPULEDGER_RUN_SHIFT | bits
 }
 
-/// When the tile of a `run` word began.
+/// When the segment of a `run` word began.
 #[must_use]
 pub fn start_ns(run: u64) -> u64 {
     run >> abi::CPULEDGER_RUN_SHIFT

@@ -2,10 +2,10 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
-use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NOBODY, OF_LEADER, UNCOVERED, run_word};
+use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NO_SLOT, OF_LEADER, UNCOVERED, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Time. It passes only when somebody looks at it, or when the reader has slept past a cut.
+/// Time. It passes only when it is read, or when the reader has slept past a cut.
 ///
 /// Free slots of one CPU: no other CPU looks at them, so they are no part of the interleavings.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Batch {
 pub struct Clock(AtomicU64);
 
 impl Clock {
-    /// A time that nobody else reads, later than all read before.
+    /// A time that is read only once, later than all read before.
     pub fn now(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -45,7 +45,7 @@ pub struct Cpu {
     pub current: [AtomicU64; 2],
     /// The process of the running task, where `current` is the slot of its leader.
     pub current_pid: [AtomicU64; 2],
-    /// Time in which it was online and nobody had seen what ran, by parity of the interval.
+    /// Time in which it was online and no hook had seen what ran, by parity of the interval.
     pub uncovered_ns: [AtomicU64; 2],
     /// Time in which it was offline, likewise.
     pub offline_ns: [AtomicU64; 2],
@@ -76,7 +76,7 @@ impl<T: Copy + Default> Private<T> {
     /// # Panics
     /// Never: nothing panics while it is locked.
     pub fn get(&self) -> T {
-        *self.0.lock().expect("nobody panics with it")
+        *self.0.lock().expect("no thread panics with it")
     }
 
     /// Changes it.
@@ -84,7 +84,7 @@ impl<T: Copy + Default> Private<T> {
     /// # Panics
     /// Never, likewise.
     pub fn set(&self, value: T) {
-        *self.0.lock().expect("nobody panics with it") = value;
+        *self.0.lock().expect("no thread panics with it") = value;
     }
 
     /// What it was; it is empty afterwards.
@@ -103,7 +103,7 @@ pub struct Slot {
     pub mark: [AtomicU64; 2],
     /// The interval of its last switch; 0: not yet.
     pub exit_interval: AtomicU64,
-    /// Whose it is; 0: nobody's, as it was folded.
+    /// Its task; 0: none, as it was folded.
     pub tid: AtomicU64,
     /// Looked at only where slots may run low.
     pub flags: AtomicU64,
@@ -117,10 +117,10 @@ pub struct Slot {
     pub folded_children_ns: [AtomicU64; 2],
 }
 
-/// How a world begins, and who is whose parent in it. Task n has the n-th slot, if it has one from the beginning.
+/// How a world begins, and which task is the parent of which. Task n has the n-th slot, if it has one from the beginning.
 #[derive(Clone, Copy)]
 pub struct Setup {
-    /// The task that runs on each CPU at time 0; `None`: the CPU is online, and nobody has seen yet what runs there.
+    /// The task that runs on each CPU at time 0; `None`: the CPU is online, and no hook has seen yet what runs there.
     pub running: &'static [Option<u64>],
     /// Tasks that have a slot from the beginning.
     pub tasks: u64,
@@ -136,10 +136,10 @@ pub struct Setup {
     pub leader_of: fn(u64) -> u64,
     /// The accounting parent of this process; 0: unknown.
     pub parent_of: fn(u64) -> u64,
-    /// Time of all tasks is taken together: it cannot be said in whose slot folding leaves it, nor whether the leader of a thread
-    /// that has none still has his.
+    /// Time of all tasks is taken together: the model cannot tell in which slot folding leaves it, nor whether the leader of a
+    /// thread without a slot still has one.
     pub is_one_family: bool,
-    /// By so much a CPU's clock is ahead of the reader's.
+    /// How far the clock of a CPU is ahead of the reader's.
     pub ahead_ns: fn(usize) -> i64,
 }
 
@@ -288,7 +288,7 @@ impl World {
     /// The slot of a task.
     ///
     /// # Panics
-    /// For [`IDLE`] and [`NOBODY`], which have none.
+    /// For [`IDLE`] and [`NO_SLOT`], which have none.
     #[must_use]
     pub fn slot(&self, number: u64) -> &Slot {
         &self.slots[(number - FIRST_SLOT) as usize]
@@ -300,19 +300,19 @@ impl World {
         &self.index[task as usize - 1]
     }
 
-    /// Who stays on this CPU, and whether the reader has to know of it at a cut: not of the idle task, nor of one without a slot.
+    /// The task that stays on this CPU, and whether the reader has to know of it at a cut: not of the idle task or one without a slot.
     #[must_use]
     pub fn stay(&self, slot: u64, cpu: usize, task: u64) -> (Owner, bool) {
         (self.owner(slot, cpu, task), slot >= FIRST_SLOT && slot & OF_LEADER == 0)
     }
 
-    /// Who owns the time in this slot on this CPU, if the slot is this task's.
+    /// The owner of the time in this slot on this CPU, if the slot is this task's.
     #[must_use]
     pub fn owner(&self, slot: u64, cpu: usize, task: u64) -> Owner {
         match (slot, task) {
             (IDLE, _) => Owner::Idle(cpu),
             _ if self.setup.is_one_family => Owner::Task(1),
-            (NOBODY, _) => Owner::Nobody(cpu),
+            (NO_SLOT, _) => Owner::NoSlot(cpu),
             (_, 0) => Owner::Stray,
             (_, task) => Owner::Task(task),
         }

@@ -21,7 +21,7 @@ fn case(mutation: Mutation) -> Case {
         CutReadBeforeSwap => ("balance: ", 2, scenario::one_cut),
         ProposalCounts => ("balance: ", 2, scenario::late_cut_and_another),
         ProposalNotVoided => ("balance: ", 2, scenario::late_cut),
-        TileNotSplit => ("balance: ", 2, scenario::one_cut),
+        SegmentNotSplit => ("balance: ", 2, scenario::one_cut),
         ZeroAddedAfterCut => ("balance: ", 2, scenario::idle_after_cut),
         AnyoneAtCut => ("at the cut: ", 2, scenario::one_cut),
         BookedEarly => ("balance: ", 2, scenario::one_cut),

@@ -10,7 +10,7 @@ fn holds(mutation: Mutation, preemptions: usize, scenario: fn(Mutation)) {
     assert_eq!(explored.failure, None);
 }
 
-/// One test a scenario, with so many preemptions.
+/// One test a scenario, each with its number of preemptions.
 macro_rules! scenarios {
     ($($(#[$attribute:meta])* $scenario:ident: $preemptions:expr;)*) => {
         $(#[test]

@@ -89,7 +89,7 @@ impl Ledger {
             interval: u64::from(abi::CPULEDGER_FIRST_INTERVAL),
             start_ns: 0,
             published_ns: None,
-            is_stuck: false,
+            is_poisoned: false,
             tasks: Vec::new(),
             cpu_times: Vec::new(),
             running: HashMap::new(),

@@ -11,7 +11,7 @@ use super::shared::Shared;
 
 /// How long before its instant a cut is published, so that every CPU sees it in time.
 const LEAD_NS: u64 = 200_000;
-/// A cut is confirmed only so long before it; more than clocks of two CPUs differ.
+/// A cut is confirmed only if it is at least this far ahead: further than the clocks of two CPUs differ.
 const MARGIN_NS: u64 = 20_000;
 /// Maximum number of attempts to publish a cut, when this thread is delayed each time; the lead doubles with each.
 const PUBLISH_ATTEMPTS: u32 = 12;
@@ -28,7 +28,7 @@ const OFFLINE: u64 = abi::CPULEDGER_RUN_OFFLINE as u64;
 const OUT: u64 = abi::CPULEDGER_RUN_OUT as u64;
 const PARITY: u64 = abi::CPULEDGER_RUN_PARITY as u64;
 
-/// When the tile of a `run` word began.
+/// When the run segment of a `run` word began.
 fn start_ns(run: u64) -> u64 {
     run >> abi::CPULEDGER_RUN_SHIFT
 }
@@ -65,7 +65,7 @@ pub(super) fn publish(
         }
         lead *= 2;
     }
-    Err(Error::Stuck { what: "this thread was held up each time it published a cut".to_owned() })
+    Err(Error::Poisoned { what: "this thread was held up each time it published a cut".to_owned() })
 }
 
 /// A task that was running when its CPU was closed at the cut.
@@ -85,7 +85,7 @@ pub(super) enum Tail {
     Split,
     /// A task had it, the idle task too.
     Ran(Running),
-    /// It was online, and nobody has seen what ran; for this time, in nanoseconds.
+    /// It was online, and no hook has seen what ran; for this time, in nanoseconds.
     Uncovered(u64),
     /// It was offline, likewise.
     Offline(u64),
@@ -97,7 +97,7 @@ pub(super) struct Closed {
     pub(super) tail: Tail,
     /// Whether it was online when it was closed.
     pub(super) is_online: bool,
-    /// Whether it is online, and nobody has seen yet what runs there.
+    /// Whether it is online, and no hook has seen yet what runs there.
     pub(super) is_uncovered: bool,
 }
 
@@ -126,14 +126,14 @@ pub(super) fn seen_ns(run: u64) -> Option<u64> {
     (run & OUT == 0).then_some(start_ns(run))
 }
 
-/// Whether a CPU is online, and nobody has seen yet what runs there.
+/// Whether a CPU is online, and no hook has seen yet what runs there.
 pub(super) fn is_uncovered(run: u64) -> bool {
     run & UNCOVERED != 0
 }
 
 impl Book {
-    /// Prepares `run` of a CPU before anything is attached. Its tile begins with the clock, and ends in the interval before the
-    /// first cut, which nobody is given.
+    /// Prepares `run` of a CPU before anything is attached. Its run segment begins with the clock, and ends in the interval
+    /// before the first cut, which is not given out.
     pub(super) fn open(cpus: &Shared<abi::cpuledger_cpu>, cpu: u32, is_online: bool) -> Book {
         let written = if is_online { UNCOVERED } else { OFFLINE };
         cpus.word(cpu, RUN).store(written, Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl Book {
             self.written = closed;
             let ns = cut_ns - start_ns(word);
             let tail = match word & OUT {
-                // Nobody has seen when the task that ran last has left it.
+                // No hook has seen when the task that ran last has left it.
                 0 if out == OFFLINE => Tail::Uncovered(ns),
                 0 => Tail::Ran(Running {
                     slot: current & !OF_LEADER,
@@ -209,7 +209,7 @@ fn wait_until_booked(
     let limit = clock::now_ns() + HOOK_LIMIT_NS;
     while !is_booked(booked.load(Ordering::Acquire)) {
         if clock::now_ns() > limit {
-            return Err(Error::Stuck { what: format!("a switch on CPU {cpu} did not come to its end") });
+            return Err(Error::Poisoned { what: format!("a switch on CPU {cpu} did not come to its end") });
         }
         std::thread::yield_now();
     }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_nobody_has_seen_is_not_waited_for() {
+    fn an_uncovered_cpu_is_not_waited_for() {
         let cpus = prepared();
         let mut book = Book::open(&cpus, 0, true);
         for length_ns in [CUT_NS, CUT_NS] {

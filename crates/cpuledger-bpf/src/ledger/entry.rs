@@ -1,5 +1,5 @@
 //! Bringing CPUs into the books at once, without a switch and without a thread of ours there: a timer of perf(1) on each online CPU
-//! runs the program `on_entry` in the context of whoever has it, be that a real-time task that never lets go.
+//! runs the program `on_entry` in the context of the task that has it, even of a real-time task that never yields.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -72,6 +72,6 @@ fn open_timer(cpu: u32) -> Option<OwnedFd> {
         )
     };
     let descriptor = i32::try_from(descriptor).ok().filter(|descriptor| *descriptor >= 0)?;
-    // SAFETY: the kernel has just given us this descriptor, and nobody else has it.
+    // SAFETY: the kernel has just given us this descriptor, and nothing else owns it.
     Some(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }

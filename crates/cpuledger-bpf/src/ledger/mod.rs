@@ -1,9 +1,9 @@
 //! The ledger: every nanosecond of every CPU between two cuts, attributed to a task.
 //!
-//! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were online, in integer nanoseconds. A CPU is
-//! online from the first switch after it came up, which no hook is told of what came before, to the event by which the kernel
-//! says that it has been taken down. The time in which it is online and nobody has seen what runs there is unattributed: before
-//! its first switch, or its entry by a timer ([`entry`]), and while it is taken down.
+//! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were online, in integer nanoseconds. A CPU
+//! is online from its first switch after it came up, the first event that a hook sees, to the event by which the kernel says
+//! that it is down. While it is online and no hook has seen what runs there, its time is unattributed: before its first
+//! switch, or its entry by a timer ([`entry`]), and while it is taken down.
 
 mod attach;
 mod clock;
@@ -89,7 +89,7 @@ impl Options {
 /// The time of one task in an interval.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskTime {
-    /// Number of its slot, which nobody else has before the interval after its last.
+    /// Number of its slot, which no other task gets before the interval after its last.
     pub number: u32,
     /// Time on a CPU, in nanoseconds.
     pub wall_ns: u64,
@@ -102,7 +102,7 @@ pub struct TaskTime {
     pub is_last: bool,
     /// Whether it was on a CPU at the cut.
     pub is_running: bool,
-    /// Who it is; the accumulators in it have no meaning.
+    /// The identity of the task; the accumulators in it have no meaning.
     pub slot: abi::cpuledger_slot,
 }
 
@@ -127,7 +127,7 @@ pub struct CpuTime {
     pub idle_ns: u64,
     /// Time of tasks that found no slot, in nanoseconds.
     pub no_slot_ns: u64,
-    /// Time in which it was online and nobody has seen what ran, in nanoseconds.
+    /// Time in which it was online and no hook has seen what ran, in nanoseconds.
     pub uncovered_ns: u64,
     /// Switches since the ledger was attached.
     pub switches: u64,
@@ -151,7 +151,7 @@ pub struct Lost {
     /// Switches for which the kernel did not run the hook: the time of the task that left went to the one that came. Some
     /// kernels run no hooks in the context of tasks they protect.
     pub missed: u64,
-    /// Free slots that nobody can take any more: dozens of CPUs gave some back at the same instant. Not known to happen.
+    /// Free slots that no CPU can take any more: dozens of CPUs gave some back at the same instant. Not known to happen.
     pub slots: u64,
 }
 
@@ -217,7 +217,7 @@ impl Interval<'_> {
         self.cpus.iter().map(|cpu| cpu.no_slot_ns).sum()
     }
 
-    /// Σ over CPUs of the time in which nobody has seen what ran.
+    /// Σ over CPUs of the time in which no hook has seen what ran.
     pub fn uncovered_ns(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.uncovered_ns).sum()
     }
@@ -258,8 +258,8 @@ pub struct Ledger {
     start_ns: u64,
     /// The cut that ends the running interval, once it is chosen.
     published_ns: Option<u64>,
-    /// A close that failed half-way leaves books that cannot be mended.
-    is_stuck: bool,
+    /// A close that failed half-way leaves books that cannot be corrected.
+    is_poisoned: bool,
     tasks: Vec<TaskTime>,
     cpu_times: Vec<CpuTime>,
     /// Slots on a CPU at the cut, with the time that the reader has closed.
@@ -271,7 +271,7 @@ pub struct Ledger {
     reserved: u64,
 }
 
-/// Whether a slot is that of the leader of this process, and was so to the end of the interval or his.
+/// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
 fn is_leader_of(slot: &abi::cpuledger_slot, pid: i32, interval: u64) -> bool {
     (slot.tid, slot.pid) == (pid, pid) && [0, interval].contains(&slot.exit_interval)
 }
@@ -341,7 +341,7 @@ impl Ledger {
     /// Makes the next interval fail, as one does in which a CPU is held up for too long. For tests.
     #[doc(hidden)]
     pub fn fail_next(&mut self) {
-        self.is_stuck = true;
+        self.is_poisoned = true;
     }
 
     /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC) and closes the interval there; if that is past, or only
@@ -351,8 +351,8 @@ impl Ledger {
     /// When a cut cannot be taken; the ledger is of no use afterwards.
     pub fn close_interval(&mut self, cut_ns: u64) -> Result<Interval<'_>, Error> {
         let cut_ns = self.publish(cut_ns)?;
-        if std::mem::replace(&mut self.is_stuck, true) {
-            return Err(Error::Stuck { what: "it could not close the one before".to_owned() });
+        if std::mem::replace(&mut self.is_poisoned, true) {
+            return Err(Error::Poisoned { what: "it could not close the one before".to_owned() });
         }
         self.published_ns = None;
         clock::sleep_until(cut_ns);
@@ -364,7 +364,7 @@ impl Ledger {
         let (number, start_ns) = (self.interval, self.start_ns);
         let free_slots = self.free_slots();
         self.open_next(cut_ns);
-        self.is_stuck = false;
+        self.is_poisoned = false;
         Ok(Interval {
             number,
             start_ns,
@@ -376,15 +376,15 @@ impl Ledger {
         })
     }
 
-    /// Maps the slots that were ever taken: nobody has any other.
+    /// Maps the slots that were ever taken: no task has another.
     ///
     /// # Errors
-    /// When the kernel refuses the memory: then this ledger is stuck, and one that is attached anew has less to map.
+    /// When the kernel refuses the memory: then this ledger is poisoned, and one that is attached anew has less to map.
     fn map_slots(&mut self) -> Result<(), Error> {
         let fresh = self.control.word(0, offset_of!(abi::cpuledger_control, fresh)).load(Ordering::Acquire);
         let end = fresh.min(u64::from(self.options.slots)) as u32;
         let mapped = self.slots.map_up_to(end).and_then(|()| self.rests.map_up_to(end));
-        mapped.map_err(|error| Error::Stuck { what: error.to_string() })
+        mapped.map_err(|error| Error::Poisoned { what: error.to_string() })
     }
 
     /// Closes every CPU, then fetches what it has booked by itself.
@@ -425,13 +425,13 @@ impl Ledger {
                 {
                     *self.of_leaders.entry(slot).or_insert(0) += wall_ns;
                 }
-                Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_NOBODY, wall_ns, .. })
+                Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_NONE, wall_ns, .. })
                 | Tail::Ran(Running { instead_of_thread_of: Some(_), wall_ns, .. }) => {
                     time.no_slot_ns += wall_ns;
                 }
                 Tail::Ran(Running { slot, wall_ns, .. }) => *self.running.entry(slot).or_insert(0) += wall_ns,
             }
-            // Nothing else: what the first interval holds begins before any clock, and nobody is given it.
+            // Nothing else: what the first interval holds begins before any clock, and is not given out.
             time.online_ns = length_ns.saturating_sub(offline_ns);
             if time.online_ns > 0 || time.is_online {
                 self.cpu_times.push(time);
@@ -505,7 +505,7 @@ impl Ledger {
         let slot = self.slots.copy(number);
         let is_last = slot.exit_interval == self.interval;
         if is_last {
-            // Before the slot is free: who finds it in the index would take it for what it was.
+            // Before the slot is free: a hook that finds it in the index would take it for what it was.
             if u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0 {
                 self.index_remove(slot.pid, number);
             }

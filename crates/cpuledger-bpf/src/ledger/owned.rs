@@ -1,4 +1,4 @@
-//! Who has ledgers: the kernel's own list of programs and of who loaded them, which nobody can forge, block or evade.
+//! Which users have ledgers, by the kernel's own list of programs and their owners, which cannot be forged, blocked or evaded.
 
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};

@@ -149,7 +149,7 @@ impl Ledger {
         if self.kernel.get().is_some() {
             let start_ns = self.start_ns();
             match self.close_books(cut_ns, wanted, snapshot, into) {
-                Err(Error::Bpf(cpuledger_bpf::Error::Stuck { .. })) => {
+                Err(Error::Bpf(cpuledger_bpf::Error::Poisoned { .. })) => {
                     self.successor = None;
                     self.kernel.fail(start_ns);
                 }

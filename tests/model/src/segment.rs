@@ -1,4 +1,4 @@
-//! What a task had between two switches, what becomes of it, and the list of who had any.
+//! A run segment: what a task had between two switches, what becomes of the task, and the list of slots that had any.
 
 use crate::Mutation;
 use crate::words::parity_of;
@@ -16,9 +16,9 @@ pub enum Fate {
     DiesLast,
 }
 
-/// `struct tile`.
+/// `struct segment`.
 #[derive(Clone, Copy, Debug)]
-pub struct Tile {
+pub struct Segment {
     /// When it begins.
     pub start_ns: u64,
     /// When it ends.
@@ -29,7 +29,7 @@ pub struct Tile {
     pub cut_ns: u64,
 }
 
-impl Tile {
+impl Segment {
     /// Whether all of it is of the next interval.
     #[must_use]
     pub fn starts_after_cut(&self) -> bool {
