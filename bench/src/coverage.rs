@@ -19,7 +19,7 @@ pub struct Arguments {
     rounds: usize,
 }
 
-/// A tool, the command that shows one interval of so many seconds, and how percent of one CPU are read from what it prints.
+/// A tool, the command that shows one interval of the given seconds, and how percent of one CPU are read from its output.
 type Tool = (&'static str, fn(u32) -> Vec<String>, fn(&str) -> anyhow::Result<f64>);
 
 /// One sum of the rows of a tool.

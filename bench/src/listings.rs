@@ -16,7 +16,7 @@ pub struct Arguments {
     /// Populations: threads that sleep in one process
     #[arg(long, value_delimiter = ',', default_value = "100,1000,2000,4000,8000,16000,100000")]
     threads: Vec<usize>,
-    /// Beyond so many threads, listings of them are run only five times: those of procps take seconds
+    /// Number of threads beyond which each listing runs only five times: those of procps take seconds
     #[arg(long, default_value_t = 20_000)]
     patience: usize,
 }

@@ -63,7 +63,7 @@ pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duratio
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {program}"))?;
-    // Nothing is kept, so that the reader does not hold up who writes.
+    // Nothing is kept, so that the reader does not hold up the writer.
     let mut room = vec![0; ROOM_BYTES];
     if let Some(mut pipe) = child.stdout.take() {
         while pipe.read(&mut room)? > 0 {}

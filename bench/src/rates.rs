@@ -92,7 +92,7 @@ fn walk_ns_a_task(arguments: &Arguments, results: &mut Results) -> anyhow::Resul
         walk.snapshot(&Request { scope: Scope::Tasks, fields: FIELDS }, &mut snapshot)?;
         let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: false };
         books.close(&cut, &snapshot, &mut exits, &mut interval);
-        // The first has nobody to compare with.
+        // The first has nothing to compare with.
         if round > 0 {
             durations.push(begin.elapsed());
         }

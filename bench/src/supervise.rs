@@ -42,7 +42,7 @@ pub fn is_worker() -> anyhow::Result<bool> {
 /// # Errors
 /// When it cannot be started.
 pub fn run() -> anyhow::Result<ExitCode> {
-    // The last who holds the limits restores them, also those that a killed child has raised.
+    // The last holder of the limits restores them, also those that a killed child has raised.
     let _limits = RaisedLimits::for_threads(0)?;
     let folder = Folder::new()?;
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
@@ -79,7 +79,7 @@ fn wait(worker: &mut Child, signals: &mut Signals) -> Option<ExitStatus> {
     }
 }
 
-/// Asks all to end, then makes them, and waits until nobody is left.
+/// Asks all to end, kills them after a timeout, and waits until none is left.
 fn end_group(group: Pid) -> anyhow::Result<()> {
     let begin = Instant::now();
     let mut is_killed = false;

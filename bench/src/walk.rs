@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Populations of sleeping threads
     #[arg(long, value_delimiter = ',', default_value = "0,1000,10000,100000")]
     threads: Vec<usize>,
-    /// Beyond so many threads, peers that take seconds are run only twice
+    /// Number of threads beyond which peers that take seconds run only twice
     #[arg(long, default_value_t = 20_000)]
     patience: usize,
     /// Only compare the process-only walk with and without threads

@@ -43,7 +43,7 @@ pub struct Plan {
     pub delay: Duration,
     /// Refreshes that count.
     pub refreshes: usize,
-    /// Fewer will do, down to one, if it takes so long.
+    /// Timeout after which fewer refreshes do, down to one.
     pub patience: Duration,
 }
 
@@ -93,7 +93,7 @@ const FIRST: usize = 1;
 const START_LIMIT: Duration = Duration::from_secs(60);
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-/// Runs it for so many refreshes, and ends it. Of one that does not refresh in time there are none.
+/// Runs it for the planned number of refreshes, and ends it. A monitor that does not refresh in time has none.
 ///
 /// # Errors
 /// When it cannot be run, or ends by itself.
@@ -147,7 +147,7 @@ fn follow(child: &Child, output: File, mark: Mark, plan: &Plan) -> anyhow::Resul
     let pid = Pid::from_raw(child.id().cast_signed());
     let (sender, receiver) = channel();
     let silence = plan.delay / 3;
-    // Ends when the monitor does, as nobody else holds the other end.
+    // Ends when the monitor does, as it alone holds the other end.
     std::thread::spawn(move || read(output, mark, silence, pid, &sender));
     let begin = Instant::now();
     let mut refreshes = Vec::new();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_or_says_nothing_is_not_measured() {
+    fn a_monitor_that_ends_or_is_silent_is_not_measured() {
         let ended = watch(&shell("echo top -", false, Mark::Line("top - ")), &PLAN);
         assert!(format!("{:#}", ended.expect_err("it ends")).contains("ended by itself"));
     }

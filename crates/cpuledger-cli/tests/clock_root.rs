@@ -1,4 +1,4 @@
-//! A clock that jumps. The calendar is only shown; intervals and ages go by clocks that nobody can set. Needs root, and sets the clock of
+//! A clock that jumps. The calendar is only shown; intervals and ages go by clocks that cannot be set. Needs root, and sets the clock of
 //! the machine: only where `CPULEDGER_TEST_MAY_SET_CLOCK` allows it, as in the guests of `make vm`, whose clock is their own.
 
 use std::io::{BufRead, BufReader};
@@ -16,9 +16,9 @@ const DAY_S: i64 = 86_400;
 /// Forth and back, by leaps that a calendar can have.
 const JUMPS_S: [i64; 4] = [DAY_S, -DAY_S, 3600, -3600];
 const DELAY_NS: u64 = 300_000_000;
-/// The clock is right for so long, and then wrong for longer: each jump is in an interval of each source.
+/// How long the clock is right before it is wrong for longer: each jump is in an interval of each source.
 const BETWEEN: Duration = Duration::from_millis(150);
-/// Each source has at least so many.
+/// Minimum number of intervals of each source.
 const INTERVALS: usize = 6;
 
 /// The clock of the machine, right again when dropped: what was before, and what has passed by the clock that cannot be set.
@@ -78,14 +78,14 @@ impl Top {
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let (sender, coming) = channel();
         spawn(move || {
-            // The last one may be cut off, which `end` judges; where nobody listens any more the test has failed.
+            // The last one may be cut off, which `end` judges; if the receiver is gone, the test has failed.
             let lines = output.lines().map_while(|line| serde_json::from_str(&line.ok()?).ok());
             lines.map_while(|interval| sender.send(interval).ok()).count()
         });
         Top { source, child, begin, coming, intervals: Vec::new() }
     }
 
-    /// Waits until it has told of so many intervals.
+    /// Waits until it has reported this number of intervals.
     fn wait_for(&mut self, count: usize) {
         while self.intervals.len() < count {
             self.intervals.push(self.coming.recv().unwrap_or_else(|_| panic!("{} has ended", self.source)));

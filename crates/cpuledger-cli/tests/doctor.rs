@@ -1,4 +1,4 @@
-//! `cpuledger doctor`, by whoever runs the tests.
+//! `cpuledger doctor`, as the user that runs the tests.
 
 use std::process::Command;
 

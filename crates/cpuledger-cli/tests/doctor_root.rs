@@ -8,7 +8,7 @@ use cpuledger_load::is_emulated;
 use cpuledger_load::scene::alone;
 use serde_json::Value;
 
-/// The binary where nobody may execute it, whatever the folder of the build allows; gone when dropped. One at a time: a
+/// The binary where the user nobody may execute it, whatever the folder of the build allows; gone when dropped. One at a time: a
 /// child that another test starts during the copy would hold the file open for writing, and then it is not executed.
 struct Copied {
     path: PathBuf,
@@ -120,7 +120,7 @@ fn root_has_the_ledger_and_the_walk_root() {
 }
 
 #[test]
-fn nobody_has_procfs_and_is_told_why_root() {
+fn the_user_nobody_has_procfs_and_is_told_why_root() {
     let report = Copied::new("nobody").report(NOBODY);
     let walk = source(&report, "walk");
     assert_eq!(walk["usable"], false, "{walk}");

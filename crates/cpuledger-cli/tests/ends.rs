@@ -1,5 +1,5 @@
-//! The first signal ends every command within a second, whoever does not read its output; and a terminal that goes away is a
-//! quiet end. With pipes that are full and pseudo terminals that nobody reads.
+//! The first signal ends every command within a second, even if its output is not read; a terminal that goes away is a quiet
+//! end. The tests use full pipes, and pseudo terminals that are not read.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -43,12 +43,12 @@ fn fill(descriptor: &impl AsFd) -> usize {
             }
         }
     }
-    // The flag is everybody's who has this open.
+    // Every process that has this open shares the flag.
     fcntl(&descriptor, FcntlArg::F_SETFL(flags)).expect("it takes the flag");
     bytes
 }
 
-/// A pipe that is full, and who could read it.
+/// A pipe that is full: its reading end, then its writing end.
 fn full_pipe() -> (OwnedFd, OwnedFd) {
     let (reader, writer) = nix::unistd::pipe().expect("a pipe");
     assert!(fill(&writer) > 0);
@@ -183,7 +183,7 @@ impl Terminal {
         child.spawn().expect("it runs: install util-linux for setsid")
     }
 
-    /// Reads for so long.
+    /// Reads for this time.
     fn read_for(&mut self, time: Duration) -> Vec<u8> {
         let descriptor = self.master.try_clone().expect("a descriptor");
         fcntl(&descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK | OFlag::O_RDWR)).expect("it takes the flag");
@@ -211,7 +211,7 @@ impl Terminal {
 const SCREEN: &str = "top --source procfs -d 0.05 --all";
 
 #[test]
-fn a_terminal_that_nobody_reads_does_not_outlive_a_signal() {
+fn a_terminal_that_is_not_read_does_not_outlive_a_signal() {
     for (asked, code) in
         [(Signal::SIGTERM, 0), (Signal::SIGINT, 0), (Signal::SIGQUIT, 0), (Signal::SIGHUP, 1)]
     {
@@ -241,7 +241,7 @@ fn a_terminal_that_nobody_reads_does_not_outlive_a_signal() {
 }
 
 #[test]
-fn intervals_on_a_terminal_that_nobody_reads_end_at_a_signal() {
+fn intervals_on_a_terminal_that_is_not_read_end_at_a_signal() {
     let terminal = Terminal::open();
     fill(&terminal.slave);
     let mut child = terminal.start("top --batch --source procfs -d 0.05 --all", true);
@@ -250,7 +250,7 @@ fn intervals_on_a_terminal_that_nobody_reads_end_at_a_signal() {
     assert_eq!(end_of(&mut child, "the batch").code(), Some(1));
 }
 
-/// With SIGHUP, and where nobody gets one; while intervals are short, and in the middle of a long one.
+/// With SIGHUP and without, while intervals are short, and in the middle of a long one.
 #[test]
 fn a_terminal_that_goes_away_is_a_quiet_end() {
     for is_controlled in [true, false] {

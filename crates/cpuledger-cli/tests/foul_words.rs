@@ -106,7 +106,7 @@ fn a_formula_is_text_where_that_is_asked_for() {
 fn a_small_stack_ends_no_command_by_a_signal() {
     for kib in ["48", "64", "256"] {
         for line in ["ps -ef", "top -b -n 1 -d 0.05 --source procfs", "doctor", "status --all"] {
-            // Both limits: who may not raise the hard one is told so.
+            // Both limits: without the right to raise the hard one, it says so.
             let script = format!("ulimit -s {kib} && exec \"$0\" {line}");
             let mut command = Command::new("/bin/sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_cpuledger")]).stdin(Stdio::null());

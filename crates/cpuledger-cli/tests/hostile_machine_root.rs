@@ -86,7 +86,7 @@ fn bpf_refused_by_seccomp_root() {
 fn hidepid_root() {
     let machine = Machine::mounted("mount -t proc -o hidepid=2 proc /proc");
     machine.has_sources(&without(&here(), &[]));
-    let nobody = Machine::mounted("mount -t proc -o hidepid=2 proc /proc").and(NOBODY).for_everybody();
+    let nobody = Machine::mounted("mount -t proc -o hidepid=2 proc /proc").and(NOBODY).for_every_user();
     nobody.has_sources(&["procfs"]);
 }
 
@@ -101,7 +101,7 @@ const NOBODY: &[&str] = &[
 
 #[test]
 fn sixteen_open_files_root() {
-    // Who may raise his limit does so, and has everything.
+    // A process that may raise its limit does so, and has everything.
     Machine::new(&["prlimit", "--nofile=16:1024"]).has_sources(&without(&here(), &[]));
     let machine = Machine::new(&["prlimit", "--nofile=16"]);
     machine.answers();
@@ -123,7 +123,7 @@ fn sixteen_open_files_root() {
 
 #[test]
 fn no_more_threads_root() {
-    // The limit is on the user: nobody else runs as this one.
+    // The limit is on the user: no other process runs as this one.
     let machine = Machine::new(&[
         "setpriv",
         "--reuid=63117",
@@ -135,7 +135,7 @@ fn no_more_threads_root() {
         "prlimit",
         "--nproc=1",
     ]);
-    machine.for_everybody().has_sources(&without(&here(), &["netlink"]));
+    machine.for_every_user().has_sources(&without(&here(), &["netlink"]));
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn containers_root() {
     // The PID namespace of the host and CAP_BPF.
     let host_pids = ["unshare", "--mount", "--net", "--ipc", "--uts", "--cgroup"];
     Machine::new(&host_pids).has_sources(&without(&here(), &[]));
-    // Root of a user namespace is nobody here.
+    // Root of a user namespace has no rights here.
     let machine = Machine::new(&["unshare", "--user", "--map-root-user"]);
-    machine.for_everybody().has_sources(&["procfs"]);
+    machine.for_every_user().has_sources(&["procfs"]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ const LIMIT: [&str; 2] = ["memory.limit_in_bytes", "memory.max"];
 const SWAP: [&str; 2] = ["memory.memsw.limit_in_bytes", "memory.swap.max"];
 const EVENTS: [&str; 2] = ["memory.oom_control", "memory.events"];
 
-/// A cgroup whose members may have so much memory, and no swap.
+/// A cgroup whose members may have little memory, and no swap.
 struct Little(Cgroup);
 
 impl Little {
@@ -108,15 +108,15 @@ const FORMS: [&str; 3] =
 
 #[test]
 fn a_cgroup_with_little_memory_root() {
-    // Pages of a file are charged to who reads them first. If that was one with little memory, it would read them again and again
-    // instead of being killed.
+    // Pages of a file are charged to the process that reads them first. One with little memory would read them again and
+    // again instead of being killed.
     std::fs::read(env!("CARGO_BIN_EXE_cpuledger")).expect("it is there");
     for line in FORMS {
         let (mut answers, mut sentences, mut kills) = (Vec::new(), Vec::new(), Vec::new());
         for kib in LIMITS_KIB {
             let little = Little::of(kib);
             let (output, held) = little.run(line);
-            // Whoever ended it: what it had is gone.
+            // However it ended, what it had is gone.
             let left = held.left_after(GONE_WITHIN).expect("bpftool lists");
             assert_eq!(left, BpfHeld::default(), "{line} with {kib} KiB has left something");
             match output.status.signal() {

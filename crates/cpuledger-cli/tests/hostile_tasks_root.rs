@@ -93,7 +93,7 @@ fn no_name_reaches_a_terminal_or_a_parser_root() {
                     .unwrap_or_else(|error| panic!("{line}: {error}: {object}"));
             }
         }
-        // Nobody has made a line of his own.
+        // No task has forged a line of its own.
         assert!(!text.lines().any(|line| line.starts_with("1 0 root")), "{line}: {text}");
     }
     assert!(mentions >= SHOWING.len() - 1, "the names are there, escaped: {mentions}");
@@ -173,7 +173,7 @@ fn pids_that_come_around_root() {
     assert_eq!(std::fs::read_to_string("/proc/sys/kernel/pid_max").expect("a limit"), limit);
 }
 
-/// Who has the pid of a dead process does not get its time: nobody can have used more than the capacity.
+/// A process that reuses the pid of a dead one does not get its time: no process can have used more than the capacity.
 fn assert_figures_are_possible(intervals: &[u8]) {
     let text = str::from_utf8(intervals).expect("UTF-8");
     assert_eq!(text.lines().count(), 5);

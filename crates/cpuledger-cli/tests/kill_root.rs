@@ -67,13 +67,13 @@ fn sigterm_leaves_nothing_attached_root() {
     assert!(!held.links.is_empty(), "{held:?}; it needs root");
     let pid = rustix::process::Pid::from_child(&top);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("SIGTERM is sent");
-    // It finishes its interval; somebody has to read it.
+    // It finishes its interval, which has to be read.
     std::io::copy(top.stdout.as_mut().expect("a pipe"), &mut std::io::sink()).expect("the rest");
     assert!(top.wait().expect("it ends").success());
     assert_nothing_is_left(&held);
 }
 
-/// In the middle of a storm: nothing stays, and who comes after has books that balance from the first interval on.
+/// In the middle of a storm: nothing stays, and the next ledger has books that balance from the first interval on.
 #[test]
 fn sigkill_in_a_storm_leaves_no_ledger_root() {
     let plan = StormPlan { workers: 3, ..StormPlan::default() };

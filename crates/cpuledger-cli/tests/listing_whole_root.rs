@@ -1,4 +1,4 @@
-//! A listing lacks nobody whom /proc shows, whatever its source, where the kernel keeps tasks from programs too. Needs root.
+//! A listing lacks no task that /proc shows, whatever its source, even if the kernel hides tasks from programs. Needs root.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -49,8 +49,8 @@ fn tasks(has_threads: bool) -> BTreeSet<(Vec<i32>, String)> {
     tasks
 }
 
-/// Whoever is there before a listing and after it is in it.
-fn nobody_is_missing(has_threads: bool, list: impl FnOnce() -> BTreeSet<Vec<i32>>) {
+/// Each task that is there before a listing and after it is in it.
+fn no_task_is_missing(has_threads: bool, list: impl FnOnce() -> BTreeSet<Vec<i32>>) {
     let before = tasks(has_threads);
     let listed = list();
     let after = tasks(has_threads);
@@ -65,7 +65,7 @@ fn nobody_is_missing(has_threads: bool, list: impl FnOnce() -> BTreeSet<Vec<i32>
 }
 
 #[test]
-fn ps_lists_everybody_root() {
+fn ps_lists_every_task_root() {
     // Enough threads for `auto` to choose the walk.
     let _sleepers = Sleepers::start(if is_emulated() { 500 } else { 1_200 }, 2).expect("threads that sleep");
     for source in ["auto", "walk"] {
@@ -75,17 +75,17 @@ fn ps_lists_everybody_root() {
             ("ps -eL -o pid=,lwp= --source", true),
             ("ps axH -o pid=,lwp= --sort lwp --source", true),
         ] {
-            nobody_is_missing(has_threads, || numbers(&output(&format!("{line} {source}"))));
+            no_task_is_missing(has_threads, || numbers(&output(&format!("{line} {source}"))));
         }
     }
 }
 
 #[test]
-fn ps_lists_everybody_while_tasks_come_and_go_root() {
+fn ps_lists_every_task_while_tasks_come_and_go_root() {
     let storm = Storm::start(&StormPlan::default()).expect("a storm");
     for _ in 0..if is_emulated() { 2 } else { 3 } {
-        nobody_is_missing(false, || numbers(&output("ps -e -o pid= --source walk")));
-        nobody_is_missing(true, || numbers(&output("ps -eL -o pid=,lwp= --source walk")));
+        no_task_is_missing(false, || numbers(&output("ps -e -o pid= --source walk")));
+        no_task_is_missing(true, || numbers(&output("ps -eL -o pid=,lwp= --source walk")));
     }
     drop(storm);
 }
@@ -105,7 +105,7 @@ fn the_first_process_is_found_by_its_number_root() {
 }
 
 #[test]
-fn top_lists_everybody_root() {
+fn top_lists_every_task_root() {
     for source in ["ledger", "walk"] {
         let line = format!("top --batch --all -H -n 2 -d 0.1 --format json --source {source}");
         let mut last = Value::Null;
@@ -114,13 +114,13 @@ fn top_lists_everybody_root() {
             let rows = last[kind].as_array().expect("rows").iter();
             rows.map(|row| keys.iter().map(|key| number(row, key)).collect()).collect()
         };
-        nobody_is_missing(true, || {
+        no_task_is_missing(true, || {
             last = serde_json::from_str(output(&line).lines().last().expect("an interval")).expect("JSON");
             rows(&last, "tasks", &["pid", "tid"])
         });
         assert!(rows(&last, "processes", &["pid"]).contains(&vec![INIT]), "{source}");
         let once = rows(&last, "tasks", &["tid"]).len();
-        assert_eq!(once, last["tasks"].as_array().expect("rows").len(), "{source}: nobody is there twice");
+        assert_eq!(once, last["tasks"].as_array().expect("rows").len(), "{source}: no task is there twice");
         // Rows of those that the kernel keeps from programs are named, and begin at a tick.
         let told: Vec<i64> =
             last["from_procfs"].as_array().expect("a list").iter().filter_map(Value::as_i64).collect();
@@ -145,11 +145,11 @@ fn top_lists_everybody_root() {
 }
 
 #[test]
-fn status_lists_everybody_root() {
+fn status_lists_every_task_root() {
     let pids = || {
         let text = output("status --all --source walk");
         let pids = text.lines().filter_map(|line| line.strip_prefix("Pid:\t"));
         pids.map(|pid| vec![pid.parse().expect("a number")]).collect()
     };
-    nobody_is_missing(false, pids);
+    no_task_is_missing(false, pids);
 }

@@ -136,7 +136,7 @@ fn children_have_what_getrusage_says_root() {
 #[test]
 fn a_storm_of_short_lives_is_attributed_root() {
     let _alone = alone_as_root();
-    let _burning = [Killed::shell(BURN), Killed::shell(BURN)]; // nobody is idle
+    let _burning = [Killed::shell(BURN), Killed::shell(BURN)]; // no CPU is idle
     let top = Top::start();
     let plan = StormPlan { workers: 2, seconds: Some(2), ..StormPlan::default() };
     let stormed = Storm::start(&plan).expect("a storm").finish(Duration::from_secs(120)).expect("it ends");
@@ -221,7 +221,7 @@ fn delays_are_null_unless_they_are_counted_root() {
     }
 }
 
-/// Where anybody may execute it; gone when dropped.
+/// A copy that every user may execute; gone when dropped.
 struct Copied(PathBuf);
 
 impl Copied {
@@ -293,7 +293,7 @@ fn in_another_network_namespace_deaths_are_not_seen_root() {
 }
 
 #[test]
-fn it_is_the_best_for_whom_bpf_is_refused_root() {
+fn it_is_the_best_where_bpf_is_refused_root() {
     let _alone = alone_as_root();
     let administrator = [
         "setpriv",

@@ -20,7 +20,7 @@ fn nobody_with(capabilities: &[&str]) -> Machine {
     });
     let sets = ["inh-caps", "ambient-caps", "bounding-set"].map(|set| format!("--{set}={list}"));
     let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    Machine::new(&user).and(&sets.each_ref().map(String::as_str)).for_everybody()
+    Machine::new(&user).and(&sets.each_ref().map(String::as_str)).for_every_user()
 }
 
 fn needed(kind: SourceKind) -> Vec<&'static Need> {
@@ -237,7 +237,7 @@ fn who_is_not_root_has_one_ledger_root() {
     let output = given.run("top --batch -n 1 -d 0.05 --format json");
     let interval: Value = serde_json::from_slice(&output.stdout).expect("an interval");
     assert_eq!(interval["source"], "walk", "{}", error_of(&output));
-    // It stands in nobody else's way, and root has as many as before.
+    // It is in no other user's way, and root has as many as before.
     let other = Given::new(OF_BPF, 64_003);
     assert_eq!(other.run(&top(SourceKind::Ledger)).status.code(), Some(0));
     let [one, two] = [(); 2].map(|()| Top::start(SourceKind::Ledger, &[]));

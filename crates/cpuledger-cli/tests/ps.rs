@@ -109,7 +109,7 @@ fn an_output_that_was_closed_at_the_start_is_said() {
             sentence(&output)
         );
     }
-    // Who opens /dev/null for reading and writing, as daemons do, has an output.
+    // A process that opens /dev/null for reading and writing, as daemons do, has an output.
     let script = r#"exec "$0" ps -p 1 1<>/dev/null"#;
     let status = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_cpuledger")]).status();
     assert_eq!(status.expect("sh starts").code(), Some(0));

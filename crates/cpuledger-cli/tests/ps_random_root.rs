@@ -17,7 +17,7 @@ use world::{LISTER, Outcome, RUNNER, World, quoted};
 
 const SHORT: usize = 150;
 const FULL: usize = 5_000;
-/// Of all lines, as many have to list something: one in so many.
+/// At least one line in this number has to list something.
 const ONE_LISTS_IN: usize = 3;
 /// A second may begin between two listings.
 const ATTEMPTS: usize = 6;
@@ -105,7 +105,7 @@ impl Pair {
         (difference, before_rows.len() > 1)
     }
 
-    /// The lines but for those of who lists; where threads stand below their process, that of its one thread is the next.
+    /// The lines except those of the listing process; where threads stand below their process, the line of its one thread is the next.
     fn rows(&self, line: &Line, outcome: &Outcome) -> Vec<String> {
         let text = String::from_utf8_lossy(&outcome.stdout);
         let is_left_out = |row: &str| {

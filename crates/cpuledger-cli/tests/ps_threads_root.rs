@@ -1,4 +1,4 @@
-//! Listings so long that several threads make their lines: each line is there once, in the order of procps.
+//! Long listings, whose lines several threads make: each line is there once, in the order of procps.
 
 mod procps;
 

@@ -1,4 +1,4 @@
-//! The screen in a terminal, as anybody may start it: every key, filters, kills, sizes, stops and ends.
+//! The screen in a terminal, as every user may start it: every key, filters, kills, sizes, stops and ends.
 
 mod intervals;
 mod tmux;
@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use intervals::Killed;
 use tmux::{PROMPT, Terminal};
 
-/// What everybody can have; the ledger's part is in `screen_root`.
+/// What every user can have; the ledger's part is in `screen_root`.
 const OPTIONS: &str = "--source procfs -d 0.5 --all";
 
 /// A process with a name that no other has.

@@ -1,4 +1,4 @@
-//! The screen on the ledger: those that died, a storm that sums to capacity, and whom a kill does not reach. Needs root.
+//! The screen on the ledger: those that died, a storm that sums to capacity, and the tasks that a kill does not reach. Needs root.
 
 mod intervals;
 mod tmux;
@@ -82,7 +82,7 @@ fn the_dead_are_listed_by_name_and_unfolded_root() {
     terminal.quit();
 }
 
-/// The ledger tells who ran: who sleeps is listed by a walk, and kept up to date without one.
+/// The ledger tells which tasks ran: those that sleep are listed by a walk, and kept up to date without one.
 #[test]
 fn who_sleeps_is_listed_until_it_dies_root() {
     let terminal = Terminal::open("asleep", 160, 30);
@@ -160,7 +160,7 @@ fn another_process_with_the_same_number_is_left_alone_root() {
         sleep(Duration::from_millis(20));
     }
     let answer = std::fs::read_to_string(&reused).expect("the script has an answer");
-    assert_ne!(answer.trim(), "no", "the number was taken by nobody");
+    assert_ne!(answer.trim(), "no", "no process took the number");
     terminal.press(&["k", "Down", "Enter"]);
     terminal.wait_for("is another task now, and was left alone");
     terminal.press(&["Z"]);
@@ -269,7 +269,7 @@ fn settings_that_cannot_be_written_leave_nothing_root() {
 #[test]
 fn with_sudo_the_configuration_is_that_of_the_caller_root() {
     let terminal = Terminal::open("caller", 120, 30);
-    let user = nix::unistd::User::from_name("nobody").expect("a user database").expect("nobody is somebody");
+    let user = nix::unistd::User::from_name("nobody").expect("a user database").expect("the user exists");
     let before = format!("SUDO_UID={} SUDO_GID={}", user.uid, user.gid);
     let file = terminal.folder().join("cpuledger/ptop.toml");
     std::fs::create_dir(terminal.folder().join("cpuledger")).expect("a folder");

@@ -77,7 +77,7 @@ fn any_width_will_do() {
 }
 
 #[test]
-fn nobody_found_is_said_and_code_1() {
+fn no_match_is_said_and_code_1() {
     for arguments in [["-b", "-n", "1", "-p", "2147483647"], ["-b", "-n", "1", "-u", "4000000001"]] {
         let output = top(&arguments).output().expect("cpuledger runs");
         let sentence = String::from_utf8(output.stderr).expect("UTF-8");

@@ -23,7 +23,7 @@ impl Program {
         Program(path)
     }
 
-    /// Run by nobody.
+    /// Run by the user nobody.
     fn start(&self) -> Child {
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
         let mut command = Command::new("setpriv");
@@ -72,7 +72,7 @@ fn a_setuid_program_is_of_its_effective_user_alive_and_dead_root() {
         let [living, dead] = rows_of_setuid(&program, source, &["-u", "root"]);
         assert!(!living.is_empty(), "{source}");
         assert!(living.iter().all(|row| row["euid"] == 0), "{source}: {living:?}");
-        // Taskstats tell the real user alone, and who its effective one was nobody knows.
+        // Taskstats tell the real user alone: the effective one is unknown.
         let knows_dead = matches!(source, "ledger" | "walk");
         assert_eq!(dead.len(), usize::from(knows_dead), "{source}: {dead:?}");
         for row in &dead {

@@ -16,7 +16,7 @@ pub struct BurnPlan {
     pub threads: usize,
     /// Burning child processes, one thread each.
     pub children: usize,
-    /// Ignore SIGCHLD, so that the kernel reaps the children and adds their time to nobody's.
+    /// Ignore SIGCHLD, so that the kernel reaps the children and adds their time to no process.
     pub ignore_sigchld: bool,
 }
 
@@ -64,7 +64,7 @@ impl Burn {
     /// Waits until all have burned and the program is gone.
     ///
     /// # Errors
-    /// [`Error::Late`] if nobody finishes for `limit`.
+    /// [`Error::Late`] if none finishes for `limit`.
     pub fn finish(mut self, limit: Duration) -> Result<Vec<Burned>, Error> {
         let mut burned = Vec::new();
         while let Some(line) = self.running.line(limit)? {

@@ -37,7 +37,7 @@ pub enum Error {
         /// How long was waited.
         seconds: u64,
     },
-    /// The machine has no room for so many tasks.
+    /// The machine has no room for the requested number of tasks.
     #[error("{0}")]
     NoRoom(String),
     /// A system call or file failed.

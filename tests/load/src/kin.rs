@@ -1,4 +1,4 @@
-//! Families in which it is not plain who accounts for whom.
+//! Families in which it is not obvious which process accounts for which.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Kin {
 /// What one member said when it had burned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kinsman {
-    /// Who it is in the family.
+    /// Its role in the family.
     pub role: String,
     /// Its tid.
     pub tid: i32,
@@ -28,7 +28,7 @@ pub struct Kinsman {
     pub ns: u64,
 }
 
-/// What many short-lived children that nobody waits for have said.
+/// The reports of many short-lived children that are not waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brood {
     /// How many.
@@ -44,7 +44,7 @@ pub struct Brood {
 }
 
 impl Kin {
-    /// Starts a family of that kind, each burner of which burns so long; `cpuledger-load kin --help` lists them.
+    /// Starts a family of that kind, in which each burner burns for that time; `cpuledger-load kin --help` lists the kinds.
     ///
     /// # Errors
     /// [`Error::GaveUp`] with the program's reason.
@@ -80,7 +80,7 @@ impl Kin {
         self.running.give_word()
     }
 
-    /// Waits until so many more members have burned.
+    /// Waits until this number of further members has burned.
     ///
     /// # Errors
     /// [`Error::GaveUp`] with the program's reason.

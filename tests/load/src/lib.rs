@@ -7,7 +7,7 @@
 //! - [`Sleepers`]: many threads that never run,
 //! - [`Storm`]: processes or threads that are made and end without pause,
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
-//! - [`Kin`]: families in which it is not plain who accounts for whom,
+//! - [`Kin`]: families in which it is not obvious which process accounts for which,
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,

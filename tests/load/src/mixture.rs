@@ -70,7 +70,7 @@ impl Mixture {
         Mixture::of(&MixturePlan::default())
     }
 
-    /// Starts so much of each.
+    /// Starts as much of each as the plan says.
     ///
     /// # Errors
     /// Likewise.
@@ -106,7 +106,7 @@ impl Mixture {
 }
 
 impl ForkingShells {
-    /// Starts so many.
+    /// Starts this number of shells.
     ///
     /// # Errors
     /// If there is no shell.

@@ -13,8 +13,8 @@ pub const PREFIX: &str = "NOT RUN: ";
 /// The name of the environment variable with the path of a file that collects these lines.
 pub const COLLECTED: &str = "CPULEDGER_TESTS_NOT_RUN";
 
-/// Set in the environment where a test may take a CPU offline: whoever is bound to that CPU is so no longer afterwards, so only on a
-/// machine that nobody else uses.
+/// Set in the environment where a test may take a CPU offline: tasks that are bound to that CPU lose their binding, so set it
+/// only on a machine that nothing else uses.
 pub const MAY_UNPLUG: &str = "CPULEDGER_TEST_MAY_UNPLUG";
 
 /// Says that the test that calls it has not run, because `reason`: what is missing, and how it can be had. The test returns next.

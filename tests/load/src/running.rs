@@ -126,7 +126,7 @@ impl Running {
         self.child.wait().map_err(Error::system("wait for a workload"))
     }
 
-    /// What the program said on stderr: a sentence, so it fits in the pipe and nobody had to read it before.
+    /// What the program said on stderr: a sentence, so it fits in the pipe and did not have to be read before.
     fn last_words(&mut self) -> Error {
         self.release();
         let status = match self.reap(STOP_LIMIT) {

@@ -52,8 +52,8 @@ pub fn scene_of_times(play: impl Fn()) {
     scene(play);
 }
 
-/// Plays it until it holds; `hidden`: how many switches the kernel may have hidden since the boot; `late`: so many of them may be noticed
-/// in a scene that begins after them.
+/// Plays it until it holds. `hidden`: how many switches the kernel may have hidden since the boot. `late`: how many of them may be
+/// noticed in a scene that begins after them.
 fn perform(play: impl Fn(), hidden: impl Fn() -> u64, late: u64) {
     for performance in 1..=PERFORMANCES {
         MISSED.store(0, Ordering::Relaxed);
@@ -70,7 +70,7 @@ fn perform(play: impl Fn(), hidden: impl Fn() -> u64, late: u64) {
     }
 }
 
-/// An interval of the scene was closed: so many switches were not shown in it.
+/// An interval of the scene was closed, in which this number of switches was not shown.
 pub fn were_missed(switches: u64) {
     MISSED.fetch_add(switches, Ordering::Relaxed);
 }
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// How often a scene is played of which this many plays fail, each with so many switches missed of so many hidden.
+    /// How often a scene is played if this number of plays fails, each with `missed` switches missed of `hidden` hidden ones.
     fn plays(failing: u32, missed: u64, hidden: u64) -> Result<u32, u32> {
         let (played, count) = (Cell::new(0), Cell::new(0));
         let play = || {

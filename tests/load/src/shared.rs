@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Made by the first test that wants it, then lent to one after another. What a test had when it failed nobody gets again.
+/// Made by the first test that wants it, then lent to one after another. What a test had when it failed is not lent again.
 #[derive(Debug, Default)]
 pub struct Shared<T>(Mutex<Option<T>>);
 
@@ -18,7 +18,7 @@ impl<T> Shared<T> {
         Shared(Mutex::new(None))
     }
 
-    /// Lends it, once nobody else has it.
+    /// Lends it, once no other test has it.
     pub fn lend(&self, make: impl FnOnce() -> T) -> Lent<'_, T> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         place.get_or_insert_with(make);

@@ -7,7 +7,7 @@ use crate::Error;
 /// Sums over all CPUs since the boot, by the first line of /proc/stat.
 #[derive(Debug, Clone, Copy)]
 pub struct Ticks {
-    /// Nobody ran.
+    /// No task ran.
     pub idle: Duration,
     /// Interrupts, where the kernel tells them from the tasks they came upon.
     pub interrupts: Duration,

@@ -7,7 +7,7 @@ use crate::running::{Running, number};
 
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
-/// A process whose arguments are so many MiB of escape sequences, line breaks and JSON. Dropping it ends it.
+/// A process whose arguments are MiB of escape sequences, line breaks and JSON. Dropping it ends it.
 #[derive(Debug)]
 pub struct LongArguments {
     running: Running,

@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 
 use crate::Findings;
 
-/// After the warm-up memory may move by so much, and a tenth: allocators keep what they had, and no two storms are equal.
+/// Maximum growth of memory after the warm-up, besides a tenth: allocators keep what they had, and no two storms are equal.
 const MEMORY_SLACK_KIB: u64 = 2048;
-/// A reader remembers each process that has died in the last 30 s: an entry of a table, and of a queue, that grow by doubling, and
-/// whose copies are made meanwhile. Where more have died than in the warm-up it may have so much more for each.
+/// Additional memory for each process that died in the last 30 s, beyond the number in the warm-up. A reader remembers each in a
+/// table and a queue, which grow by doubling, and are copied meanwhile.
 const BYTES_A_DEAD: u64 = 512;
 /// Maximum number of dead processes that are remembered.
 const MOST_DEAD: u64 = 1 << 16;
@@ -104,7 +104,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Looks at the process, of which so much was asked so far. More than after the warm-up is a finding, told once.
+    /// Looks at the process, with the load on it so far. More than after the warm-up is a finding, reported once.
     ///
     /// # Errors
     /// If the process is not there.
@@ -172,7 +172,7 @@ impl Holding {
         };
         for file in fs::read_dir(format!("/proc/{pid}/fdinfo")).context("read its files")?.flatten() {
             holding.files += 1;
-            // Who has just closed it has nothing of it.
+            // A process that has just closed it has nothing of it.
             let text = fs::read_to_string(file.path()).unwrap_or_default();
             if text.contains("map_id:") {
                 holding.locked_kib += number_after(&text, "memlock:").unwrap_or(0) / 1024;

@@ -20,7 +20,7 @@ use crate::process::{Demand, Limits};
 
 /// The kernel frees BPF objects some grace periods after their last file is closed.
 pub const GONE_WITHIN: Duration = Duration::from_secs(60);
-/// A reader that says nothing for so long, and is not stopped, hangs.
+/// Timeout after which a silent reader that is not stopped counts as hanging.
 const SILENT_FOR: Duration = Duration::from_secs(60);
 
 /// A running `top`. It is killed when dropped.
@@ -98,7 +98,7 @@ struct Dead {
     tid: i32,
 }
 
-/// A dead process is remembered so long, in nanoseconds.
+/// How long a dead process is remembered, in nanoseconds.
 const REMEMBERED_NS: u64 = 30_000_000_000;
 
 /// What the intervals of a reader have told.
@@ -356,7 +356,7 @@ impl Victim {
     }
 }
 
-/// In so many milliseconds, or any number between.
+/// A random instant, this range of milliseconds from now.
 fn after(milliseconds: std::ops::Range<u64>) -> Instant {
     Instant::now() + Duration::from_millis(fastrand::u64(milliseconds))
 }

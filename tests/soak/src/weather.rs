@@ -25,7 +25,7 @@ enum Storming {
     Sleepers(Sleepers),
 }
 
-/// A kind of storm: its name, and how it begins on so many CPUs.
+/// A kind of storm: its name, and how it begins on a number of CPUs.
 type Kind = (&'static str, fn(usize) -> Result<Storming, cpuledger_load::Error>);
 
 /// Those that make most processes come first, one after another: a reader remembers the dead for a while.
@@ -91,7 +91,7 @@ impl Weather {
         FIRST_LASTS * KINDS.len() as u32
     }
 
-    /// Begins another storm when the one before has lasted, and counts who runs.
+    /// Begins another storm when the one before has lasted, and counts the tasks that are runnable.
     ///
     /// # Errors
     /// When a load cannot be started.

@@ -1,9 +1,13 @@
 //! The style rules that are worth a test. What rustfmt and clippy check (layout, length of functions) is not repeated
 //! here. Every rule looks at text only, says file, line and what to do, and has a test below that it can fail.
 
+pub mod code;
 pub mod imports;
+pub mod words;
 
 use std::path::Path;
+
+use code::{code_of, has_word};
 
 /// The most lines a source file may have: longer ones hold more than one topic.
 pub const MAX_LINES_PER_FILE: usize = 700;
@@ -47,6 +51,7 @@ pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
     for (number, line) in (1..).zip(text.lines()) {
         check_any_line(line, &mut |sentence| add(number, sentence));
     }
+    words::check(path, text, &mut add);
     match extension {
         "rs" => check_rust(path, text, &mut add),
         "c" | "h" => check_c(text, &mut add),
@@ -161,7 +166,7 @@ fn check_links(path: &str, text: &str, exists: &dyn Fn(&str) -> bool, add: &mut 
         for link in line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ', '#']).next()) {
             let elsewhere = link.contains("://") || link.starts_with("mailto:") || link.is_empty();
             if !elsewhere && !exists(&resolve(directory, link)) {
-                add(number, format!("the link to {link} points nowhere: mend or remove it"));
+                add(number, format!("the link to {link} points nowhere: correct or remove it"));
             }
         }
     }
@@ -180,33 +185,8 @@ fn resolve(directory: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// The line without what stands in strings and line comments. A string of several lines is taken for code.
-fn code_of(line: &str) -> String {
-    let mut code = String::new();
-    let mut in_string = false;
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' if in_string => drop(characters.next()),
-            '\'' if !in_string && characters.peek() == Some(&'"') => drop(characters.next()),
-            '"' => in_string = !in_string,
-            '/' if !in_string && characters.peek() == Some(&'/') => break,
-            _ if in_string => {}
-            _ => code.push(character),
-        }
-    }
-    code
-}
-
 fn has_macro(code: &str, name: &str) -> bool {
     has_word(code, name) && code.contains(&format!("{name}!"))
-}
-
-fn has_word(line: &str, word: &str) -> bool {
-    let part_of_word = |character: char| character.is_alphanumeric() || character == '_';
-    line.match_indices(word).any(|(start, _)| {
-        !line[..start].ends_with(part_of_word) && !line[start + word.len()..].starts_with(part_of_word)
-    })
 }
 
 #[cfg(test)]
@@ -385,10 +365,5 @@ mod tests {
         let text =
             "[a](a.md) [b](../README.md#top) [c](https://example.org/x)\n[d](b.md)\n```\n[e](f.md)\n```\n";
         assert_eq!(lines("docs/c.md", text, "b.md points nowhere"), [2]);
-    }
-
-    #[test]
-    fn strings_and_comments_are_not_code() {
-        assert_eq!(code_of(r#"f("a\"b", '"', "c") // d"#), "f(, ', ) ");
     }
 }

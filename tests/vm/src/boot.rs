@@ -18,11 +18,11 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use crate::emulator::Emulator;
 use crate::kernels::Kernel;
 
-/// What all machines have in common. `/dev/kvm` is not asked for, for it may be there and not work. An old model of CPU, and a kernel
-/// that leaves alone what only costs an emulator time: wide registers to be saved at each switch, strings copied byte by byte, protection
-/// from the own user. `no_timer_check` and `tsc=reliable`: while the host is busy, a kernel may find that there is no tick, or that its
-/// clock is wrong. The random numbers that `jent_mod_init` would try out for half a second nobody asks for. And every process has its code
-/// at the same addresses: at others QEMU would translate it anew, which was a quarter of all it did.
+/// What all machines have in common. `/dev/kvm` is not used, because it may be there and not work. The CPU is an old model, and the
+/// kernel skips what only costs an emulator time: saving wide registers at each switch, copying strings byte by byte, and protection
+/// from its own user. `no_timer_check` and `tsc=reliable` are for a busy host: the kernel may find that there is no tick, or that
+/// its clock is wrong. `jent_mod_init` would test random numbers for half a second, which no test needs. Every process has its
+/// code at the same addresses: at others QEMU would translate it anew, which was a quarter of all it did.
 const COMMON: &[&str] = &["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"];
 const PARAMETERS: &str = "quiet panic=-1 mitigations=off init_on_alloc=0 cryptomgr.notests initcall_blacklist=jent_mod_init \
                           norandmaps";
@@ -166,7 +166,7 @@ impl Booted {
                     feature.name(),
                     feature.since()
                 )),
-                None => problems.push(format!("{guest}: nobody has looked for {}", feature.name())),
+                None => problems.push(format!("{guest}: no check has looked for {}", feature.name())),
             }
         }
         for (suite, name, outcome) in self.tests() {
@@ -203,7 +203,7 @@ pub fn boot(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
 
 fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     let begin = Instant::now();
-    // An emulator that nobody listens to any more is of no use, however we end.
+    // However we end, no emulator outlives us: nothing would read its output.
     let mut machine = Command::new("setpriv")
         .args(["--pdeathsig", "KILL"])
         .args(guest.emulator.words())
@@ -264,7 +264,7 @@ fn boot_once(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
         }
     }
     let pid = Pid::from_child(&machine);
-    // While nobody has waited for it, its file is there.
+    // Until it is waited for, its file is there.
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     booted.cpu = cpu_time(&format!("/proc/{}/stat", machine.id()), 11);
     machine.wait().context("the emulator cannot be waited for")?;
@@ -282,7 +282,7 @@ pub fn cpu_time(path: &str, first: usize) -> Duration {
     Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
-/// Whether a guest that was started so long ago cannot have been up for so many milliseconds.
+/// Whether a guest says that it has been up for longer than since it was started.
 fn is_ahead(milliseconds: u64, started: Duration) -> bool {
     Duration::from_millis(milliseconds) > started + started / 10
 }
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_up_for_longer_than_since_the_start() {
+    fn no_guest_is_up_for_longer_than_since_its_start() {
         assert!(!is_ahead(4900, Duration::from_secs(5)) && is_ahead(60_000, Duration::from_secs(5)));
     }
 

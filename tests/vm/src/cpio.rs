@@ -7,7 +7,7 @@ const DIRECTORY: u32 = 0o040_755;
 const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 const CHARACTER_DEVICE: u32 = 0o020_600;
-/// Everybody may make files in it, and remove only his own.
+/// Every user may make files in it, and remove only their own.
 const SHARED_DIRECTORY: u32 = 0o041_777;
 
 /// An archive in the making.

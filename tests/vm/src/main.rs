@@ -40,22 +40,22 @@ struct Arguments {
     /// Only kernels of these series, as 6.12
     #[arg(long, value_name = "SERIES")]
     series: Vec<Series>,
-    /// Only this machine; with --series, also where the matrix does not boot it: two-cpus, many-cpus, sparse-cpus, concurrent, arm64
+    /// Only this machine: two-cpus, many-cpus, sparse-cpus, concurrent or arm64. With --series, also where the matrix does not boot it
     #[arg(long, value_name = "MACHINE")]
     machine: Vec<Machine>,
-    /// Only suites whose name has this in it, in each guest
+    /// Only suites whose name contains this, in each guest
     #[arg(long, value_name = "PART")]
     suite: Option<String>,
-    /// No suite that takes minutes
+    /// Skip the suites that take minutes
     #[arg(long, conflicts_with = "whole")]
     short: bool,
-    /// All suites in all guests, not only once on each kernel and where they depend on the machine: half an hour
+    /// All suites in all guests, also those that need to run only once or on certain machines
     #[arg(long)]
     whole: bool,
-    /// Write docs/kernels.md, if all kernels and suites were run and all is as it should be
+    /// Write docs/kernels.md, if all kernels and suites ran and each result is as expected
     #[arg(long)]
     write: bool,
-    /// Where this machine cannot run them (no network and no kernels from an earlier run, no emulator), say so and succeed
+    /// If this machine cannot run them (no emulator, or no network and no earlier kernels), say so and succeed
     #[arg(long)]
     if_possible: bool,
 }
@@ -134,7 +134,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     Ok(problems.is_empty())
 }
 
-/// The suites that are asked for. Who names some gets them in each guest.
+/// The suites that are asked for. Suites that are named run in each guest.
 fn choice(arguments: &Arguments) -> Choice<'_> {
     let extent = match arguments {
         Arguments { short: true, .. } => Extent::Short,
@@ -181,7 +181,7 @@ struct Wanted<'a> {
 fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments, choice: Choice<'_>) -> Vec<Wanted<'a>> {
     let is_wanted = |(kernel, machine): &(&Kernel, Machine)| {
         let (series, machines) = (&arguments.series, &arguments.machine);
-        // Both are named: a combination that is of interest to whoever has named it.
+        // A combination that is named on the command line is run, even if the matrix does not have it.
         let is_of_matrix =
             !series.is_empty() && !machines.is_empty() || has_machine(kernels, kernel, *machine);
         kernel.architecture == machine.architecture()
@@ -231,14 +231,14 @@ fn boot_all(guests: &[Guest<'_>]) -> anyhow::Result<Vec<Booted>> {
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
-                while let Some(guest) = { waiting.lock().expect("nobody panics with it").pop() } {
+                while let Some(guest) = { waiting.lock().expect("no thread panics with it").pop() } {
                     let booted = boot::boot(guest, GUEST_LIMIT);
-                    done.lock().expect("nobody panics with it").push(booted);
+                    done.lock().expect("no thread panics with it").push(booted);
                 }
             });
         }
     });
-    let done = done.into_inner().expect("nobody panics with it");
+    let done = done.into_inner().expect("no thread panics with it");
     let mut booted = done.into_iter().collect::<anyhow::Result<Vec<Booted>>>()?;
     booted.sort_by_key(|booted| (booted.machine, booted.series));
     Ok(booted)

@@ -71,8 +71,8 @@ impl Progress {
         steps
     }
 
-    /// The process has ended, or was ended: what became of the test that it was at, and who has not had a turn. Where it did not get
-    /// as far as its first test, that is the one that failed; where all hold and it failed all the same, the last.
+    /// The process has ended, or was killed: the result of the test that was running, and the tests that have not run yet. If it
+    /// ended before its first test, that one has failed. If all tests held and it failed all the same, the last one has.
     pub fn end(mut self, succeeded: bool) -> (Option<Step>, Vec<String>) {
         if self.running.is_none() && !self.waiting.is_empty() {
             self.running = Some(self.waiting.remove(0));

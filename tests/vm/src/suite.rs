@@ -121,7 +121,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger-cli",
         target: "listing_whole_root",
         needs: &[Atomics, OpenCodedIterator],
-        exceptions: &[("ps_lists_everybody_while", SPEED)],
+        exceptions: &[("ps_lists_every_task_while", SPEED)],
     },
     Suite { package: "cpuledger", target: "status_text_root", needs: &[OpenCodedIterator], exceptions: &[] },
     Suite {

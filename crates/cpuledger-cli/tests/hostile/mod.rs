@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-/// Longer than anything here takes on a busy machine: who needs it hangs. In seconds.
+/// Timeout in seconds, longer than anything here takes on a busy machine.
 const HANGS_AFTER: &str = "120";
 
 /// The sources by name.
@@ -82,7 +82,7 @@ impl Machine {
     }
 
     /// The same for users who may not enter the folder of the build: a copy of the binary.
-    pub fn for_everybody(mut self) -> Machine {
+    pub fn for_every_user(mut self) -> Machine {
         static COPIES: AtomicU32 = AtomicU32::new(0);
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let name = format!("cpuledger-hostile-{}-{number}", std::process::id());
@@ -163,7 +163,7 @@ pub fn error_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// No panic, no hang, no signal; a documented code; in case of a failure one sentence, and none of anybody else.
+/// No panic, no hang, no signal; a documented code; in case of a failure one sentence, and none by a library.
 pub fn assert_is_an_answer(line: &str, output: &Output) {
     let error = error_of(output);
     let code = output.status.code().unwrap_or_else(|| panic!("{line} ends by {}: {error}", output.status));

@@ -1,4 +1,4 @@
-//! Option lines by chance, the same ones for the same seed: what people write, and some of what nobody should.
+//! Random option lines, the same ones for the same seed: what people write, and some of what they should not.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl Dice {
         (self.next() % end as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True once in `times` times.
     fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -73,7 +73,7 @@ const SUMS: &str = "min_flt maj_flt minflt majflt pagein rops wops rchars wchars
 const SORTED_OTHERWISE: &[&str] = &["fgid", "label", "context", "tty4", "vsize"];
 const SORTED_NEWLY: &[&str] = &["class", "cls", "policy"];
 
-/// Who is there to be listed, by the name of a list.
+/// The tasks that are there to be listed, by the name of a list.
 pub type Names = BTreeMap<&'static str, Vec<String>>;
 
 /// Makes lines.
@@ -95,7 +95,7 @@ const FORMATS: &str =
 
 const OTHERS: &str = "-w w -ww ww n c h --no-headers --headers -H S e f --forest --rows=4 --noheading";
 
-/// Something that is an error, or an option nobody expects there.
+/// Something that is an error, or an option that is not expected there.
 const WRONG: &str = "-o --pid -y -K --nosuch g m -m H -L -T f -p -o,nosuch --sort=nosuch --cols=0 --sort=pid -q1 - -- -V1 X v \
                      -s 0 -a x -x -ef- h -u";
 
@@ -190,7 +190,7 @@ impl Lines<'_> {
                 _ => columns.push(name.to_owned()),
             }
         }
-        // The line of who lists is told by its number.
+        // The line of the listing process is known by its number.
         let place = if is_narrow { 0 } else { self.dice.below(columns.len()) };
         let numbers = if threads.is_empty() { "pid" } else { self.dice.one(&["pid,tid", "tid,pid"]) };
         columns.insert(place, numbers.to_owned());
@@ -264,7 +264,7 @@ fn is_treated_otherwise(arguments: &[String], version: Version) -> bool {
         // Registers that the kernel does not tell.
         || has("X")
         || !version.marks_the_dead() && is_tree && is_sorted
-        // The line of who lists is elsewhere, and so are the pages.
+        // The line of the listing process is elsewhere, and so are the pages.
         || has("--headers") && is_sorted
         || has("S") && has("m -m H -L -T")
         // Those of the whole process with its leader.

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// How many child processes burn
     #[arg(long, value_name = "C", default_value_t = 0)]
     children: usize,
-    /// Ignore SIGCHLD, so that the children's time is added to nobody's
+    /// Ignore SIGCHLD, so that the children's time is added to no process
     #[arg(long)]
     ignore_sigchld: bool,
 }

@@ -1,5 +1,5 @@
-//! When to end: stdin is closed, or somebody sends SIGTERM or SIGINT. Only a pipe, a socket or a terminal is
-//! held open by somebody; another stdin, such as the /dev/null of a background job, is not looked at.
+//! When to end: stdin is closed, or SIGTERM or SIGINT comes. Only a pipe, a socket or a terminal can be closed by its
+//! other end. Another stdin, such as the /dev/null of a background job, is not looked at.
 
 use std::fs::File;
 use std::io::Read;
@@ -56,7 +56,7 @@ impl Release {
     }
 }
 
-/// Stdin, if it can be closed by somebody.
+/// Stdin, if its other end can close it.
 fn watched_input() -> Result<Option<File>> {
     let input = stdin();
     let kind = FileType::from_raw_mode(fstat(input).context("look at stdin")?.st_mode);

@@ -77,7 +77,7 @@ fn sleep(threads: usize, tell: &OwnedFd) -> i32 {
 
 fn close_and_sleep(tell: &OwnedFd) -> ! {
     use std::os::fd::AsRawFd;
-    // SAFETY: the owner is the parent's frame, to which this process never returns: nobody uses or closes it
+    // SAFETY: the owner is the parent's frame, to which this process never returns: nothing uses or closes it
     // again.
     unsafe { rustix::io::close(tell.as_raw_fd()) };
     sys::sleep_for_ever()
@@ -90,7 +90,7 @@ fn add_threads(count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Anybody may raise the soft limit to the hard one.
+/// Every user may raise the soft limit to the hard one.
 fn raise_own_process_limit() -> Result<()> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nproc);
     setrlimit(Resource::Nproc, Rlimit { current: maximum, maximum }).context("raise RLIMIT_NPROC")

@@ -76,7 +76,7 @@ pub(crate) fn sleep_for_ever() -> ! {
     }
 }
 
-/// Kills a child that has not been waited for, and waits for it: so it cannot be somebody else's process.
+/// Kills a child that has not been waited for, and waits for it: so its pid cannot be another process's.
 pub(crate) fn kill_and_reap(child: Pid) {
     // Both fail only if it is no child of ours any more; then there is nothing to do.
     let _ = kill_process(child, Signal::KILL);
@@ -127,7 +127,7 @@ pub(crate) fn signal_fd(signals: &[c_int]) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is new, so nobody else owns it.
+    // SAFETY: the descriptor is new, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -14,10 +14,10 @@ use crate::Error;
 /// Higher kernel.pid_max and kernel.threads-max for as long as it lives.
 ///
 /// Several guards may live at once, in one process or many: the last one restores, also what a killed holder
-/// left. A value that somebody else has set meanwhile stays. Two files of at most a few bytes remain in /run.
+/// left. A value that another process has set meanwhile stays. Two files of at most a few bytes remain in /run.
 ///
 /// Must be dropped after the tasks that need it; a limit lowered under living tasks harms none of them, but
-/// may let nobody fork.
+/// may keep all from forking.
 #[derive(Debug)]
 pub struct RaisedLimits {
     _held: Option<Held>,
@@ -67,7 +67,7 @@ struct Change {
     raised: u64,
 }
 
-/// A share (a shared lock) of the file that keeps the changes. Everybody takes turns in changing anything.
+/// A share (a shared lock) of the file that keeps the changes. Holders take turns in changing anything.
 #[derive(Debug)]
 struct Held {
     changes: File,
@@ -114,7 +114,7 @@ impl Held {
     fn restore_if_last(&mut self) -> Result<(), Error> {
         let _turn = take_turn(&self.folder)?;
         if flock(&self.changes, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(()); // There is another holder, who will.
+            return Ok(()); // There is another holder, which will.
         }
         let changes = self.read_changes()?;
         for (knob, change) in self.knobs.iter().zip(changes) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_sets_meanwhile_stays() {
+    fn what_others_set_meanwhile_stays() {
         let machine = Machine::new("meanwhile");
         let held = machine.hold(100_000);
         machine.set([PID_MAX_LIMIT, 200_000]);

@@ -65,7 +65,7 @@ fn the_time_of_reaped_children_is_the_parent_s() {
 }
 
 #[test]
-fn the_time_of_ignored_children_is_nobody_s() {
+fn the_time_of_ignored_children_belongs_to_no_process() {
     let plan = BurnPlan { cpu_ms: 60, children: 2, ignore_sigchld: true, ..BurnPlan::default() };
     let burn = Burn::start(&plan).expect("a burn");
     wait_for_zombie(&burn);

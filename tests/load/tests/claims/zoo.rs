@@ -90,7 +90,7 @@ fn a_killed_program_takes_its_members_along_root() {
 }
 
 #[test]
-fn anybody_can_have_some_kinds() {
+fn some_kinds_need_no_privilege() {
     let zoo = Zoo::start_only(&["zombie", "comm-newline"]).expect("two members");
     let kinds: Vec<&str> = zoo.members().iter().map(|member| member.kind.as_str()).collect();
     assert_eq!(kinds, ["zombie", "comm-newline"]);

@@ -92,7 +92,7 @@ fn walk_and_proc_list_the_same_tasks() {
             }
             let walked: BTreeSet<Key> = snapshot.tasks.iter().map(|row| (row.pid.0, row.tid.0)).collect();
             assert_eq!(walked, before, "{mechanism:?}");
-            assert_eq!(walked.len(), snapshot.tasks.len(), "nobody is listed twice");
+            assert_eq!(walked.len(), snapshot.tasks.len(), "no task is listed twice");
             let processes: BTreeSet<i32> = snapshot.processes.iter().map(|row| row.pid.0).collect();
             assert_eq!(processes, before.iter().map(|(pid, _)| *pid).collect());
             assert_eq!(

@@ -104,7 +104,7 @@ fn live() -> Result<(), Box<dyn Error>> {
     }
     let own = Path::new("/proc/self/exe").read_link()?;
     let mut command = Command::new(own);
-    // Nobody else is on the machine: a test may take a CPU offline, set the clock, and suspend it.
+    // Nothing else runs on the machine: a test may take a CPU offline, set the clock, and suspend it.
     command.arg(RUN).env_clear().envs([
         ("CPULEDGER_TEST_MAY_UNPLUG", "1"),
         ("CPULEDGER_TEST_MAY_SET_CLOCK", "1"),
@@ -115,7 +115,7 @@ fn live() -> Result<(), Box<dyn Error>> {
         ("LANG", "C.UTF-8"),
     ]);
     let run = command.process_group(0).spawn()?.id();
-    // Who loses its parent is ours, and we wait for everybody.
+    // A process that loses its parent becomes our child, and we wait for all.
     loop {
         match wait(WaitOptions::empty())? {
             Some((pid, _)) if pid.as_raw_nonzero().get().cast_unsigned() == run => return Ok(()),

@@ -84,7 +84,7 @@ fn tell(suite: &Suite, name: &str, outcome: Outcome, took: Duration, printed: &s
 struct Running {
     child: Child,
     ended: OwnedFd,
-    /// Until its other end is closed: who is left of the children may hold that for longer than the process lives.
+    /// Until its other end is closed: children that are left may hold it for longer than the process lives.
     printed: Option<PipeReader>,
 }
 
@@ -138,7 +138,7 @@ impl Running {
         if let Some(status) = self.child.try_wait()? {
             return Ok(Some(status));
         }
-        // Whoever is left is in the group that we made.
+        // All that is left is in the group that we made.
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         self.child.wait()?;
         Ok(None)

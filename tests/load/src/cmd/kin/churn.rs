@@ -20,7 +20,7 @@ use crate::cmd::sys;
 /// Where it is not stated how many.
 const PAIRS: u64 = 100;
 const LIFE_NS: u64 = 300_000;
-/// Somebody else has the pid for a while.
+/// Another process has the pid for a while.
 const TAKEN: Duration = Duration::from_millis(5);
 const PAGES_BYTES: usize = 64 * 1024;
 

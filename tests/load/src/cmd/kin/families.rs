@@ -19,7 +19,7 @@ use super::make::{fork_free, fork_sibling, fork_with_pid, keep_no_zombies, vfork
 use super::member::{burn_and_tell, status_of};
 use crate::cmd::sys;
 
-/// Long, for each time that somebody looks costs two switches, at which the clocks of scheduler and books differ a little.
+/// Long, because each look costs two switches, at which the clocks of the scheduler and the books differ a little.
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// What all families are made of.
@@ -52,7 +52,7 @@ fn reap(child: Pid) -> Result<()> {
     }
 }
 
-/// Returns when that parent is dead and somebody else is the parent.
+/// Returns when that parent is dead and another process is the parent.
 fn wait_until_orphaned(parent: Pid) {
     while getppid() == Some(parent) {
         thread::sleep(MOMENT);

@@ -35,7 +35,7 @@ pub(super) fn fork_sibling(life: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// A child with this pid; fails with EEXIST while somebody else has it.
+/// A child with this pid; fails with EEXIST while another process has it.
 pub(super) fn fork_with_pid(pid: Pid, life: impl FnOnce() -> i32) -> io::Result<Pid> {
     let wanted: [c_int; 1] = [pid.as_raw_pid()];
     // struct clone_args of <linux/sched.h>: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls,
@@ -55,7 +55,7 @@ pub(super) fn fork_with_pid(pid: Pid, life: impl FnOnce() -> i32) -> io::Result<
 /// A child that has the caller's memory while the caller waits for its end, as vfork(2) makes it.
 pub(super) fn vfork<L: FnOnce() -> i32>(life: L) -> io::Result<Pid> {
     extern "C" fn begin<L: FnOnce() -> i32>(life: *mut c_void) -> c_int {
-        // SAFETY: it points to the option in the frame of `vfork`, which waits, and nobody else takes the closure out.
+        // SAFETY: it points to the option in the frame of `vfork`, which waits, and only the child takes the closure out.
         let life = unsafe { &mut *life.cast::<Option<L>>() }.take();
         live(|| life.map_or(1, |life| life()))
     }

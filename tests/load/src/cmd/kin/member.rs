@@ -27,7 +27,7 @@ pub(super) fn burn_and_tell(role: &str, ns: u64) -> Result<()> {
     tell(role)
 }
 
-/// Says who it is and what it has burned.
+/// Prints its role and what it has burned.
 pub(super) fn tell(role: &str) -> Result<()> {
     let ppid = getppid().map_or(0, |pid| pid.as_raw_pid());
     let (tid, pid) = (gettid().as_raw_pid(), getpid().as_raw_pid());

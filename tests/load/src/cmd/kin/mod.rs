@@ -1,4 +1,4 @@
-//! `kin`: families in which it is not plain who accounts for whom.
+//! `kin`: families in which it is not obvious which process accounts for which.
 
 mod churn;
 mod families;
@@ -16,8 +16,8 @@ use member::{burn_and_tell, say, wait_for_byte};
 /// One family whose members burn CPU time and say how much
 ///
 /// Prints `ready pid=…`, waits for a byte on stdin, then does what the kind says. Each member that has burned prints, in one
-/// write, `burned role=… tid=… pid=… ppid=… ns=…`: its CPU time by CLOCK_THREAD_CPUTIME_ID. The first process, and who is to
-/// stay, live until stdin is closed.
+/// write, `burned role=… tid=… pid=… ppid=… ns=…`: its CPU time by CLOCK_THREAD_CPUTIME_ID. The first process, and those
+/// that stay, live until stdin is closed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Which family
@@ -63,7 +63,7 @@ enum Kind {
     PidReuseByStranger,
     /// Processes with living threads, dead threads and dead children; all others stay
     Sums,
-    /// Many children of 1 to 3 ms that nobody waits for; prints `brood children=… ns=… rest_ns=…` at the end
+    /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=… rest_ns=…` at the end
     Brood,
     /// Execs by threads, reused pids and short threads, without end
     Churn,

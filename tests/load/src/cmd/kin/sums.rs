@@ -16,7 +16,7 @@ use crate::cmd::sys;
 const PARTS: usize = 2;
 /// Children of a brood that live at the same time.
 const AT_ONCE: u64 = 4;
-/// After so many times as many of those that nobody waits for, some are waited for.
+/// Batches of children that are not waited for, to each batch that is.
 const BATCHES_A_MEASURE: u64 = 4;
 
 /// A process that burns alone, one whose threads stay, one whose threads end, one whose children end. Each leader tells last.
@@ -85,8 +85,8 @@ fn length_ns(number: u64) -> u64 {
     (1 + number % 3) * 1_000_000
 }
 
-/// Children that nobody waits for. What each of them uses after its last word, its end, is measured by wait4(2) on others in
-/// between that are waited for: `rest_ns` a child.
+/// Children that are not waited for. What each uses after its last report, while it exits, is measured with wait4(2) on other
+/// children in between that are waited for: `rest_ns` a child.
 pub(super) fn brood(children: u64) -> Result<()> {
     let (told, told_by_measured) =
         (shared_number().context("map a shared page")?, shared_number().context("map a shared page")?);

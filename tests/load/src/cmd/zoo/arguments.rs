@@ -1,5 +1,5 @@
-//! Members whose arguments are hard to print, or gone. They execute this program again, with arguments of
-//! which it must not take notice: who it shall be is in the environment.
+//! Members whose arguments are hard to print, or gone. They execute this program again, with arguments
+//! that it must ignore: the environment says which member it becomes.
 
 use std::env;
 use std::ffi::CString;
@@ -57,7 +57,7 @@ fn execute_again(life: &mut Life) -> Result<Ending> {
     Err(sys::execute(c"/proc/self/exe", &arguments, &environment)).context("execute itself")
 }
 
-/// Whom this process shall be.
+/// Which member this process becomes.
 pub(crate) struct Request {
     tell: RawFd,
     parent: Option<Pid>,
@@ -74,7 +74,7 @@ pub(crate) fn requested_by_environment() -> Option<Request> {
 
 /// Carries on with the life of the member that executed this program.
 pub(crate) fn resume(request: &Request) -> ! {
-    // SAFETY: the member left this descriptor open for its own use after the exec, and told it to nobody
+    // SAFETY: the member left this descriptor open for its own use after the exec, and told it to no other code
     // else.
     let tell = unsafe { OwnedFd::from_raw_fd(request.tell) };
     let life = Life { tell: tell.as_fd(), parent: request.parent, member: new_member(&request.kind) };
@@ -116,7 +116,7 @@ fn with_ends(arguments: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
 /// The numbers are those of proc(5).
 pub(crate) fn memory_map() -> Result<sys::MemoryMap> {
     let stat = fs::read("/proc/self/stat").context("read /proc/self/stat")?;
-    let name_end = stat.iter().rposition(|&byte| byte == b')').context("/proc/self/stat names nobody")?;
+    let name_end = stat.iter().rposition(|&byte| byte == b')').context("/proc/self/stat has no name")?;
     let fields = std::str::from_utf8(&stat[name_end..]).context("/proc/self/stat is not text")?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let field = |number: usize| -> Result<u64> {

@@ -19,7 +19,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::needing_root("users", users),
 ];
 
-/// Ids that belong to nobody, real, effective, saved and filesystem; the last can only be one of the others.
+/// Ids that no user has: real, effective, saved and filesystem. The last can only be one of the others.
 const UIDS: [u32; 4] = [12_345, 12_346, 12_347, 12_345];
 const GIDS: [u32; 4] = [54_321, 54_322, 54_323, 54_321];
 const GROUPS: [u32; 2] = [54_330, 54_331];

@@ -79,7 +79,7 @@ enum Report {
     Failed(String),
 }
 
-/// The two ends of reports: the hearer learns who spoke from the kernel, in its own PID namespace.
+/// The two ends of reports: the hearer learns the speaker's pid from the kernel, in its own PID namespace.
 pub(super) fn channel() -> Result<(OwnedFd, OwnedFd)> {
     let (hear, tell) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     set_socket_passcred(&hear, true)?;
@@ -126,7 +126,7 @@ impl Life<'_> {
     pub(super) fn run(mut self, live: impl FnOnce(&mut Self) -> Result<Ending>) -> i32 {
         let rested = live(&mut self).and_then(|ending| self.rest(ending));
         let Err(error) = rested;
-        // If nobody hears it any more, there is nobody to tell.
+        // If nothing listens any more, the report is dropped.
         let _ = self.report(&Report::Failed(format!("{error:#}")));
         1
     }
@@ -205,6 +205,6 @@ pub(super) fn wait_for_rest(member: &Member) -> Result<()> {
 /// The state is the field after the name, which ends at the last parenthesis.
 fn is_in_state(path: &str, state: &str) -> Result<bool> {
     let stat = std::fs::read(path).with_context(|| format!("read {path}"))?;
-    let end = stat.iter().rposition(|&byte| byte == b')').with_context(|| format!("{path} names nobody"))?;
+    let end = stat.iter().rposition(|&byte| byte == b')').with_context(|| format!("{path} has no name"))?;
     Ok(stat[end..].strip_prefix(b") ").is_some_and(|rest| rest.starts_with(state.as_bytes())))
 }

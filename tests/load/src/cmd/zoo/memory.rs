@@ -50,7 +50,7 @@ impl Mapping {
     /// Writes to each page of the first `bytes`.
     pub(super) fn touch(&self, bytes: usize) {
         for offset in (0..bytes.min(self.bytes)).step_by(page_size()) {
-            // SAFETY: the offset is within the mapping, which is writable and which nobody else uses.
+            // SAFETY: the offset is within the mapping, which is writable and which nothing else uses.
             unsafe { self.start.cast::<u8>().add(offset).write_volatile(1) };
         }
     }

@@ -1,4 +1,4 @@
-//! Files that nobody else sees.
+//! Files that no other process sees.
 
 use std::env::temp_dir;
 use std::fs::{self, File};
