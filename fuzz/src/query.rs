@@ -7,7 +7,7 @@ use cpuledger::{FieldSet, Task};
 use cpuledger_view::query::{MOST_BYTES, Query, QueryError, Subject};
 
 thread_local! {
-    /// With the one user whom every machine has.
+    /// With the one user that every machine has.
     static USERS: Names = {
         let mut users = Names::of_users();
         users.learn(0);
