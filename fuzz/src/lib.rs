@@ -8,6 +8,7 @@
 use cpuledger::fuzzing;
 
 mod printed;
+mod proc_text;
 mod query;
 
 /// A target: bytes in, no panic.
@@ -25,7 +26,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
 pub fn proc_text(bytes: &[u8]) {
-    fuzzing::proc_text(bytes);
+    proc_text::parse(bytes);
     let mut line = Vec::new();
     cpuledger::text::escape::append_escaped(&mut line, bytes);
     let text = String::from_utf8(line).expect("escaped text is UTF-8");

@@ -2,15 +2,13 @@
 
 use std::fs;
 
+use cpuledger_proc::cpu_list;
 use rustix::io::Errno;
 
 use crate::error::Error;
 
 /// The kernel's list of CPUs that there can ever be.
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
-
-/// More CPUs than any kernel can be built for.
-const MAX_CPU_IDS: usize = 65_536;
 
 /// The numbers of all CPUs that this machine may ever have are below this: the size of an array that they are indices of.
 pub(crate) fn cpu_ids() -> Result<u32, Error> {
@@ -22,14 +20,13 @@ pub(crate) fn possible() -> Result<Vec<(usize, usize)>, Error> {
     let what = format!("to read {POSSIBLE}");
     let list = fs::read_to_string(POSSIBLE)
         .map_err(|error| Error::from_errno(&what, Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-    checked(&list).ok_or_else(|| Error::from_errno(&what, Errno::INVAL))
+    ranges(&list).ok_or_else(|| Error::from_errno(&what, Errno::INVAL))
 }
 
-/// The ranges of a list; `None`: it is no list of CPUs.
-fn checked(list: &str) -> Option<Vec<(usize, usize)>> {
-    let ranges: Vec<_> = ranges(list).collect();
-    let is_possible = |&(first, last): &(usize, usize)| first <= last && last < MAX_CPU_IDS;
-    (!ranges.is_empty() && ranges.iter().all(is_possible)).then_some(ranges)
+/// The first and the last of each range of a list; `None`: it is no list of CPUs.
+pub(crate) fn ranges(list: &str) -> Option<Vec<(usize, usize)>> {
+    let ranges = cpu_list::ranges(list).ok()?;
+    Some(ranges.into_iter().map(|range| (*range.start() as usize, *range.end() as usize)).collect())
 }
 
 /// One more than the highest number.
@@ -37,28 +34,13 @@ pub(crate) fn ids_of(ranges: &[(usize, usize)]) -> u32 {
     ranges.iter().map(|(_, last)| *last as u32 + 1).max().unwrap_or(0)
 }
 
-/// The ranges of a list like `0-3,8`.
-pub(crate) fn ranges(list: &str) -> impl Iterator<Item = (usize, usize)> {
-    list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some((first.parse().ok()?, last.parse().ok()?))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{checked, cpu_ids, ids_of, ranges};
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(ranges("0-3,8,10-11\n").collect::<Vec<_>>(), [(0, 3), (8, 8), (10, 11)]);
-        assert_eq!(ranges("0\n").collect::<Vec<_>>(), [(0, 0)]);
-        assert_eq!(ranges("").count(), 0);
-    }
+    use super::{cpu_ids, ids_of, ranges};
 
     #[test]
     fn an_array_of_cpus_reaches_to_the_highest_number() {
-        let ids_in = |list| checked(list).map(|ranges| ids_of(&ranges));
+        let ids_in = |list| ranges(list).map(|ranges| ids_of(&ranges));
         assert_eq!(ids_in("0-3,8\n"), Some(9));
         assert_eq!(ids_in("0,2,4,6\n"), Some(7));
         assert_eq!(ids_in("0\n"), Some(1));

@@ -3,11 +3,14 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 
+use cpuledger_proc::machine::lockdown;
+use cpuledger_proc::task::mountinfo::{Hiding, hiding};
+use cpuledger_proc::task::status::is_numbered_as;
+use cpuledger_proc::task::timens_offsets::are_zero;
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::Serialize;
 
 use crate::field::{Field, FieldSet};
-use crate::source::procfs::status::is_numbered_as;
 
 /// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -75,7 +78,7 @@ pub fn of_walk() -> Vec<Fact> {
             name: names::LOCKDOWN_PERMITS_READING,
             holds: fs::read_to_string("/sys/kernel/security/lockdown")
                 .ok()
-                .map(|text| !text.contains("[confidentiality]")),
+                .map(|text| lockdown::permits_reading(&text)),
         },
     ]);
     facts
@@ -124,11 +127,6 @@ pub(crate) fn has_kernel_clocks() -> Option<bool> {
     }
 }
 
-/// "monotonic           0         0": seconds and nanoseconds, a clock a line.
-fn are_zero(offsets: &str) -> bool {
-    offsets.lines().flat_map(|line| line.split_ascii_whitespace().skip(1)).all(|offset| offset == "0")
-}
-
 /// Whether tasks have the kernel's numbers here.
 ///
 /// # Errors
@@ -140,8 +138,7 @@ pub(crate) fn has_initial_pid_namespace() -> io::Result<bool> {
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.
 pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
     let sees_all = capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok();
-    let hiding = mountinfo.as_deref().and_then(hiding);
+    let hiding = hiding_here();
     let groups = rustix::process::getgroups().unwrap_or_default();
     let is_member =
         |gid: u32| groups.iter().chain(&[rustix::process::getegid()]).any(|group| group.as_raw() == gid);
@@ -171,85 +168,21 @@ pub fn procfs_has_our_numbers() -> bool {
 
 /// Whether the mount of /proc hides processes, from whomever.
 pub fn procfs_hides() -> bool {
-    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok();
-    mountinfo.as_deref().and_then(hiding).is_some_and(|hiding| hiding.is_on)
+    hiding_here().is_some_and(|hiding| hiding.is_on)
 }
 
-/// How the mount of /proc hides processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hiding {
-    is_on: bool,
-    /// `hidepid=ptraceable` makes no exception for a group.
-    group: Option<u32>,
-}
-
-impl Hiding {
-    fn shows_all(self, sees_all: Option<bool>, is_member: impl Fn(u32) -> bool) -> Option<bool> {
-        if !self.is_on || self.group.is_some_and(is_member) { Some(true) } else { sees_all }
-    }
-}
-
-/// The options of what is mounted on /proc, by `/proc/self/mountinfo`; the last mount covers those before it.
-pub(crate) fn hiding(mountinfo: &str) -> Option<Hiding> {
-    let options = mountinfo.lines().rev().find_map(|line| {
-        let (mount, superblock) = line.split_once(" - ")?;
-        let mut words = superblock.split(' ');
-        let is_it = mount.split(' ').nth(4)? == "/proc" && words.next()? == "proc";
-        is_it.then(|| words.nth(1)).flatten()
-    })?;
-    let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name));
-    let mode = option("hidepid=").unwrap_or("off");
-    let group = option("gid=").and_then(|gid| gid.parse().ok());
-    Some(Hiding {
-        is_on: !matches!(mode, "0" | "off"),
-        group: group.filter(|_| !matches!(mode, "4" | "ptraceable")),
-    })
+/// How the mount of /proc hides processes; `None` where it cannot be told.
+fn hiding_here() -> Option<Hiding> {
+    hiding(&fs::read("/proc/self/mountinfo").ok()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn mounts(options: &str) -> String {
-        format!(
-            "24 1 0:22 / /proc rw,relatime - proc old rw\n25 1 0:23 / /sys rw - sysfs sysfs rw\n\
-             26 1 0:24 / /proc rw,relatime shared:9 - proc proc {options}\n"
-        )
-    }
-
     #[test]
-    fn mount_options_of_proc_are_read() {
-        for (options, is_on, group) in [
-            ("rw", false, None),
-            ("rw,hidepid=0", false, None),
-            ("rw,hidepid=off", false, None),
-            ("rw,gid=5,hidepid=invisible", true, Some(5)),
-            ("rw,hidepid=2", true, None),
-            ("rw,gid=5,hidepid=ptraceable", true, None),
-        ] {
-            assert_eq!(hiding(&mounts(options)), Some(Hiding { is_on, group }), "{options}");
-        }
-        assert_eq!(hiding("25 1 0:23 / /sys rw - sysfs sysfs rw\n"), None);
-        assert_eq!(hiding("nonsense\n"), None);
-    }
-
-    #[test]
-    fn clocks_with_an_offset_are_others() {
-        assert!(are_zero("monotonic           0         0\nboottime            0         0\n"));
-        assert!(!are_zero("monotonic      500000         0\nboottime            0         0\n"));
-        assert!(!are_zero("monotonic           0         0\nboottime          -50         0\n"));
-        assert_eq!(has_kernel_clocks(), Some(true), "the tests run with the clocks of the machine");
-    }
-
-    #[test]
-    fn who_sees_hidden_processes() {
-        let hiding = Hiding { is_on: true, group: Some(5) };
-        assert_eq!(hiding.shows_all(Some(false), |gid| gid == 5), Some(true));
-        assert_eq!(hiding.shows_all(Some(false), |_| false), Some(false));
-        assert_eq!(hiding.shows_all(Some(true), |_| false), Some(true));
-        assert_eq!(hiding.shows_all(None, |_| false), None);
-        let open = Hiding { is_on: false, group: None };
-        assert_eq!(open.shows_all(Some(false), |_| false), Some(true));
+    fn the_tests_run_with_the_clocks_of_the_machine() {
+        assert_eq!(has_kernel_clocks(), Some(true));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The machine around the tasks: CPUs, load, numbers of tasks.
 
 use std::fs;
-use std::ops::RangeInclusive;
+
+use cpuledger_proc::cpu_list;
+use cpuledger_proc::machine::loadavg::parse_loadavg;
 
 pub use crate::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_bpf::stdout_was_closed;
@@ -11,7 +13,7 @@ pub use cpuledger_bpf::threads::spawn_scoped;
 pub fn online_cpus() -> u32 {
     fs::read_to_string("/sys/devices/system/cpu/online")
         .ok()
-        .and_then(|list| count_list(list.trim()))
+        .and_then(|list| cpu_list::count(&list))
         .or_else(|| std::thread::available_parallelism().ok()?.get().try_into().ok())
         .unwrap_or(1)
 }
@@ -19,36 +21,8 @@ pub fn online_cpus() -> u32 {
 /// The numbers of all CPUs that this machine can ever have, online or not.
 pub(crate) fn possible_cpus() -> Vec<u32> {
     let list = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
-    let cpus = list.and_then(|list| expand_list(list.trim())).filter(|cpus| !cpus.is_empty());
+    let cpus = list.and_then(|list| cpu_list::expand(&list)).filter(|cpus| !cpus.is_empty());
     cpus.unwrap_or_else(|| (0..online_cpus()).collect())
-}
-
-/// More CPUs than any kernel can be built for: a list that names more is not taken for one.
-const MOST_CPUS: u32 = 65_536;
-
-/// The ranges of a list such as `0-3,5`.
-fn ranges(list: &str) -> Option<Vec<RangeInclusive<u32>>> {
-    let (mut ranges, mut count) = (Vec::new(), 0);
-    for range in list.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        count += (last < MOST_CPUS).then(|| last.checked_sub(first))?? + 1;
-        if count > MOST_CPUS {
-            return None;
-        }
-        ranges.push(first..=last);
-    }
-    Some(ranges)
-}
-
-/// The numbers of a list such as `0-3,5`.
-pub(crate) fn expand_list(list: &str) -> Option<Vec<u32>> {
-    Some(ranges(list)?.into_iter().flatten().collect())
-}
-
-/// How many numbers a list such as `0-3,5` holds.
-pub(crate) fn count_list(list: &str) -> Option<u32> {
-    Some(ranges(list)?.iter().map(|range| range.end() - range.start() + 1).sum())
 }
 
 /// Identifier of this boot; `None` without procfs.
@@ -67,12 +41,9 @@ pub struct Load {
 
 /// The load of the machine; `None` without procfs.
 pub fn load() -> Option<Load> {
-    parse_load(&fs::read_to_string("/proc/loadavg").ok()?)
-}
-
-pub(crate) fn parse_load(loadavg: &str) -> Option<Load> {
-    let mut words = loadavg.split(' ').map(str::to_owned);
-    Some(Load { averages: [words.next()?, words.next()?, words.next()?], tasks: parse_tasks(loadavg) })
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let load = parse_loadavg(&text)?;
+    Some(Load { averages: load.averages.map(str::to_owned), tasks: load.tasks })
 }
 
 /// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.
@@ -80,12 +51,7 @@ const MOST_PIDS: u32 = 4_194_304;
 
 /// Tasks of the machine about now, by /proc/loadavg; `None` without procfs.
 pub fn tasks() -> Option<u32> {
-    parse_tasks(&fs::read_to_string("/proc/loadavg").ok()?)
-}
-
-/// "0.54 80.53 265.92 1/89 2188521": runnable and all.
-fn parse_tasks(loadavg: &str) -> Option<u32> {
-    loadavg.split(['/', ' ']).nth(4)?.parse().ok()
+    parse_loadavg(&fs::read_to_string("/proc/loadavg").ok()?)?.tasks
 }
 
 /// Processes of the machine about now, by the links of /proc, each of which has a directory there and a few things besides;
@@ -113,12 +79,6 @@ fn digits_below(limit: u32) -> usize {
     limit.saturating_sub(1).checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// The number at the beginning of a line that starts with `name`.
-pub(crate) fn number_after(text: &str, name: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
-    rest.split_ascii_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,35 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_by_their_line() {
-        let text = "cpu  1 2\nbtime 1700000000\nMemTotal:       16384 kB\n";
-        assert_eq!(number_after(text, "btime "), Some(1_700_000_000));
-        assert_eq!(number_after(text, "MemTotal:"), Some(16384));
-        assert_eq!(number_after(text, "absent"), None);
-    }
-
-    #[test]
     fn tids_are_below_pid_max() {
         assert_eq!(digits_below(32_768), 5);
         assert_eq!(digits_below(4_194_304), 7);
         assert_eq!(digits_below(1_000_000), 6);
-    }
-
-    #[test]
-    fn lists_of_cpus_are_counted() {
-        assert_eq!(count_list("0"), Some(1));
-        assert_eq!(count_list("0-1"), Some(2));
-        assert_eq!(count_list("0-3,5,8-9"), Some(7));
-        assert_eq!(count_list(""), None);
-        assert_eq!(count_list("3-1"), None);
-        assert_eq!(expand_list("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(expand_list("7"), Some(vec![7]));
-        assert_eq!((expand_list(""), expand_list("3-1")), (None, None));
-    }
-
-    #[test]
-    fn tasks_are_read_from_loadavg() {
-        assert_eq!(parse_tasks("0.00 0.01 0.05 1/4321 99\n"), Some(4321));
-        assert_eq!(parse_tasks(""), None);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use cpuledger_proc::cpu_list;
+
 use crate::Error;
 
 /// Ids of the CPUs that are online, ascending.
@@ -23,7 +25,7 @@ pub fn possible_cpus() -> Result<Vec<u32>, Error> {
 fn listed(name: &str) -> Result<Vec<u32>, Error> {
     let list = std::fs::read_to_string(format!("/sys/devices/system/cpu/{name}"))
         .map_err(Error::system(format!("read the list of {name} CPUs")))?;
-    ids(&list).ok_or_else(|| Error::GaveUp(format!("this is no list of CPUs: {list}")))
+    cpu_list::expand(&list).ok_or_else(|| Error::GaveUp(format!("this is no list of CPUs: {list}")))
 }
 
 /// The last CPU that is online and can be taken offline: its id, and the file that does it.
@@ -37,24 +39,12 @@ pub fn removable_cpu() -> Result<(u32, PathBuf), Error> {
     removable.ok_or_else(|| Error::GaveUp("this machine has no CPU that can be taken offline".to_owned()))
 }
 
-/// The numbers of a list such as `0-2,5`.
-fn ids(list: &str) -> Option<Vec<u32>> {
-    let mut ids = Vec::new();
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        ids.extend(first.parse().ok()?..=last.parse::<u32>().ok()?);
-    }
-    Some(ids)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_the_kernel_are_ids() {
-        assert_eq!(ids("0-2,5,7-8\n"), Some(vec![0, 1, 2, 5, 7, 8]));
-        assert_eq!((ids("0"), ids("")), (Some(vec![0]), None));
+    fn the_first_cpu_is_online() {
         assert!(online_cpus().expect("sysfs").contains(&0));
     }
 }

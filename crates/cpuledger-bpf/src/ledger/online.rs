@@ -10,7 +10,7 @@ const LIST_BYTES: usize = 4096;
 
 /// The kernel's list of online CPUs.
 pub(super) struct Online {
-    /// None: /sys is not mounted, and all CPUs are taken to be online.
+    /// None: /sys is not mounted, and all CPUs are taken to be online. So they are where the list is not understood.
     list: Option<File>,
 }
 
@@ -24,8 +24,9 @@ impl Online {
         let mut bytes = [0; LIST_BYTES];
         let length = self.list.as_ref().and_then(|list| list.read_at(&mut bytes, 0).ok()).unwrap_or(0);
         let text = String::from_utf8_lossy(&bytes[..length]);
-        let mut online = vec![length == 0; cpu_ids];
-        for (first, last) in ranges(&text) {
+        let ranges = ranges(&text);
+        let mut online = vec![ranges.is_none(); cpu_ids];
+        for (first, last) in ranges.unwrap_or_default() {
             online.iter_mut().take(last + 1).skip(first).for_each(|cpu| *cpu = true);
         }
         online

@@ -3,17 +3,15 @@
 use std::{fs, io};
 
 use anyhow::{Context, anyhow, ensure};
-use cpuledger::Boottime;
+use cpuledger::enrich::identity::has_started;
 use cpuledger::support::facts;
+use cpuledger_proc::cpu_list;
 use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::victim::Victim;
-
-/// Starts of /proc are told in ticks: those of a source are the same where they are in the same tick.
-const START_TICK_NS: u64 = 10_000_000;
 
 impl Victim {
     fn raw(&self) -> anyhow::Result<rustix::process::Pid> {
@@ -55,19 +53,6 @@ impl Victim {
 /// What /proc says of a task that is not there, or no longer.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::NOENT | Errno::SRCH))
-}
-
-/// Whether this is the `stat` of a task that started then. Each source tells a start to the tick or better: where it can only
-/// estimate one, of a task that is gone, nobody acts on it.
-pub(super) fn has_started(start: Boottime, stat: &[u8]) -> bool {
-    start_ticks(stat) == Some(start.ticks(START_TICK_NS))
-}
-
-/// The 22nd word; the second, a name in parentheses, may hold anything.
-pub(super) fn start_ticks(stat: &[u8]) -> Option<u64> {
-    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
-    let text = str::from_utf8(&stat[after_name..]).ok()?;
-    text.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
 /// Signals by name, in the order of the list.
@@ -186,26 +171,7 @@ pub fn affinity(victim: &Victim) -> anyhow::Result<String> {
 }
 
 fn written(set: &CpuSet) -> String {
-    let mut list = String::new();
-    let mut cpu = 0;
-    while cpu < CpuSet::MAX_CPU {
-        if !set.is_set(cpu) {
-            cpu += 1;
-            continue;
-        }
-        let first = cpu;
-        while cpu < CpuSet::MAX_CPU && set.is_set(cpu) {
-            cpu += 1;
-        }
-        if !list.is_empty() {
-            list.push(',');
-        }
-        list += &first.to_string();
-        if cpu - first > 1 {
-            list += &format!("-{}", cpu - 1);
-        }
-    }
-    list
+    cpu_list::written((0..CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)))
 }
 
 /// The CPUs of a list.
@@ -213,16 +179,12 @@ fn written(set: &CpuSet) -> String {
 /// # Errors
 /// A sentence about what is no number.
 pub fn parse_cpus(list: &str) -> Result<Vec<usize>, String> {
-    let parse = |text: &str| {
-        let cpu = text.trim().parse().ok().filter(|&cpu: &usize| cpu < CpuSet::MAX_CPU);
-        cpu.ok_or_else(|| format!("CPUs are a list such as 0-3,5, not `{text}`"))
-    };
-    let mut cpus = Vec::new();
-    for range in list.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(parse(first)?..=parse(last)?);
+    let wrong = |part: &str| format!("CPUs are a list such as 0-3,5, not `{part}`");
+    let ranges = cpu_list::ranges(list).map_err(wrong)?;
+    match ranges.iter().find(|range| *range.end() as usize >= CpuSet::MAX_CPU) {
+        Some(range) => Err(wrong(&range.end().to_string())),
+        None => Ok(ranges.into_iter().flatten().map(|cpu| cpu as usize).collect()),
     }
-    if cpus.is_empty() { Err("no CPU is in that list".to_owned()) } else { Ok(cpus) }
 }
 
 /// Lets it run on these CPUs only.
@@ -242,7 +204,9 @@ pub fn set_affinity(victim: &Victim, cpus: &[usize]) -> anyhow::Result<String> {
 mod tests {
     use std::process::{Child, Command};
 
-    use cpuledger::{Pid, TaskId, Tid};
+    use cpuledger::clock::TICK_NS;
+    use cpuledger::{Boottime, Pid, TaskId, Tid};
+    use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
 
@@ -250,7 +214,7 @@ mod tests {
         let child = Command::new("sleep").arg("100").spawn().expect("sleep");
         let pid = child.id() as i32;
         let stat = fs::read(format!("/proc/{pid}/stat")).expect("it lives");
-        let start_ns = start_ticks(&stat).expect("a start") * START_TICK_NS + 1;
+        let start_ns = parse_stat(&stat).expect("a stat").start_ticks * TICK_NS + 1;
         let id = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_ns) };
         (child, Victim { pid: Pid(pid), id, name: "sleep".to_owned(), is_task: false })
     }
@@ -259,7 +223,7 @@ mod tests {
     fn another_with_the_same_number_is_left_alone() {
         let (mut child, victim) = sleeper();
         let mut earlier = victim.clone();
-        earlier.id.start_time_ns = Boottime::from_ns(victim.id.start_time_ns.ns() - START_TICK_NS);
+        earlier.id.start_time_ns = Boottime::from_ns(victim.id.start_time_ns.ns() - TICK_NS);
         for attempt in [signal(&earlier, "KILL"), renice(&earlier, 5), set_affinity(&earlier, &[0])] {
             let error = attempt.expect_err("it is another").to_string();
             assert!(error.contains("another task"), "{error}");

@@ -7,10 +7,10 @@
 use std::fs;
 use std::sync::Arc;
 
+use cpuledger::enrich::identity::has_started;
 use cpuledger::{Field, Task};
+use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
-
-use super::act;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = (Option<u64>, Option<u64>);
@@ -62,10 +62,11 @@ impl Cgroups {
     pub fn learn(&mut self, row: &Task) {
         self.learn_by(row, |row| {
             let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
-            let text = fs::read_to_string(format!("{directory}/cgroup")).ok()?;
+            let text = fs::read(format!("{directory}/cgroup")).ok()?;
             // Read after that file: who has the number now has had it then, or nobody had.
             let stat = fs::read(format!("{directory}/stat")).ok()?;
-            path_of(&text).filter(|_| act::has_started(row.start_time_ns, &stat)).map(str::to_owned)
+            let path = str::from_utf8(path_of_cpu_time(&text)?).ok()?;
+            has_started(row.start_time_ns, &stat).then(|| path.to_owned())
         });
     }
 
@@ -103,22 +104,11 @@ impl Cgroups {
     }
 }
 
-/// The path of the cgroup that CPU time is divided by: in the hierarchy of the cpu controller, or of its accounting, where that has one
-/// of its own, else in the unified one.
-fn path_of(text: &str) -> Option<&str> {
-    let of = |is_it: fn(&str) -> bool| {
-        text.lines().find_map(|line| {
-            let (_, rest) = line.split_once(':')?;
-            let (controllers, path) = rest.split_once(':')?;
-            controllers.split(',').any(is_it).then_some(path)
-        })
-    };
-    of(|name| name == "cpu").or_else(|| of(|name| name == "cpuacct")).or_else(|| of(str::is_empty))
-}
-
 #[cfg(test)]
 mod tests {
+    use cpuledger::clock::TICK_NS;
     use cpuledger::{Boottime, FieldSet, Pid, Tid};
+    use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
 
@@ -126,20 +116,6 @@ mod tests {
 
     fn row(number: u64) -> Task {
         Task { known: BOTH, cgroup_id: 1, cgroup_v1_cpu_id: number, ..Task::default() }
-    }
-
-    #[test]
-    fn cpu_time_is_divided_by_the_hierarchy_of_the_cpu_controller() {
-        for (text, path) in [
-            ("0::/a.slice\n", "/a.slice"),
-            ("9:memory:/m\n4:cpu,cpuacct:/docker/1\n1:name=systemd:/s\n0::/\n", "/docker/1"),
-            ("9:cpuset:/m\n4:cpuacct:/acct\n3:cpu:/time:odd\n0::/\n", "/time:odd"),
-            ("9:cpuset:/m\n4:cpuacct:/acct\n0::/\n", "/acct"),
-            ("9:cpuset:/m\n0::/\n", "/"),
-        ] {
-            assert_eq!(path_of(text), Some(path), "{text:?}");
-        }
-        assert_eq!((path_of(""), path_of("9:cpuset:/m\n")), (None, None));
     }
 
     #[test]
@@ -184,11 +160,13 @@ mod tests {
         cgroups.learn(&row);
         assert!(cgroups.paths().is_empty(), "it began with the machine, and we did not");
         let stat = fs::read(format!("/proc/{myself}/stat")).expect("we live");
-        row.start_time_ns = Boottime::from_ns(act::start_ticks(&stat).expect("a start") * 10_000_000 + 7);
+        row.start_time_ns = Boottime::from_ns(parse_stat(&stat).expect("a stat").start_ticks * TICK_NS + 7);
         row.cgroup_v1_cpu_id = 6;
         cgroups.learn(&row);
-        let text = fs::read_to_string("/proc/self/cgroup").expect("we live");
-        assert_eq!(cgroups.paths().get(&(Some(1), Some(6))).map(String::as_str), path_of(&text));
+        let text = fs::read("/proc/self/cgroup").expect("we live");
+        let paths = cgroups.paths();
+        let path = paths.get(&(Some(1), Some(6))).map(|path| path.as_bytes());
+        assert_eq!(path, path_of_cpu_time(&text));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! What no source gives and only rows that are shown need: arguments, program, cgroups, where a task waits, signals and
 //! more. It is read from /proc one row at a time.
 
-pub(crate) mod cgroup;
 pub mod files;
 
 use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
+use cpuledger_proc::task::cgroup::{self, Hierarchy};
+use cpuledger_proc::task::cmdline::without_trailing_nuls;
+use cpuledger_proc::task::units;
+use cpuledger_proc::task::wchan::wait_channel;
 use rustix::fs::statfs;
 
 use crate::clock::Boottime;
@@ -15,11 +18,9 @@ use crate::enrich::lookups::Lookups;
 use crate::task::{Pid, Task, TaskId};
 use crate::text::manner::Manner;
 
-use cgroup::Hierarchy;
 use files::Files;
 
-/// Arguments that are there and empty.
-pub const BLANK: &[u8] = b"\0";
+pub use cpuledger_proc::task::cmdline::BLANK;
 
 /// Details of the rows they were asked for.
 #[derive(Debug, Default)]
@@ -155,32 +156,32 @@ impl Details {
 
     /// The LXC container; empty: none is known.
     pub fn lxc(&self, row: &Task) -> &[u8] {
-        self.cgroups(row).and_then(|cgroup| cgroup::lxc(&cgroup.text)).unwrap_or_default()
+        self.cgroups(row).and_then(|cgroup| units::lxc(&cgroup.text)).unwrap_or_default()
     }
 
     /// The Docker container, likewise.
     pub fn docker(&self, row: &Task) -> &[u8] {
-        self.cgroups(row).and_then(|cgroup| cgroup::docker(&cgroup.text)).unwrap_or_default()
+        self.cgroups(row).and_then(|cgroup| units::docker(&cgroup.text)).unwrap_or_default()
     }
 
     /// The slice of systemd, likewise.
     pub fn slice(&self, row: &Task) -> &[u8] {
-        self.systemd_path(row).map_or(&[], cgroup::slice)
+        self.systemd_path(row).map_or(&[], units::slice)
     }
 
     /// The unit of the system's manager, likewise.
     pub fn unit(&self, row: &Task) -> &[u8] {
-        self.systemd_path(row).and_then(cgroup::unit).unwrap_or_default()
+        self.systemd_path(row).and_then(units::unit).unwrap_or_default()
     }
 
     /// The unit of the user's manager, likewise.
     pub fn user_unit(&self, row: &Task) -> &[u8] {
-        self.systemd_path(row).and_then(cgroup::user_unit).unwrap_or_default()
+        self.systemd_path(row).and_then(units::user_unit).unwrap_or_default()
     }
 
     /// The session of the login, likewise.
     pub fn session(&self, row: &Task) -> &[u8] {
-        self.systemd_path(row).and_then(cgroup::session).unwrap_or_default()
+        self.systemd_path(row).and_then(units::session).unwrap_or_default()
     }
 
     /// The seat of the login, likewise.
@@ -199,13 +200,13 @@ impl Details {
 
     /// Whose slice it is in; `None`: nobody's.
     pub fn owner(&self, row: &Task) -> Option<u32> {
-        self.systemd_path(row).and_then(cgroup::owner)
+        self.systemd_path(row).and_then(units::owner)
     }
 
     fn systemd_path(&self, row: &Task) -> Option<&[u8]> {
         let systemd = self.systemd.as_ref()?.as_ref()?;
         let path = cgroup::path(&self.cgroups(row)?.text, systemd.hierarchy)?;
-        Some(cgroup::below_root(path, &systemd.init))
+        Some(units::below_root(path, &systemd.init))
     }
 
     fn cgroups(&self, row: &Task) -> Option<&Cgroup> {
@@ -253,13 +254,6 @@ impl ProcessDetail {
     }
 }
 
-/// Nothing but NULs are [`BLANK`], not nothing: a process may overwrite its arguments.
-fn without_trailing_nuls(mut cmdline: Vec<u8>) -> Vec<u8> {
-    let length = cmdline.iter().rposition(|&byte| byte != 0).map_or(BLANK.len(), |last| last + 1);
-    cmdline.truncate(length);
-    cmdline
-}
-
 impl Systemd {
     /// Which hierarchy it is can be told from what is mounted, in the order in which systemd looks.
     fn find(root: &str) -> Option<Systemd> {
@@ -274,7 +268,7 @@ impl Systemd {
             {
                 Hierarchy::Unified
             }
-            () if is("/sys/fs/cgroup/systemd", CGROUP) => Hierarchy::Named,
+            () if is("/sys/fs/cgroup/systemd", CGROUP) => Hierarchy::Systemd,
             () => return None,
         };
         let text = fs::read(format!("{root}/proc/1/cgroup")).unwrap_or_default();
@@ -303,30 +297,14 @@ fn seat_of(session: &[u8]) -> &[u8] {
     lines.find_map(|line| line.strip_prefix(b"SEAT=")).unwrap_or_default()
 }
 
-/// `0` where a task does not wait; some architectures mark functions by dots and underscores in front.
-fn wait_channel(text: &[u8]) -> &[u8] {
-    let name = text.trim_ascii();
-    if name == b"0" {
-        return b"";
-    }
-    let first = name.iter().position(|byte| !matches!(byte, b'.' | b'_')).unwrap_or(name.len());
-    &name[first..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn files_of_proc_become_one_line() {
-        assert_eq!(without_trailing_nuls(b"a\0\0b\0\0\0".to_vec()), b"a\0\0b");
-        assert_eq!(without_trailing_nuls(b"\0\0".to_vec()), BLANK);
-        assert_eq!(without_trailing_nuls(Vec::new()), b"");
+    fn the_seat_of_a_session_is_found() {
         assert_eq!(seat_of(b"UID=0\nSEAT=seat0\nTTY=tty1\n"), b"seat0");
         assert_eq!(seat_of(b"UID=0\nIS_SEAT=1\n"), b"");
-        assert_eq!(wait_channel(b"0"), b"");
-        assert_eq!(wait_channel(b"do_wait"), b"do_wait");
-        assert_eq!(wait_channel(b"__x64_sys_poll"), b"x64_sys_poll");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::fs;
 
+use cpuledger_proc::machine::meminfo::parse_memory;
+use cpuledger_proc::machine::stat;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -12,7 +14,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::lookups::Lookups;
 use crate::clock::Boottime;
-use crate::machine::number_after;
 
 /// Facts of the machine at one instant.
 #[derive(Debug)]
@@ -62,12 +63,12 @@ impl Machine {
             self.last_local.iter().for_each(|place| place.set(None));
             self.boot_time_seconds = fs::read_to_string("/proc/stat")
                 .ok()
-                .and_then(|text| number_after(&text, "btime "))
+                .and_then(|text| stat::boot_time_seconds(&text))
                 .map_or(self.now_seconds - self.uptime.ticks(1_000_000_000) as i64, |btime| btime as i64);
         }
         if wanted.wants(Lookups::MEMORY) && self.memory_total_bytes.is_none() {
             let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-            self.memory_total_bytes = number_after(&text, "MemTotal:").map(|kib| kib * 1024);
+            self.memory_total_bytes = parse_memory(&text).map(|memory| memory.total);
         }
     }
 

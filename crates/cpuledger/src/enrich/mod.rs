@@ -2,6 +2,7 @@
 //! It is read between the sources and the views, which get rows that are complete; how it is shown is not known here.
 
 pub mod detail;
+pub mod identity;
 pub mod logins;
 pub mod lookups;
 pub mod machine;

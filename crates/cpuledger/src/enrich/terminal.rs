@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fs;
 
+use cpuledger_proc::machine::tty_drivers::{Driver, parse_drivers};
+use cpuledger_proc::task::stat::parse_stat;
 use rustix::fs::{FileType, major, minor, stat};
-
-use crate::source::procfs::stat::parse_stat;
 
 /// Terminals by device number.
 #[derive(Debug, Default)]
@@ -13,15 +13,6 @@ pub struct Terminals {
     drivers: Option<Vec<Driver>>,
     known: HashMap<u32, String>,
     last: Option<u32>,
-}
-
-/// One line of /proc/tty/drivers.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Driver {
-    path: String,
-    major: u32,
-    first_minor: u32,
-    last_minor: u32,
 }
 
 impl Terminals {
@@ -38,9 +29,7 @@ impl Terminals {
             parse_drivers(&fs::read_to_string("/proc/tty/drivers").unwrap_or_default())
         });
         let (major, minor) = split(device);
-        let driver = drivers.iter().find(|driver| {
-            driver.major == major && (driver.first_minor..=driver.last_minor).contains(&minor)
-        });
+        let driver = drivers.iter().find(|driver| driver.has(major, minor));
         let name = driver
             .into_iter()
             .flat_map(|driver| driver.candidates(minor))
@@ -54,30 +43,6 @@ impl Terminals {
     pub fn name(&self, device: u32) -> &str {
         self.known.get(&device).map_or("?", String::as_str)
     }
-}
-
-impl Driver {
-    /// Where the terminal of that minor number may be.
-    fn candidates(&self, minor: u32) -> [String; 4] {
-        let path = &self.path;
-        let index = minor - self.first_minor;
-        [format!("{path}{minor}"), format!("{path}{index}"), format!("{path}/{minor}"), path.clone()]
-    }
-}
-
-pub(crate) fn parse_drivers(text: &str) -> Vec<Driver> {
-    let parse_line = |line: &str| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (path, major, minors) = (words.next()?, words.next()?, words.next()?);
-        let (first, last) = minors.split_once('-').unwrap_or((minors, minors));
-        Some(Driver {
-            path: path.to_owned(),
-            major: major.parse().ok()?,
-            first_minor: first.parse().ok()?,
-            last_minor: last.parse().ok()?,
-        })
-    };
-    text.lines().filter_map(parse_line).collect()
 }
 
 /// The name of a terminal that has no file here, such as one of a container.
@@ -131,19 +96,6 @@ mod tests {
         assert_eq!(split(0x8803), (136, 3));
         assert_eq!(split(join(136, 70_000)), (136, 70_000));
         assert_eq!(join(4, 64), 1088);
-    }
-
-    #[test]
-    fn drivers_are_parsed() {
-        let text = "/dev/tty             /dev/tty        5       0 system:/dev/tty\n\
-                    pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
-        let driver = |path: &str, major, first_minor, last_minor| Driver {
-            path: path.to_owned(),
-            major,
-            first_minor,
-            last_minor,
-        };
-        assert_eq!(parse_drivers(text), [driver("/dev/tty", 5, 0, 0), driver("/dev/pts", 136, 0, 1_048_575)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use cpuledger_bpf::{Reads, StatusRecords, StatusWalker, abi};
+use cpuledger_proc::task::status::pid_of;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
@@ -368,8 +369,7 @@ impl Files {
         if !self.append(pid, pid, Form::Status, Whole::Process, &mut status)? {
             return Ok(false);
         }
-        let tgid = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Tgid:\t"));
-        Ok(tgid == Some(itoa::Buffer::new().format(pid).as_bytes()))
+        Ok(pid_of(&status) == Some(pid))
     }
 
     /// The numbers in a directory, in ascending order; none where it is gone.

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use cpuledger_bpf::{Walked, abi};
+use cpuledger_proc::machine::loadavg::parse_loadavg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
@@ -30,11 +31,10 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// "0.54 80.53 265.92 1/89 2188521".
-    fn parse(loadavg: &str) -> Option<Count> {
-        let mut words = loadavg.split_ascii_whitespace().skip(3);
-        let (_, tasks) = words.next()?.split_once('/')?;
-        Some(Count { tasks: tasks.parse().ok()?, last_tid: words.next()?.parse().ok()? })
+    /// By the text of the file.
+    fn of(loadavg: &str) -> Option<Count> {
+        let load = parse_loadavg(loadavg)?;
+        Some(Count { tasks: load.tasks?, last_tid: load.last_tid? })
     }
 }
 
@@ -101,7 +101,7 @@ impl Proc for Files {
         }
         let mut line = [0; 128];
         let length = self.loadavg.as_ref()?.read_at(&mut line, 0).ok()?;
-        Count::parse(std::str::from_utf8(&line[..length]).ok()?)
+        Count::of(std::str::from_utf8(&line[..length]).ok()?)
     }
 
     fn threads(&mut self, pid: i32) -> Result<Option<u32>, Error> {
@@ -521,9 +521,9 @@ mod tests {
 
     #[test]
     fn counts_are_read_from_loadavg() {
-        let count = Count::parse("0.54 80.53 265.92 1/89 2188521\n");
+        let count = Count::of("0.54 80.53 265.92 1/89 2188521\n");
         assert_eq!(count, Some(Count { tasks: 89, last_tid: 2_188_521 }));
-        assert_eq!((Count::parse(""), Count::parse("0.5 0.5 0.5 1 7")), (None, None));
+        assert_eq!((Count::of(""), Count::of("0.5 0.5 0.5 1 7")), (None, None));
         let mut files = Files::default();
         assert!(files.count().is_some_and(|count| count.tasks > 0));
     }

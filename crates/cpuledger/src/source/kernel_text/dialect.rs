@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use cpuledger_proc::{cpu_list, entries};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::thread::CapabilitySet;
 
@@ -191,9 +192,8 @@ impl Dialect {
         let read =
             |path: &str| fs::read(path).map_err(|source| Error::Procfs { path: path.to_owned(), source });
         let mut dialect = Dialect::parse(&read("/proc/self/status")?);
-        if let Some(highest) =
-            read("/sys/devices/system/cpu/possible").ok().as_deref().and_then(highest_number)
-        {
+        let possible = fs::read_to_string("/sys/devices/system/cpu/possible");
+        if let Some(highest) = possible.ok().as_deref().and_then(cpu_list::highest) {
             // The digits tell it to within three.
             let cpus = highest + 1;
             dialect.cpus = if cpus.next_multiple_of(4) == dialect.cpus { cpus } else { dialect.cpus };
@@ -221,9 +221,7 @@ impl Dialect {
             page_bytes: 4096,
             ns_per_tick: 10_000_000,
         };
-        for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let end = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
-            let (name, value) = (&line[..end], line.get(end + 1..).unwrap_or_default());
+        for (name, value) in entries(text) {
             let known = LINES.iter().find(|(known, ..)| known.as_bytes() == name);
             match known.and_then(|(name, line, section)| Some((Head::of(name)?, *line, *section))) {
                 Some((head, line, section)) => {
@@ -254,12 +252,6 @@ impl Dialect {
     }
 }
 
-/// The highest CPU of a list such as `0-3,8`.
-fn highest_number(list: &[u8]) -> Option<u32> {
-    let text = str::from_utf8(list).ok()?.trim();
-    text.rsplit([',', '-']).next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,13 +271,5 @@ mod tests {
             let rest = &LINES[index + 1..];
             assert!(rest.iter().all(|(other, also, _)| other != name && also != line), "{name}");
         }
-    }
-
-    #[test]
-    fn cpus_are_counted_by_the_highest_number() {
-        assert_eq!(highest_number(b"0-1\n"), Some(1));
-        assert_eq!(highest_number(b"0\n"), Some(0));
-        assert_eq!(highest_number(b"0-3,8-11\n"), Some(11));
-        assert_eq!(highest_number(b""), None);
     }
 }

@@ -4,10 +4,9 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use cpuledger_proc::number;
 use rustix::fs::{Mode, OFlags, RawDir, openat};
 use rustix::io::Errno;
-
-use super::number;
 
 /// Where procfs belongs.
 pub(super) const PROC: &str = "/proc";

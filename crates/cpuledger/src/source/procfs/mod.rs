@@ -10,15 +10,11 @@
 //! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
 //! fields unknown.
 
-pub(crate) mod cgroup;
-pub(crate) mod counts;
+mod cgroup;
 pub(crate) mod file;
 mod needs;
-mod number;
 mod reader;
 mod row;
-pub(crate) mod stat;
-pub(crate) mod status;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -2,6 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use cpuledger_proc::task::cgroup::Hierarchy;
+use cpuledger_proc::task::io::parse_io;
+use cpuledger_proc::task::schedstat::parse_schedstat;
+use cpuledger_proc::task::stat::parse_stat;
+use cpuledger_proc::task::statm::parse_statm;
+use cpuledger_proc::task::status::{is_numbered_as, parse_status};
 use nix::time::ClockId;
 use rustc_hash::FxHashSet;
 use rustix::fs::{Mode, OFlags, SeekFrom, openat, readlinkat, seek};
@@ -12,11 +18,10 @@ use crate::field::{Field, FieldSet, IO};
 use crate::snapshot::Snapshot;
 use crate::task::Task;
 
-use super::cgroup::{Cgroups, Hierarchy};
+use super::cgroup::Cgroups;
 use super::file::{Attempt, Buffers, Name, PROC, open_place};
 use super::needs::{self, Files, Needs};
 use super::row::{self, Units};
-use super::{counts, stat, status};
 
 /// Where the files of a task are, relative to an open directory.
 #[derive(Clone, Copy)]
@@ -71,10 +76,10 @@ impl Reader {
         if let Some(mounts) = reader.read(place, b"mountinfo")? {
             let mounts = mounts.to_vec();
             reader.unified = Cgroups::find(Hierarchy::Unified, &mounts);
-            reader.v1_cpu = Cgroups::find(Hierarchy::V1Cpu, &mounts);
+            reader.v1_cpu = Cgroups::find(Hierarchy::Cpu, &mounts);
         }
         let status = reader.read(place, b"status")?;
-        reader.has_clocks = status.is_some_and(|status| status::is_numbered_as(status, std::process::id()));
+        reader.has_clocks = status.is_some_and(|status| is_numbered_as(status, std::process::id()));
         let available = reader.available(place)?;
         Ok((reader, available))
     }
@@ -82,11 +87,11 @@ impl Reader {
     fn available(&mut self, place: Place<'_>) -> Result<FieldSet, Error> {
         let says_namespace = self
             .read(place, b"status")?
-            .and_then(status::parse_status)
+            .and_then(parse_status)
             .is_some_and(|status| status.namespace_tid.is_some());
         let keeps_account = self
             .read(place, b"schedstat")?
-            .and_then(counts::parse_schedstat)
+            .and_then(parse_schedstat)
             .is_some_and(|schedstat| schedstat.timeslices > 0);
         let has_io = !matches!(self.attempt(place, b"io")?, Attempt::Gone);
         let mut available = needs::STAT
@@ -252,8 +257,7 @@ impl Reader {
     fn read_row(&mut self, place: Place<'_>, files: Files, is_process: bool) -> Result<Option<Task>, Error> {
         let units = self.units;
         let Some(line) = self.read(place, b"stat")? else { return Ok(None) };
-        let Some(mut row) = stat::parse_stat(line).and_then(|stat| row::from_stat(place.pid, &stat, units))
-        else {
+        let Some(mut row) = parse_stat(line).and_then(|stat| row::from_stat(place.pid, &stat, units)) else {
             return Ok(None);
         };
         if !files.any() {
@@ -274,18 +278,18 @@ impl Reader {
         let units = self.units;
         let has_schedstat = files.schedstat && (!is_process || row.threads == 1);
         let is_there = (!files.status
-            || self.add_file(place, b"status", status::parse_status, |status| {
+            || self.add_file(place, b"status", parse_status, |status| {
                 row::add_status(row, &status, is_process);
             })?)
             && (!files.statm
-                || self.add_file(place, b"statm", counts::parse_statm, |statm| {
+                || self.add_file(place, b"statm", parse_statm, |statm| {
                     row::add_statm(row, statm, units);
                 })?)
             && (!has_schedstat
-                || self.add_file(place, b"schedstat", counts::parse_schedstat, |schedstat| {
+                || self.add_file(place, b"schedstat", parse_schedstat, |schedstat| {
                     row::add_schedstat(row, schedstat, is_process);
                 })?)
-            && (!files.io || self.add_file(place, b"io", counts::parse_io, |io| row::add_io(row, io))?)
+            && (!files.io || self.add_file(place, b"io", parse_io, |io| row::add_io(row, io))?)
             && (!files.cgroup || self.add_cgroups(place, row)?);
         Ok(is_there)
     }

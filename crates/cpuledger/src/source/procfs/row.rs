@@ -1,13 +1,16 @@
 //! From parsed files to the members of a row, in the units of the field table.
 
+use cpuledger_proc::task::io::Io;
+use cpuledger_proc::task::schedstat::Schedstat;
+use cpuledger_proc::task::stat::Stat;
+use cpuledger_proc::task::statm::Statm;
+use cpuledger_proc::task::status::Status;
+
 use crate::clock::Boottime;
 use crate::field::{Field, FieldSet, IO};
 use crate::task::{Comm, Pid, State, Task, Tid};
 
-use super::counts::{Io, Schedstat, Statm};
 use super::needs;
-use super::stat::Stat;
-use super::status::Status;
 
 /// What the numbers of /proc are counted in.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! `/proc/PID/status`: lines of a key and its values.
 
-use super::number;
+use crate::{entries, number};
 
 /// What the lines say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,11 +36,9 @@ pub fn parse_status(bytes: &[u8]) -> Option<Status> {
     let (mut voluntary, mut involuntary) = (None, None);
     let mut memory = Memory::default();
     let mut has_memory = false;
-    for line in bytes.strip_suffix(b"\n")?.split(|&byte| byte == b'\n') {
-        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let value = &line[colon + 1..];
+    for (name, value) in entries(bytes.strip_suffix(b"\n")?) {
         let size = || number::first(value)?.checked_mul(1024);
-        match &line[..colon] {
+        match name {
             b"Uid" => uids = Some(four(value)?),
             b"Gid" => gids = Some(four(value)?),
             b"NSpid" => namespace_tid = Some(number::words(value).last().and_then(number::signed)?),
@@ -69,11 +67,60 @@ pub fn parse_status(bytes: &[u8]) -> Option<Status> {
 /// Whether this file, of ourselves, tells the number that we have ourselves, and no other: the procfs of an outer PID namespace has
 /// the numbers of all namespaces from there on, of which the first may be ours by chance. Without CONFIG_PID_NS there is one.
 pub fn is_numbered_as(bytes: &[u8], pid: u32) -> bool {
-    let lines = || bytes.split(|&byte| byte == b'\n');
-    let value = |name: &[u8]| lines().find_map(|line| line.strip_prefix(name));
-    let Some(numbers) = value(b"NSpid:").or_else(|| value(b"Pid:")) else { return false };
+    let value = |wanted: &[u8]| entries(bytes).find_map(|(name, value)| (name == wanted).then_some(value));
+    let Some(numbers) = value(b"NSpid").or_else(|| value(b"Pid")) else { return false };
     let mut numbers = number::words(numbers).map(number::unsigned);
     numbers.next() == Some(Some(pid.into())) && numbers.next().is_none()
+}
+
+/// The process that the task is of; `None` where the file does not tell.
+pub fn pid_of(bytes: &[u8]) -> Option<i32> {
+    let (_, value) = entries(bytes).find(|(name, _)| *name == b"Tgid")?;
+    number::alone(value)
+}
+
+/// What the lines say of signals and more, that no row has and few columns show.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Signals that wait for this task alone, as a set of bits; likewise below.
+    pub pending: Option<u64>,
+    /// Signals that wait for any task of the process.
+    pub shared_pending: Option<u64>,
+    /// Signals that are blocked.
+    pub blocked: Option<u64>,
+    /// Signals that are ignored.
+    pub ignored: Option<u64>,
+    /// Signals that have a handler.
+    pub caught: Option<u64>,
+    /// Capabilities that may be used.
+    pub permitted: Option<u64>,
+    /// Supplementary groups.
+    pub groups: Vec<u32>,
+    /// Private writable memory without stacks; `None`: it has no memory.
+    pub data_kib: Option<u64>,
+    /// Memory of the main stack, likewise.
+    pub stack_kib: Option<u64>,
+}
+
+/// Reads what is there of a file: its beginning will do.
+pub fn parse_detail(bytes: &[u8]) -> Detail {
+    let mut detail = Detail::default();
+    let bits = |value: &[u8]| u64::from_str_radix(str::from_utf8(value.trim_ascii()).ok()?, 16).ok();
+    for (name, value) in entries(bytes) {
+        match name {
+            b"SigPnd" => detail.pending = bits(value),
+            b"ShdPnd" => detail.shared_pending = bits(value),
+            b"SigBlk" => detail.blocked = bits(value),
+            b"SigIgn" => detail.ignored = bits(value),
+            b"SigCgt" => detail.caught = bits(value),
+            b"CapPrm" => detail.permitted = bits(value),
+            b"Groups" => detail.groups = number::words(value).filter_map(number::alone).collect(),
+            b"VmData" => detail.data_kib = number::first(value),
+            b"VmStk" => detail.stack_kib = number::first(value),
+            _ => {}
+        }
+    }
+    detail
 }
 
 fn four(value: &[u8]) -> Option<[u32; 4]> {
@@ -95,7 +142,8 @@ mod tests {
         assert!(!is_numbered_as(b"Name:\tx\nPid:\t7\nNSpid:\t7\t7\n", 7), "the same by chance");
         assert!(!is_numbered_as(b"", 7));
         let ours = std::fs::read("/proc/self/status").expect("procfs");
-        assert!(is_numbered_as(&ours, std::process::id()));
+        let pid = std::process::id();
+        assert!(is_numbered_as(&ours, pid) && pid_of(&ours) == Some(pid.cast_signed()));
     }
 
     const FILE: &str = "Name:\tUid:\\n\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t7\nPid:\t7\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t4294967295\n\
@@ -139,10 +187,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn signals_groups_and_memory_are_detail() {
+        let text = b"Name:\ta:b\nGroups:\t4 24 65534 \nVmData:\t     408 kB\nVmStk:\t     132 kB\nSigPnd:\t0000000000000001\n\
+                     ShdPnd:\t0000008000000200\nSigBlk:\t0000000000010000\nSigIgn:\t0000000000001000\nSigCgt:\tffffffffffffffff\n\
+                     CapPrm:\t000001ffffffffff\n";
+        let expected = Detail {
+            pending: Some(1),
+            shared_pending: Some(0x80_0000_0200),
+            blocked: Some(0x1_0000),
+            ignored: Some(0x1000),
+            caught: Some(u64::MAX),
+            permitted: Some(0x1ff_ffff_ffff),
+            groups: vec![4, 24, 65534],
+            data_kib: Some(408),
+            stack_kib: Some(132),
+        };
+        assert_eq!(parse_detail(text), expected);
+        assert_eq!(parse_detail(b"Groups:\t \nSigPnd:\tx\n"), Detail::default());
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
-            let _ = parse_status(&bytes);
+            let _ = (parse_status(&bytes), parse_detail(&bytes));
         }
 
         #[test]

@@ -1,5 +1,7 @@
 //! Decimals as the kernel prints them: digits, a sign where there can be one, nothing else.
 
+use std::str::FromStr;
+
 /// The number that all of `bytes` spell; `None` where they do not, or it does not fit.
 pub fn unsigned(bytes: &[u8]) -> Option<u64> {
     if bytes.is_empty() {
@@ -24,6 +26,11 @@ pub fn first(bytes: &[u8]) -> Option<u64> {
     words(bytes).next().and_then(unsigned)
 }
 
+/// The number that is all of a text but for blanks around it.
+pub fn alone<N: FromStr>(text: &[u8]) -> Option<N> {
+    str::from_utf8(text.trim_ascii()).ok()?.parse().ok()
+}
+
 /// What blanks separate.
 pub fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|byte| matches!(byte, b' ' | b'\t' | b'\n')).filter(|word| !word.is_empty())
@@ -45,5 +52,7 @@ mod tests {
             assert_eq!(signed(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(first(b"\t    1616 kB"), Some(1616));
+        assert_eq!((alone(b"-17\n"), alone::<u32>(b"4294967295\n")), (Some(-17), Some(u32::MAX)));
+        assert_eq!((alone::<u32>(b""), alone::<u32>(b"1 2\n")), (None, None));
     }
 }

@@ -1,21 +1,8 @@
-//! What the cgroups of a process tell of who manages it: systemd, LXC, Docker. Pure: the text comes from elsewhere.
+//! What the cgroups of a process tell of who manages it: systemd, LXC, Docker.
 //!
 //! systemd answers such questions from the path alone, as sd_pid_get_unit(3) describes; so do we, without its library.
 
-/// The lines of /proc/PID/cgroup with a comma between them; those of a root say nothing.
-pub fn one_line(text: &[u8]) -> Vec<u8> {
-    let lines = lines(text).filter(|line| !line.ends_with(b":/"));
-    lines.collect::<Vec<_>>().join(&b',')
-}
-
-/// Of [`one_line`], what follows the first name of a hierarchy, or all.
-pub fn names(one_line: &[u8]) -> &[u8] {
-    const MARK: &[u8] = b":name=";
-    match find(one_line, MARK) {
-        Some(at) if at + MARK.len() < one_line.len() => &one_line[at + MARK.len()..],
-        _ => one_line,
-    }
-}
+use super::cgroup::find;
 
 /// The innermost LXC container.
 pub fn lxc(text: &[u8]) -> Option<&[u8]> {
@@ -39,28 +26,6 @@ pub fn docker(text: &[u8]) -> Option<&[u8]> {
     let name = &text[at + mark.len()..];
     let digits = name.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')).count();
     (digits == DIGITS).then(|| &name[..SHOWN])
-}
-
-/// The hierarchy that systemd uses on this machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hierarchy {
-    /// Cgroups 2: `0::/path`.
-    Unified,
-    /// A hierarchy of its own: `9:name=systemd:/path`.
-    Named,
-}
-
-/// The path of a process in the hierarchy of systemd.
-pub fn path(text: &[u8], hierarchy: Hierarchy) -> Option<&[u8]> {
-    lines(text).find_map(|line| {
-        let mut parts = line.splitn(3, |&byte| byte == b':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let is_it = match hierarchy {
-            Hierarchy::Unified => number == b"0" && controllers.is_empty(),
-            Hierarchy::Named => controllers.split(|&byte| byte == b',').any(|name| name == b"name=systemd"),
-        };
-        is_it.then_some(path)
-    })
 }
 
 /// The path without that of the container we are in, which ends where the first process has its own scope.
@@ -107,10 +72,6 @@ pub fn owner(path: &[u8]) -> Option<u32> {
     // These two mean nobody.
     let number: u32 = str::from_utf8(digits).ok().filter(|_| is_decimal)?.parse().ok()?;
     (number != u32::MAX && number != 0xffff).then_some(number)
-}
-
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty())
 }
 
 fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -160,24 +121,12 @@ fn session_of(unit: &[u8]) -> Option<&[u8]> {
     (!name.is_empty() && name.iter().all(u8::is_ascii_alphanumeric)).then_some(name)
 }
 
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn text(bytes: Option<&[u8]>) -> &str {
         bytes.map_or("-", |bytes| str::from_utf8(bytes).expect("ASCII"))
-    }
-
-    #[test]
-    fn lines_become_one_and_names_begin_after_their_mark() {
-        assert_eq!(one_line(b"2:cpu:/a\n1:pids:/\n0::/b\n"), b"2:cpu:/a,0::/b");
-        assert_eq!(names(b"2:cpu:/a,0::/b"), b"2:cpu:/a,0::/b");
-        assert_eq!(names(b"2:name=systemd:/a,0::/b"), b"systemd:/a,0::/b");
-        assert_eq!(names(b"2:name="), b"2:name=");
     }
 
     #[test]
@@ -214,11 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hierarchy_of_systemd_is_found_and_our_own_root_left_out() {
-        let both = b"9:name=systemd:/named\n3:cpu,memory:/c\n0::/unified:odd\n";
-        assert_eq!(path(both, Hierarchy::Unified), Some(&b"/unified:odd"[..]));
-        assert_eq!(path(both, Hierarchy::Named), Some(&b"/named"[..]));
-        assert_eq!(path(b"3:cpu:/\n", Hierarchy::Unified), None);
+    fn our_own_root_is_left_out() {
         assert_eq!(
             below_root(b"/docker/x/system.slice/a.service", b"/docker/x/init.scope"),
             b"/system.slice/a.service"

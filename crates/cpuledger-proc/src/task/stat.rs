@@ -1,6 +1,6 @@
 //! `/proc/PID/stat` and `/proc/PID/task/TID/stat`: one line, whose second field may hold anything.
 
-use super::number;
+use crate::number;
 
 /// What the line says, in its own units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,12 +40,7 @@ pub struct Stat<'a> {
 /// The name may hold `) R 1 (`, blanks and newlines: it ends at the last `)`, after which the kernel prints only numbers
 /// and one letter.
 pub fn parse_stat(line: &[u8]) -> Option<Stat<'_>> {
-    let line = line.strip_suffix(b"\n")?;
-    let open = line.iter().position(|&byte| byte == b'(')?;
-    let close = line.iter().rposition(|&byte| byte == b')').filter(|&close| close > open)?;
-    let tid = number::signed(line[..open].strip_suffix(b" ")?)?.try_into().ok()?;
-    let comm = &line[open + 1..close];
-    let mut rest = Fields(line[close + 1..].strip_prefix(b" ")?.split(is_blank));
+    let (tid, comm, mut rest) = split(line)?;
     let stat = Stat {
         tid,
         comm,
@@ -77,6 +72,49 @@ pub fn parse_stat(line: &[u8]) -> Option<Stat<'_>> {
     };
     rest.0.next()?; // the line goes on, so the last number is whole
     Some(stat)
+}
+
+/// The places that a task has in its memory, of the same line: 0 where the caller may not know them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// Limit of resident memory, `u64::MAX` for none.
+    pub resident_limit_bytes: u64,
+    /// Begin of the code.
+    pub code_begin: u64,
+    /// End of the code.
+    pub code_end: u64,
+    /// Begin of the main stack.
+    pub stack_begin: u64,
+    /// Stack pointer.
+    pub stack_pointer: u64,
+    /// Instruction pointer.
+    pub instruction_pointer: u64,
+}
+
+/// Reads a whole line, up to its newline; `None` where it is not one.
+pub fn parse_addresses(line: &[u8]) -> Option<Addresses> {
+    /// proc(5) counts from 1, and two fields are before these.
+    const RESIDENT_LIMIT: usize = 25 - 3;
+    let (_, _, mut rest) = split(line)?;
+    rest.after(RESIDENT_LIMIT)?;
+    Some(Addresses {
+        resident_limit_bytes: rest.unsigned()?,
+        code_begin: rest.unsigned()?,
+        code_end: rest.unsigned()?,
+        stack_begin: rest.unsigned()?,
+        stack_pointer: rest.unsigned()?,
+        instruction_pointer: rest.unsigned()?,
+    })
+}
+
+/// The tid, the name and the fields after it.
+fn split(line: &[u8]) -> Option<(i32, &[u8], Fields<'_>)> {
+    let line = line.strip_suffix(b"\n")?;
+    let open = line.iter().position(|&byte| byte == b'(')?;
+    let close = line.iter().rposition(|&byte| byte == b')').filter(|&close| close > open)?;
+    let tid = number::signed(line[..open].strip_suffix(b" ")?)?.try_into().ok()?;
+    let rest = line[close + 1..].strip_prefix(b" ")?;
+    Some((tid, &line[open + 1..close], Fields(rest.split(is_blank))))
 }
 
 fn is_blank(byte: &u8) -> bool {
@@ -212,6 +250,24 @@ mod tests {
     }
 
     #[test]
+    fn addresses_follow_the_limit_of_resident_memory_whatever_the_name() {
+        let words: Vec<String> = (4..=52).map(|number| number.to_string()).collect();
+        let text = format!("7 (a) b) S {}\n", words.join(" "));
+        let expected = Addresses {
+            resident_limit_bytes: 25,
+            code_begin: 26,
+            code_end: 27,
+            stack_begin: 28,
+            stack_pointer: 29,
+            instruction_pointer: 30,
+        };
+        assert_eq!(parse_addresses(text.as_bytes()), Some(expected));
+        for length in 0..text.len() {
+            assert_eq!(parse_addresses(&text.as_bytes()[..length]), None, "{length} bytes");
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused() {
         for bad in [") (x\n", "1 (x\n", "(x) R 1\n", "1 (x)R 1\n", "x (x) R 1\n", "\n"] {
             assert_eq!(parse_stat(bad.as_bytes()), None, "{bad:?}");
@@ -256,7 +312,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes: Vec<u8>) {
-            let _ = parse_stat(&bytes);
+            let _ = (parse_stat(&bytes), parse_addresses(&bytes));
         }
 
         #[test]

@@ -1,0 +1,35 @@
+//! `/proc/loadavg`: `0.54 80.53 265.92 1/89 2188521`.
+
+/// What the line says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loadavg<'a> {
+    /// Over 1, 5 and 15 minutes, as the kernel writes them.
+    pub averages: [&'a str; 3],
+    /// Tasks of the machine about now.
+    pub tasks: Option<u32>,
+    /// The tid that was given last.
+    pub last_tid: Option<u32>,
+}
+
+/// Reads the line; `None` where it is not one.
+pub fn parse_loadavg(line: &str) -> Option<Loadavg<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let averages = [words.next()?, words.next()?, words.next()?];
+    let tasks = words.next().and_then(|counts| counts.split_once('/')?.1.parse().ok());
+    let last_tid = words.next().and_then(|tid| tid.parse().ok());
+    Some(Loadavg { averages, tasks, last_tid })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_and_tasks_are_read() {
+        let expected = Loadavg { averages: ["0.00", "0.01", "0.05"], tasks: Some(4321), last_tid: Some(99) };
+        assert_eq!(parse_loadavg("0.00 0.01 0.05 1/4321 99\n"), Some(expected));
+        let part = Loadavg { tasks: None, last_tid: None, ..expected };
+        assert_eq!(parse_loadavg("0.00 0.01 0.05"), Some(part));
+        assert_eq!(parse_loadavg(""), None);
+    }
+}
