@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use cpuledger::interval::{Books, Cut, Interval};
+use cpuledger::attribution::difference::{Books, Cut};
+use cpuledger::interval::Interval;
 use cpuledger::source::Exits;
 use cpuledger::source::cost::{LEDGER_FORK_AND_EXIT_NS, LEDGER_SWITCH_NS, WALK_TASK_NS};
 use cpuledger::source::walk::Walk;

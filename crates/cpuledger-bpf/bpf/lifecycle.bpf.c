@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The last switch of every task: its final figures go to a ring, so that the time of tasks which died between two
- * walks is not lost. O(1): no loop over tasks, children or threads.
+ * walks is not lost. And the parent of each process at its fork, to which that time belongs: at the exit the kernel may
+ * name another. O(1): no loop over tasks, children or threads.
  */
 #include "compat.bpf.h"
 #include <bpf/bpf_tracing.h>
@@ -12,6 +13,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, CPULEDGER_EXIT_RING_BYTES);
 } exits SEC(".maps");
+
+/* Births that find it full are not told: then the parent at the fork is not known. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, CPULEDGER_BIRTH_RING_BYTES);
+} births SEC(".maps");
 
 /* Exits that found the ring full, by the pid of the parent; user space makes entry 0, which takes what finds no room. */
 struct {
@@ -68,6 +75,25 @@ int BPF_PROG(last_switch, bool preempt, struct task_struct *prev)
 	record->uid = prev->real_cred->uid.val;
 	record->euid = prev->real_cred->euid.val;
 	__builtin_memcpy(record->comm, prev->comm, sizeof(record->comm));
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(birth, struct task_struct *parent, struct task_struct *child)
+{
+	struct cpuledger_birth *record;
+
+	/* Not a thread, nor with CLONE_PARENT: the parent's parent may have been replaced since. */
+	if (child->pid != child->tgid || child->real_parent != parent)
+		return 0;
+	record = bpf_ringbuf_reserve(&births, sizeof(*record), 0);
+	if (!record)
+		return 0;
+	record->pid = child->pid;
+	record->parent_pid = parent->tgid;
+	record->start_time_ns = child->start_boottime;
+	record->parent_start_time_ns = parent->group_leader->start_boottime;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -1,4 +1,5 @@
-//! The exit hook: the final figures of every task that dies, from the ring that the last switch fills.
+//! The exit hook: the final figures of every task that dies, from the ring that the last switch fills; and the parent of every
+//! process at its fork.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 
 use crate::abi;
 use crate::error::Error;
-use crate::map::decode;
+use crate::map::{Record, decode};
 use crate::object;
 
 /// The compiled `bpf/lifecycle.bpf.c`.
@@ -18,54 +19,72 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lifecycle.bpf.o
 pub struct Drained {
     /// Tasks in the order of their last switch on each CPU.
     pub exits: Vec<abi::cpuledger_exit>,
+    /// Processes that were forked. Those that found the ring full are missing.
+    pub births: Vec<abi::cpuledger_birth>,
     /// Exits that found the ring full, by the pid of the parent of the process; pid 0 where that list was full too.
     pub folds: Vec<(i32, abi::cpuledger_fold)>,
 }
 
-/// The attached hook; dropping it, or the death of this process, detaches it.
+/// Records of a ring. Only its callback has them besides, and that runs within [`ExitHook::gather`].
+type Gathered<R> = Arc<Mutex<Vec<R>>>;
+
+/// The attached hooks; dropping it, or the death of this process, detaches them.
 pub struct ExitHook {
     object: Object,
-    ring: RingBuffer<'static>,
-    /// Shared only with the ring's callback, which runs within [`ExitHook::gather`].
-    gathered: Arc<Mutex<Vec<abi::cpuledger_exit>>>,
+    rings: RingBuffer<'static>,
+    exits: Gathered<abi::cpuledger_exit>,
+    births: Gathered<abi::cpuledger_birth>,
     /// Folds only grow in the kernel, which would lose an exit between a read and a removal.
     seen_folds: HashMap<i32, abi::cpuledger_fold>,
-    _link: Link,
+    _links: Vec<Link>,
+}
+
+/// Lets the records of a ring be gathered.
+fn add_ring<'ring, R: Record + Send + 'static>(
+    builder: &mut RingBufferBuilder<'ring, 'static>,
+    ring: &'ring dyn MapCore,
+) -> Result<Gathered<R>, libbpf_rs::Error> {
+    let gathered = Gathered::<R>::default();
+    let sink = Arc::clone(&gathered);
+    builder.add(ring, move |bytes: &[u8]| {
+        sink.lock().unwrap_or_else(PoisonError::into_inner).extend(decode::<R>(bytes));
+        0
+    })?;
+    Ok(gathered)
+}
+
+/// Moves what was gathered.
+fn take<R>(gathered: &Gathered<R>, into: &mut Vec<R>) {
+    into.clear();
+    std::mem::swap(into, &mut gathered.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 impl ExitHook {
-    /// Loads and attaches the hook.
+    /// Loads and attaches the hooks.
     ///
     /// # Errors
-    /// Without BTF, without privilege, or when the kernel refuses it.
+    /// Without BTF, without privilege, or when the kernel refuses them.
     pub fn attach() -> Result<ExitHook, Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to attach the exit hook", &error);
         let mut object = object::load("cpuledger_exits", OBJECT, |_| Ok(()))?;
-        let gathered = Arc::new(Mutex::new(Vec::new()));
-        let sink = Arc::clone(&gathered);
         let mut builder = RingBufferBuilder::new();
-        let exits = object::map_mut(&mut object, "exits");
-        builder
-            .add(&exits, move |bytes: &[u8]| {
-                let mut gathered = sink.lock().unwrap_or_else(PoisonError::into_inner);
-                gathered.extend(decode::<abi::cpuledger_exit>(bytes));
-                0
-            })
-            .map_err(refused)?;
-        let ring = builder.build().map_err(refused)?;
+        let [of_exits, of_births] = ["exits", "births"].map(|name| object::map(&object, name));
+        let exits = add_ring(&mut builder, &of_exits).map_err(refused)?;
+        let births = add_ring(&mut builder, &of_births).map_err(refused)?;
+        let rings = builder.build().map_err(refused)?;
         let nothing = [0u8; size_of::<abi::cpuledger_fold>()];
         object::map_mut(&mut object, "folds")
             .update(&0i32.to_ne_bytes(), &nothing, MapFlags::ANY)
             .map_err(refused)?;
-        let program = object.progs_mut().next().expect("the embedded object holds one program");
-        let link = program.attach().map_err(refused)?;
-        Ok(ExitHook { object, ring, gathered, seen_folds: HashMap::new(), _link: link })
+        let links =
+            object.progs_mut().map(|program| program.attach()).collect::<Result<_, _>>().map_err(refused)?;
+        Ok(ExitHook { object, rings, exits, births, seen_folds: HashMap::new(), _links: links })
     }
 
-    /// Empties the ring into memory without a system call.
+    /// Empties the rings into memory without a system call.
     fn gather(&mut self) {
         // consume() fails only if the callback does, and ours does not.
-        let _ = self.ring.consume();
+        let _ = self.rings.consume();
     }
 
     /// Everything since the last call.
@@ -74,9 +93,9 @@ impl ExitHook {
     /// When the kernel refuses to read the folded exits.
     pub fn drain(&mut self, into: &mut Drained) -> Result<(), Error> {
         self.gather();
-        into.exits.clear();
+        take(&self.exits, &mut into.exits);
+        take(&self.births, &mut into.births);
         into.folds.clear();
-        std::mem::swap(&mut into.exits, &mut self.gathered.lock().unwrap_or_else(PoisonError::into_inner));
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to read the folded exits", &error);
         let folds = object::map_mut(&mut self.object, "folds");
         for key in folds.keys() {

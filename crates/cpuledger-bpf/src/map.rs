@@ -29,6 +29,8 @@ unsafe impl Record for abi::cpuledger_wanted {}
 unsafe impl Record for abi::cpuledger_cpu_range {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_exit {}
+// SAFETY: four integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_birth {}
 // SAFETY: two integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_fold {}
 // SAFETY: four integers; abi.h asserts the size.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread;
 
-use libbpf_rs::{AsRawLibbpf, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
+use libbpf_rs::{AsRawLibbpf, Map, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
@@ -96,6 +96,11 @@ fn loading(name: &str) -> String {
 }
 
 /// A map of a loaded object; its name is a constant of this crate.
+pub(crate) fn map<'a>(object: &'a Object, name: &str) -> Map<'a> {
+    object.maps().find(|map| map.name() == name).expect("the embedded object defines this map")
+}
+
+/// As [`map`], to change it.
 pub(crate) fn map_mut<'a>(object: &'a mut Object, name: &str) -> MapMut<'a> {
     object.maps_mut().find(|map| map.name() == name).expect("the embedded object defines this map")
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cpuledger::Boottime;
-use cpuledger::interval::Cut;
+use cpuledger::attribution::difference::Cut;
 use cpuledger::source::{Exits, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, FieldSet, Interval, Pid, Snapshot, Task, Tid};

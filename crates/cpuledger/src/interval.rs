@@ -1,29 +1,9 @@
-//! What lies between two snapshots: who used how much CPU time, the dead included. Pure algebra, no kernel.
-//!
-//! [`Books`] keep what each task had used at the last cut. [`Books::close`] takes the next snapshot and the exits since,
-//! and gives every nanosecond to exactly one process:
-//!
-//! - what a living task used is *self* of its process;
-//! - what a dead thread used goes to *exited threads* of its process while that lives;
-//! - what a dead process used goes to *exited children* of its first living ancestor. A walk does not know the parent
-//!   at fork, so this is the parent at exit; where that died too, its parent at its exit, and so on. Where a link is
-//!   missing, it is init.
-//!
-//! A cut is the instant at which a snapshot was begun. A death after it belongs to the next interval, so that a task
-//! which dies between the walk and the reading of the exits is counted once. What a dying task still uses after it
-//! left the task list surfaces with its exit.
+//! What lies between two cuts: who used how much CPU time, the dead included.
 
-mod baseline;
-mod books;
-mod counters;
-mod deaths;
-
-pub use books::{Books, Cut};
-pub use counters::Counters;
-pub use deaths::{EXITS_LIMIT, bound_exits};
-
+use crate::counters::Counters;
+use crate::exit::Exit;
 use crate::snapshot::Snapshot;
-use crate::source::{Exit, SourceKind};
+use crate::source_kind::SourceKind;
 use crate::task::{Pid, Task};
 
 /// What one process or task used in an interval.

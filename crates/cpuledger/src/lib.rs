@@ -13,31 +13,34 @@
 //! # Ok::<(), cpuledger::Error>(())
 //! ```
 
+pub mod attribution;
 pub mod caller;
 pub mod clock;
+pub mod counters;
 pub mod enrich;
 pub mod error;
+mod exit;
 pub mod facts;
 pub mod field;
 mod field_set;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod inheritance;
 pub mod interval;
-mod lineage;
 pub mod machine;
 pub mod snapshot;
 pub mod source;
+mod source_kind;
 pub mod support;
 pub mod task;
 pub mod text;
 pub mod vitals;
 
+pub use attribution::difference::Books;
 pub use clock::Boottime;
 pub use enrich::{detail, logins, names, terminal};
 pub use error::Error;
 pub use field::{Field, FieldSet, Value};
-pub use interval::{Books, Interval};
+pub use interval::Interval;
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
 pub use task::{Comm, Pid, Task, TaskId, Tid};

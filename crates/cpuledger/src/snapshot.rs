@@ -2,7 +2,7 @@
 
 use crate::clock::Boottime;
 use crate::field::FieldSet;
-use crate::source::SourceKind;
+use crate::source_kind::SourceKind;
 use crate::task::{Pid, Task, Tid};
 
 /// Which tasks a snapshot shall hold.

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-use cpuledger::interval::{Cut, Interval};
+use cpuledger::attribution::difference::Cut;
+use cpuledger::interval::Interval;
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};

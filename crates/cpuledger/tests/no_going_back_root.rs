@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use books::{Books, assert_balance, forks, is_full};
-use cpuledger::interval::Counters;
+use cpuledger::counters::Counters;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, TaskId, Value};
 use cpuledger_load::scene::alone;

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use cpuledger::attribution::difference::Cut;
 use cpuledger::clock::{monotonic_ns, suspended_ns};
-use cpuledger::interval::Cut;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
@@ -109,7 +109,9 @@ impl Cuts {
 /// Nobody has used more than there was.
 fn check(interval: &Interval, snapshot: &Snapshot) {
     let kind = interval.source;
-    let room_ns = interval.length_ns() * u64::from(interval.online_cpus) + SLACK_NS;
+    // A snapshot takes its time: what is read last is of its end.
+    let length_ns = interval.length_ns() + (snapshot.end_ns - snapshot.begin_ns);
+    let room_ns = length_ns * u64::from(interval.online_cpus) + SLACK_NS;
     for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
         assert!(usage.cpu_ns <= room_ns, "{kind}: {row:?} has used {usage:?} of {room_ns} ns");
     }

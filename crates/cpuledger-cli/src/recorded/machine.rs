@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use cpuledger::counters::Counters;
 use cpuledger::enrich::row::Surroundings;
-use cpuledger::interval::{Counters, Exited, Interval, Unattributed, Usage};
+use cpuledger::interval::{Exited, Interval, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{State, flags};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cpuledger::Boottime;
-use cpuledger::interval::{Counters, Exited, Interval, Usage};
+use cpuledger::counters::Counters;
+use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::machine::Load;
 use cpuledger::names::Names;
 use cpuledger::source::Exit;

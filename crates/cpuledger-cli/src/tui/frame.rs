@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use cpuledger::Boottime;
+use cpuledger::counters::Counters;
 use cpuledger::field::FieldSet;
-use cpuledger::interval::{Counters, Exited, Interval, Usage};
+use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
 use cpuledger::vitals::{CpuShare, Vitals};
 use cpuledger::{Pid, Snapshot, Task, TaskId};

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use super::exit::Exits;
-use super::kind::SourceKind;
 use crate::error::Error;
+use crate::exit::Exits;
 use crate::field::FieldSet;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source_kind::SourceKind;
 use crate::task::{Pid, Task};
 
 /// What is done with a row.

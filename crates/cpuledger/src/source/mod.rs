@@ -2,12 +2,10 @@
 
 pub mod choose;
 pub mod cost;
-mod exit;
 mod families;
 mod interface;
 pub(crate) mod io_access;
 pub mod kernel_text;
-mod kind;
 pub mod ledger;
 mod namespace;
 pub mod netlink;
@@ -18,7 +16,7 @@ pub mod status;
 mod unseen;
 pub mod walk;
 
-pub use exit::{Death, Exit, Exits, Fold};
+pub use crate::exit::{Birth, Death, Exit, Exits, Fold};
+pub use crate::source_kind::SourceKind;
 pub use interface::{Families, FamilyVisitor, Member, Source, Visitor};
-pub use kind::SourceKind;
 pub use open::{Best, open, open_best};

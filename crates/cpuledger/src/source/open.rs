@@ -1,12 +1,12 @@
 //! Opening a source by its name, or the best that works.
 
 use super::interface::Source;
-use super::kind::SourceKind;
 use super::netlink::Netlink;
 use super::procfs::Procfs;
 use super::walk::Walk;
 use crate::error::Error;
 use crate::field::FieldSet;
+use crate::source_kind::SourceKind;
 
 /// Opens one source of snapshots.
 ///

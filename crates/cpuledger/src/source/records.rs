@@ -4,11 +4,11 @@ use cpuledger_bpf::{Mechanism, Walked, abi};
 use rustix::param::page_size;
 
 use crate::clock::Boottime;
+use crate::counters::Counters;
+use crate::exit::{Birth, Death, Exit};
 use crate::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
-use crate::interval::Counters;
 use crate::snapshot::{Request, Snapshot};
 use crate::source::io_access::IoAccess;
-use crate::source::{Death, Exit};
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 /// What needs the visit of all threads of a process.
@@ -416,8 +416,18 @@ fn concatenated(parts: [&[u8]; 4]) -> Comm {
     Comm::new(&name[..length])
 }
 
+fn id(tid: i32, start_time_ns: u64) -> TaskId {
+    TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) }
+}
+
+pub(crate) fn decode_birth(record: &abi::cpuledger_birth) -> Birth {
+    Birth {
+        process: id(record.pid, record.start_time_ns),
+        parent: id(record.parent_pid, record.parent_start_time_ns),
+    }
+}
+
 pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
-    let id = |tid, start_time_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) };
     let exit = Exit {
         task: id(record.tid, record.start_time_ns),
         process: id(record.pid, record.process_start_time_ns),

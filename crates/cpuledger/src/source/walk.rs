@@ -14,7 +14,7 @@ use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
-use crate::source::records::{Decoder, decode_death, groups, lacking, not_loaded};
+use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
 use crate::source::unseen::{Leader, Unseen};
 use crate::source::{Exits, Families, Fold, Member, Source, SourceKind, Visitor};
 use crate::task::Pid;
@@ -199,6 +199,7 @@ impl Source for Walk {
         let Some(hook) = &mut self.exit_hook else { return Ok(()) };
         hook.drain(&mut self.drained)?;
         into.exits.extend(self.drained.exits.iter().map(decode_death));
+        into.births.extend(self.drained.births.iter().map(decode_birth));
         into.folds.extend(self.drained.folds.iter().map(|(parent, fold)| Fold {
             ppid: Pid(*parent),
             exits: fold.exits,

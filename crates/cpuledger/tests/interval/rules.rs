@@ -1,6 +1,6 @@
 //! Each rule of the algebra by itself.
 
-use cpuledger::interval::{Cut, bound_exits};
+use cpuledger::attribution::difference::{Cut, bound_exits};
 use cpuledger::source::{Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger::source::{Death, Exit, Exits, SourceKind};
+use cpuledger::attribution::Increment;
+use cpuledger::source::{Birth, Death, Exit, Exits, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Boottime, FieldSet, Pid, Snapshot, Task, TaskId, Tid};
 
@@ -22,15 +23,31 @@ pub struct Life {
     pub used_ns: u64,
     pub is_dead: bool,
     pub is_listed: bool,
+    /// Its death was told by an increment.
+    is_told_dead: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct Process {
     pub pid: i32,
     pub start_ns: u64,
+    /// The kernel's: of orphans it is init.
     pub parent: Number,
+    /// At the fork.
+    first_parent: Number,
+    /// The kernel's when a list or an exit told of it first.
+    seen_parent: Option<Number>,
     pub leader: Number,
     pub is_dead: bool,
+}
+
+/// Which parent inherits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heirs {
+    /// The one at the fork: a hook sees forks.
+    ByFork,
+    /// The first that was told.
+    ByFirstSight,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +64,7 @@ pub struct World {
     lingering: Vec<Number>,
     pub total_ns: u64,
     last_tid: i32,
+    heirs: Option<Heirs>,
 }
 
 const MAX_TID: i32 = 200;
@@ -54,11 +72,49 @@ const MAX_TID: i32 = 200;
 pub const INIT: Number = 1;
 
 impl World {
-    pub fn new(now_ns: u64) -> World {
-        let mut world = World { now_ns, ..World::default() };
+    pub fn new(now_ns: u64, heirs: Heirs) -> World {
+        let mut world = World { now_ns, heirs: Some(heirs), ..World::default() };
         world.next = INIT;
         world.add_process(0);
         world
+    }
+
+    fn id_of(&self, process: Number) -> TaskId {
+        let process = &self.processes[&process];
+        TaskId { tid: Tid(process.pid), start_time_ns: Boottime::from_ns(process.start_ns) }
+    }
+
+    /// A list or an exit tells of it.
+    fn see(&mut self, process: Number) {
+        let process = self.processes.get_mut(&process).expect("it was made");
+        process.seen_parent.get_or_insert(process.parent);
+    }
+
+    fn parent_of(&self, process: &Process) -> Number {
+        match self.heirs {
+            Some(Heirs::ByFork) | None => process.first_parent,
+            Some(Heirs::ByFirstSight) => process.seen_parent.unwrap_or(process.parent),
+        }
+    }
+
+    /// What the ledger would tell at this cut: of each task with time or an end.
+    pub fn increments(&mut self) -> Vec<Increment> {
+        let mut increments = Vec::new();
+        for task in self.tasks.values() {
+            let process = &self.processes[&task.process];
+            let ends = task.is_dead && !task.is_told_dead;
+            if task.used_ns > 0 || ends {
+                increments.push(Increment {
+                    parent: (process.first_parent > 0).then(|| self.id_of(process.first_parent)),
+                    own_ns: task.used_ns,
+                    has_died: ends,
+                    process_is_dead: process.is_dead,
+                    ..Increment::of(self.id_of(task.process))
+                });
+            }
+        }
+        self.tasks.values_mut().filter(|task| task.is_dead).for_each(|task| task.is_told_dead = true);
+        increments
     }
 
     fn number(&mut self) -> Number {
@@ -87,6 +143,7 @@ impl World {
             used_ns: 0,
             is_dead: false,
             is_listed: true,
+            is_told_dead: false,
         };
         self.tasks.insert(number, task);
         number
@@ -98,7 +155,20 @@ impl World {
         let tid = self.free_tid();
         let leader = self.add_task(process, tid);
         let start_ns = self.now_ns;
-        self.processes.insert(process, Process { pid: tid, start_ns, parent, leader, is_dead: false });
+        let born = Process {
+            pid: tid,
+            start_ns,
+            parent,
+            first_parent: parent,
+            seen_parent: None,
+            leader,
+            is_dead: false,
+        };
+        self.processes.insert(process, born);
+        if self.heirs == Some(Heirs::ByFork) && parent > 0 {
+            let birth = Birth { process: self.id_of(process), parent: self.id_of(parent) };
+            self.exits.births.push(birth);
+        }
         process
     }
 
@@ -177,6 +247,7 @@ impl World {
     }
 
     fn record(&mut self, number: Number) {
+        self.see(self.tasks[&number].process);
         let task = &self.tasks[&number];
         let process = &self.processes[&task.process];
         let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
@@ -286,6 +357,8 @@ impl World {
             ..Snapshot::default()
         };
         self.now_ns += 1000;
+        let listed = self.tasks.values().filter(|task| task.is_listed).map(|task| task.process);
+        listed.collect::<Vec<_>>().into_iter().for_each(|process| self.see(process));
         for task in self.tasks.values().filter(|task| task.is_listed) {
             let process = &self.processes[&task.process];
             let row = Task {
@@ -311,8 +384,7 @@ impl World {
     /// Where the time since the last cut belongs: for each pid self, exited threads, exited children. Then cuts.
     pub fn reference(&mut self) -> BTreeMap<i32, [u64; 3]> {
         let mut shares: BTreeMap<i32, [u64; 3]> = BTreeMap::new();
-        for task in self.tasks.values_mut().filter(|task| task.used_ns > 0) {
-            let used_ns = std::mem::take(&mut task.used_ns);
+        for task in self.tasks.values().filter(|task| task.used_ns > 0) {
             let mut process = &self.processes[&task.process];
             let part = match (process.is_dead, task.is_dead) {
                 (false, false) => 0,
@@ -320,10 +392,11 @@ impl World {
                 (true, _) => 2,
             };
             while process.is_dead {
-                process = &self.processes[&process.parent];
+                process = &self.processes[&self.parent_of(process)];
             }
-            shares.entry(process.pid).or_default()[part] += used_ns;
+            shares.entry(process.pid).or_default()[part] += task.used_ns;
         }
+        self.tasks.values_mut().for_each(|task| task.used_ns = 0);
         shares
     }
 }

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cpuledger::interval::{Books, Cut, EXITS_LIMIT, Interval, bound_exits};
+use cpuledger::attribution::difference::{Books, Cut, EXITS_LIMIT, bound_exits};
+use cpuledger::interval::Interval;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::source::cost::{Activity, Costs, GLANCE, Observation};
 use cpuledger::source::ledger::{self, Ledger};
@@ -115,8 +116,8 @@ pub enum Outcome {
     Stopped,
 }
 
-/// What the intervals are made of.
-enum Means {
+/// What the intervals come from.
+enum Backend {
     /// The ledger of the kernel half.
     Ledger(Box<Ledger>),
     /// Pairs of snapshots.
@@ -133,7 +134,7 @@ struct Snapshots {
 
 /// Intervals, one after another.
 pub struct Collector {
-    means: Means,
+    backend: Backend,
     fields: FieldSet,
     /// Wanted even if they do not run.
     pids: Vec<Pid>,
@@ -158,7 +159,7 @@ impl Collector {
     /// When the wanted source cannot be used here, or none can.
     pub fn open(options: &Options, stop: Stop) -> anyhow::Result<Collector> {
         let mut collector = Collector {
-            means: open_means(options)?,
+            backend: open_backend(options)?,
             fields: fields(options),
             pids: options.pids.iter().copied().map(Pid).collect(),
             shows_idle: options.shows_idle,
@@ -170,14 +171,14 @@ impl Collector {
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
-        match &collector.means {
-            Means::Ledger(ledger) => collector.begin_ns = ledger.start_ns(),
-            Means::Snapshots(_) => collector.cut(0)?,
+        match &collector.backend {
+            Backend::Ledger(ledger) => collector.begin_ns = ledger.start_ns(),
+            Backend::Snapshots(_) => collector.cut(0)?,
         }
         collector.deadline_ns = collector.begin_ns;
-        privileges::give_up(match &collector.means {
-            Means::Ledger(_) => SourceKind::Ledger,
-            Means::Snapshots(snapshots) => snapshots.source.kind(),
+        privileges::give_up(match &collector.backend {
+            Backend::Ledger(_) => SourceKind::Ledger,
+            Backend::Snapshots(snapshots) => snapshots.source.kind(),
         })?;
         Ok(collector)
     }
@@ -190,9 +191,9 @@ impl Collector {
         // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before; where
         // the machine or the output was too slow, they start anew instead of following each other without pause.
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.begin_ns + self.delay_ns / 2);
-        match &mut self.means {
-            Means::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
-            Means::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
+        match &mut self.backend {
+            Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
+            Backend::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
         }
         let is_stopped = self.stop.take();
         self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
@@ -207,7 +208,7 @@ impl Collector {
         self.delay_ns = delay_ns;
         self.fields = fields;
         if std::mem::replace(&mut self.shows_threads, has_threads) != has_threads
-            && let Means::Snapshots(snapshots) = &mut self.means
+            && let Backend::Snapshots(snapshots) = &mut self.backend
         {
             snapshots.begin_anew(has_threads);
             self.cut(0)?;
@@ -218,7 +219,7 @@ impl Collector {
 
     /// Whether every interval has a row for each task, whether it ran or not.
     pub fn lists_all(&self) -> bool {
-        matches!(self.means, Means::Snapshots(_))
+        matches!(self.backend, Backend::Snapshots(_))
     }
 
     /// Whether such a process, or task if those are shown, exists now though no interval had a row of it: the ledger lists
@@ -227,7 +228,7 @@ impl Collector {
     /// # Errors
     /// When there is no source for a listing.
     pub fn exists(&self, is_wanted: impl Fn(&Task) -> bool) -> anyhow::Result<bool> {
-        if matches!(self.means, Means::Snapshots(_)) {
+        if matches!(self.backend, Backend::Snapshots(_)) {
             return Ok(false);
         }
         let scope = if self.shows_threads { Scope::Tasks } else { Scope::Leaders };
@@ -243,12 +244,12 @@ impl Collector {
 
     /// Closes the interval, at that time if it is to come.
     fn cut(&mut self, cut_ns: u64) -> anyhow::Result<()> {
-        match &mut self.means {
-            Means::Ledger(ledger) => {
+        match &mut self.backend {
+            Backend::Ledger(ledger) => {
                 let wanted = ledger::Wanted { fields: self.fields, pids: &self.pids, all: self.shows_idle };
                 ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
             }
-            Means::Snapshots(snapshots) => {
+            Backend::Snapshots(snapshots) => {
                 snapshots.cut(self.fields, &mut self.snapshot, &mut self.interval)?;
             }
         }
@@ -306,13 +307,13 @@ impl Snapshots {
 }
 
 /// The wanted source, or the best that works: the ledger, if it is worth its cost, then those of snapshots.
-fn open_means(options: &Options) -> anyhow::Result<Means> {
-    let snapshots = |source| Means::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
+fn open_backend(options: &Options) -> anyhow::Result<Backend> {
+    let snapshots = |source| Backend::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
     Ok(match options.source {
-        Some(SourceKind::Ledger) => Means::Ledger(Box::new(Ledger::open(options.size)?)),
+        Some(SourceKind::Ledger) => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
         Some(kind) => snapshots(source::open(kind)?),
         // Who asks for a size asks for the ledger.
-        None if !options.size.may_grow => Means::Ledger(Box::new(Ledger::open(options.size)?)),
+        None if !options.size.may_grow => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
         None => {
             // The machine is observed while the programs are loaded.
             let observation = Observation::begin();
@@ -321,7 +322,7 @@ fn open_means(options: &Options) -> anyhow::Result<Means> {
                     match cheaper(&ledger, observation.and_then(|begun| begun.end(GLANCE)), options.delay_ns)
                     {
                         Some(walk) => snapshots(walk),
-                        None => Means::Ledger(Box::new(ledger)),
+                        None => Backend::Ledger(Box::new(ledger)),
                     }
                 }
                 Err(_) => snapshots(source::open_best()?.0),
@@ -379,7 +380,7 @@ mod tests {
         let (stop, waker) = Stop::new().expect("an eventfd");
         let source = source::open(SourceKind::Procfs).expect("procfs is mounted");
         let mut collector = Collector {
-            means: Means::Snapshots(Box::new(Snapshots::open(source, false))),
+            backend: Backend::Snapshots(Box::new(Snapshots::open(source, false))),
             fields: TEXT,
             pids: Vec::new(),
             shows_idle: false,

@@ -132,7 +132,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::interval::Counters;
+    use cpuledger::counters::Counters;
     use cpuledger::{Comm, FieldSet};
 
     use super::*;

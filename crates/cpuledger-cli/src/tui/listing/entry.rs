@@ -1,7 +1,8 @@
 //! What a line of the table is, and what it shows.
 
+use cpuledger::counters::Counters;
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::{Counters, Exited, Usage};
+use cpuledger::interval::{Exited, Usage};
 use cpuledger::text::escape::append_escaped;
 use cpuledger::{Comm, Pid, Task, TaskId};
 

@@ -1,14 +1,13 @@
 //! Source `ledger`: every nanosecond between two cuts, attributed to the task that had the CPU, at a cost that follows what
 //! ran and not what exists.
 //!
-//! The kernel half books the time; here it is given to processes ([`crate::inheritance`]) and gets its detail: the figures of
-//! the tasks that ran, read at the cut by one call ([`detail`]), and what they grew by ([`growth`]).
+//! The kernel half books the time; here it is given to processes ([`crate::attribution`]) and gets its detail: the figures of
+//! the tasks that ran, read at the cut by one call ([`detail`]), and what they grew by ([`crate::attribution::difference`]).
 
 mod detail;
-mod growth;
-mod keeper;
 mod limits;
 mod options;
+mod rows;
 mod supervisor;
 
 use std::time::Duration;
@@ -27,7 +26,7 @@ use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
-use keeper::Keeper;
+use rows::RowBuilder;
 use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
@@ -47,7 +46,7 @@ pub struct Ledger {
     may_grow: bool,
     /// The size up to which it grows.
     most_slots: u32,
-    keeper: Keeper,
+    rows: RowBuilder,
     /// When more is remembered, a walk says who lives: deaths that were not told leave something behind.
     remembered_limit: usize,
     lost: Lost,
@@ -86,7 +85,7 @@ impl Ledger {
         });
         let kernel = kernel?;
         limits::check_only(&caller, &kernel)?;
-        let keeper = Keeper::new(Detail::open(inspector)?, before, Boottime::now())?;
+        let rows = RowBuilder::new(Detail::open(inspector)?, before, Boottime::now())?;
         let lost = kernel.lost();
         Ok(Ledger {
             size: kernel.options(),
@@ -95,7 +94,7 @@ impl Ledger {
             growth_backoff: Backoff::default(),
             may_grow: options.may_grow,
             most_slots: limits::most_slots(&caller),
-            keeper,
+            rows,
             remembered_limit: REMEMBERED_SLACK,
             lost,
             walk: None,
@@ -127,7 +126,7 @@ impl Ledger {
     /// Whether the detail of active tasks costs a walk over all tasks, because the kernel does not let a program
     /// look tasks up (before Linux 6.7).
     pub fn walks_for_detail(&self) -> bool {
-        self.keeper.detail.is_walk()
+        self.rows.detail.is_walk()
     }
 
     /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC; as soon as possible if that is past), closes the interval there,
@@ -190,7 +189,7 @@ impl Ledger {
         tell_gap(start_ns, self.start_ns(), snapshot, into);
         if let Some(kernel) = self.kernel.get() {
             self.lost = kernel.lost();
-            self.keeper.resume_after_gap(Boottime::now());
+            self.rows.resume_after_gap(Boottime::now());
             // Deaths in the gap were not told.
             self.forget_dead();
         }
@@ -209,7 +208,7 @@ impl Ledger {
         let Some(kernel) = self.kernel.get_mut() else { return Ok(()) };
         let closed = kernel.close_interval(cut_ns)?;
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
-        self.keeper.take(&closed, wanted, snapshot, into)?;
+        self.rows.take(&closed, wanted, snapshot, into)?;
         self.tell_lost(into);
         // Until now it has booked the same time as its predecessor. If it cannot be cut, the books go on without it.
         if self.successor.as_mut().is_some_and(|successor| successor.close_interval(cut_ns).is_err()) {
@@ -268,7 +267,7 @@ impl Ledger {
         self.lost = successor.lost();
         self.size = successor.options();
         self.kernel.replace(successor);
-        self.keeper.hand_over();
+        self.rows.hand_over();
     }
 
     /// What was lost in the interval. Where slots ran out deaths may not have been told: a walk says who lives.
@@ -280,7 +279,7 @@ impl Ledger {
         into.unidentified_exits = folded(&lost) - folded(&before);
         into.missed_switches = lost.missed - before.missed;
         let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
-        if hides_deaths(&lost) > hides_deaths(&before) || self.keeper.remembered() > self.remembered_limit {
+        if hides_deaths(&lost) > hides_deaths(&before) || self.rows.remembered() > self.remembered_limit {
             self.forget_dead();
         }
     }
@@ -292,8 +291,8 @@ impl Ledger {
             self.remembered_limit = 0;
             return;
         }
-        self.keeper.keep_living(&self.others);
-        self.remembered_limit = 2 * self.keeper.remembered() + REMEMBERED_SLACK;
+        self.rows.keep_living(&self.others);
+        self.remembered_limit = 2 * self.rows.remembered() + REMEMBERED_SLACK;
     }
 
     /// Adds a row without use for each process and task that did not run.
@@ -305,8 +304,8 @@ impl Ledger {
     ) -> Result<(), Error> {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
-        self.keeper.add_idle_processes(processes, from_procfs, snapshot, into);
-        self.keeper.add_idle(tasks, from_procfs, &mut snapshot.tasks, &mut into.tasks);
+        self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
+        self.rows.add_idle(tasks, from_procfs, &mut snapshot.tasks, &mut into.tasks);
         snapshot.from_procfs.extend(from_procfs);
         snapshot.from_procfs.sort_unstable();
         snapshot.from_procfs.dedup();

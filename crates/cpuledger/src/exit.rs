@@ -1,4 +1,4 @@
-//! Deaths of tasks, as sources tell of them.
+//! Births and deaths of tasks, as sources tell of them.
 
 use crate::clock::Boottime;
 use crate::task::{Comm, Pid, TaskId};
@@ -53,9 +53,20 @@ pub struct Fold {
     pub runtime_ns: u64,
 }
 
-/// Every death since the last time.
+/// A process that was forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Birth {
+    /// Which process.
+    pub process: TaskId,
+    /// The process that forked it or, with `CLONE_PARENT`, the parent of that.
+    pub parent: TaskId,
+}
+
+/// Every death since the last time, and the births that the source saw.
 #[derive(Debug, Default)]
 pub struct Exits {
+    /// Births of processes. Those that found no room, and those of a source that sees none, are missing.
+    pub births: Vec<Birth>,
     /// With their identity.
     pub exits: Vec<Death>,
     /// Without it.

@@ -1,6 +1,6 @@
-//! What is known of a task from the last cut.
+//! What is known of tasks and processes from the last cut.
 
-use crate::task::Pid;
+use crate::task::{Pid, TaskId};
 
 /// Where a task of the books stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,4 +23,13 @@ pub(super) struct Baseline {
     /// Where its counters at that cut are, where the books are kept by task.
     pub(super) counters: u32,
     pub(super) life: Life,
+}
+
+/// A process at the last cut.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    pub(super) id: TaskId,
+    pub(super) ppid: Pid,
+    /// Whether its heir is one by forks: of a process that the source did not see forked nobody knows.
+    pub(super) has_known_heir: bool,
 }

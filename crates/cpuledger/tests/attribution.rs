@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cpuledger::Boottime;
-use cpuledger::inheritance::{Booked, Inheritance, Parts};
+use cpuledger::attribution::{Attribution, Increment, Parts};
 use cpuledger::{TaskId, Tid};
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;
 /// As long as a process without known children is remembered.
-const MOURNING_NS: u64 = 30 * SECOND;
+const GRACE_PERIOD_NS: u64 = 30 * SECOND;
 /// Pids are used again soon.
 const PIDS: i32 = 24;
 
@@ -47,7 +47,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => who.clone().prop_map(Event::Exec),
         1 => (who.clone(), ns.clone()).prop_map(|(who, ns)| Event::FoldedThread(who, ns)),
         1 => (who, ns).prop_map(|(who, ns)| Event::FoldedChild(who, ns)),
-        1 => (0u64..MOURNING_NS).prop_map(Event::Sleep),
+        1 => (0u64..GRACE_PERIOD_NS).prop_map(Event::Sleep),
         4 => Just(Event::Cut),
     ]
 }
@@ -195,7 +195,7 @@ impl World {
         heir
     }
 
-    /// Where everything that was booked belongs.
+    /// Where everything that was increments belongs.
     fn reference(&self) -> BTreeMap<TaskId, Parts> {
         let mut accounts: BTreeMap<TaskId, Parts> = BTreeMap::new();
         for slot in &self.slots {
@@ -219,10 +219,10 @@ impl World {
     }
 
     /// What the ledger would tell: those with time or an end, the last first, as their order is nobody's promise.
-    fn booked(&self) -> Vec<Booked> {
-        let booked = self.slots.iter().rev().map(|slot| Booked {
+    fn increments(&self) -> Vec<Increment> {
+        let increments = self.slots.iter().rev().map(|slot| Increment {
             process: self.processes[slot.process].id,
-            parent: self.processes[self.processes[slot.process].parent].id,
+            parent: Some(self.processes[self.processes[slot.process].parent].id),
             own_ns: slot.own_ns,
             folded_threads_ns: slot.folded_threads_ns,
             folded_children_ns: slot.folded_children_ns,
@@ -231,10 +231,10 @@ impl World {
         });
         let is_told =
             |slot: &Slot| slot.is_over || slot.own_ns + slot.folded_threads_ns + slot.folded_children_ns > 0;
-        booked
+        increments
             .zip(self.slots.iter().rev())
             .filter(|(_, slot)| is_told(slot))
-            .map(|(booked, _)| booked)
+            .map(|(increments, _)| increments)
             .collect()
     }
 
@@ -263,25 +263,26 @@ fn sum<'a>(accounts: impl IntoIterator<Item = &'a Parts>) -> u64 {
 }
 
 /// Settles one interval and compares every account.
-fn settle(world: &mut World, inheritance: &mut Inheritance) -> Result<(), TestCaseError> {
-    let booked = world.booked();
+fn settle(world: &mut World, attribution: &mut Attribution) -> Result<(), TestCaseError> {
+    let increments = world.increments();
     let mut accounts = HashMap::with_hasher(Default::default());
-    inheritance.settle(world.now_ns, &booked, &mut accounts);
-    let told = booked.iter().map(|entry| entry.own_ns + entry.folded_threads_ns + entry.folded_children_ns);
+    attribution.settle(world.now_ns, &increments, &mut accounts);
+    let told =
+        increments.iter().map(|entry| entry.own_ns + entry.folded_threads_ns + entry.folded_children_ns);
     prop_assert_eq!(sum(accounts.values()), told.sum::<u64>(), "nothing is lost and nothing made");
     let accounts: BTreeMap<TaskId, Parts> =
         accounts.into_iter().filter(|(_, parts)| parts.total_ns() > 0).collect();
     prop_assert_eq!(accounts, world.reference());
     for process in world.processes.iter().filter(|process| process.is_dead) {
-        prop_assert!(inheritance.is_dead(process.id) || !was_told(&booked, process.id));
+        prop_assert!(attribution.is_dead(process.id) || !was_told(&increments, process.id));
     }
-    inheritance.forget(world.now_ns);
+    attribution.forget(world.now_ns);
     world.open_interval();
     Ok(())
 }
 
-fn was_told(booked: &[Booked], process: TaskId) -> bool {
-    booked.iter().any(|entry| entry.process == process)
+fn was_told(increments: &[Increment], process: TaskId) -> bool {
+    increments.iter().any(|entry| entry.process == process)
 }
 
 proptest! {
@@ -291,7 +292,7 @@ proptest! {
     #[test]
     fn each_nanosecond_is_where_it_belongs(events in prop::collection::vec(event(), 1..150)) {
         let mut world = World::new();
-        let mut inheritance = Inheritance::default();
+        let mut attribution = Attribution::default();
         for event in events.into_iter().chain([Event::Cut]) {
             // A child that nobody has heard of when its parent is forgotten is not a matter of these rules.
             let is_silent = |slot: &Slot| slot.own_ns == 0;
@@ -299,38 +300,38 @@ proptest! {
                 for slot in world.slots.iter_mut().filter(|slot| is_silent(slot)) {
                     slot.own_ns += 1;
                 }
-                settle(&mut world, &mut inheritance)?;
+                settle(&mut world, &mut attribution)?;
             }
             world.act(event);
             if matches!(event, Event::Cut) {
-                settle(&mut world, &mut inheritance)?;
+                settle(&mut world, &mut attribution)?;
             }
         }
     }
 
-    /// When the time of mourning has passed, only those are remembered who live or from whom somebody alive descends; with
+    /// After the grace period only those are remembered that live, or from which a living one descends; with
     /// all dead but init, only init.
     #[test]
     fn memory_follows_the_living(events in prop::collection::vec(event(), 1..150)) {
         let mut world = World::new();
-        let mut inheritance = Inheritance::default();
+        let mut attribution = Attribution::default();
         for event in events {
             world.act(event);
             if matches!(event, Event::Cut | Event::Sleep(_)) {
                 // All are heard of.
                 world.slots.iter_mut().for_each(|slot| slot.own_ns += 1);
-                settle(&mut world, &mut inheritance)?;
-                inheritance.forget(world.now_ns + MOURNING_NS);
-                prop_assert!(inheritance.len() <= world.needed(), "{} of {}", inheritance.len(), world.needed());
+                settle(&mut world, &mut attribution)?;
+                attribution.forget(world.now_ns + GRACE_PERIOD_NS);
+                prop_assert!(attribution.len() <= world.needed(), "{} of {}", attribution.len(), world.needed());
             }
         }
         while let Some(slot) = (0..world.slots.len()).find(|&slot| world.slots[slot].process != INIT && !world.slots[slot].is_over) {
             world.end(slot, true);
         }
         world.slots.iter_mut().for_each(|slot| slot.own_ns += 1);
-        settle(&mut world, &mut inheritance)?;
-        inheritance.forget(world.now_ns + MOURNING_NS);
-        prop_assert!(inheritance.len() <= 1, "{} of nobody", inheritance.len());
+        settle(&mut world, &mut attribution)?;
+        attribution.forget(world.now_ns + GRACE_PERIOD_NS);
+        prop_assert!(attribution.len() <= 1, "{} are left", attribution.len());
     }
 
     /// Deaths that were not told, as slots ran out: a list of the living says who died.
@@ -340,7 +341,7 @@ proptest! {
         unheard in prop::collection::vec(any::<bool>(), 64),
     ) {
         let mut world = World::new();
-        let mut inheritance = Inheritance::default();
+        let mut attribution = Attribution::default();
         let mut nth = 0;
         for event in events.into_iter().chain([Event::Cut]) {
             world.act(event);
@@ -349,20 +350,20 @@ proptest! {
             }
             // All are known; some of the deaths are not.
             for process in &world.processes {
-                inheritance.add(process.id, world.processes[process.parent].id);
+                attribution.add(process.id, world.processes[process.parent].id);
             }
             let is_unheard = |slot: &Slot| slot.is_over && unheard[(nth + slot.process) % unheard.len()];
             world.slots.retain(|slot| !is_unheard(slot));
             let living: Vec<TaskId> =
                 world.processes.iter().filter(|process| !process.is_dead).map(|process| process.id).collect();
-            inheritance.keep_living(world.now_ns, |process| living.contains(&process));
-            settle(&mut world, &mut inheritance)?;
+            attribution.keep_living(world.now_ns, |process| living.contains(&process));
+            settle(&mut world, &mut attribution)?;
             nth += 1;
-            inheritance.forget(world.now_ns);
+            attribution.forget(world.now_ns);
         }
         for (number, process) in world.processes.iter().enumerate().filter(|(_, process)| !process.is_dead) {
             if number != INIT {
-                prop_assert_eq!(inheritance.heir(process.id), world.processes[world.heir(number)].id);
+                prop_assert_eq!(attribution.heir(process.id), world.processes[world.heir(number)].id);
             }
         }
     }
@@ -371,29 +372,29 @@ proptest! {
 /// A million processes that live and die one after another, an hour's worth of a storm: memory stays.
 #[test]
 fn a_storm_of_an_hour_is_not_remembered() {
-    let mut inheritance = Inheritance::default();
+    let mut attribution = Attribution::default();
     let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
     let (init, shell) = (id(1, 0), id(2, 1));
-    inheritance.add(init, init);
-    inheritance.add(shell, init);
+    attribution.add(init, init);
+    attribution.add(shell, init);
     let mut accounts = HashMap::with_hasher(Default::default());
     let mut most = 0;
     for interval in 1..=1000_u64 {
         let now_ns = interval * 3 * SECOND;
-        let dead = |number: u64| Booked {
+        let dead = |number: u64| Increment {
             process: id(3 + (number % 30_000) as i32, now_ns + number),
-            parent: shell,
+            parent: Some(shell),
             own_ns: 7,
             folded_threads_ns: 0,
             folded_children_ns: 0,
             has_died: true,
             process_is_dead: true,
         };
-        let booked: Vec<Booked> = (0..1000).map(dead).collect();
-        inheritance.settle(now_ns, &booked, &mut accounts);
+        let increments: Vec<Increment> = (0..1000).map(dead).collect();
+        attribution.settle(now_ns, &increments, &mut accounts);
         assert_eq!(accounts[&shell], Parts { exited_children_ns: 7000, ..Parts::default() });
-        inheritance.forget(now_ns);
-        most = most.max(inheritance.len());
+        attribution.forget(now_ns);
+        most = most.max(attribution.len());
     }
     // The dead of half a minute.
     assert!(most <= 2 + 11 * 1000, "{most} were remembered");
@@ -404,29 +405,29 @@ fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
     let process = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(70) };
     let parent = TaskId { tid: Tid(1), start_time_ns: Boottime::from_ns(10) };
     let name = |text: &str| Some(cpuledger::Comm::from_c_bytes(text.as_bytes()));
-    let mut inheritance = Inheritance::default();
-    inheritance.name(process, name("early").unwrap(), false);
-    assert_eq!(inheritance.name_of(process), None, "nothing is noted of a process that is not known");
+    let mut attribution = Attribution::default();
+    attribution.name(process, name("early").unwrap(), false);
+    assert_eq!(attribution.name_of(process), None, "nothing is noted of a process that is not known");
 
-    inheritance.add(process, parent);
-    inheritance.name(process, name("thread").unwrap(), true);
-    assert_eq!(inheritance.name_of(process), name("thread"), "better than none");
-    inheritance.name(process, name("leader").unwrap(), false);
-    inheritance.name(process, name("thread").unwrap(), true);
-    assert_eq!(inheritance.name_of(process), name("leader"));
+    attribution.add(process, parent);
+    attribution.name(process, name("thread").unwrap(), true);
+    assert_eq!(attribution.name_of(process), name("thread"), "better than none");
+    attribution.name(process, name("leader").unwrap(), false);
+    attribution.name(process, name("thread").unwrap(), true);
+    assert_eq!(attribution.name_of(process), name("leader"));
 
-    let dead = Booked {
+    let dead = Increment {
         process,
-        parent,
+        parent: Some(parent),
         own_ns: 1,
         folded_threads_ns: 0,
         folded_children_ns: 0,
         has_died: true,
         process_is_dead: true,
     };
-    inheritance.settle(SECOND, &[dead], &mut Default::default());
-    inheritance.forget(2 * SECOND);
-    assert_eq!(inheritance.name_of(process), name("leader"));
-    inheritance.forget(2 * SECOND + MOURNING_NS);
-    assert_eq!(inheritance.name_of(process), None);
+    attribution.settle(SECOND, &[dead], &mut Default::default());
+    attribution.forget(2 * SECOND);
+    assert_eq!(attribution.name_of(process), name("leader"));
+    attribution.forget(2 * SECOND + GRACE_PERIOD_NS);
+    assert_eq!(attribution.name_of(process), None);
 }

@@ -2,17 +2,18 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::clock::{Boottime, TICK_NS};
+use crate::attribution::{Attribution, Increment, Parts};
+use crate::clock::Boottime;
+use crate::counters::Counters;
+use crate::exit::{Birth, Exits};
 use crate::field::Field;
-use crate::lineage::{Household, Lineage};
+use crate::interval::{Interval, Usage};
 use crate::snapshot::Snapshot;
-use crate::source::{Exits, SourceKind};
 use crate::task::{Pid, Task, TaskId};
 
-use super::baseline::{Baseline, Life};
-use super::counters::Counters;
+use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
-use super::{Interval, Usage};
+use super::numbers::{Listed, Numbers, process_id};
 
 /// The circumstances of a cut that are not those of a task.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +32,6 @@ enum Used {
     Unclear,
 }
 
-/// CPU time of one process while an interval is closed.
-#[derive(Debug, Clone, Copy, Default)]
-struct Account {
-    own_ns: u64,
-    exited_threads_ns: u64,
-    exited_children_ns: u64,
-}
-
 /// What each task had used at the last cut. Memory is reused from cut to cut.
 #[derive(Debug, Default)]
 pub struct Books {
@@ -54,13 +47,22 @@ pub struct Books {
     baselines: FxHashMap<TaskId, Baseline>,
     /// The counters of the tasks at the last cut and at this one, where the books are kept by task.
     task_counters: [Vec<Counters>; 2],
-    /// Each process and its parent at the last cut, by pid, and the counters of each.
-    processes: Vec<(TaskId, Pid)>,
+    /// Those of the last cut, by pid, and of this one.
+    processes: Vec<Last>,
+    next_processes: Vec<Last>,
+    /// The counters of each at the last cut and at this one, and what they grew by.
     process_counters: [Vec<Counters>; 2],
-    accounts: Vec<Account>,
+    growth: Vec<Counters>,
+    /// Of each process of this cut: what its listed tasks used, whether one of them is alive, and its share of all time.
+    own_ns: Vec<u64>,
     alive: Vec<bool>,
+    shares: Vec<Parts>,
+    increments: Vec<Increment>,
+    accounts: FxHashMap<TaskId, Parts>,
+    births: Vec<Birth>,
     deaths: Deaths,
-    lineage: Lineage,
+    numbers: Numbers,
+    attribution: Attribution,
 }
 
 impl Books {
@@ -78,27 +80,34 @@ impl Books {
         self.cut += 1;
         if self.cut == 1 {
             self.first_cut = snapshot.begin;
-            self.start_slack_ns = start_slack_ns(snapshot.source);
+            self.start_slack_ns = snapshot.source.start_rounding_ns();
             self.last_cut_ns = snapshot.begin_ns;
         }
         into.clear();
-        self.accounts.clear();
-        self.accounts.resize(snapshot.processes.len(), Account::default());
+        self.own_ns.clear();
+        self.own_ns.resize(snapshot.processes.len(), 0);
         self.alive.clear();
         self.alive.resize(snapshot.processes.len(), false);
         // Those before the first cut are of no interval.
         into.missed_exits = if self.cut > 1 { exits.missed } else { 0 };
         exits.missed = 0;
-        self.deaths.take(snapshot.begin, exits, &mut self.lineage);
+        self.births.clear();
+        self.births.append(&mut exits.births);
+        self.deaths.take(snapshot.begin, exits);
+        self.numbers.open_interval(self.deaths.due.iter().map(|death| death.exit.process));
+        self.add_told_parents(snapshot);
         let is_exact = snapshot.source.tells_runtimes();
         if is_exact {
             self.close_exactly(snapshot, into);
         } else if self.by_task {
             self.close_tasks(snapshot, into);
         }
-        self.close_processes(is_exact, cut.sees_exits, snapshot, into);
-        self.lineage.open_interval();
+        self.grow_processes(is_exact, snapshot);
+        self.list_processes(snapshot);
+        self.attribute(snapshot);
         self.state(cut, snapshot, into);
+        self.close_processes(is_exact && cut.sees_exits, snapshot, into);
+        self.attribution.forget(snapshot.begin_ns);
         self.cut > 1
     }
 
@@ -111,7 +120,7 @@ impl Books {
         into.capacity_ns = into.length_ns() * u64::from(cut.online_cpus);
         into.unidentified_exits = self.deaths.folds.iter().map(|fold| fold.exits).sum();
         if cut.sees_exits {
-            self.deaths.report(into.exited.get_or_insert_default());
+            self.deaths.report(&mut self.attribution, into.exited.get_or_insert_default());
         } else {
             into.exited = None;
         }
@@ -129,7 +138,6 @@ impl Books {
             self.settle_exchanges(snapshot, into);
         }
         self.deaths.settle_folds(self.cut, &self.processes, &self.baselines);
-        self.inherit(snapshot);
     }
 
     /// Adds what each listed task used to its process.
@@ -156,7 +164,7 @@ impl Books {
                     0
                 }
             };
-            self.accounts[process].own_ns += used_ns;
+            self.own_ns[process] += used_ns;
             if self.by_task {
                 into.tasks.push(Usage { cpu_ns: used_ns, self_ns: used_ns, growth, ..Usage::default() });
             }
@@ -224,7 +232,7 @@ impl Books {
                 continue;
             };
             self.alive[process] = true;
-            self.accounts[process].own_ns += used_ns;
+            self.own_ns[process] += used_ns;
             if let Some(usage) = into.tasks.get_mut(index) {
                 usage.cpu_ns = used_ns;
                 usage.self_ns = used_ns;
@@ -233,94 +241,138 @@ impl Books {
         }
     }
 
-    /// Gives what the dead used to the living.
-    fn inherit(&mut self, snapshot: &Snapshot) {
-        let household =
-            Household { processes: &snapshot.processes, alive: &self.alive, before: &self.processes };
-        for (index, row) in snapshot.processes.iter().enumerate() {
-            if !self.alive[index] && self.accounts[index].own_ns > 0 {
-                let used_ns = std::mem::take(&mut self.accounts[index].own_ns);
-                // With no one alive it stays in the books of the dead.
-                let heir = self.lineage.heir(&household, row.ppid, snapshot.begin).unwrap_or(index);
-                self.accounts[heir].exited_children_ns += used_ns;
-            }
-        }
-        for death in &self.deaths.due {
-            if let Some(index) = household.living(death.exit.process) {
-                self.accounts[index].exited_threads_ns += death.used_ns;
-            } else if let Some(heir) = self.lineage.heir_of(&household, &death.exit, death.at) {
-                self.accounts[heir].exited_children_ns += death.used_ns;
-            }
-        }
-        for fold in &self.deaths.folds {
-            if let Some(heir) = self.lineage.heir(&household, fold.ppid, snapshot.begin) {
-                self.accounts[heir].exited_children_ns += fold.runtime_ns;
-            }
-        }
-    }
-
-    /// Makes the usage of each process of its account and its counters, and brings those up to date.
-    fn close_processes(
-        &mut self,
-        is_exact: bool,
-        sees_exits: bool,
-        snapshot: &Snapshot,
-        into: &mut Interval,
-    ) {
+    /// What the counters of each process grew by. Where the source tells no runtimes, that is all that is known of its time.
+    fn grow_processes(&mut self, is_exact: bool, snapshot: &Snapshot) {
         let [last, now] = &mut self.process_counters;
         now.clear();
+        self.growth.clear();
         let mut before = 0;
-        for (row, account) in snapshot.processes.iter().zip(&self.accounts) {
-            while self.processes.get(before).is_some_and(|(id, _)| id.tid.0 < row.pid.0) {
+        for (row, own_ns) in snapshot.processes.iter().zip(&mut self.own_ns) {
+            while self.processes.get(before).is_some_and(|last| last.id.tid.0 < row.pid.0) {
                 before += 1;
             }
             let counters = Counters::of(row);
-            let known = self.processes.get(before).is_some_and(|(id, _)| *id == process_id(row));
+            let known = self.processes.get(before).is_some_and(|last| last.id == process_id(row));
             let is_watched =
                 self.cut > 1 && row.start_time_ns.with_slack_ns(self.start_slack_ns) >= self.first_cut;
             let fresh = if is_watched { Counters::ZERO } else { Counters::default() };
             let growth = counters.since(if known { &last[before] } else { &fresh });
-            let parts = |part_ns: u64| (is_exact && sees_exits).then_some(part_ns);
-            let mut usage = Usage {
-                self_ns: account.own_ns,
-                exited_threads_ns: parts(account.exited_threads_ns),
-                exited_children_ns: parts(account.exited_children_ns),
-                growth,
-                ..Usage::default()
-            };
-            if !is_exact && growth.known.contains(Field::User) && growth.known.contains(Field::System) {
-                usage.self_ns = growth.user_ns + growth.system_ns;
-            } else if !is_exact {
-                usage.self_ns = 0;
+            if !is_exact {
+                let is_known = growth.known.contains(Field::User) && growth.known.contains(Field::System);
+                *own_ns = if is_known { growth.user_ns + growth.system_ns } else { 0 };
             }
-            usage.cpu_ns = usage.self_ns + account.exited_threads_ns + account.exited_children_ns;
-            into.attributed_ns += usage.cpu_ns;
-            into.processes.push(usage);
+            self.growth.push(growth);
             now.push(counters);
         }
         std::mem::swap(last, now);
-        self.processes.clear();
-        self.processes.extend(snapshot.processes.iter().map(|row| (process_id(row), row.ppid)));
     }
-}
 
-/// Identity of a process: that of its leader.
-fn process_id(row: &Task) -> TaskId {
-    TaskId { tid: crate::task::Tid(row.pid.0), start_time_ns: row.start_time_ns }
+    /// Tells the engine the parents that births and deaths tell, in that order: the first that is told stays.
+    fn add_told_parents(&mut self, snapshot: &Snapshot) {
+        let Books { attribution, numbers, processes, .. } = self;
+        let listed = Listed { processes: &snapshot.processes, alive: &[] };
+        let last_resort = listed.last_resort().map(|index| process_id(&snapshot.processes[index]));
+        for birth in &self.births {
+            attribution.add(birth.process, birth.parent);
+        }
+        for death in &self.deaths.due {
+            let parent = numbers.find(death.exit.ppid, death.at, listed, processes).or(last_resort);
+            if let Some(parent) = parent {
+                attribution.add_listed(death.exit.process, parent);
+            }
+        }
+    }
+
+    /// Tells the engine which processes came and went since the last cut.
+    fn list_processes(&mut self, snapshot: &Snapshot) {
+        let Books { attribution, numbers, processes, next_processes, .. } = self;
+        let listed = Listed { processes: &snapshot.processes, alive: &self.alive };
+        let last_resort = listed.last_resort().map(|index| process_id(&snapshot.processes[index]));
+        next_processes.clear();
+        let mut vanished = processes.iter().peekable();
+        for (row, is_alive) in snapshot.processes.iter().zip(&self.alive) {
+            let id = process_id(row);
+            while let Some(gone) = vanished.next_if(|last| last.id < id) {
+                attribution.end(gone.id, snapshot.begin_ns);
+            }
+            let known = vanished.next_if(|last| last.id == id);
+            let has_known_heir = match known {
+                Some(known) => known.has_known_heir,
+                None => {
+                    let parent = numbers.find(row.ppid, snapshot.begin, listed, processes).or(last_resort);
+                    attribution.add_listed(id, parent.filter(|_| row.ppid.0 > 0).unwrap_or(id));
+                    if *is_alive {
+                        attribution.revive(id);
+                    }
+                    attribution.known_heir(id).is_some()
+                }
+            };
+            if !is_alive {
+                attribution.end(id, snapshot.begin_ns);
+            }
+            next_processes.push(Last { id, ppid: row.ppid, has_known_heir });
+        }
+        vanished.for_each(|gone| attribution.end(gone.id, snapshot.begin_ns));
+    }
+
+    /// Gives every nanosecond to a listed process.
+    fn attribute(&mut self, snapshot: &Snapshot) {
+        let listed = Listed { processes: &snapshot.processes, alive: &self.alive };
+        let Books { increments, processes, numbers, .. } = self;
+        increments.clear();
+        for (row, own_ns) in snapshot.processes.iter().zip(&self.own_ns).filter(|(_, own_ns)| **own_ns > 0) {
+            increments.push(Increment { own_ns: *own_ns, ..Increment::of(process_id(row)) });
+        }
+        increments.extend(self.deaths.due.iter().map(|death| Increment {
+            own_ns: death.used_ns,
+            has_died: true,
+            process_is_dead: listed.living(death.exit.process).is_none(),
+            ..Increment::of(death.exit.process)
+        }));
+        for fold in &self.deaths.folds {
+            // Without a parent it is nobody's that is known: the last resort takes it.
+            let parent = numbers.find(fold.ppid, snapshot.begin, listed, processes).unwrap_or_default();
+            increments.push(Increment { folded_children_ns: fold.runtime_ns, ..Increment::of(parent) });
+        }
+        self.attribution.settle(snapshot.begin_ns, increments, &mut self.accounts);
+        self.shares.clear();
+        self.shares.resize(snapshot.processes.len(), Parts::default());
+        for (process, parts) in &self.accounts {
+            if let Some(index) = listed.place(*process) {
+                self.shares[index].add(parts);
+            } else if let Some(index) = listed.last_resort() {
+                self.shares[index].exited_children_ns += parts.total_ns();
+            }
+        }
+    }
+
+    /// Makes the usage of each process of its share and its growth.
+    fn close_processes(&mut self, knows_exits: bool, snapshot: &Snapshot, into: &mut Interval) {
+        std::mem::swap(&mut self.processes, &mut self.next_processes);
+        for (((row, parts), growth), last) in
+            snapshot.processes.iter().zip(&self.shares).zip(&self.growth).zip(&self.processes)
+        {
+            debug_assert!(row.pid.0 == last.id.tid.0, "one row a process");
+            let known = |part_ns: u64| knows_exits.then_some(part_ns);
+            let heir = if last.has_known_heir { self.attribution.known_heir(last.id) } else { None };
+            into.attributed_ns += parts.total_ns();
+            into.processes.push(Usage {
+                cpu_ns: parts.total_ns(),
+                self_ns: parts.own_ns,
+                exited_threads_ns: known(parts.exited_threads_ns),
+                exited_children_ns: known(parts.exited_children_ns),
+                accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
+                growth: *growth,
+                ..Usage::default()
+            });
+        }
+    }
 }
 
 /// Where there is no exact runtime, the sum of the two parts that the kernel rounds to ticks.
 fn cpu_ns(row: &Task, is_exact: bool) -> u64 {
     let has_runtime = is_exact && row.known.contains(Field::Runtime);
     if has_runtime { row.runtime_ns } else { row.user_ns + row.system_ns }
-}
-
-/// By how much a source may tell a start too early: in a file it is rounded down to a tick.
-fn start_slack_ns(source: SourceKind) -> u64 {
-    match source {
-        SourceKind::Ledger | SourceKind::Walk => 0,
-        SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
-    }
 }
 
 /// A zombie, or what is on its way out.

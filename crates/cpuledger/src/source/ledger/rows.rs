@@ -4,19 +4,21 @@ use cpuledger_bpf::ledger::{Interval as Closed, TaskTime};
 use cpuledger_bpf::{Wanted as WantedTask, abi};
 use rustc_hash::FxHashMap;
 
+use crate::attribution::difference::lives::{Growth, Lives, Seen};
+use crate::attribution::{Attribution, Increment, Parts};
 use crate::clock::Boottime;
+use crate::counters::Counters;
+use crate::exit::Exit;
 use crate::field::{Field, FieldSet, IO};
-use crate::inheritance::{Booked, Inheritance, Parts};
-use crate::interval::{Counters, Exited, Interval, Unattributed, Usage};
+use crate::interval::{Exited, Interval, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::{counters_of, nothing_used};
-use crate::source::{Exit, SourceKind};
+use crate::source_kind::SourceKind;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
-use super::growth::{Growth, Lives, Seen};
 use super::options::Wanted;
 
 /// A process of the interval in the making.
@@ -31,11 +33,11 @@ struct Account {
 }
 
 /// Everything that is remembered from interval to interval. Memory is reused.
-pub(super) struct Keeper {
+pub(super) struct RowBuilder {
     pub(super) detail: Detail,
-    inheritance: Inheritance,
+    attribution: Attribution,
     lives: Lives,
-    booked: Vec<Booked>,
+    increments: Vec<Increment>,
     parts: FxHashMap<TaskId, Parts>,
     /// Sorted by process.
     accounts: Vec<Account>,
@@ -50,25 +52,25 @@ pub(super) struct Keeper {
     io: IoAccess,
 }
 
-impl Keeper {
+impl RowBuilder {
     pub(super) fn new(
         mut detail: Detail,
         before: Boottime,
         attached: Boottime,
-    ) -> Result<Keeper, crate::Error> {
-        let mut inheritance = Inheritance::default();
+    ) -> Result<RowBuilder, crate::Error> {
+        let mut attribution = Attribution::default();
         // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now.
         for (process, parent, comm) in detail.parents()? {
             if process.start_time_ns < before {
-                inheritance.add(process, parent);
-                inheritance.name(process, comm, false);
+                attribution.add(process, parent);
+                attribution.name(process, comm, false);
             }
         }
-        Ok(Keeper {
+        Ok(RowBuilder {
             detail,
-            inheritance,
+            attribution,
             lives: Lives::new(attached),
-            booked: Vec::new(),
+            increments: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
             living: Vec::new(),
@@ -112,10 +114,10 @@ impl Keeper {
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
         self.close_processes(closed, wanted, snapshot, into);
-        for entry in self.booked.iter().filter(|entry| entry.process_is_dead) {
+        for entry in self.increments.iter().filter(|entry| entry.process_is_dead) {
             self.lives.forget_process(entry.process);
         }
-        self.inheritance.forget(closed.end_ns);
+        self.attribution.forget(closed.end_ns);
         Ok(())
     }
 
@@ -131,13 +133,13 @@ impl Keeper {
 
     /// Gives every nanosecond to a living process.
     fn attribute(&mut self, closed: &Closed<'_>) {
-        self.booked.clear();
-        self.booked.extend(closed.tasks.iter().map(booked));
-        self.inheritance.settle(closed.end_ns, &self.booked, &mut self.parts);
+        self.increments.clear();
+        self.increments.extend(closed.tasks.iter().map(increment));
+        self.attribution.settle(closed.end_ns, &self.increments, &mut self.parts);
         for slot in closed.tasks.iter().map(|time| &time.slot) {
             let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
             let of_thread = slot.tid != slot.pid || is_collector;
-            self.inheritance.name(process_of(slot), Comm::from_c_bytes(&slot.comm), of_thread);
+            self.attribution.name(process_of(slot), Comm::from_c_bytes(&slot.comm), of_thread);
         }
         self.accounts.clear();
         self.accounts.extend(self.parts.iter().filter(|(_, parts)| parts.total_ns() > 0).map(
@@ -197,7 +199,7 @@ impl Keeper {
             let time = &closed.tasks[self.ended[place]];
             let (seen, last) = (seen(time), counters_of(&time.slot.last));
             let growth = if has_died(time) {
-                let heir = self.inheritance.heir(seen.process);
+                let heir = self.attribution.heir(seen.process);
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
@@ -288,7 +290,7 @@ impl Keeper {
             };
             total.without(held_back).store_into(&mut row);
             let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
-            let heir = self.inheritance.heir(account.process);
+            let heir = self.attribution.heir(account.process);
             into.attributed_ns += account.parts.total_ns();
             into.processes.push(Usage {
                 cpu_ns: account.parts.total_ns(),
@@ -320,8 +322,8 @@ impl Keeper {
     /// Remembers the name of a row, or gives it the one that is remembered: who has died since the cut can no longer be asked.
     fn name(&mut self, process: TaskId, row: &mut Task) {
         if row.known.contains(Field::Comm) {
-            self.inheritance.name(process, row.comm, false);
-        } else if let Some(comm) = self.inheritance.name_of(process) {
+            self.attribution.name(process, row.comm, false);
+        } else if let Some(comm) = self.attribution.name_of(process) {
             row.comm = comm;
             row.known = row.known.union(FieldSet::of(&[Field::Comm]));
         }
@@ -410,7 +412,7 @@ impl Keeper {
         let new: Vec<&Task> = others.iter().filter(|row| !is_known(row)).collect();
         let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
         for row in new {
-            let heir = self.inheritance.heir(row.id());
+            let heir = self.attribution.heir(row.id());
             let is_unseen = is_told(row);
             let seen = if is_unseen { FieldSet::EMPTY } else { row.known };
             let usage = Usage {
@@ -439,13 +441,13 @@ impl Keeper {
             // Some hosts keep their own processes from programs.
             None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
         };
-        self.inheritance.keep_living(leaders.end_ns, lives);
+        self.attribution.keep_living(leaders.end_ns, lives);
         self.lives.keep_living(lives);
     }
 
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
-        self.inheritance.lasting() + self.lives.len()
+        self.attribution.lasting() + self.lives.len()
     }
 }
 
@@ -485,14 +487,14 @@ fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
     TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
 }
 
-fn booked(time: &TaskTime) -> Booked {
+fn increment(time: &TaskTime) -> Increment {
     let slot = &time.slot;
-    Booked {
+    Increment {
         process: process_of(slot),
-        parent: TaskId {
+        parent: Some(TaskId {
             tid: Tid(slot.parent_pid),
             start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
-        },
+        }),
         own_ns: time.wall_ns,
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,

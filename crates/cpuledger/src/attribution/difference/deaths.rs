@@ -4,12 +4,13 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::Exited;
-use super::baseline::{Baseline, Life};
+use crate::attribution::Attribution;
 use crate::clock::Boottime;
-use crate::lineage::Lineage;
-use crate::source::{Death, Exit, Exits, Fold};
+use crate::exit::{Death, Exit, Exits, Fold};
+use crate::interval::Exited;
 use crate::task::{Pid, Task, TaskId};
+
+use super::baseline::{Baseline, Last, Life};
 
 /// By how much two clocks of the kernel may disagree on a death, an interrupt between their readings included.
 const CLOCK_SLACK_NS: u64 = 10_000_000;
@@ -22,7 +23,10 @@ const FOLDS_LIMIT: usize = 1 << 16;
 
 /// Bounds what waits for the end of the interval: exits beyond `limit` lose their identity, not their time, as those
 /// do that find the ring of the hook full. To be called whenever exits were added.
+///
+/// Births beyond it are dropped: then the parent at the fork is not known.
 pub fn bound_exits(exits: &mut Exits, limit: usize) {
+    exits.births.truncate(limit);
     if exits.exits.len() <= limit && exits.folds.len() <= FOLDS_LIMIT {
         return;
     }
@@ -67,7 +71,7 @@ pub(super) struct Deaths {
 
 impl Deaths {
     /// Takes the exits since the last cut; those after this one wait for the next.
-    pub(super) fn take(&mut self, cut: Boottime, exits: &mut Exits, lineage: &mut Lineage) {
+    pub(super) fn take(&mut self, cut: Boottime, exits: &mut Exits) {
         self.due.clear();
         self.folds.clear();
         self.hidden.clear();
@@ -81,7 +85,6 @@ impl Deaths {
             if at >= cut {
                 return true;
             }
-            lineage.remember(exit.process, exit.ppid, at);
             due.push(Due { exit, at, used_ns: 0 });
             false
         });
@@ -220,7 +223,7 @@ impl Deaths {
     pub(super) fn settle_folds(
         &mut self,
         cut: u32,
-        parents: &[(TaskId, Pid)],
+        processes: &[Last],
         baselines: &FxHashMap<TaskId, Baseline>,
     ) {
         if self.folds.is_empty() {
@@ -230,8 +233,8 @@ impl Deaths {
             if known.seen + 1 != cut || known.life != Life::Alive {
                 continue;
             }
-            if let Ok(index) = parents.binary_search_by_key(&known.pid, |(id, _)| Pid(id.tid.0)) {
-                self.hidden.push((parents[index].1, known.runtime_ns));
+            if let Ok(index) = processes.binary_search_by_key(&known.pid, |last| Pid(last.id.tid.0)) {
+                self.hidden.push((processes[index].ppid, known.runtime_ns));
             }
         }
         // First those of a known parent, then whoever is left.
@@ -251,12 +254,12 @@ impl Deaths {
     }
 
     /// The dead of the interval with what they used in it.
-    pub(super) fn report(&self, into: &mut Vec<Exited>) {
+    pub(super) fn report(&self, attribution: &mut Attribution, into: &mut Vec<Exited>) {
         into.clear();
         into.extend(self.due.iter().map(|death| Exited {
             exit: death.exit,
             cpu_ns: death.used_ns,
-            accounting_parent: None,
+            accounting_parent: attribution.known_heir(death.exit.process).map(|heir| Pid(heir.tid.0)),
         }));
     }
 }

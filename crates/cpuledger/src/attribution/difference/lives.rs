@@ -4,8 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::clock::Boottime;
+use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
-use crate::interval::Counters;
 use crate::task::TaskId;
 
 /// The kernel brings the runtime of a running task up to date at each tick, of which there are at least 100 a second.
@@ -13,28 +13,28 @@ const LONGEST_TICK_NS: u64 = 10_000_000;
 
 /// A task as its slot tells it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Of its slot: unlike (tid, start time) never of two tasks at once, as an exec by another thread makes it.
-    pub(super) number: u32,
-    pub(super) task: TaskId,
-    pub(super) process: TaskId,
+    pub(crate) number: u32,
+    pub(crate) task: TaskId,
+    pub(crate) process: TaskId,
     /// Its runtime when the slot was made; 0 of a child.
-    pub(super) first_runtime_ns: u64,
+    pub(crate) first_runtime_ns: u64,
     /// All its figures then; of a task that has ended its last ones are in their place.
-    pub(super) first: Option<Counters>,
+    pub(crate) first: Option<Counters>,
     /// On a CPU in the interval.
-    pub(super) wall_ns: u64,
+    pub(crate) wall_ns: u64,
     /// Whether it was on a CPU at the cut.
-    pub(super) is_running: bool,
+    pub(crate) is_running: bool,
 }
 
 /// What a task's figures grew by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Growth {
-    pub(super) counters: Counters,
+pub(crate) struct Growth {
+    pub(crate) counters: Counters,
     /// The figures that it grew to.
-    pub(super) totals: Counters,
-    pub(super) stolen_ns: Option<u64>,
+    pub(crate) totals: Counters,
+    pub(crate) stolen_ns: Option<u64>,
 }
 
 /// A task that has run since the ledger was attached.
@@ -104,7 +104,7 @@ impl Life {
 
 /// All tasks that have run, and their processes.
 #[derive(Debug, Default)]
-pub(super) struct Lives {
+pub(crate) struct Lives {
     /// When the ledger was attached: what started later is known from its start.
     attached: Boottime,
     /// By slot.
@@ -119,12 +119,12 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    pub(super) fn new(attached: Boottime) -> Lives {
+    pub(crate) fn new(attached: Boottime) -> Lives {
         Lives { attached, ..Lives::default() }
     }
 
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
-    pub(super) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
+    pub(crate) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
         let mut life = self.take(seen);
         life.wall_ns += seen.wall_ns;
         let now = now.filter(|_| self.knows_totals(seen, &mut life));
@@ -144,7 +144,7 @@ impl Lives {
     }
 
     /// Forgets the processes that do not live, whose deaths may not have been told.
-    pub(super) fn keep_living(&mut self, mut lives: impl FnMut(TaskId) -> bool) {
+    pub(crate) fn keep_living(&mut self, mut lives: impl FnMut(TaskId) -> bool) {
         self.processes.retain(|process, _| lives(*process));
         self.leaders.retain(|process, _| lives(*process));
         self.renumbered.retain(|process, _| lives(*process));
@@ -152,22 +152,22 @@ impl Lives {
     }
 
     /// How much is remembered that only a death ends.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.processes.len() + self.leaders.len() + self.renumbered.len() + self.former.len()
     }
 
     /// The totals of a process, if it was ever active.
-    pub(super) fn totals(&self, process: TaskId) -> Option<&Counters> {
+    pub(crate) fn totals(&self, process: TaskId) -> Option<&Counters> {
         self.processes.get(&process)
     }
 
     /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
-    pub(super) fn hand_over(&mut self) {
+    pub(crate) fn hand_over(&mut self) {
         self.former.extend(self.tasks.drain().map(|(_, life)| (life.task, life)));
     }
 
     /// As [`Lives::hand_over`], after a time in which no ledger was attached: until `attached`.
-    pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
+    pub(crate) fn resume_after_gap(&mut self, attached: Boottime) {
         self.hand_over();
         self.attached = attached;
         self.former.values_mut().for_each(|life| life.is_past_gap = true);
@@ -188,7 +188,7 @@ impl Lives {
     }
 
     /// A task that has died, with its final figures.
-    pub(super) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
+    pub(crate) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
         let mut life = self.take(seen);
         life.wall_ns += seen.wall_ns;
         self.knows_totals(seen, &mut life);
@@ -200,7 +200,7 @@ impl Lives {
     }
 
     /// A thread that goes on under the tid of its leader, in a slot that begins with its figures.
-    pub(super) fn renumber(&mut self, seen: &Seen, last: &Counters) -> Growth {
+    pub(crate) fn renumber(&mut self, seen: &Seen, last: &Counters) -> Growth {
         let growth = self.end(seen, last);
         self.renumbered.insert(seen.process, last.runtime_ns);
         growth
@@ -208,7 +208,7 @@ impl Lives {
 
     /// Adds what the tasks of a living process grew by, and what it tells of its waited-for children, to its totals. Returns
     /// the growth and the totals; `None` for one that is seen first, is older than the ledger, and does not tell its totals.
-    pub(super) fn add_to_process(
+    pub(crate) fn add_to_process(
         &mut self,
         process: TaskId,
         own: &Counters,
@@ -231,7 +231,7 @@ impl Lives {
     }
 
     /// Begins the totals of a process that is older than the ledger with those it tells of itself at the end of the interval.
-    pub(super) fn begin_process(
+    pub(crate) fn begin_process(
         &mut self,
         process: TaskId,
         own: &Counters,
@@ -245,7 +245,7 @@ impl Lives {
     }
 
     /// Forgets a process that has died.
-    pub(super) fn forget_process(&mut self, process: TaskId) {
+    pub(crate) fn forget_process(&mut self, process: TaskId) {
         self.processes.remove(&process);
         self.renumbered.remove(&process);
         self.leaders.remove(&process);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::clock::TICK_NS;
+
 /// Names of the sources, as options and output spell them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SourceKind {
@@ -27,6 +29,14 @@ impl SourceKind {
     /// Whether it tells the runtime of each task, and of each that died: then intervals are kept by task.
     pub(crate) fn tells_runtimes(self) -> bool {
         matches!(self, SourceKind::Walk | SourceKind::Netlink)
+    }
+
+    /// By how much it may tell a start too early: in a file it is rounded down to a tick.
+    pub(crate) fn start_rounding_ns(self) -> u64 {
+        match self {
+            SourceKind::Ledger | SourceKind::Walk => 0,
+            SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
+        }
     }
 
     /// Its name.

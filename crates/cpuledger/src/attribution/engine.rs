@@ -1,0 +1,290 @@
+//! Who inherits the time of a dead process: the one place that decides it. Pure algebra, no kernel.
+//!
+//! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
+//! fork or, where no source saw the fork, the first parent that was told. When a process dies, its time of the interval and
+//! what comes late go to its *heir*: the accounting parent if that lives, else the heir of that one. Neither init nor a
+//! subreaper inherits unless it is the ancestor.
+//!
+//! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
+//! shortened when they are followed, so that memory follows the living.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::task::{Comm, TaskId};
+
+/// For how long a dead process without known children keeps its tombstone: a child may have been forked and not have run yet.
+const GRACE_PERIOD_NS: u64 = 30_000_000_000;
+
+/// Maximum number of tombstones that are kept for that reason only. Beyond it the oldest go.
+const GRACE_LIMIT: usize = 1 << 16;
+
+/// What one task, alive or dead, used in an interval; or all living tasks of a process together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Increment {
+    /// Its process.
+    pub process: TaskId,
+    /// The accounting parent of that, where it comes with the increment. It counts when the process is seen first.
+    pub parent: Option<TaskId>,
+    /// On a CPU.
+    pub own_ns: u64,
+    /// Of threads of its process whose identity was lost.
+    pub folded_threads_ns: u64,
+    /// Of processes it inherits from whose identity was lost.
+    pub folded_children_ns: u64,
+    /// Whether the task died in the interval.
+    pub has_died: bool,
+    /// Whether no thread of its process is left alive.
+    pub process_is_dead: bool,
+}
+
+impl Increment {
+    /// Of a process, no time yet.
+    pub fn of(process: TaskId) -> Increment {
+        Increment {
+            process,
+            parent: None,
+            own_ns: 0,
+            folded_threads_ns: 0,
+            folded_children_ns: 0,
+            has_died: false,
+            process_is_dead: false,
+        }
+    }
+
+    /// All of its time.
+    pub fn total_ns(&self) -> u64 {
+        self.own_ns + self.folded_threads_ns + self.folded_children_ns
+    }
+}
+
+/// The CPU time of a process in an interval, by whose it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Of its living tasks.
+    pub own_ns: u64,
+    /// Of its threads that died in the interval.
+    pub exited_threads_ns: u64,
+    /// Of the dead processes it inherits from.
+    pub exited_children_ns: u64,
+}
+
+impl Parts {
+    /// Adds what another share holds.
+    pub fn add(&mut self, other: &Parts) {
+        self.own_ns += other.own_ns;
+        self.exited_threads_ns += other.exited_threads_ns;
+        self.exited_children_ns += other.exited_children_ns;
+    }
+
+    /// The sum.
+    pub fn total_ns(&self) -> u64 {
+        self.own_ns + self.exited_threads_ns + self.exited_children_ns
+    }
+}
+
+/// A process that lives, or from which a living one descends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Member {
+    /// `None`: nothing is known of it but that it is the accounting parent of another.
+    parent: Option<TaskId>,
+    /// Whether that is the parent at the fork, and not only the first that was told; likewise of each link of the chain that
+    /// was shortened.
+    is_from_fork: bool,
+    /// Members whose accounting parent it is.
+    children: u32,
+    /// Its last known name.
+    comm: Option<Comm>,
+    is_dead: bool,
+    /// Whether the grace period is over in which a child that has not run may still appear.
+    is_grace_over: bool,
+}
+
+/// All processes with their accounting parents.
+#[derive(Debug, Default)]
+pub struct Attribution {
+    members: FxHashMap<TaskId, Member>,
+    /// Tombstones in their grace period, with the time of the death.
+    in_grace: VecDeque<(u64, TaskId)>,
+}
+
+impl Attribution {
+    /// Makes a process known whose accounting parent a source told: the parent at its fork, or an ancestor that inherits from that. It
+    /// keeps the accounting parent it was first seen with.
+    pub fn add(&mut self, process: TaskId, parent: TaskId) {
+        self.add_first(process, parent, true);
+    }
+
+    /// As [`Attribution::add`], where the fork was not seen: this is the parent that the kernel names now.
+    pub fn add_listed(&mut self, process: TaskId, parent: TaskId) {
+        self.add_first(process, parent, false);
+    }
+
+    fn add_first(&mut self, process: TaskId, parent: TaskId, is_from_fork: bool) {
+        let member = self.members.entry(process).or_default();
+        if member.parent.is_some() || process == parent {
+            return;
+        }
+        (member.parent, member.is_from_fork) = (Some(parent), is_from_fork);
+        self.members.entry(parent).or_default().children += 1;
+    }
+
+    /// Notes the name of a process that is known, as that of its leader. `of_thread`: it is the name of another of its tasks, and
+    /// counts only as long as there is no other.
+    pub fn name(&mut self, process: TaskId, comm: Comm, of_thread: bool) {
+        if let Some(member) = self.members.get_mut(&process)
+            && !(of_thread && member.comm.is_some())
+        {
+            member.comm = Some(comm);
+        }
+    }
+
+    /// The last name of a process that was noted; it outlives the process as long as that is remembered.
+    pub fn name_of(&self, process: TaskId) -> Option<Comm> {
+        self.members.get(&process)?.comm
+    }
+
+    /// Takes what all tasks used in the interval that ends at `now_ns`, and gives every nanosecond to a process that lives.
+    pub fn settle(&mut self, now_ns: u64, increments: &[Increment], accounts: &mut FxHashMap<TaskId, Parts>) {
+        accounts.clear();
+        for entry in increments {
+            if let Some(parent) = entry.parent {
+                self.add(entry.process, parent);
+            }
+        }
+        for entry in increments.iter().filter(|entry| entry.process_is_dead) {
+            self.end(entry.process, now_ns);
+        }
+        for entry in increments {
+            if self.is_dead(entry.process) {
+                if entry.total_ns() > 0 {
+                    let heir = self.heir(entry.process);
+                    accounts.entry(heir).or_default().exited_children_ns += entry.total_ns();
+                }
+                continue;
+            }
+            let account = accounts.entry(entry.process).or_default();
+            let own = if entry.has_died { &mut account.exited_threads_ns } else { &mut account.own_ns };
+            *own += entry.own_ns;
+            account.exited_threads_ns += entry.folded_threads_ns;
+            account.exited_children_ns += entry.folded_children_ns;
+        }
+    }
+
+    /// Drops the tombstones that nothing needs any more. To be called when all that is wanted of the dead of an interval was asked.
+    pub fn forget(&mut self, now_ns: u64) {
+        while let Some(&(died_ns, process)) = self.in_grace.front() {
+            if died_ns + GRACE_PERIOD_NS > now_ns && self.in_grace.len() <= GRACE_LIMIT {
+                break;
+            }
+            self.in_grace.pop_front();
+            if let Some(member) = self.members.get_mut(&process) {
+                member.is_grace_over = true;
+            }
+            self.release(process);
+        }
+    }
+
+    /// Ends the processes whose death was not told: all but those that live.
+    pub fn keep_living(&mut self, now_ns: u64, mut lives: impl FnMut(TaskId) -> bool) {
+        let vanished: Vec<TaskId> = self
+            .members
+            .iter()
+            .filter(|(id, member)| !member.is_dead && member.parent.is_some() && !lives(**id))
+            .map(|(id, _)| *id)
+            .collect();
+        vanished.into_iter().for_each(|process| self.end(process, now_ns));
+    }
+
+    /// Who inherits from a process: its accounting parent, or the first one above that lives.
+    pub fn heir(&mut self, process: TaskId) -> TaskId {
+        let Some(&Member { parent: Some(parent), mut is_from_fork, .. }) = self.members.get(&process) else {
+            return process; // nothing is known of it
+        };
+        let mut heir = parent;
+        // As many steps as there are members would be a circle.
+        for _ in 0..self.members.len() {
+            match self.members.get(&heir) {
+                Some(dead @ Member { is_dead: true, parent: Some(next), .. }) => {
+                    heir = *next;
+                    is_from_fork &= dead.is_from_fork;
+                }
+                _ => break,
+            }
+        }
+        if heir != parent {
+            self.members.entry(heir).or_default().children += 1;
+            if let Some(member) = self.members.get_mut(&process) {
+                (member.parent, member.is_from_fork) = (Some(heir), is_from_fork);
+            }
+            if let Some(former) = self.members.get_mut(&parent) {
+                former.children -= 1;
+            }
+            self.release(parent);
+        }
+        heir
+    }
+
+    /// As [`Attribution::heir`], where each link up to it is one from a fork: else it may be another, and nobody knows.
+    pub fn known_heir(&mut self, process: TaskId) -> Option<TaskId> {
+        let heir = self.heir(process);
+        let is_from_fork = self.members.get(&process).is_some_and(|member| member.is_from_fork);
+        (is_from_fork && heir != process).then_some(heir)
+    }
+
+    /// Whether it is known and no thread of it is alive.
+    pub fn is_dead(&self, process: TaskId) -> bool {
+        self.members.get(&process).is_some_and(|member| member.is_dead)
+    }
+
+    /// Processes that are remembered, the dead ones included.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Those that nothing but a death makes forgotten: without the dead of the last seconds.
+    pub fn lasting(&self) -> usize {
+        self.members.len() - self.in_grace.len()
+    }
+
+    /// Whether no process is known.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// No thread of this process is left: from now on its heir gets what it used.
+    pub fn end(&mut self, process: TaskId, now_ns: u64) {
+        let Some(member) = self.members.get_mut(&process) else { return };
+        if !std::mem::replace(&mut member.is_dead, true) {
+            member.is_grace_over = false;
+            self.in_grace.push_back((now_ns, process));
+        }
+    }
+
+    /// A process that was missing from a list and taken for dead is listed again.
+    pub fn revive(&mut self, process: TaskId) {
+        if let Some(member) = self.members.get_mut(&process).filter(|member| member.is_dead) {
+            member.is_dead = false;
+            self.in_grace.retain(|(_, other)| *other != process);
+        }
+    }
+
+    /// Drops the tombstone of a process that nothing needs: dead, without children, its grace period over; then that of its
+    /// parent, if it is one.
+    fn release(&mut self, mut process: TaskId) {
+        while let Some(member) = self.members.get(&process) {
+            let is_shadow = member.parent.is_none();
+            if member.children > 0 || !(is_shadow || (member.is_dead && member.is_grace_over)) {
+                return;
+            }
+            let parent = member.parent;
+            self.members.remove(&process);
+            let Some(parent) = parent else { return };
+            if let Some(member) = self.members.get_mut(&parent) {
+                member.children -= 1;
+            }
+            process = parent;
+        }
+    }
+}
