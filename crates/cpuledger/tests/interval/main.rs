@@ -115,7 +115,7 @@ impl Ledger {
     /// Each process with time: its own, that of its exited threads, and that of its exited children.
     fn close(&mut self, world: &mut World) -> BTreeMap<i32, [u64; 3]> {
         let mut accounts = Default::default();
-        let now_ns = world.now_ns;
+        let now_ns = world.monotonic_ns();
         self.attribution.settle(now_ns, &world.increments(), &mut accounts);
         let with_time = accounts.into_iter().filter(|(_, parts)| parts.total_ns() > 0);
         let shares = with_time.map(|(process, parts)| {

@@ -256,6 +256,22 @@ fn files_of_proc_give_user_and_system_time_and_no_deaths() {
 }
 
 #[test]
+fn without_tasks_the_growth_of_a_process_is_its_own() {
+    let mut books = Books::new(false);
+    let cut = Cut { online_cpus: 2, sees_exits: false };
+    for (begin_ns, used_ns) in [(SECOND, 20_000_000), (2 * SECOND, 50_000_000)] {
+        let rows = [process(1, 0, 0, 0, b'S'), process(7, 1, 5, used_ns, b'R')];
+        let mut snapshot = snapshot(SourceKind::Procfs, begin_ns, &rows);
+        snapshot.tasks.clear();
+        let (interval, parts) = close(&mut books, &cut, &snapshot, Exits::default());
+        if begin_ns > SECOND {
+            assert_eq!(parts, [(0, 0, 0), (30_000_000, 0, 0)]);
+            assert_eq!(interval.attributed_ns, 30_000_000);
+        }
+    }
+}
+
+#[test]
 fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
     let mut books = Books::new(false);
     let parent = process(5, 1, 0, 0, b'S');

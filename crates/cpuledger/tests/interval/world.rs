@@ -79,6 +79,10 @@ impl World {
         world
     }
 
+    pub fn monotonic_ns(&self) -> u64 {
+        self.now_ns - self.suspended_ns
+    }
+
     fn id_of(&self, process: Number) -> TaskId {
         let process = &self.processes[&process];
         TaskId { tid: Tid(process.pid), start_time_ns: Boottime::from_ns(process.start_ns) }
@@ -351,9 +355,9 @@ impl World {
         self.now_ns += 1000;
         let mut snapshot = Snapshot {
             source: SourceKind::Walk,
-            begin_ns: self.now_ns - self.suspended_ns,
+            begin_ns: self.monotonic_ns(),
             begin: Boottime::from_ns(self.now_ns),
-            end_ns: self.now_ns - self.suspended_ns + 10,
+            end_ns: self.monotonic_ns() + 10,
             ..Snapshot::default()
         };
         self.now_ns += 1000;

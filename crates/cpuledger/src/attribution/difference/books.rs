@@ -247,7 +247,7 @@ impl Books {
         now.clear();
         self.growth.clear();
         let mut before = 0;
-        for (row, own_ns) in snapshot.processes.iter().zip(&mut self.own_ns) {
+        for ((row, own_ns), alive) in snapshot.processes.iter().zip(&mut self.own_ns).zip(&mut self.alive) {
             while self.processes.get(before).is_some_and(|last| last.id.tid.0 < row.pid.0) {
                 before += 1;
             }
@@ -258,6 +258,7 @@ impl Books {
             let fresh = if is_watched { Counters::ZERO } else { Counters::default() };
             let growth = counters.since(if known { &last[before] } else { &fresh });
             if !is_exact {
+                *alive = true; // its state says little, and no death is told that could be its own
                 let is_known = growth.known.contains(Field::User) && growth.known.contains(Field::System);
                 *own_ns = if is_known { growth.user_ns + growth.system_ns } else { 0 };
             }
