@@ -137,7 +137,7 @@ fn records_equal_those_of_a_walk_root() {
 }
 
 #[test]
-fn who_is_not_what_was_asked_for_is_left_out_root() {
+fn a_task_that_became_another_is_left_out_root() {
     let sleepers = Sleepers::start(8, 2).expect("threads that sleep");
     let other = Sleepers::start(1, 1).expect("a process that sleeps");
     let process = sleeping_process(&sleepers);

@@ -223,7 +223,7 @@ fn running(given: &Given) -> Top {
 }
 
 #[test]
-fn who_is_not_root_has_one_ledger_root() {
+fn a_user_without_root_has_one_ledger_root() {
     let given = Given::new(OF_BPF, 64_002);
     let first = running(&given);
     let output = given.run(&top(SourceKind::Ledger));
@@ -263,7 +263,7 @@ fn of_ledgers_that_start_at_once_one_stays_root() {
 }
 
 #[test]
-fn who_is_not_root_has_the_default_slots_root() {
+fn a_user_without_root_has_the_default_slots_root() {
     let given = Given::new(OF_BPF, 64_005);
     let line = |slots: u32| format!("top --batch -n 1 -d 0.05 --slots {slots}");
     let most = cpuledger::source::ledger::Options::default().slots;

@@ -84,7 +84,7 @@ fn the_dead_are_listed_by_name_and_unfolded_root() {
 
 /// The ledger tells which tasks ran: those that sleep are listed by a walk, and kept up to date without one.
 #[test]
-fn who_sleeps_is_listed_until_it_dies_root() {
+fn a_sleeping_process_is_listed_until_it_dies_root() {
     let terminal = Terminal::open("asleep", 160, 30);
     let mut first = Killed(terminal.sleeper("slumber-one"));
     terminal.start("--source ledger -d 0.5 --all");

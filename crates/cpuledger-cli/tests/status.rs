@@ -47,7 +47,7 @@ fn each_form_is_the_text_of_the_file() {
 }
 
 #[test]
-fn who_is_not_there_is_named_and_the_others_are_shown() {
+fn a_missing_process_is_named_and_the_others_are_shown() {
     let own = std::process::id().to_string();
     let output = run(&["2147483647", &own, "2147483646"]);
     assert_eq!(output.status.code(), Some(1));

@@ -88,7 +88,7 @@ fn a_user_whose_processes_are_idle_is_found_root() {
 }
 
 #[test]
-fn all_lists_who_did_not_run_root() {
+fn all_lists_what_did_not_run_root() {
     const THREADS: usize = 300;
     let _limits = RaisedLimits::for_threads(THREADS).expect("room");
     let sleepers = Sleepers::start(THREADS, 3).expect("sleepers");

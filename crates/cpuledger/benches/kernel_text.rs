@@ -20,7 +20,7 @@ const SAMPLE: &str = "Name:\ta\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t1\nNg
     SpeculationIndirectBranch:\tconditional enabled\nCpus_allowed:\tf\nCpus_allowed_list:\t0-3\n\
     Mems_allowed:\t00000000,00000001\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n";
 
-/// The records of a machine whose tasks are so many to a process.
+/// The records of a machine with this number of tasks to a process.
 struct Machine {
     tasks: Vec<abi::cpuledger_status_task>,
     processes: Vec<abi::cpuledger_status_process>,

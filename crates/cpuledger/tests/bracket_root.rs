@@ -16,7 +16,7 @@ use cpuledger_bpf::Mechanism;
 use cpuledger_load::{Zoo, is_emulated};
 use oracle::{Expected, Oracle, Subject, observed};
 
-/// A task is looked at so often before a difference counts: a timer may run a sleeping one.
+/// Maximum number of looks at a task before a difference counts: a timer may run a sleeping one.
 const ATTEMPTS: usize = 20;
 /// The daemon that makes kernel threads.
 const KTHREADD: i32 = 2;
@@ -153,7 +153,7 @@ fn bracket_but(
                 continue;
             }
             differing.push((kind.clone(), *subject));
-            // Some are busy with whatever we do, as those of RCU: they may never stand still while somebody looks.
+            // Some tasks work whenever we do, such as those of RCU: they may never stand still while we look.
             if kind != KERNEL_THREAD || wrong.iter().any(|difference| !difference.has_moved) {
                 let texts = wrong.into_iter().map(|difference| difference.text).collect();
                 failures.insert(format!("{kind} {subject:?}"), texts);

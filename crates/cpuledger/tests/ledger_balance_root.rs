@@ -156,9 +156,7 @@ impl Drop for Unplugged {
 fn every_interval_balances_while_a_cpu_comes_and_goes_root() {
     let _alone = alone();
     if std::env::var_os(MAY_UNPLUG).is_none() {
-        return not_run(&format!(
-            "it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine that nobody else uses"
-        ));
+        return not_run(&format!("it takes a CPU offline: set {MAY_UNPLUG}=1 on a machine of your own"));
     }
     assert_balance_under("a CPU comes and goes", Unplugged::start);
     assert_balance_under("a CPU comes and goes, and two shells fork", || {
@@ -174,8 +172,8 @@ fn waited_for_ns(pid: i32) -> u64 {
     (ticks(14) + ticks(15)) * 10_000_000
 }
 
-/// A storm of exits in which nobody closes an interval: 150 s of it with CPULEDGER_TEST_FULL=1, else some seconds with few
-/// slots. Many times more die than there are slots.
+/// A storm of exits in which no interval is closed: 150 s of it with CPULEDGER_TEST_FULL=1, else some seconds with few slots.
+/// Many times more tasks die than there are slots.
 #[test]
 fn a_reader_that_stalls_loses_identities_but_no_time_root() {
     let _alone = alone();

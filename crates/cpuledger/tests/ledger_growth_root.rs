@@ -1,4 +1,4 @@
-//! A ledger whose slots run low is replaced by a larger one at a cut, and nobody's figures show it. Needs root.
+//! A ledger whose slots run low is replaced by a larger one at a cut, and no task's figures show it. Needs root.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,12 +16,12 @@ const THREADS: usize = 300;
 const SLOTS: u32 = 400;
 /// Not enough.
 const FEW_SLOTS: u32 = 128;
-/// Not enough for so many threads; some are left for leaders, also for those of other processes of the machine.
+/// Not enough for the threads; some are left for leaders, also for those of other processes of the machine.
 const SOME_SLOTS: u32 = 1024;
 const MANY_THREADS: usize = 1500;
 /// Number of intervals in which the threads run.
 const INTERVALS: usize = 25;
-/// An emulated CPU would take minutes to make so many threads, and has their time by two clocks that a busy host tears apart.
+/// An emulated CPU would take minutes to make all these threads, and has their time by two clocks that a busy host tears apart.
 const EMULATED_SLOTS: u32 = 256;
 const EMULATED_THREADS: usize = 400;
 const EMULATED_INTERVALS: usize = 8;
@@ -79,7 +79,7 @@ fn process_clock_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How far two clocks may be apart: one part in so many, on an emulated CPU nearly a half.
+/// How far two clocks may be apart: one part in `parts`, on an emulated CPU nearly a half.
 fn off(clock_ns: u64, parts: u64) -> u64 {
     if is_emulated() { clock_ns * 2 / 5 } else { clock_ns / parts }
 }
@@ -129,7 +129,7 @@ fn figures_go_on_in_the_larger_ledger_root() {
 }
 
 #[test]
-fn it_grows_until_everybody_has_a_slot_root() {
+fn it_grows_until_every_task_has_a_slot_root() {
     let _alone = alone();
     let mut ledger =
         Ledger::open(Options { slots: FEW_SLOTS, may_grow: true }).expect("it attaches; it needs root");

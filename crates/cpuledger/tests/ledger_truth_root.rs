@@ -23,11 +23,11 @@ fn is_full() -> bool {
     std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1")
 }
 
-/// Between a switch and its hook an emulated CPU takes a part of each turn, the more the busier its host is: who had what is tested there,
-/// and how much only roughly.
+/// Between a switch and its hook an emulated CPU takes a part of each turn, and more of it on a busy host. So there the tests
+/// compare which task had the time exactly, and how much only roughly.
 const EMULATED_MILLIONTHS: i128 = 400_000;
 
-/// Whether they differ by at most so many parts of a million.
+/// Whether they differ by at most `millionths` parts of a million.
 fn is_close(told: i128, truth: i128, millionths: i128) -> bool {
     let millionths = if is_emulated() { EMULATED_MILLIONTHS } else { millionths };
     (told - truth).abs() * 1_000_000 <= truth * millionths
@@ -61,7 +61,7 @@ fn each_process_has_what_its_members_say_root() {
         books.close_until(150_000_000, |_| hear.is_finished());
         let (members, _kin) = hear.join().expect("no panic");
         let members = members.expect("all have burned");
-        // Until all are at rest: what is stolen from who runs at a cut is told later.
+        // Until all are at rest: what is stolen from a task that runs at a cut is reported later.
         books.close(200_000_000);
         for role in ROLES {
             let of_role: Vec<&Kinsman> = members.iter().filter(|member| member.role == role).collect();
@@ -70,7 +70,7 @@ fn each_process_has_what_its_members_say_root() {
             let held = books.held[&process];
             let children: BTreeMap<i32, TaskId> = of_role
                 .iter()
-                // Who was born and died between two cuts, as happens while the reader is held up, had no row.
+                // A child that was born and died between two cuts, as happens while the reader is held up, had no row.
                 .filter(|member| member.pid != leader.pid && books.has_row(member.pid))
                 .map(|member| (member.pid, books.process(member.pid)))
                 .collect();
@@ -93,7 +93,7 @@ fn each_process_has_what_its_members_say_root() {
     });
 }
 
-/// 2,000 (20,000) children of 1 to 3 ms for whom nobody waits: the kernel adds their time to nobody's.
+/// 2,000 (20,000) children of 1 to 3 ms that are not waited for: the kernel adds their time to no process.
 #[test]
 fn the_time_of_thousands_of_unwaited_children_is_their_parents_root() {
     scene(|| {
@@ -112,7 +112,7 @@ fn the_time_of_thousands_of_unwaited_children_is_their_parents_root() {
         let brood = brood.expect("they burned");
         let parent = books.process(pid);
 
-        // Who was alive at a cut has a row of its own, and is in c with its last interval only.
+        // A child that was alive at a cut has a row of its own, and only its last interval is in c.
         let records: Vec<_> = books.exited.iter().filter(|exited| exited.exit.ppid.0 == pid).collect();
         assert_eq!(records.len() as u64, children + brood.measured, "a record for each death");
         assert!(records.iter().all(|record| record.accounting_parent.is_some_and(|heir| heir.0 == pid)));

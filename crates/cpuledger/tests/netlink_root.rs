@@ -102,7 +102,7 @@ fn a_process_has_the_time_of_its_dead_threads_root() {
     let told_ns = loop {
         let found = snapshot(&mut netlink, Scope::Processes);
         let row = found.processes.iter().find(|row| row.pid.0 == pid).expect("it lives");
-        // Who has said what it burned may still be on its way out.
+        // A task that has reported what it burned may still be on its way out.
         if row.threads == 1 || Instant::now() > deadline {
             break row.runtime_ns;
         }
@@ -140,7 +140,7 @@ fn identities_stay_over_snapshots_and_exits_root() {
     child.wait().expect("it is ours");
 }
 
-/// What everybody sees who asks /proc whether a task is still the same, before anything is done to it.
+/// What a program sees that asks /proc whether a task is still the same, before it acts on it.
 #[test]
 fn starts_are_those_of_proc_to_the_tick_root() {
     const TICK_NS: u64 = 10_000_000;
@@ -302,7 +302,7 @@ fn time_of_orphans_goes_up_to_a_living_ancestor_root() {
     let burned = burn.finish(Duration::from_secs(120)).expect("it ends");
     let dying: Vec<i32> = burned.iter().map(|child| child.tid).chain([parent]).collect();
     cuts.cut_after(&dying);
-    // Its parent, which is this process, inherits from it what it had inherited from them: nobody has waited for them.
+    // Its parent, which is this process, inherits from it what it had inherited from them: they were not waited for.
     let myself = std::process::id().cast_signed();
     let mine = cuts.snapshot.processes.iter().zip(&cuts.interval.processes);
     let inherited_ns: u64 =
@@ -361,12 +361,12 @@ fn odd_families_are_booked_once_root() {
 }
 
 #[test]
-fn who_dies_untold_is_not_counted_again_root() {
+fn a_death_that_is_not_told_is_not_counted_again_root() {
     let _alone = alone_as_root();
     let mut netlink = open();
     netlink.listen(16 << 10).expect("a listener");
     let mut cuts = Cuts::begin(netlink);
-    // It burns for a second in intervals of its own, and dies while nobody reads.
+    // It burns for a second in intervals of its own, and dies while no reader reads.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; read word";
     let mut child = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().expect("a shell");
     let pid = child.id().cast_signed();

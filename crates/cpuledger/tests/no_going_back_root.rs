@@ -1,5 +1,5 @@
-//! No cumulative figure of a (pid, start time) ever decreases: while threads that are not leaders exec, pids are used again
-//! and threads come and go, be it that nobody reads for long. Needs root. 10 s, or 10 minutes with CPULEDGER_TEST_FULL=1.
+//! No cumulative figure of a (pid, start time) ever decreases while threads that are not leaders exec, pids are used again, and
+//! threads come and go, even if it is not read for long. Needs root. 10 s, or 10 minutes with CPULEDGER_TEST_FULL=1.
 
 mod books;
 
@@ -15,7 +15,7 @@ use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan, is_emulated};
 
 /// Lengths of intervals, in turn: a process of the churn lives for about 1 ms.
 const LENGTHS_NS: [u64; 5] = [1_000_000, 7_000_000, 300_000, 40_000_000, 15_000_000];
-/// A task that has not run for so many intervals is not remembered, so that 10 minutes fit into memory.
+/// Number of intervals without a run after which a task is forgotten, so that 10 minutes fit into memory.
 const REMEMBERED: u64 = 2_000;
 /// With more it takes long until three times as many have died; with less where each takes thirty times as long.
 const MOST_SLOTS: u32 = 8_192;

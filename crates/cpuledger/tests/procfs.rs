@@ -35,7 +35,7 @@ fn clock_ns(clock: ClockId) -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Runs for so much CPU time.
+/// Runs for this CPU time.
 fn burn(duration: Duration) {
     let begin = clock_ns(ClockId::ThreadCPUTime);
     while clock_ns(ClockId::ThreadCPUTime) - begin < duration.as_nanos() as u64 {
@@ -142,7 +142,7 @@ fn only_what_is_asked_for_is_read() {
 }
 
 #[test]
-fn neither_a_thread_nor_nobody_is_a_process() {
+fn neither_a_thread_nor_an_unused_pid_is_a_process() {
     let (send, receive) = mpsc::channel();
     let (release, wait) = mpsc::channel::<()>();
     let worker = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The source procfs as users see it who may not see everything. Needs root, to become such a user.
+//! The source procfs as a user sees it that may not see everything. Needs root, to become such a user.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source, Value};
 use cpuledger_load::scene::alone;
 
-/// Set in the process that has become somebody else.
+/// Set in the process that has become another user.
 const INSIDE: &str = "CPULEDGER_TEST_INSIDE";
 
-/// Runs this test again as nobody, in a mount namespace in which the script has been run.
+/// Runs this test again as the user nobody, in a mount namespace in which the script has been run.
 fn again_as_nobody(test: &str, script: &str) {
     let this = std::env::current_exe().expect("this test");
-    // Where nobody may execute it, whatever the folder of the build allows.
+    // A copy that the user nobody may execute, whatever the folder of the build allows.
     let copy = std::env::temp_dir().join(format!("cpuledger-{test}-{}", std::process::id()));
     std::fs::copy(this, &copy).expect("a copy");
     let become_nobody =
@@ -52,7 +52,7 @@ fn files_that_may_not_be_read_leave_their_fields_unknown_root() {
     let seen = snapshot(Scope::Tasks);
     let (myself, init) = (std::process::id().cast_signed(), 1);
     for rows in [&seen.processes, &seen.tasks] {
-        let row = |pid| rows.iter().find(|row| row.pid.0 == pid).expect("everybody is seen");
+        let row = |pid| rows.iter().find(|row| row.pid.0 == pid).expect("every process is seen");
         assert_eq!(Field::ReadBytes.value(row(init)), Value::Absent, "not ours to know");
         assert_ne!(Field::ReadBytes.value(row(myself)), Value::Absent);
         for field in [Field::Uid, Field::Rss, Field::Runtime, Field::RunqueueWait] {

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 /// The files are read, then the records, then the files again: as often as tasks have moved in between.
 const ATTEMPTS: u32 = 40;
 
-/// A task that stands still by the files and yet is another among the records so often is not rendered right.
+/// Maximum number of differences between the file and the records of a task that stands still, before its text counts as wrong.
 const DIFFERENCES: u32 = 8;
 
 /// A task: process and tid.
@@ -157,7 +157,7 @@ fn difference(form: Form, kernel: &[u8], ours: &[u8]) -> Vec<String> {
     lacking.chain(ours.difference(&kernel).map(|line| format!("ours {line}"))).collect()
 }
 
-/// Compares until all of `must` were seen to stand still, and answers who was rendered and who only copied.
+/// Compares until all of `must` were seen to stand still. Returns the tasks that were rendered, and those that were only copied.
 fn compare(
     walk: &mut StatusWalk,
     form: Form,

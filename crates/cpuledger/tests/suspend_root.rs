@@ -106,7 +106,7 @@ impl Cuts {
     }
 }
 
-/// Nobody has used more than there was.
+/// No task has used more than there was.
 fn check(interval: &Interval, snapshot: &Snapshot) {
     let kind = interval.source;
     // A snapshot takes its time: what is read last is of its end.
@@ -162,7 +162,7 @@ impl Sleeper {
 }
 
 #[test]
-fn nobody_works_while_the_machine_sleeps_root() {
+fn no_task_works_while_the_machine_sleeps_root() {
     if std::env::var_os("CPULEDGER_TEST_MAY_SUSPEND").is_none() {
         return cpuledger_load::not_run(
             "it suspends the machine for some seconds; CPULEDGER_TEST_MAY_SUSPEND=1 allows it",
@@ -183,7 +183,7 @@ fn nobody_works_while_the_machine_sleeps_root() {
     assert!(slept_ns > 1_000_000_000, "the machine has not slept");
     sleeper.cut();
     cuts.iter_mut().for_each(|cuts| cuts.cut(|| ()));
-    // Not only who was there already: these opened after the sleep know nothing of how long it was.
+    // Sources that are opened after the sleep do not know how long it was.
     let mut fresh = Snapshot::default();
     let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
     Netlink::open().expect("taskstats").snapshot(&request, &mut fresh).expect("a snapshot");

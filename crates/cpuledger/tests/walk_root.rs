@@ -34,8 +34,8 @@ fn example(name: &str) -> PathBuf {
     test.ancestors().nth(2).map(|profile| profile.join("examples").join(name)).expect("a profile folder")
 }
 
-/// How many bpf(2) calls so many walks make, the first program that is run and all after it: threads that load it together may
-/// both ask what the kernel can do.
+/// How many bpf(2) calls this number of walks makes, from the first program that runs on. Threads that load it together may both
+/// ask what the kernel can do.
 fn bpf_calls(repetitions: u32, trace: &Path) -> usize {
     let status = Command::new("strace")
         .args(["-f", "-e", "trace=bpf", "-o"])
@@ -152,11 +152,11 @@ fn another_pid_namespace_is_refused_root() {
     assert!(status.success());
 }
 
-/// Set in the environment of a process that replaces itself so many times more.
+/// In the environment of a process that replaces itself: how many times more.
 const EXECS: &str = "CPULEDGER_TEST_EXECS";
 
 #[test]
-fn exec_by_another_thread_shows_nobody_twice_root() {
+fn exec_by_another_thread_shows_no_task_twice_root() {
     if let Ok(left) = std::env::var(EXECS) {
         // A test runs in a thread of its own, so this exec is not by the leader: the two exchange their tids.
         let left: u32 = left.parse().expect("a number");
@@ -189,7 +189,7 @@ fn exec_by_another_thread_shows_nobody_twice_root() {
 fn this_test_with(execs: u32) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this test"));
     command
-        .args(["exec_by_another_thread_shows_nobody_twice_root", "--exact"])
+        .args(["exec_by_another_thread_shows_no_task_twice_root", "--exact"])
         .env(EXECS, execs.to_string())
         .stdout(Stdio::null());
     command

@@ -129,7 +129,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger",
         target: "netlink_root",
         needs: &[],
-        exceptions: &[LONG, ("who_dies_untold", SPEED), OF_CPUS],
+        exceptions: &[LONG, ("a_death_that_is_not_told", SPEED), OF_CPUS],
     },
     Suite { package: "cpuledger", target: "procfs_root", needs: &[], exceptions: &[] },
     Suite {

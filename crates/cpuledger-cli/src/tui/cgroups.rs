@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_pid_of_a_row_now_is_not_asked_for_it() {
+    fn a_reused_pid_does_not_answer_for_the_row() {
         let mut cgroups = Cgroups::default();
         let myself = std::process::id() as i32;
         let mut row = Task { pid: Pid(myself), tid: Tid(myself), ..row(5) };

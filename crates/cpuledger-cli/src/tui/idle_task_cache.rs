@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_or_died_is_not_asleep_and_who_ran_before_is() {
+    fn what_ran_or_died_is_not_asleep_and_what_ran_before_is() {
         let mut cache = IdleTaskCache::of(Box::new(Fixed(vec![1, 2, 3])), FieldSet::ALL);
         let ran = |numbers: &[i32]| Snapshot {
             processes: numbers.iter().map(|&number| row(number)).collect(),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sees_hidden_processes() {
+    fn which_users_see_hidden_processes() {
         let hiding = Hiding { is_on: true, group: Some(5) };
         assert_eq!(hiding.shows_all(Some(false), |gid| gid == 5), Some(true));
         assert_eq!(hiding.shows_all(Some(false), |_| false), Some(false));

@@ -103,7 +103,7 @@ fn times_and_shares_are_those_of_top() {
 }
 
 #[test]
-fn a_page_says_what_was_attributed_and_who_died() {
+fn a_page_says_what_was_attributed_and_what_died() {
     let text =
         page(512, vec![exited("true", 100_000_000), exited("cc1", 900_000_000), exited("true", 1_000_000)]);
     assert!(text.contains("2 CPUs, interval 1.000 s, source walk: attributed 173.220% of 200%\n"), "{text}");

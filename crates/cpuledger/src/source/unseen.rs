@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_hidden_while_tasks_come_and_go_is_found_in_the_list() {
+    fn a_hidden_task_is_found_in_the_list_while_others_come_and_go() {
         let machine = Machine { is_busy: true, ..Machine::new(&[(1, 0, &[1]), (5, 1, &[5]), (7, 1, &[7])]) };
         let mut unseen = census(machine, &[1, 5]);
         assert_eq!((unseen.pids(), unseen.proc.lists), (&[Pid(1), Pid(5)][..], 1));
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn who_left_the_list_is_not_missing() {
+    fn a_task_that_left_the_list_is_not_missing() {
         let mut unseen = census(Machine::new(&[(1, 0, &[1]), (7, 1, &[7])]), &[1]);
         unseen.proc.processes.remove(0);
         assert_eq!(fetched(&mut unseen, &[]), (vec![], true));

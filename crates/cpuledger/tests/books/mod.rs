@@ -8,7 +8,7 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Field, FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
 use cpuledger_load::{online_cpus, scene};
 
-/// No family has so many dead in a row; pids that come again may have made a circle.
+/// Maximum length of a chain of heirs: a longer one is a circle, made by reused pids.
 const MOST_HEIRS: usize = 64;
 /// So late a reader may be and still have a slot for each task that died: 50,000 a second are made at most.
 const HELD_UP_NS: u64 = 200_000_000;
@@ -46,14 +46,14 @@ pub struct Books {
     pub snapshot: Snapshot,
     pub interval: Interval,
     pub held: HashMap<TaskId, Held>,
-    /// Who each process would be inherited by, as its last row said.
+    /// The accounting parent of each process, as its last row said.
     pub heirs: HashMap<TaskId, i32>,
     /// On a CPU, by task; of the living and of the dead.
     pub tasks: HashMap<TaskId, u64>,
     pub exited: Vec<Exited>,
     /// Of the last interval.
     last_exited: Vec<Exited>,
-    /// Who has inherited from each process that died, by pid.
+    /// The heir of each process that died, by pid.
     inherited: HashMap<i32, i32>,
     pub intervals: u64,
     /// In all intervals so far.
@@ -87,7 +87,7 @@ impl Books {
             .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
             .expect("an interval closes");
         self.intervals += 1;
-        assert_eq!(online_cpus().expect("sysfs"), online, "nobody else takes CPUs offline");
+        assert_eq!(online_cpus().expect("sysfs"), online, "nothing else takes CPUs offline");
         assert_capacity(&self.interval, online.len());
         scene::were_missed(self.interval.missed_switches);
         self.missed_switches += self.interval.missed_switches;
@@ -125,7 +125,7 @@ impl Books {
         let rows = &self.snapshot.processes;
         let by_id: HashMap<TaskId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id(), at)).collect();
         let by_pid: HashMap<i32, usize> = rows.iter().enumerate().map(|(at, row)| (row.pid.0, at)).collect();
-        // A pid may have its next owner before the last switch of the one before, who has a row of his own then.
+        // A pid may have its next owner before the last switch of the previous one: then both have a row.
         assert_eq!(by_id.len(), rows.len(), "one row a process");
         assert!(
             rows.is_sorted_by_key(|row| (row.pid.0, row.start_time_ns)),
@@ -162,8 +162,8 @@ impl Books {
         }
     }
 
-    /// Who has inherited from a process, as a task of it said that died in this interval, or before: on a busy machine its last
-    /// task may be on its way for long.
+    /// The heir of a process, as one of its tasks said that died in this interval or before. On a busy machine the last switch of its
+    /// last task may come late.
     fn heir_of_dead(&self, pid: i32) -> Option<i32> {
         let mut dead = self.interval.exited.iter().flatten();
         let heir =

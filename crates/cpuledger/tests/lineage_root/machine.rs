@@ -1,4 +1,4 @@
-//! Everybody else.
+//! All other processes of the machine.
 
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
@@ -31,9 +31,9 @@ fn kernel_threads_are_kthreadds_root() {
     });
 }
 
-/// Of those that were there before the books, the accounting parent is who was the parent then.
+/// A process from before the books keeps the parent it had then as its accounting parent.
 #[test]
-fn who_existed_before_has_the_parent_of_then_root() {
+fn a_process_from_before_keeps_its_parent_of_then_root() {
     scene(|| {
         let mut before = Snapshot::default();
         let request = Request { scope: Scope::Leaders, fields: FieldSet::of(&[Field::Ppid]) };
@@ -53,7 +53,7 @@ fn who_existed_before_has_the_parent_of_then_root() {
     });
 }
 
-/// Who is hidden from programs is read from files, which tell a start in ticks: it has one identity all the same.
+/// A process that is hidden from programs is read from files, which tell a start in ticks: it has one identity all the same.
 #[test]
 fn a_process_and_its_leader_are_one_root() {
     scene(|| {

@@ -1,7 +1,7 @@
-//! Who accounts for whom, on the real kernel: where every nanosecond of an odd family went. Needs root.
+//! Which process accounts for which, on the real kernel: where every nanosecond of an odd family went. Needs root.
 //!
-//! In each interval `Books` checks that x and c hold exactly what the exited records of the family, and of everybody else,
-//! say. Here it is checked that the records name the right heir, and hold what the members burned by their own clocks.
+//! In each interval `Books` checks that x and c hold exactly what the exited records of all processes say. These tests check that
+//! the records name the right heir, and hold what the members burned by their own clocks.
 
 #[path = "../books/mod.rs"]
 mod books;
@@ -28,8 +28,8 @@ const INTERVALS_LIMIT: u64 = 500;
 /// Most scenes need no books of their own.
 static BOOKS: Shared<Books> = Shared::new();
 
-/// Books that begin now, whoever had them before; new ones where a switch was not shown in their time, as what that has done to them
-/// is not this scene's.
+/// Books that begin now, lent by the scene before. They are new ones if a switch was hidden in their time, because its effects do
+/// not belong to this scene.
 fn books() -> Lent<'static, Books> {
     let mut books = BOOKS.lend(Books::open);
     if books.missed_switches > 0 {
@@ -41,7 +41,7 @@ fn books() -> Lent<'static, Books> {
     books
 }
 
-/// Books that know only from a list who was there before them. They are those of the scenes to come.
+/// Books that know processes from before them only by a list. The next scenes get them too.
 fn new_books() -> Lent<'static, Books> {
     BOOKS.lend_new(Books::open)
 }
@@ -92,7 +92,7 @@ impl Scene {
 
     fn member(&self, role: &str) -> &Kinsman {
         let mut found = self.members.iter().filter(|member| member.role == role);
-        let member = found.next().unwrap_or_else(|| panic!("nobody is {role}: {:?}", self.members));
+        let member = found.next().unwrap_or_else(|| panic!("no member is {role}: {:?}", self.members));
         assert_eq!(found.next(), None, "one {role}");
         member
     }
@@ -107,7 +107,7 @@ impl Scene {
         self.books.held.get(&self.books.process(pid)).copied().unwrap_or_default()
     }
 
-    /// A dead member's own clock against its record, and who inherited.
+    /// A dead member's own clock against its record, and the heir.
     fn assert_inherited(&self, role: &str, heir: i32) {
         let exited = *self.exit(role);
         assert_burned(&self.books, self.member(role), &exited);

@@ -20,7 +20,7 @@ fn an_orphan_goes_to_its_grandparent_root() {
         scene.assert_inherited("parent", first);
         scene.assert_inherited("orphan", first);
         scene.assert_holds_exactly(first, &["parent", "orphan"]);
-        // Whoever else dies on this machine meanwhile may be init's; the orphan's time alone would be this much.
+        // Other processes that die meanwhile may go to init too; the orphan's time alone would be this much.
         assert!(inherited_by_init(&scene) < scene.member("orphan").ns);
     });
 }

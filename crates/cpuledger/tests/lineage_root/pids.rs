@@ -40,7 +40,7 @@ fn one_pid_three_times_in_one_interval_root() {
     });
 }
 
-/// The heir is whom the pid meant at the fork, not who has it now.
+/// The heir is the process that had the pid at the fork, not the one that has it now.
 #[test]
 fn a_namesake_of_the_dead_parent_inherits_nothing_root() {
     scene(|| {

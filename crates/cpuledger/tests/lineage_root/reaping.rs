@@ -12,16 +12,16 @@ fn child_is_inherited(kind: &str, is_older: bool) {
     assert_eq!(scene.books.heirs[&scene.books.process(first)], std::process::id() as i32);
 }
 
-/// The kernel adds the time of such a child to nobody's.
+/// The kernel adds the time of such a child to no process.
 #[test]
-fn a_child_of_who_ignores_sigchld_root() {
+fn a_child_of_a_parent_that_ignores_sigchld_root() {
     scene(|| {
         child_is_inherited("sigchld-ignored", false);
     });
 }
 
 #[test]
-fn a_child_of_who_keeps_no_zombies_root() {
+fn a_child_of_a_parent_that_keeps_no_zombies_root() {
     scene(|| {
         child_is_inherited("no-cld-wait", false);
     });

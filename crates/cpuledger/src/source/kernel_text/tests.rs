@@ -140,7 +140,7 @@ fn what_records_cannot_hold_is_left_to_the_kernel() {
 }
 
 #[test]
-fn addresses_are_shown_to_who_may_trace() {
+fn addresses_are_shown_to_a_user_that_may_trace() {
     let mut records = Records::new();
     records.tasks[0].exit_code = 9;
     let mut dialect = dialect();

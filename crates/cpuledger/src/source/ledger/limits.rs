@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_limited_gets_the_default_size_and_no_more() {
+    fn a_limited_user_gets_the_default_size_and_no_more() {
         let limited = Caller { uid: 1000, is_limited: true, sees_all_io: false };
         let root = Caller { uid: 0, is_limited: false, sees_all_io: true };
         let most = Options::default().slots;

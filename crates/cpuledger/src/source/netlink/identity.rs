@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_heard_of_is_forgotten_after_one_snapshot() {
+    fn a_silent_task_is_forgotten_after_one_snapshot() {
         let mut tasks = Tasks::default();
         tasks.begin_snapshot();
         tasks.find(7, 100, window(1_000, 1_000), untold).user_ns = 5;

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_dead_before_the_beginning_is_no_news() {
+    fn a_death_before_the_beginning_is_no_news() {
         let zombie = Said { zombie: Some((10, 700 * MS)), ..said(0) };
         let mut reaped = Reaped::begin(at(100), [(20, zombie), (10, said(1_000))].into_iter());
         reaped.died(21, 10, 50 * MS);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_asked_is_waited_for_once() {
+    fn a_task_that_cannot_be_asked_is_waited_for_once() {
         let mut reaped = reaped();
         reaped.died(20, 12, 50 * MS);
         for _ in 0..2 {
