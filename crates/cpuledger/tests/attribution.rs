@@ -218,7 +218,7 @@ impl World {
         accounts
     }
 
-    /// What the ledger would tell: those with time or an end, the last first, as their order is nobody's promise.
+    /// What the ledger would tell: those with time or an end, the last first, as no order is promised.
     fn increments(&self) -> Vec<Increment> {
         let increments = self.slots.iter().rev().map(|slot| Increment {
             process: self.processes[slot.process].id,
@@ -294,7 +294,7 @@ proptest! {
         let mut world = World::new();
         let mut attribution = Attribution::default();
         for event in events.into_iter().chain([Event::Cut]) {
-            // A child that nobody has heard of when its parent is forgotten is not a matter of these rules.
+            // These rules do not cover a child that is unknown when its parent is forgotten.
             let is_silent = |slot: &Slot| slot.own_ns == 0;
             if matches!(event, Event::Sleep(_)) {
                 for slot in world.slots.iter_mut().filter(|slot| is_silent(slot)) {
@@ -334,7 +334,7 @@ proptest! {
         prop_assert!(attribution.len() <= 1, "{} are left", attribution.len());
     }
 
-    /// Deaths that were not told, as slots ran out: a list of the living says who died.
+    /// Deaths that were not told, as slots ran out: a list of the living says which tasks died.
     #[test]
     fn a_list_of_the_living_tells_the_other_deaths(
         events in prop::collection::vec(event(), 1..150),

@@ -86,7 +86,6 @@ const NOT_YET: &[&str] = &[
     "crates/cpuledger-proc/",
     "crates/cpuledger-view/",
     "crates/cpuledger/src/",
-    "crates/cpuledger/tests/inheritance.rs",
     "crates/cpuledger/tests/interval/",
     "docs/privileges.md",
     "docs/ps.md",
