@@ -1,4 +1,4 @@
-//! Who inherits from whom, against a naive reference: every process there ever was, with its accounting parent, and a search
+//! Which process inherits from which, against a naive reference: every process there ever was, with its accounting parent, and a search
 //! upwards for the first that lives.
 
 use std::collections::{BTreeMap, HashMap};
