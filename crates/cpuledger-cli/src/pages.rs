@@ -11,9 +11,9 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
 use cpuledger::field::FIELDS;
-use cpuledger_view::interval::column::COLUMNS;
-use cpuledger_view::key::PARTS;
-use cpuledger_view::query::ALIASES;
+use cpuledger_view::interval::column::TABLE;
+use cpuledger_view::key::{Key, PROCESS_KEYS};
+use cpuledger_view::query::aliases;
 
 use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};
@@ -114,13 +114,14 @@ fn screen_sections() -> Vec<Roff> {
     }
     let mut filters = Roff::new();
     filters.control("SH", ["FILTERS"]).text([roman(FILTERS)]);
-    ALIASES.iter().for_each(|(name, help)| entry(&mut filters, name, help));
+    aliases().for_each(|(name, help)| entry(&mut filters, name, help));
     let mut columns = Roff::new();
     columns
         .control("SH", ["COLUMNS"])
         .text([roman("Headers, then the keys of JSON, which are columns too.")]);
-    COLUMNS.iter().for_each(|column| entry(&mut columns, column.name, column.help));
-    PARTS.iter().for_each(|part| entry(&mut columns, part.key, part.help));
+    TABLE.iter().for_each(|column| entry(&mut columns, column.name(), column.help()));
+    let parts = PROCESS_KEYS.iter().filter(|key| matches!(key, Key::Part(_)));
+    parts.for_each(|key| entry(&mut columns, key.name(), key.help()));
     FIELDS.iter().for_each(|info| entry(&mut columns, info.key, info.help));
     let mut settings = Roff::new();
     settings.control("SH", ["CONFIGURATION FILE"]).text([

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cpuledger_view::column::{Dash, columns};
+use cpuledger_view::column::{Dash, listed};
 use procps::{ours, specifiers, theirs};
 
 /// The width of a column of numbers of tasks follows pid_max, which another test may change meanwhile.
@@ -41,8 +41,7 @@ fn every_column_that_procps_lists_has_its_header_and_width() {
 
 #[test]
 fn every_name_that_procps_only_takes_has_its_header_and_width() {
-    let names =
-        columns().filter(|column| column.dash == Some(Dash::NotShown)).flat_map(|column| column.names);
+    let names = listed().filter(|column| column.dash == Some(Dash::NotShown)).flat_map(|column| column.names);
     let mut count = 0;
     for (name, _) in names {
         has_the_header_of_procps(name);

@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 
-use crate::figures;
+use crate::file_figures as figures;
 use crate::sort::Key;
 use cpuledger::enrich::row::Row;
 use cpuledger::task::Task;

@@ -248,8 +248,8 @@ impl Writer {
 
     fn append_table(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         for column in of_batch() {
-            self.cell.extend_from_slice(column.name.as_bytes());
-            self.append_cell(column.width, column.is_left);
+            self.cell.extend_from_slice(column.name().as_bytes());
+            self.append_cell(column.width(false), column.is_left());
         }
         self.end_line(text, page);
         let length_ns = shown.interval.length_ns();
@@ -275,7 +275,7 @@ impl Writer {
             };
             for column in of_batch() {
                 column.append(&mut self.cell, &line);
-                self.append_cell(column.width, column.is_left);
+                self.append_cell(column.width(false), column.is_left());
             }
             self.end_line(text, page);
         }

@@ -376,20 +376,17 @@ mod tests {
                 (true, false) => "processes",
                 (false, _) => "tasks",
             };
-            let (unit, when, help) = match key {
-                Key::Part(part) if part.key.ends_with("_ns") => ("ns", "in the interval", part.help),
-                Key::Part(part) => ("", "at the end", part.help),
-                Key::Field(field) => {
-                    let info = field.info();
-                    let unit = match info.unit {
-                        Unit::None => "",
-                        Unit::Count => "count",
-                        Unit::Nanoseconds => "ns",
-                        Unit::Bytes => "bytes",
-                    };
-                    (unit, if info.cumulative { "in the interval" } else { "at the end" }, info.help)
-                }
+            let unit = match key.unit() {
+                Unit::None => "",
+                Unit::Count => "count",
+                Unit::Nanoseconds => "ns",
+                Unit::Bytes => "bytes",
             };
+            let grows = match key {
+                Key::Part(_) => key.unit() == Unit::Nanoseconds,
+                Key::Field(field) => field.info().cumulative,
+            };
+            let (when, help) = (if grows { "in the interval" } else { "at the end" }, key.help());
             let row = format!("| `{}` | {of} | {unit} | {when} | {help} |\n", key.name());
             assert!(rows.contains(&row), "docs/json.md needs this row:\n{row}");
         }

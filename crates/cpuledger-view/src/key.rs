@@ -2,85 +2,30 @@
 
 use std::sync::LazyLock;
 
-use cpuledger::field::{FIELDS, Field, Value};
+use cpuledger::field::{FIELDS, Field};
 use cpuledger::interval::{Interval, Usage};
 use cpuledger::snapshot::Snapshot;
 use cpuledger::task::Task;
 
-/// What an interval tells of a row beyond the fields of a task.
-#[derive(Debug)]
-pub struct Part {
-    /// Its name in JSON and CSV.
-    pub key: &'static str,
-    /// One sentence for help and documentation.
-    pub help: &'static str,
-    value: fn(&Usage) -> Value<'static>,
-}
+use crate::column::{Column, columns};
+use crate::figure::Part;
 
-/// Every part, in the order of the contract.
-pub static PARTS: [Part; 6] = [
-    Part {
-        key: "accounting_ppid",
-        help: "Process that inherits its time; only the ledger knows the parent at fork.",
-        value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
-    },
-    Part { key: "cpu_ns", help: "CPU time in the interval.", value: |usage| known(usage.known_cpu_ns()) },
-    Part {
-        key: "self_ns",
-        help: "CPU time of its live tasks; from procfs, of all its threads.",
-        value: |usage| known(usage.known_self_ns()),
-    },
-    Part {
-        key: "exited_threads_ns",
-        help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
-        value: |usage| known(usage.exited_threads_ns),
-    },
-    Part {
-        key: "exited_children_ns",
-        help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
-        value: |usage| known(usage.exited_children_ns),
-    },
-    Part {
-        key: "stolen_ns",
-        help: "Time on a CPU without executing; only the ledger knows it.",
-        value: |usage| known(usage.stolen_ns),
-    },
-];
+pub use crate::figure::Key;
 
-fn known(number: Option<u64>) -> Value<'static> {
-    number.map_or(Value::Absent, Value::Unsigned)
-}
-
-/// A key of a row.
-#[derive(Debug, Clone, Copy)]
-pub enum Key {
-    /// A field of the task; a cumulative one tells what it grew by.
-    Field(Field),
-    /// One of [`PARTS`].
-    Part(&'static Part),
-}
+/// Every part that a column shows.
+pub static PARTS: LazyLock<Vec<&'static Part>> = LazyLock::new(|| {
+    let part = |column: &'static Column| match column.key() {
+        Some(Key::Part(part)) => Some(part),
+        _ => None,
+    };
+    columns().filter_map(part).collect()
+});
 
 impl Key {
     /// The key of that name.
     pub fn by_name(name: &str) -> Option<Key> {
-        let part = PARTS.iter().find(|part| part.key == name).map(Key::Part);
+        let part = PARTS.iter().find(|part| part.key == name).map(|part| Key::Part(part));
         part.or_else(|| Field::by_key(name).map(Key::Field))
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Key::Field(field) => field.info().key,
-            Key::Part(part) => part.key,
-        }
-    }
-
-    /// Its value in a row of [`Interval::row`].
-    pub fn value<'a>(self, row: &'a Task, usage: &Usage) -> Value<'a> {
-        match self {
-            Key::Field(field) => field.value(row),
-            Key::Part(part) => (part.value)(usage),
-        }
     }
 }
 
@@ -128,6 +73,10 @@ pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         ],
         // What the threads of a process share is told once, of the process.
         &[
+            "accounting_ppid",
+            "self_ns",
+            "exited_threads_ns",
+            "exited_children_ns",
             "ppid",
             "pgid",
             "sid",
@@ -148,10 +97,10 @@ pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     )
 });
 
-/// The named keys, then the rest of the field table but for these.
+/// The named keys, then the rest of the parts and of the field table but for these.
 fn keys(first: &[&str], without: &[&str]) -> Vec<Key> {
-    let rest =
-        FIELDS.iter().map(|info| info.key).filter(|key| !first.contains(key) && !without.contains(key));
+    let all = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
+    let rest = all.filter(|key| !first.contains(key) && !without.contains(key));
     first.iter().copied().chain(rest).filter_map(Key::by_name).collect()
 }
 

@@ -2,12 +2,12 @@
 //! in place at the next column that has room to spare, as in procps.
 
 use crate::cell;
-use crate::column::{Align, Column, Lines, Overflow, columns};
-use crate::figures;
+use crate::column::{Align, Lines, Listed, Overflow, listed, listed_fields};
+use crate::file_figures as figures;
 use crate::sort::{self, Key, Weigh, Weight};
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Row;
-use cpuledger::field::{FIELDS, Field, FieldInfo, FieldSet, Unit, Value};
+use cpuledger::field::{Field, FieldInfo, FieldSet, Unit, Value};
 use cpuledger::machine::tid_digits;
 use cpuledger::text::escape::append_escaped;
 use cpuledger::text::manner::Manner;
@@ -30,7 +30,7 @@ const SIGNAL_NAMES_WIDTH: usize = 31;
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     /// A column of the tables.
-    Column(&'static Column),
+    Column(&'static Listed),
     /// A field as it is.
     Field(&'static FieldInfo),
     /// The header in every line, without blanks around it.
@@ -106,7 +106,7 @@ impl Chosen {
 
     /// The column, or else the field, of that name.
     pub fn by_name(name: &str) -> Option<Chosen> {
-        if let Some((column, header)) = Column::by_name(name) {
+        if let Some((column, header)) = Listed::by_name(name) {
             let width = match column.align {
                 Align::Pid => tid_digits().max(header.len()),
                 _ => column.width,
@@ -146,7 +146,7 @@ impl Chosen {
     }
 
     fn show(&mut self, name: &str) {
-        if let Some((column, _)) = Column::by_name(name) {
+        if let Some((column, _)) = Listed::by_name(name) {
             self.content = Content::Column(column);
         }
     }
@@ -315,13 +315,8 @@ const NUMBERS: &[(&str, &str)] = &[
 
 /// Every name that [`Chosen::by_name`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let columns = columns().flat_map(|column| column.names.iter().map(|(name, _)| *name));
-    columns.chain(field_columns().map(|info| info.key))
-}
-
-/// The fields that are no column of the table, and so are columns as they are.
-pub fn field_columns() -> impl Iterator<Item = &'static FieldInfo> {
-    FIELDS.iter().filter(|info| Column::by_name(info.key).is_none())
+    let columns = listed().flat_map(|column| column.names.iter().map(|(name, _)| *name));
+    columns.chain(listed_fields().map(|info| info.key))
 }
 
 /// What a leader lets go of when it dies before its threads.
@@ -329,7 +324,7 @@ const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared,
 
 /// Whether the cell is more than `-`. The memory of a process whose leader is dead is not known, as only its threads have
 /// it still; procps shows the 0 of the leader, and its readers count on a number.
-fn knows(row: &Row<'_>, column: &Column) -> bool {
+fn knows(row: &Row<'_>, column: &Listed) -> bool {
     let missing = column.needs.without(row.task.known);
     missing == FieldSet::EMPTY
         || row.manner() == Manner::Procps

@@ -6,7 +6,8 @@
 pub(crate) mod cell;
 pub mod column;
 pub mod csv;
-mod figures;
+pub mod figure;
+mod file_figures;
 pub mod filter;
 pub mod interval;
 pub mod json;

@@ -3,7 +3,7 @@
 //! Conditions stand side by side and must all hold; `or` (or `|`) joins alternatives, `not` (or `!`) negates, parentheses
 //! group. A condition is `NAME OPERATOR VALUE`, or a word that is looked for in names and arguments, whatever its case.
 //!
-//! - Names are the keys of JSON, headers of columns, and [`ALIASES`].
+//! - Names are the keys of JSON, headers of columns, and [`aliases`].
 //! - Operators are `=`, `!=`, `>`, `>=`, `<`, `<=`, `~` (matches the regular expression) and `!~`.
 //! - Times are nanoseconds, or have a unit (`5ms`, `2s`); sizes are bytes, or have one (`10M`); `cpu` and its parts are in percent
 //!   of one CPU. What holds blanks stands in quotes.
@@ -17,7 +17,7 @@ use cpuledger::field::FieldSet;
 
 use condition::Node;
 pub use condition::Subject;
-pub use parse::{ALIASES, MOST_BYTES, QueryError};
+pub use parse::{MOST_BYTES, QueryError, aliases};
 
 /// A filter.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use cpuledger::SourceKind;
 use cpuledger::support::privilege::{LIMITS, Limit, needs};
-use cpuledger_view::column::{Dash, columns};
+use cpuledger_view::column::{Dash, listed};
 
 /// With this set, the documents are written instead.
 const REWRITE: &str = "CPULEDGER_WRITE_DOCS";
@@ -37,7 +37,7 @@ fn columns_without_content() -> String {
     for (reason, sentence) in REASONS {
         let _ = write!(text, "\n{sentence}\n\n| column | what it is |\n|---|---|\n");
         let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
-        for column in columns().filter(|column| column.dash == Some(reason)) {
+        for column in listed().filter(|column| column.dash == Some(reason)) {
             let names = column.names.iter().map(|(name, _)| *name);
             match rows.last_mut() {
                 Some((help, all)) if *help == column.help => all.extend(names),

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use cpuledger_view::interval::column::Chosen;
+use cpuledger_view::interval::column::TableColumn;
 use toml::Value;
 
 use super::theme::ThemeName;
@@ -20,7 +20,7 @@ use crate::near::did_you_mean;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ShownColumn {
     /// Which.
-    pub column: Chosen,
+    pub column: TableColumn,
     /// `None`: its usual width.
     pub width: Option<usize>,
 }
@@ -245,7 +245,7 @@ pub const FIRST_COLUMNS: [&str; 15] = [
 
 impl Default for Settings {
     fn default() -> Settings {
-        let columns = FIRST_COLUMNS.iter().filter_map(|name| Chosen::by_name(name));
+        let columns = FIRST_COLUMNS.iter().filter_map(|name| TableColumn::by_name(name));
         Settings {
             delay_ns: 3_000_000_000,
             columns: columns.map(|column| ShownColumn { column, width: None }).collect(),
@@ -271,7 +271,7 @@ impl Default for Settings {
 /// A name to sort by, as it is written in the tables.
 pub fn sort_name(name: &str) -> Option<&'static str> {
     Order::by_name(name)?;
-    Chosen::by_name(name).map(Chosen::name).or_else(|| Order::name_of_top(name))
+    TableColumn::by_name(name).map(TableColumn::name).or_else(|| Order::name_of_top(name))
 }
 
 /// The theme of that name.
@@ -311,7 +311,7 @@ fn read_column(value: &Value) -> Result<ShownColumn, String> {
         }
         None => (text, None),
     };
-    let column = Chosen::by_name(name).ok_or_else(|| unknown(name))?;
+    let column = TableColumn::by_name(name).ok_or_else(|| unknown(name))?;
     Ok(ShownColumn { column, width })
 }
 

@@ -3,9 +3,9 @@
 use cpuledger::SourceKind;
 use cpuledger::field::FIELDS;
 use cpuledger::names::Names;
-use cpuledger_view::interval::column::{COLUMNS, Chosen, Line};
+use cpuledger_view::interval::column::{Line, TABLE, TableColumn};
 use cpuledger_view::key::PARTS;
-use cpuledger_view::query::{ALIASES, Query, Subject};
+use cpuledger_view::query::{Query, Subject, aliases};
 
 use super::config::sort_name;
 use crate::recorded::machine::{MEMORY, Machine};
@@ -13,7 +13,7 @@ use cpuledger_load::Transcript;
 
 /// Headers, then keys, then names that there are not.
 fn names() -> Vec<&'static str> {
-    let mut headers: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+    let mut headers: Vec<&str> = TABLE.iter().map(|column| column.name()).collect();
     headers.sort_unstable();
     let mut keys: Vec<&str> =
         PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key)).collect();
@@ -29,7 +29,7 @@ fn columns_are_recorded() {
     users.learn(0);
     let mut transcript = Transcript::default();
     for name in names() {
-        let Some(column) = Chosen::by_name(name) else {
+        let Some(column) = TableColumn::by_name(name) else {
             transcript.add(name, format!("no column; sorted as {:?}", sort_name(name)).as_bytes());
             continue;
         };
@@ -77,7 +77,7 @@ fn filters_are_recorded() {
     let mut users = Names::of_users();
     users.learn(0);
     let mut transcript = Transcript::default();
-    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let aliases = aliases().map(|(alias, _)| alias);
     for name in aliases.chain(names()) {
         for end in [">=1", "=S", "~^s", "!=0", "<5m", "<5ms"] {
             let text = format!("{name}{end}");

@@ -228,7 +228,7 @@ impl State {
         } else {
             let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));
             let sorted = of_key(
-                cpuledger_view::interval::column::Chosen::by_name(settings.sort).and_then(|c| c.key()),
+                cpuledger_view::interval::column::TableColumn::by_name(settings.sort).and_then(|c| c.key()),
             );
             let grouped = if settings.group == Group::Cgroup {
                 FieldSet::of(&[Field::CgroupId])

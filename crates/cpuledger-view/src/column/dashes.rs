@@ -1,17 +1,17 @@
-//! Names that are taken and always shown as `-`: nobody here knows, nobody anywhere shows it, or one look does not tell.
+//! Names that are taken and always shown as `-`: nobody here knows, or nobody anywhere shows it.
 
-use crate::figures;
+use crate::file_figures as figures;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Dash, Lines, Overflow};
+use super::entry::{Align, Column, Dash, Lines, Listed, Overflow};
 
 /// Rows of columns by why they are empty; after `=>` what those are sorted by that have an order all the same.
 macro_rules! dashes {
     ($($dash:ident: $help:literal { $($($name:literal $header:literal),+; $width:literal $align:ident
         $(=> [$($field:ident)*] [$($lookup:ident)*] $key:expr)?;)* })*) => {
-        pub(super) static COLUMNS: &[Column] = &[$($(Column {
+        pub(super) static COLUMNS: &[Column] = &[$($(Column { listed: Some(Listed {
             names: &[$(($name, $header)),+],
             width: $width,
             align: Align::$align,
@@ -24,7 +24,7 @@ macro_rules! dashes {
             write: |_, cell| cell.push(b'-'),
             key: dashes!(@key $($key)?),
             help: $help,
-        },)*)*];
+        }), ..Column::NOWHERE },)*)*];
     };
     (@key $key:expr) => { $key };
     (@key) => { |_| Key::Absent };
@@ -41,18 +41,6 @@ dashes! {
         "_right2" "R2R2R2R2R2R"; 11 Right;
         "_unlimited" "U"; 16 Left;
         "_unlimited2" "U2"; 16 Left;
-    }
-    NotInOneLook: "CPU time of its threads that died: `cpuledger top` watches it." {
-        "exited_threads_ns" "EXITED_THREADS_NS"; 17 Right;
-    }
-    NotInOneLook: "CPU time of dead processes whose first living ancestor it is: `cpuledger top` watches it." {
-        "exited_children_ns" "EXITED_CHILDREN_NS"; 18 Right;
-    }
-    NotInOneLook: "Who inherits its time, by the parent at fork: `cpuledger top` watches it." {
-        "accounting_ppid" "ACCOUNTING_PPID"; 15 Right;
-    }
-    NotInOneLook: "Time on a CPU without execution: `cpuledger top` watches it." {
-        "stolen_ns" "STOLEN_NS"; 15 Right;
     }
     NotShown: "Kept for the layout of -l: always -." {
         "addr_1" "ADDR"; 1 Left;

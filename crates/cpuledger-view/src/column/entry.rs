@@ -1,9 +1,10 @@
 //! What a column of the tables is.
 
-use crate::sort::Key;
+use crate::figure::{Figure, Key};
+use crate::sort;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Row;
-use cpuledger::field::FieldSet;
+use cpuledger::field::{Field, FieldSet};
 
 /// Where a cell stands in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +53,37 @@ pub enum Dash {
     NotInOneLook,
 }
 
-/// One row of a table.
+/// A column: one entry for all that lists, shows, sorts or filters by it.
 #[derive(Debug)]
 pub struct Column {
+    /// What it shows, under the key that JSON, CSV, orders and filters know; `None`: something that has no key.
+    pub figure: Option<Figure>,
+    /// How `ps` shows it; `None`: not at all.
+    pub listed: Option<Listed>,
+    /// How the text of `top` and the screen show it; `None`: only as its key.
+    pub in_table: Option<InTable>,
+    /// What `-o` of `top` takes besides the header and the key.
+    pub orders: &'static [&'static str],
+    /// The fields of procps' top that it is.
+    pub procps: &'static [TopField],
+    /// What filters call it besides the header and the key, each with what help says of it.
+    pub aliases: &'static [(&'static str, &'static str)],
+}
+
+impl Column {
+    /// Shown nowhere yet.
+    pub(super) const NOWHERE: Column =
+        Column { figure: None, listed: None, in_table: None, orders: &[], procps: &[], aliases: &[] };
+
+    /// Its key, if it has one.
+    pub fn key(&'static self) -> Option<Key> {
+        self.figure.as_ref().map(Figure::key)
+    }
+}
+
+/// A column of the listings of `ps`.
+#[derive(Debug)]
+pub struct Listed {
     /// What `-o` and `--sort` call it, each with the text above it; all mean the same.
     pub names: &'static [(&'static str, &'static str)],
     /// Its width, unless the user says another.
@@ -76,36 +105,158 @@ pub struct Column {
     /// Appends the cell, unaligned.
     pub write: fn(&Row<'_>, &mut Vec<u8>),
     /// What it is sorted by.
-    pub key: for<'a> fn(&Row<'a>) -> Key<'a>,
+    pub key: for<'a> fn(&Row<'a>) -> sort::Key<'a>,
     /// One sentence for help and documentation.
     pub help: &'static str,
 }
 
-impl Column {
+impl Listed {
     /// What a source should give for it.
     pub fn fields(&self) -> FieldSet {
         self.needs.union(self.wishes)
     }
 }
 
+/// A column of the table of `top` and of the screen.
+#[derive(Debug)]
+pub struct InTable {
+    /// Its place from left to right; the text of `--batch` has those below [`BATCH_PLACES`], the screen all.
+    pub place: u8,
+    /// Its header.
+    pub header: &'static str,
+    /// Its usual width; 0: what is left of the line.
+    pub width: usize,
+    /// Whether cells begin at the left.
+    pub is_left: bool,
+    /// Where space is short, those of the highest rank go first.
+    pub rank: u8,
+    /// Whether it makes sense for rows that were put together.
+    pub is_of_sums: bool,
+    /// What stands in it.
+    pub cell: TableCell,
+    /// One sentence for help and documentation.
+    pub help: &'static str,
+}
+
+/// So many columns are in the text of `--batch`.
+pub const BATCH_PLACES: u8 = 12;
+
+/// What stands in a column of the table, which each program writes in its manner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableCell {
+    /// The id of the task where tasks are shown, else that of the process.
+    Id,
+    /// The id of the process.
+    Pid,
+    /// The figure as it is.
+    Value,
+    /// The figure, a size.
+    Size,
+    /// The figure, a time, in percent of the interval.
+    Share,
+    /// The figure, a size, in percent of the machine's memory.
+    MemoryShare,
+    /// The effective user.
+    User,
+    /// The priority; `rt`: real-time.
+    Priority,
+    /// CPU time of the whole life.
+    Time,
+    /// The name, or arguments.
+    Command,
+    /// Self, exited threads and exited children as a bar.
+    Parts,
+    /// CPU time of the subtree, in percent of the interval.
+    Subtree,
+}
+
+impl TableCell {
+    /// Whether rows can be sorted by it.
+    pub fn has_order(self) -> bool {
+        !matches!(self, TableCell::Parts | TableCell::Subtree)
+    }
+}
+
+/// A field of procps' top.
+#[derive(Debug, Clone, Copy)]
+pub struct TopField {
+    /// Its place in the list of `-O`.
+    pub place: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// What rows are sorted by.
+    pub by: By,
+}
+
+/// What rows of procps' top are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The share of CPU time.
+    Share,
+    /// CPU time of the whole life.
+    Time,
+    /// The name, or the arguments.
+    Command,
+    /// The name of a user: that of the real, effective or saved one.
+    User(Field),
+    /// A field, as it is at the end of the iteration.
+    Total(Field),
+    /// A field, by what it has grown since the iteration before.
+    Growth(Field),
+    /// From the start on: the oldest is the highest.
+    Age,
+}
+
+/// A field of procps' top that is a field of a task.
+pub(super) const fn total(place: u8, name: &'static str, field: Field) -> TopField {
+    TopField { place, name, by: By::Total(field) }
+}
+
+/// A list of columns of `ps`, each with what else shows it behind `=>`, as members of [`Column`].
 macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
-       [$($field:ident)*] [$($lookup:ident)*] $(wishes [$($wish:ident)*])?; $write:expr; $key:expr; $help:literal)*) => {
+       [$($field:ident)*] [$($lookup:ident)*] $(wishes [$($wish:ident)*])?; $write:expr; $key:expr; $help:literal
+       $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
+        #[allow(clippy::needless_update)] // some entries say everything
         pub(super) static COLUMNS: &[Column] = &[$(Column {
-            names: &[$(($name, $header)),+],
-            width: $width,
-            align: Align::$align,
-            overflow: Overflow::$overflow,
-            lines: Lines::$lines,
-            dash: None,
-            needs: FieldSet::of(&[$(Field::$field),*]),
-            wishes: FieldSet::of(&[$($(Field::$wish),*)?]),
-            lookups: Lookups::NONE$(.union(Lookups::$lookup))*,
-            write: $write,
-            key: $key,
-            help: $help,
+            listed: Some(Listed {
+                names: &[$(($name, $header)),+],
+                width: $width,
+                align: Align::$align,
+                overflow: Overflow::$overflow,
+                lines: Lines::$lines,
+                dash: None,
+                needs: FieldSet::of(&[$(Field::$field),*]),
+                wishes: FieldSet::of(&[$($(Field::$wish),*)?]),
+                lookups: Lookups::NONE$(.union(Lookups::$lookup))*,
+                write: $write,
+                key: $key,
+                help: $help,
+            }),
+            $($($facet: $value,)+)?
+            ..Column::NOWHERE
         }),*];
     };
+}
+
+/// A column of the table, as `PLACE HEADER SIDE WIDTH rank RANK CELL; HELP`.
+macro_rules! in_table {
+    ($place:literal $header:literal $side:ident $width:literal rank $rank:literal $cell:ident $($sums:ident)?; $help:literal) => {
+        Some(InTable {
+            place: $place,
+            header: $header,
+            width: $width,
+            is_left: in_table!(@$side),
+            rank: $rank,
+            is_of_sums: in_table!(@$($sums)?),
+            cell: TableCell::$cell,
+            help: $help,
+        })
+    };
+    (@left) => { true };
+    (@right) => { false };
+    (@sums) => { true };
+    (@) => { false };
 }
 
 /// A sort key that is a number of the task.

@@ -1,13 +1,13 @@
 //! What only files of /proc tell: signals, addresses, namespaces, I/O calls, groups, cgroups.
 
 use crate::cell;
-use crate::figures;
+use crate::file_figures as figures;
 use crate::sort::Key;
 use cpuledger::enrich::detail::files::Namespace;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, Column, Lines, Listed, Overflow};
 
 /// A cell and a sort key that are a number which may be unknown.
 macro_rules! shown {

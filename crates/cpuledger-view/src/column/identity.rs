@@ -1,46 +1,80 @@
 //! Who a task is: numbers, names, paths.
 
 use crate::cell;
+use crate::figure::Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
 
 columns! {
     "pid" "PID", "tgid" "TGID"; 5 Pid Push Process; [Pid] [];
         |r, c| cell::signed(c, r.task.pid.0); |r| Key::from(r.task.pid.0);
-        "Id of the process."
+        "Id of the process." => {
+            figure: Some(Figure::Field(Field::Pid)),
+            in_table: in_table!(0 "PID" right 7 rank 0 Id; "Id of the process, or of the task where tasks are shown."),
+            procps: &[total(0, "PID", Field::Tid)],
+        }
     "tid" "TID", "lwp" "LWP", "spid" "SPID"; 5 Pid Push Task; [Tid] [];
         |r, c| cell::signed(c, r.task.tid.0); |r| Key::from(r.task.tid.0);
-        "Id of the task."
+        "Id of the task." => {
+            figure: Some(Figure::Field(Field::Tid)),
+            orders: &["TID"],
+        }
     "ppid" "PPID"; 5 Pid Push Process; [Ppid] [];
         |r, c| cell::signed(c, r.task.ppid.0); |r| Key::from(r.task.ppid.0);
-        "Pid of the parent."
+        "Pid of the parent." => {
+            figure: Some(Figure::Field(Field::Ppid)),
+            in_table: in_table!(13 "PPID" right 7 rank 7 Value; "Pid of the parent."),
+            procps: &[total(1, "PPID", Field::Ppid)],
+        }
     "pgid" "PGID", "pgrp" "PGRP"; 5 Pid Push Process; [Pgid] [];
         |r, c| cell::signed(c, r.task.pgid); number!(pgid);
-        "Process group."
+        "Process group." => {
+            figure: Some(Figure::Field(Field::Pgid)),
+            orders: &["PGRP"],
+            procps: &[total(9, "PGRP", Field::Pgid)],
+        }
     "sid" "SID", "sess" "SESS", "session" "SESS"; 5 Pid Push Process; [Sid] [];
         |r, c| cell::signed(c, r.task.sid); number!(sid);
-        "Session."
+        "Session." => {
+            figure: Some(Figure::Field(Field::Sid)),
+            orders: &["SID"],
+            procps: &[total(12, "SID", Field::Sid)],
+        }
     "tpgid" "TPGID"; 5 Pid Push Process; [TtyPgid] [];
         |r, c| cell::signed(c, r.task.tty_pgid); number!(tty_pgid);
-        "Foreground process group of the terminal; -1: none."
+        "Foreground process group of the terminal; -1: none." => {
+            figure: Some(Figure::Field(Field::TtyPgid)),
+            procps: &[total(11, "TPGID", Field::TtyPgid)],
+        }
     "tname" "TTY", "longtname" "TTY", "tty8" "TTY", "tt" "TT", "tty" "TT"; 8 Left Push Process; [TtyDevice] [TERMINALS];
         cell::terminal; |r| cell::terminal_key(r);
-        "Controlling terminal."
+        "Controlling terminal." => {
+            figure: Some(Figure::Field(Field::TtyDevice)),
+            procps: &[total(10, "TTY", Field::TtyDevice)],
+        }
     "tty4" "TTY"; 4 Left Push Process; [TtyDevice] [TERMINALS];
         cell::short_terminal; |r| cell::terminal_key(r);
         "Controlling terminal without tty or pts/."
     "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [];
         cell::comm; |r| Key::Bytes(r.comm());
-        "Name of the task."
+        "Name of the task." => {
+            figure: Some(Figure::Field(Field::Comm)),
+            aliases: &[("name", "name of the task, as comm")],
+        }
     "fname" "COMMAND"; 8 Left Cut Process; [Comm] [];
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
     "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] wishes [Flags];
         cell::args; |_| Key::AsShown;
-        "Arguments of the process; [name] where there are none, or none to be read."
+        "Arguments of the process; [name] where there are none, or none to be read." => {
+            figure: Some(Figure::Field(Field::Comm)),
+            in_table: in_table!(11 "COMMAND" left 0 rank 0 Command sums; "Name, or arguments."),
+            procps: &[TopField { place: 28, name: "COMMAND", by: By::Command }],
+            aliases: &[("args", "arguments if known, else the name"), ("command", "likewise")],
+        }
     "exe" "EXE"; 27 Left Cut Process; [] [EXE];
         |r, c| cell::text_or_dash(r, c, r.around.details.exe(r.task)); |r| Key::Bytes(r.around.details.exe(r.task));
         "Path of the program."

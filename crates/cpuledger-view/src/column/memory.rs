@@ -1,16 +1,21 @@
 //! Memory, page faults and I/O.
 
 use crate::cell;
+use crate::figure::Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
 
 columns! {
     "vsz" "VSZ", "vsize" "VSZ"; 6 Right Push Process; [Vsize] [];
         |r, c| cell::unsigned(c, r.task.vsize_bytes / 1024); number!(vsize_bytes);
-        "Virtual memory in KiB."
+        "Virtual memory in KiB." => {
+            figure: Some(Figure::Field(Field::Vsize)),
+            in_table: in_table!(4 "VIRT" right 7 rank 9 Size; "Virtual memory."),
+            procps: &[total(21, "VIRT", Field::Vsize)],
+        }
     "sz" "SZ"; 5 Right Push Process; [Vsize] [];
         |r, c| cell::unsigned(c, r.task.vsize_bytes / r.around.machine.page_bytes); number!(vsize_bytes);
         "Virtual memory in pages."
@@ -19,25 +24,50 @@ columns! {
         "Virtual memory in bytes."
     "rss" "RSS", "rssize" "RSS", "rsz" "RSZ"; 5 Right Push Process; [Rss] [];
         |r, c| cell::unsigned(c, r.task.rss_bytes / 1024); number!(rss_bytes);
-        "Resident memory in KiB."
+        "Resident memory in KiB." => {
+            figure: Some(Figure::Field(Field::Rss)),
+            in_table: in_table!(5 "RES" right 6 rank 5 Size sums; "Resident memory."),
+            procps: &[total(23, "RES", Field::Rss)],
+            aliases: &[("rss", "resident memory in bytes")],
+        }
     "sgi_rss" "RSS"; 4 Left Push Process; [Rss] [];
         |r, c| cell::unsigned(c, r.task.rss_bytes / 1024); number!(rss_bytes);
         "Resident memory in KiB, at the left."
     "%mem" "%MEM", "pmem" "%MEM"; 4 Right Push Process; [Rss] [MEMORY];
         cell::memory_percent; number!(rss_bytes);
-        "Resident memory in percent of the machine's."
+        "Resident memory in percent of the machine's." => {
+            figure: Some(Figure::Field(Field::Rss)),
+            in_table: in_table!(9 "%MEM" right 5 rank 7 MemoryShare sums; "Resident memory as a share of the machine's."),
+            orders: &["MEM"],
+            procps: &[total(20, "%MEM", Field::Rss)],
+            aliases: &[("mem", "resident memory in percent of the machine's")],
+        }
     "maj_flt" "MAJFL", "majflt" "MAJFLT", "pagein" "PAGEIN"; 6 Right Push Both; [MajorFaults] [];
         |r, c| cell::unsigned(c, r.task.major_faults); number!(major_faults);
-        "Page faults with I/O."
+        "Page faults with I/O." => {
+            figure: Some(Figure::Field(Field::MajorFaults)),
+            orders: &["nMaj"],
+            procps: &[total(25, "nMaj", Field::MajorFaults), TopField { place: 31, name: "vMj", by: By::Growth(Field::MajorFaults) }],
+        }
     "min_flt" "MINFL", "minflt" "MINFLT"; 6 Right Push Both; [MinorFaults] [];
         |r, c| cell::unsigned(c, r.task.minor_faults); number!(minor_faults);
-        "Page faults without I/O."
+        "Page faults without I/O." => {
+            figure: Some(Figure::Field(Field::MinorFaults)),
+            orders: &["nMin"],
+            procps: &[total(26, "nMin", Field::MinorFaults), TopField { place: 32, name: "vMn", by: By::Growth(Field::MinorFaults) }],
+        }
     "rbytes" "RBYTES"; 5 Right Push Task; [ReadBytes] [];
         |r, c| cell::unsigned(c, r.task.read_bytes); number!(read_bytes);
-        "Bytes read from block devices."
+        "Bytes read from block devices." => {
+            figure: Some(Figure::Field(Field::ReadBytes)),
+            procps: &[total(34, "ioR", Field::ReadBytes)],
+        }
     "wbytes" "WBYTES"; 5 Right Push Task; [WriteBytes] [];
         |r, c| cell::unsigned(c, r.task.write_bytes); number!(write_bytes);
-        "Bytes written to block devices."
+        "Bytes written to block devices." => {
+            figure: Some(Figure::Field(Field::WriteBytes)),
+            procps: &[total(35, "ioW", Field::WriteBytes)],
+        }
     "wcbytes" "WCBYTES"; 5 Right Push Task; [CancelledWriteBytes] [];
         |r, c| cell::unsigned(c, r.task.cancelled_write_bytes); number!(cancelled_write_bytes);
         "Written bytes whose pages were dropped before they reached the device."

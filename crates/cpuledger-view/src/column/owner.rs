@@ -1,22 +1,34 @@
 //! Whose a task is: users and groups.
 
 use crate::cell;
+use crate::figure::Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
 
 columns! {
     "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS];
         |r, c| cell::user(r, c, r.task.euid); |_| Key::AsShown;
-        "Effective user."
+        "Effective user." => {
+            figure: Some(Figure::Field(Field::Euid)),
+            in_table: in_table!(1 "USER" left 8 rank 4 User; "Effective user."),
+            procps: &[TopField { place: 3, name: "USER", by: By::User(Field::Euid) }],
+            aliases: &[("user", "name or number of the effective user")],
+        }
     "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS];
         |r, c| cell::user(r, c, r.task.uid); |_| Key::AsShown;
-        "Real user."
+        "Real user." => {
+            figure: Some(Figure::Field(Field::Uid)),
+            procps: &[TopField { place: 5, name: "RUSER", by: By::User(Field::Uid) }],
+        }
     "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS];
         |r, c| cell::user(r, c, r.task.suid); |_| Key::AsShown;
-        "Saved user."
+        "Saved user." => {
+            figure: Some(Figure::Field(Field::Suid)),
+            procps: &[TopField { place: 7, name: "SUSER", by: By::User(Field::Suid) }],
+        }
     "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS];
         |r, c| cell::user(r, c, r.task.fsuid); |_| Key::AsShown;
         "File-system user."
@@ -34,19 +46,32 @@ columns! {
         "File-system group."
     "uid" "UID", "euid" "EUID"; 5 Right Push Both; [Euid] [];
         |r, c| cell::unsigned(c, r.task.euid); number!(euid);
-        "Number of the effective user."
+        "Number of the effective user." => {
+            figure: Some(Figure::Field(Field::Euid)),
+            orders: &["UID"],
+            procps: &[total(2, "UID", Field::Euid)],
+        }
     "ruid" "RUID"; 5 Right Push Both; [Uid] [];
         |r, c| cell::unsigned(c, r.task.uid); number!(uid);
-        "Number of the real user."
+        "Number of the real user." => {
+            figure: Some(Figure::Field(Field::Uid)),
+            procps: &[total(4, "RUID", Field::Uid)],
+        }
     "suid" "SUID", "svuid" "SVUID"; 5 Right Push Both; [Suid] [];
         |r, c| cell::unsigned(c, r.task.suid); number!(suid);
-        "Number of the saved user."
+        "Number of the saved user." => {
+            figure: Some(Figure::Field(Field::Suid)),
+            procps: &[total(6, "SUID", Field::Suid)],
+        }
     "fuid" "FUID", "fsuid" "FSUID"; 5 Right Push Both; [Fsuid] [];
         |r, c| cell::unsigned(c, r.task.fsuid); number!(fsuid);
         "Number of the file-system user."
     "gid" "GID", "egid" "EGID"; 5 Right Push Both; [Egid] [];
         |r, c| cell::unsigned(c, r.task.egid); number!(egid);
-        "Number of the effective group."
+        "Number of the effective group." => {
+            figure: Some(Figure::Field(Field::Egid)),
+            procps: &[total(8, "GID", Field::Egid)],
+        }
     "rgid" "RGID"; 5 Right Push Both; [Gid] [];
         |r, c| cell::unsigned(c, r.task.gid); number!(gid);
         "Number of the real group."

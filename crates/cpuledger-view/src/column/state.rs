@@ -1,11 +1,12 @@
 //! What a task is doing, and how it is scheduled.
 
 use crate::cell;
+use crate::figure::Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, Column, InTable, Lines, Listed, Overflow, TableCell, total};
 
 columns! {
     // What it is doing.
@@ -14,16 +15,28 @@ columns! {
         "State; < N nice, L locked memory, s session leader, l threads, + foreground."
     "s" "S", "state" "S"; 1 Left Push Task; [State] [];
         |r, c| c.push(r.task.state.0); |r| Key::from(r.task.state.0);
-        "State letter."
+        "State letter." => {
+            figure: Some(Figure::Field(Field::State)),
+            in_table: in_table!(7 "S" left 1 rank 3 Value; "State letter."),
+            procps: &[total(27, "S", Field::State)],
+        }
     "f" "F", "flag" "F", "flags" "F"; 1 Right Push Both; [Flags] [];
         |r, c| cell::unsigned(c, r.task.flags >> 6 & 7); number!(flags);
-        "1: forked without exec, 4: used the privileges of root."
+        "1: forked without exec, 4: used the privileges of root." => {
+            figure: Some(Figure::Field(Field::Flags)),
+            procps: &[total(29, "Flags", Field::Flags)],
+        }
     "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN];
         |r, c| cell::text_or_dash(r, c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
         "Where it waits in the kernel."
     "nlwp" "NLWP"; 4 Right Push Process; [Threads] [];
         |r, c| cell::unsigned(c, r.task.threads); number!(threads);
-        "Threads of the process."
+        "Threads of the process." => {
+            figure: Some(Figure::Field(Field::Threads)),
+            in_table: in_table!(15 "TH" right 4 rank 9 Value; "Threads of the process."),
+            orders: &["nTH"],
+            procps: &[total(15, "nTH", Field::Threads)],
+        }
     "thcount" "THCNT"; 5 Right Push Process; [Threads] [];
         |r, c| cell::unsigned(c, r.task.threads); number!(threads);
         "Threads of the process."
@@ -31,13 +44,21 @@ columns! {
     // How it is scheduled.
     "ni" "NI", "nice" "NI"; 3 Right Push Task; [Nice Policy] [];
         cell::nice; number!(nice);
-        "Nice value; - where the policy has none."
+        "Nice value; - where the policy has none." => {
+            figure: Some(Figure::Field(Field::Nice)),
+            in_table: in_table!(3 "NI" right 3 rank 10 Value; "Nice value."),
+            procps: &[total(14, "NI", Field::Nice)],
+        }
     "pri" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); number!(priority);
         "Priority; higher is more urgent. It is sorted as `priority` is."
     "priority" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority); number!(priority);
-        "Priority as in /proc/PID/stat."
+        "Priority as in /proc/PID/stat." => {
+            figure: Some(Figure::Field(Field::Priority)),
+            in_table: in_table!(2 "PR" right 3 rank 11 Priority; "Priority; rt: real-time."),
+            procps: &[total(13, "PR", Field::Priority)],
+        }
     "opri" "PRI", "intpri" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_add(60)); number!(priority);
         "Priority as -l shows it; lower is more urgent."
@@ -67,7 +88,11 @@ columns! {
         "Scheduling policy, at the left."
     "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];
         |r, c| cell::unsigned(c, r.task.processor); number!(processor);
-        "CPU it ran on last."
+        "CPU it ran on last." => {
+            figure: Some(Figure::Field(Field::Processor)),
+            in_table: in_table!(16 "P" right 3 rank 9 Value; "CPU it ran on last."),
+            procps: &[total(16, "P", Field::Processor)],
+        }
     "cpuid" "CPUID"; 5 Right Push Task; [Processor] [];
         |r, c| cell::unsigned(c, r.task.processor); number!(processor);
         "CPU it ran on last."

@@ -1,17 +1,22 @@
 //! CPU time, and when a task was started.
 
 use crate::cell;
+use crate::figure::Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Overflow};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
 
 columns! {
     // CPU time.
     "time" "TIME", "atime" "TIME", "cputime" "TIME"; 8 Right Push Both; [User System] [];
         cell::time; |r| Key::from(r.cpu_ticks());
-        "CPU time, [days-]hh:mm:ss."
+        "CPU time, [days-]hh:mm:ss." => {
+            in_table: in_table!(10 "TIME+" right 9 rank 6 Time sums; "CPU time since the start: minutes, seconds, hundredths."),
+            orders: &["TIME"],
+            procps: &[TopField { place: 18, name: "TIME", by: By::Time }, TopField { place: 19, name: "TIME+", by: By::Time }],
+        }
     "times" "TIME", "cputimes" "TIME"; 8 Right Push Both; [User System] [];
         |r, c| cell::unsigned(c, r.cpu_seconds()); |r| Key::from(r.cpu_ticks());
         "CPU time in seconds."
@@ -37,7 +42,10 @@ columns! {
     // When it was started.
     "lstart" "STARTED"; 24 Right Push Both; [StartTime] [CALENDAR];
         cell::long_start; |r| Key::from(r.start_ticks());
-        "When it was started, in full."
+        "When it was started, in full." => {
+            figure: Some(Figure::Field(Field::StartTime)),
+            procps: &[total(36, "STARTED", Field::StartTime)],
+        }
     "start" "STARTED"; 8 Right Push Both; [StartTime] [CALENDAR];
         cell::start; |r| Key::from(r.start_ticks());
         "When it was started: hh:mm:ss, or month and day."
@@ -49,7 +57,9 @@ columns! {
         "When it was started: hh:mm, or month and day."
     "etime" "ELAPSED"; 11 Right Push Both; [StartTime] [];
         cell::elapsed; |r| Key::from(r.elapsed_ticks());
-        "Time since the start, [[days-]hh:]mm:ss."
+        "Time since the start, [[days-]hh:]mm:ss." => {
+            procps: &[TopField { place: 37, name: "ELAPSED", by: By::Age }],
+        }
     "etimes" "ELAPSED"; 7 Right Push Both; [StartTime] [];
         |r, c| cell::unsigned(c, r.elapsed_seconds()); |r| Key::from(r.elapsed_ticks());
         "Time since the start in seconds."

@@ -1,7 +1,9 @@
-//! The columns of an interval's rows: one table for the text of `--batch` and for the screen, so that both show the same
-//! figures.
+//! How the text of `top` and the screen write the columns of the registry, so that both show the same figures.
+
+use std::sync::LazyLock;
 
 use crate::cell::{command_line, signed, unsigned};
+use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
 use crate::key::Key;
 use crate::layout;
 use cpuledger::enrich::names::Names;
@@ -44,232 +46,140 @@ impl Line<'_> {
     }
 }
 
-/// Where a column is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the text of `--batch` too.
-    Everywhere,
-    /// On the screen, where it is asked for.
-    Screen,
+/// A column of the table: one of the registry, or any key of JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct TableColumn {
+    /// As it is declared; `None`: it shows its key as it is.
+    declared: Option<&'static InTable>,
+    key: Option<Key>,
 }
 
-/// One column of the table.
-#[derive(Debug)]
-pub struct Column {
-    /// Its header.
-    pub name: &'static str,
-    /// Its usual width; 0: what is left of the line.
-    pub width: usize,
-    /// Whether cells begin at the left.
-    pub is_left: bool,
-    /// The key of JSON that it shows; empty: it has none.
-    pub key: &'static str,
-    /// Where it is shown.
-    pub place: Place,
-    /// Where space is short, those of the highest rank go first.
-    pub rank: u8,
-    /// One sentence for help and documentation.
-    pub help: &'static str,
-    write: fn(&mut Vec<u8>, &Line<'_>),
+/// Those of the registry, from left to right: those of `--batch` first.
+pub static TABLE: LazyLock<Vec<TableColumn>> = LazyLock::new(|| {
+    let column = |(column, declared): (&'static Column, _)| TableColumn {
+        declared: Some(declared),
+        key: column.key(),
+    };
+    in_table().into_iter().map(column).collect()
+});
+
+/// Those of `--batch`.
+pub fn of_batch() -> &'static [TableColumn] {
+    &TABLE[..usize::from(BATCH_PLACES)]
 }
 
-impl Column {
-    /// Appends the cell of a line.
-    pub fn append(&self, cell: &mut Vec<u8>, line: &Line<'_>) {
-        (self.write)(cell, line);
+impl From<Key> for TableColumn {
+    /// The key as it is.
+    fn from(key: Key) -> TableColumn {
+        TableColumn { declared: None, key: Some(key) }
     }
 }
 
-macro_rules! columns {
-    ($($name:literal $side:ident $width:literal $key:literal $place:ident $rank:literal $help:literal $write:expr;)*) => {
-        /// Every column, those of `--batch` first.
-        pub static COLUMNS: &[Column] = &[$(Column {
-            name: $name,
-            width: $width,
-            is_left: columns!(@$side),
-            key: $key,
-            place: Place::$place,
-            rank: $rank,
-            help: $help,
-            write: $write,
-        },)*];
-    };
-    (@left) => { true };
-    (@right) => { false };
-}
-
-columns! {
-    "PID" right 7 "pid" Everywhere 0 "Id of the process, or of the task where tasks are shown." |cell, line| {
-        signed(cell, if line.is_task { line.row.tid.0 } else { line.row.pid.0 });
-    };
-    "USER" left 8 "euid" Everywhere 4 "Effective user." append_user;
-    "PR" right 3 "priority" Everywhere 11 "Priority; rt: real-time." |cell, line| match line.row.priority {
-        _ if !line.knows(Field::Priority) => cell.push(b'-'),
-        ..-99 => cell.extend_from_slice(b"rt"),
-        priority => signed(cell, priority),
-    };
-    "NI" right 3 "nice" Everywhere 10 "Nice value." |cell, line| append_value(cell, Field::Nice.value(line.row));
-    "VIRT" right 7 "vsize_bytes" Everywhere 9 "Virtual memory." |cell, line| append_size(cell, line, Field::Vsize, 7);
-    "RES" right 6 "rss_bytes" Everywhere 5 "Resident memory." |cell, line| append_size(cell, line, Field::Rss, 6);
-    "SHR" right 6 "shared_bytes" Everywhere 8 "Resident file and shared memory." |cell, line| {
-        append_size(cell, line, Field::Shared, 6);
-    };
-    "S" left 1 "state" Everywhere 3 "State letter." |cell, line| append_value(cell, Field::State.value(line.row));
-    "%CPU" right 5 "cpu_ns" Everywhere 1 "CPU time: SELF, X and C together." |cell, line| {
-        append_share(cell, line, line.usage.known_cpu_ns());
-    };
-    "%MEM" right 5 "rss_bytes" Everywhere 7 "Resident memory as a share of the machine's." |cell, line| {
-        match line.memory_total_bytes {
-            _ if line.is_exact => append_value(cell, Field::Rss.value(line.row)),
-            Some(total_bytes) if line.knows(Field::Rss) => {
-                append_per_mille(cell, per_mille(line.row.rss_bytes, total_bytes));
-            }
-            _ => cell.push(b'-'),
-        }
-    };
-    "TIME+" right 9 "" Everywhere 6 "CPU time since the start: minutes, seconds, hundredths." |cell, line| {
-        append_time(cell, line.whole);
-    };
-    "COMMAND" left 0 "comm" Everywhere 0 "Name, or arguments." append_command;
-    "TGID" right 7 "pid" Screen 3 "Id of the process." |cell, line| signed(cell, line.row.pid.0);
-    "PPID" right 7 "ppid" Screen 7 "Pid of the parent." |cell, line| append_value(cell, Field::Ppid.value(line.row));
-    "ACCT" right 7 "accounting_ppid" Screen 6 "Accounting parent: the process that inherits its time." |cell, line| {
-        match line.usage.accounting_parent {
-            Some(pid) => signed(cell, pid.0),
-            None => cell.push(b'-'),
-        }
-    };
-    "TH" right 4 "threads" Screen 9 "Threads of the process." |cell, line| append_value(cell, Field::Threads.value(line.row));
-    "P" right 3 "processor" Screen 9 "CPU it ran on last." |cell, line| append_value(cell, Field::Processor.value(line.row));
-    "SELF" right 5 "self_ns" Screen 2 "CPU time of its live tasks." |cell, line| {
-        append_share(cell, line, line.usage.known_self_ns());
-    };
-    "X" right 5 "exited_threads_ns" Screen 2 "CPU time of its threads that exited in the interval." |cell, line| {
-        append_share(cell, line, line.usage.exited_threads_ns);
-    };
-    "C" right 5 "exited_children_ns" Screen 2 "CPU time inherited from processes that exited." |cell, line| {
-        append_share(cell, line, line.usage.exited_children_ns);
-    };
-    "PARTS" left 10 "" Screen 12 "Self, exited threads and exited children as one bar." |_, _| {};
-    "SUM" right 6 "" Screen 2 "CPU time of its subtree, where rows are shown as a tree." |cell, line| {
-        append_share(cell, line, line.subtree_ns);
-    };
-    "USR" right 5 "user_ns" Screen 6 "CPU time in user mode." |cell, line| {
-        append_share(cell, line, number(Field::User.value(line.row)));
-    };
-    "SYS" right 5 "system_ns" Screen 6 "CPU time in the kernel." |cell, line| {
-        append_share(cell, line, number(Field::System.value(line.row)));
-    };
-    "STOLN" right 5 "stolen_ns" Screen 6 "Time on a CPU without executing." |cell, line| {
-        append_share(cell, line, line.usage.stolen_ns);
-    };
-    "WAIT" right 5 "runqueue_wait_ns" Screen 5 "Time spent waiting for a CPU." |cell, line| {
-        append_share(cell, line, number(Field::RunqueueWait.value(line.row)));
-    };
-}
-
-/// Those of `--batch`, in the order of output.
-pub(super) fn of_batch() -> impl Iterator<Item = &'static Column> {
-    COLUMNS.iter().filter(|column| column.place == Place::Everywhere)
-}
-
-/// A column that was chosen: one of the table, or any key of JSON.
-#[derive(Debug, Clone, Copy)]
-pub enum Chosen {
-    /// Of the table.
-    Column(&'static Column),
-    /// A key.
-    Key(Key),
-}
-
-impl PartialEq for Chosen {
-    fn eq(&self, other: &Chosen) -> bool {
+impl PartialEq for TableColumn {
+    fn eq(&self, other: &TableColumn) -> bool {
         self.name() == other.name()
     }
 }
 
-impl Chosen {
+impl TableColumn {
     /// By the header, whatever its case, or by the key.
-    pub fn by_name(name: &str) -> Option<Chosen> {
-        let column = COLUMNS.iter().find(|column| column.name.eq_ignore_ascii_case(name));
-        column.map(Chosen::Column).or_else(|| Key::by_name(name).map(Chosen::Key))
+    pub fn by_name(name: &str) -> Option<TableColumn> {
+        let headed = TABLE.iter().find(|column| column.name().eq_ignore_ascii_case(name));
+        headed.copied().or_else(|| Key::by_name(name).map(TableColumn::from))
     }
 
     /// Its header.
     pub fn name(self) -> &'static str {
-        match self {
-            Chosen::Column(column) => column.name,
-            Chosen::Key(key) => key.name(),
+        match self.declared {
+            Some(declared) => declared.header,
+            None => self.key.map_or("", Key::name),
         }
     }
 
     /// The key it shows, if it has one.
     pub fn key(self) -> Option<Key> {
-        match self {
-            Chosen::Column(column) => Key::by_name(column.key),
-            Chosen::Key(key) => Some(key),
-        }
+        self.key
+    }
+
+    /// What stands in it.
+    pub fn cell(self) -> TableCell {
+        self.declared.map_or(TableCell::Value, |declared| declared.cell)
     }
 
     /// One sentence.
     pub fn help(self) -> &'static str {
-        match self {
-            Chosen::Column(column) => column.help,
-            Chosen::Key(Key::Field(field)) => field.info().help,
-            Chosen::Key(Key::Part(part)) => part.help,
+        match self.declared {
+            Some(declared) => declared.help,
+            None => self.key.map_or("", Key::help),
         }
     }
 
     /// Its usual width; 0: what is left of the line.
     pub fn width(self, is_exact: bool) -> usize {
-        let width = match self {
-            Chosen::Column(column) => column.width,
-            Chosen::Key(key) => key.name().len().max(7),
-        };
-        let grows =
-            self.key().is_some_and(|key| key.name().ends_with("_ns") || key.name().ends_with("_bytes"));
+        let width = self.declared.map_or_else(|| self.name().len().max(7), |declared| declared.width);
+        let grows = self.key.is_some_and(|key| matches!(key.unit(), Unit::Nanoseconds | Unit::Bytes));
         if is_exact && grows { width.max(EXACT_WIDTH) } else { width }
     }
 
     /// Whether cells begin at the left.
     pub fn is_left(self) -> bool {
-        matches!(self, Chosen::Column(column) if column.is_left)
+        self.declared.is_some_and(|declared| declared.is_left)
+    }
+
+    /// Whether it makes sense for rows that were put together.
+    pub fn is_of_sums(self) -> bool {
+        self.declared.is_some_and(|declared| declared.is_of_sums)
     }
 
     /// Where space is short, those of the highest rank go first.
     pub fn rank(self) -> u8 {
-        match self {
-            Chosen::Column(column) => column.rank,
-            Chosen::Key(_) => 3,
-        }
+        self.declared.map_or(3, |declared| declared.rank)
     }
 
     /// Appends the cell of a line.
     pub fn append(self, cell: &mut Vec<u8>, line: &Line<'_>) {
-        match self {
-            Chosen::Column(column) => column.append(cell, line),
-            Chosen::Key(key) => append_key(cell, key, line),
+        let Some(declared) = self.declared else { return append_figure(cell, self.key, line) };
+        match declared.cell {
+            TableCell::Id if line.is_task => signed(cell, line.row.tid.0),
+            TableCell::Id | TableCell::Pid => signed(cell, line.row.pid.0),
+            TableCell::Value => append_value(cell, self.value(line)),
+            TableCell::Size => match self.value(line) {
+                Value::Unsigned(bytes) if !line.is_exact => append_bytes(cell, bytes, declared.width),
+                value => append_value(cell, value),
+            },
+            TableCell::Share => append_share(cell, line, number(self.value(line))),
+            TableCell::MemoryShare => append_memory_share(cell, line, self.value(line)),
+            TableCell::User => append_user(cell, line),
+            TableCell::Priority => match line.row.priority {
+                _ if !line.knows(Field::Priority) => cell.push(b'-'),
+                ..-99 => cell.extend_from_slice(b"rt"),
+                priority => signed(cell, priority),
+            },
+            TableCell::Time => append_time(cell, line.whole),
+            TableCell::Command => append_command(cell, line),
+            TableCell::Parts => {} // a bar is drawn, not written
+            TableCell::Subtree => append_share(cell, line, line.subtree_ns),
         }
+    }
+
+    fn value<'a>(self, line: &Line<'a>) -> Value<'a> {
+        self.key.map_or(Value::Absent, |key| key.value(line.row, line.usage))
     }
 }
 
 /// The time of all CPUs in an hour is not longer.
 const EXACT_WIDTH: usize = 13;
 
-fn append_key(cell: &mut Vec<u8>, key: Key, line: &Line<'_>) {
-    let value = key.value(line.row, line.usage);
-    let unit = match key {
-        Key::Field(field) => field.info().unit,
-        Key::Part(part) if part.key.ends_with("_ns") => Unit::Nanoseconds,
-        Key::Part(_) => Unit::None,
-    };
-    match (unit, value) {
+/// With the unit that suits it.
+fn append_figure(cell: &mut Vec<u8>, key: Option<Key>, line: &Line<'_>) {
+    let Some(key) = key else { return };
+    match (key.unit(), key.value(line.row, line.usage)) {
         (Unit::Nanoseconds, Value::Unsigned(ns)) if !line.is_exact => {
             append_decimals(cell, ns / 1000, 3);
             cell.extend_from_slice(b"ms");
         }
         (Unit::Bytes, Value::Unsigned(bytes)) if !line.is_exact => append_bytes(cell, bytes, 6),
-        _ => append_value(cell, value),
+        (_, value) => append_value(cell, value),
     }
 }
 
@@ -345,10 +255,12 @@ pub fn append_decimals(cell: &mut Vec<u8>, number: u64, decimals: u32) {
     }
 }
 
-fn append_size(cell: &mut Vec<u8>, line: &Line<'_>, field: Field, width: usize) {
-    match field.value(line.row) {
-        Value::Unsigned(bytes) if !line.is_exact => append_bytes(cell, bytes, width),
-        value => append_value(cell, value),
+/// A size in percent of the machine's memory, or in bytes.
+fn append_memory_share(cell: &mut Vec<u8>, line: &Line<'_>, size: Value<'_>) {
+    match (size, line.memory_total_bytes) {
+        _ if line.is_exact => append_value(cell, size),
+        (Value::Unsigned(bytes), Some(total_bytes)) => append_per_mille(cell, per_mille(bytes, total_bytes)),
+        _ => cell.push(b'-'),
     }
 }
 
@@ -398,23 +310,26 @@ mod tests {
     use crate::key::PROCESS_KEYS;
 
     #[test]
-    fn every_key_of_a_column_exists_and_names_differ() {
-        for column in COLUMNS {
-            assert!(column.key.is_empty() || Key::by_name(column.key).is_some(), "{}", column.key);
-            let same = |other: &&Column| other.name.eq_ignore_ascii_case(column.name);
-            assert_eq!(COLUMNS.iter().filter(same).count(), 1, "{}", column.name);
+    fn headers_differ_and_places_follow_each_other() {
+        for (index, column) in TABLE.iter().enumerate() {
+            let same = |other: &&TableColumn| other.name().eq_ignore_ascii_case(column.name());
+            assert_eq!(TABLE.iter().filter(same).count(), 1, "{}", column.name());
+            assert_eq!(
+                column.declared.map(|declared| usize::from(declared.place)),
+                Some(index),
+                "{}",
+                column.name()
+            );
         }
-        assert_eq!(of_batch().count(), 12);
-        assert!(COLUMNS[..12].iter().all(|column| column.place == Place::Everywhere));
     }
 
     #[test]
     fn every_key_is_a_column() {
         for key in PROCESS_KEYS.iter() {
-            let chosen = Chosen::by_name(key.name()).expect("every key is one");
-            assert!(!chosen.help().is_empty() && chosen.width(false) > 0 && !chosen.is_left());
+            let column = TableColumn::by_name(key.name()).expect("every key is one");
+            assert!(!column.help().is_empty() && column.width(false) > 0 && !column.is_left());
         }
-        assert!(Chosen::by_name("pid").is_some_and(|chosen| matches!(chosen, Chosen::Column(_))));
-        assert!(Chosen::by_name("nonsense").is_none());
+        assert!(TableColumn::by_name("pid").is_some_and(|column| column.name() == "PID"));
+        assert!(TableColumn::by_name("nonsense").is_none());
     }
 }

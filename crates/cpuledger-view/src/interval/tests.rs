@@ -185,7 +185,7 @@ fn what_is_not_known_is_a_dash() {
             subtree_ns: None,
             is_exact: false,
         };
-        of_batch().map(|column| text_of(|cell| column.append(cell, &line))).collect::<Vec<_>>()
+        of_batch().iter().map(|column| text_of(|cell| column.append(cell, &line))).collect::<Vec<_>>()
     };
     let unknown = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..row(0) };
     assert_eq!(write(&unknown), ["7", "-", "-", "-", "-", "-", "-", "-", "0.0", "-", "-", r"a\x1b[2J"]);

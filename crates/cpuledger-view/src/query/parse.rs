@@ -5,8 +5,8 @@ use std::fmt;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::condition::{Condition, Node, Operand, Operator, What};
-use crate::interval::column::COLUMNS;
-use crate::key::Key;
+use crate::column::{Column, TableCell, aliased, columns};
+use crate::key::{Key, PROCESS_KEYS};
 use cpuledger::field::{Field, Unit, Value};
 use cpuledger::interval::Usage;
 use cpuledger::task::Task;
@@ -15,22 +15,9 @@ use cpuledger::task::Task;
 pub const MOST_BYTES: usize = 1024;
 
 /// Names besides keys and headers, and what they mean.
-pub static ALIASES: [(&str, &str); 14] = [
-    ("cpu", "CPU time in percent of one CPU"),
-    ("self", "CPU time of live tasks, in percent"),
-    ("x", "CPU time of threads that exited, in percent"),
-    ("c", "CPU time inherited from processes that exited, in percent"),
-    ("usr", "CPU time in user mode, in percent"),
-    ("sys", "CPU time in the kernel, in percent"),
-    ("wait", "time spent waiting for a CPU, in percent"),
-    ("stolen", "time on a CPU without executing, in percent"),
-    ("mem", "resident memory in percent of the machine's"),
-    ("rss", "resident memory in bytes"),
-    ("user", "name or number of the effective user"),
-    ("name", "name of the task, as comm"),
-    ("args", "arguments if known, else the name"),
-    ("command", "likewise"),
-];
+pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    aliased().into_iter().flat_map(|column| column.aliases).copied()
+}
 
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -294,36 +281,33 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a name means: an alias, a key, or a header.
+/// What a name means: an alias, a header, or a key.
 fn what(name: &str) -> Option<What> {
-    let share = |key: &str| Key::by_name(key).map(What::Share);
-    match name.to_ascii_lowercase().as_str() {
-        "cpu" | "%cpu" => share("cpu_ns"),
-        "self" => share("self_ns"),
-        "x" => share("exited_threads_ns"),
-        "c" => share("exited_children_ns"),
-        "usr" => share("user_ns"),
-        "sys" => share("system_ns"),
-        "wait" => share("runqueue_wait_ns"),
-        "stolen" | "stoln" => share("stolen_ns"),
-        "mem" | "%mem" => Some(What::MemoryShare),
-        "rss" => Some(What::Key(Key::Field(Field::Rss))),
-        "user" => Some(What::User),
-        "name" => Some(What::Key(Key::Field(Field::Comm))),
-        "args" | "command" => Some(What::Arguments),
-        lower => {
-            let column = COLUMNS.iter().find(|column| column.name.eq_ignore_ascii_case(lower));
-            let key = Key::by_name(lower).or_else(|| column.and_then(|column| Key::by_name(column.key)));
-            key.map(What::Key)
-        }
+    let is_name = |known: &str| known.eq_ignore_ascii_case(name);
+    let by_alias = columns().find(|column| column.aliases.iter().any(|(alias, _)| is_name(alias)));
+    let by_header = || columns().find(|column| column.in_table.as_ref().is_some_and(|of| is_name(of.header)));
+    match by_alias.or_else(by_header) {
+        Some(column) => of_column(column),
+        None => Key::by_name(&name.to_ascii_lowercase()).map(What::Key),
+    }
+}
+
+/// What a condition on a column looks at: what its cells show.
+fn of_column(column: &'static Column) -> Option<What> {
+    let key = column.key();
+    match column.in_table.as_ref().map_or(TableCell::Value, |of| of.cell) {
+        TableCell::Share => key.map(What::Share),
+        TableCell::MemoryShare => Some(What::MemoryShare),
+        TableCell::User => Some(What::User),
+        TableCell::Command => Some(What::Arguments),
+        _ => key.map(What::Key),
     }
 }
 
 /// The name that is most like this one.
 fn nearest(name: &str) -> &'static str {
-    use crate::key::PROCESS_KEYS;
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
-    let names = ALIASES.iter().map(|(alias, _)| *alias).chain(keys);
+    let names = aliases().map(|(alias, _)| alias).chain(keys);
     names.min_by_key(|known| strsim::levenshtein(known, &name.to_ascii_lowercase())).unwrap_or("cpu")
 }
 
@@ -351,11 +335,7 @@ fn number(what: What, value: &str) -> Option<i128> {
     if let Ok(number) = value.parse() {
         return Some(number);
     }
-    let unit = match what {
-        What::Key(Key::Field(field)) => field.info().unit,
-        What::Key(Key::Part(part)) if part.key.ends_with("_ns") => Unit::Nanoseconds,
-        _ => Unit::None,
-    };
+    let unit = if let What::Key(key) = what { key.unit() } else { Unit::None };
     let lower = value.to_ascii_lowercase();
     let units: &[(&str, f64)] = match unit {
         Unit::Nanoseconds => &TIMES,

@@ -1,7 +1,6 @@
 //! `ps --help` and `ps L`, from the tables of options and columns.
 
-use cpuledger_view::column::{self, Column, Dash};
-use cpuledger_view::layout::field_columns;
+use cpuledger_view::column::{Dash, Listed, listed, listed_fields};
 
 use super::flags::{FLAGS, Flag, Takes, Topic};
 
@@ -48,11 +47,11 @@ pub fn options(section: &str) -> String {
 /// Every column and what it shows.
 fn explained_columns() -> String {
     let mut text = String::new();
-    for column in column::columns().filter(is_listed) {
+    for column in listed().filter(is_listed) {
         let names: Vec<&str> = column.names.iter().map(|(name, _)| *name).collect();
         text += &entry(&names.join(" "), column.help);
     }
-    for info in field_columns() {
+    for info in listed_fields() {
         text += &entry(info.key, info.help);
     }
     text
@@ -61,8 +60,8 @@ fn explained_columns() -> String {
 /// The text of `L`: a line for each name of a column, with its header. Those of procps come first and in its order and
 /// form, for scripts read them; then our own.
 pub fn columns() -> String {
-    let all = || column::columns().filter(is_listed);
-    let names = |column: &'static Column| column.names.iter().copied();
+    let all = || listed().filter(is_listed);
+    let names = |column: &'static Listed| column.names.iter().copied();
     let mut of_procps: Vec<_> = all().filter(|column| !is_ours(column)).flat_map(names).collect();
     of_procps.sort_unstable();
     let mut text: String =
@@ -70,18 +69,18 @@ pub fn columns() -> String {
     for (name, header) in all().filter(|column| is_ours(column)).flat_map(names) {
         text += &format!("{name:12} {header}\n");
     }
-    for info in field_columns() {
+    for info in listed_fields() {
         text += &format!("{:12} {}\n", info.key, info.key.to_ascii_uppercase());
     }
     text
 }
 
 /// procps does not list names that it only takes.
-fn is_listed(column: &&Column) -> bool {
+fn is_listed(column: &&Listed) -> bool {
     column.dash != Some(Dash::NotShown)
 }
 
-fn is_ours(column: &Column) -> bool {
+fn is_ours(column: &Listed) -> bool {
     column.dash == Some(Dash::NotInOneLook)
 }
 

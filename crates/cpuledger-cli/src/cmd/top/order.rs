@@ -1,8 +1,11 @@
 //! What rows of an interval are sorted by: keys of the output, by the names that top has for them.
 
+use std::sync::LazyLock;
+
 use cpuledger::field::FIELDS;
 use cpuledger::interval::{Interval, Usage};
 use cpuledger::{Field, Task};
+use cpuledger_view::column::{TableCell, columns};
 use cpuledger_view::key::{Key, PARTS};
 use cpuledger_view::sort;
 
@@ -33,62 +36,36 @@ impl Default for SortBy {
     }
 }
 
-/// Names of columns in top, and the keys they show; an empty one is [`Order::Time`].
-static TOP_NAMES: [(&str, &str); 35] = [
-    ("%CPU", "cpu_ns"),
-    ("CPU", "cpu_ns"),
-    ("%MEM", "rss_bytes"),
-    ("MEM", "rss_bytes"),
-    ("TIME+", ""),
-    ("TIME", ""),
-    ("PID", "pid"),
-    ("TID", "tid"),
-    ("TGID", "pid"),
-    ("PPID", "ppid"),
-    ("PGRP", "pgid"),
-    ("SID", "sid"),
-    ("UID", "euid"),
-    ("USER", "euid"),
-    ("PR", "priority"),
-    ("NI", "nice"),
-    ("VIRT", "vsize_bytes"),
-    ("RES", "rss_bytes"),
-    ("SHR", "shared_bytes"),
-    ("SWAP", "swap_bytes"),
-    ("S", "state"),
-    ("COMMAND", "comm"),
-    ("nTH", "threads"),
-    ("nMaj", "major_faults"),
-    ("nMin", "minor_faults"),
-    ("TH", "threads"),
-    ("ACCT", "accounting_ppid"),
-    ("P", "processor"),
-    ("SELF", "self_ns"),
-    ("X", "exited_threads_ns"),
-    ("C", "exited_children_ns"),
-    ("USR", "user_ns"),
-    ("SYS", "system_ns"),
-    ("STOLN", "stolen_ns"),
-    ("WAIT", "runqueue_wait_ns"),
-];
+/// What names of columns mean in orders: headers, and other names that entries of the registry have.
+static NAMES: LazyLock<Vec<(&'static str, Order)>> = LazyLock::new(|| {
+    let mut names = Vec::new();
+    for column in columns() {
+        let shown = column.in_table.as_ref().filter(|of| of.cell.has_order());
+        let order = match shown.map(|of| of.cell) {
+            Some(TableCell::Time) => Some(Order::Time),
+            _ => column.key().map(Order::Key),
+        };
+        let all = shown.map(|of| of.header).into_iter().chain(column.orders.iter().copied());
+        names.extend(all.filter_map(|name| Some((name, order?))));
+    }
+    names
+});
 
 impl Order {
     /// By a key, or by a name that top has for it.
     pub fn by_name(name: &str) -> Option<Order> {
-        if let Some((_, key)) = TOP_NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            return if key.is_empty() { Some(Order::Time) } else { Key::by_name(key).map(Order::Key) };
-        }
-        Key::by_name(name).map(Order::Key)
+        let order = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, order)| *order);
+        order.or_else(|| Key::by_name(name).map(Order::Key))
     }
 
     /// A name that top has for a key, as it is written there.
     pub fn name_of_top(name: &str) -> Option<&'static str> {
-        TOP_NAMES.iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
+        NAMES.iter().map(|(known, _)| *known).find(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// The end of a sentence about a name that there is not: what is near it, or what there is.
     pub fn instead_of(name: &str) -> String {
-        let names = TOP_NAMES.iter().map(|(name, _)| *name);
+        let names = NAMES.iter().map(|(name, _)| *name);
         let keys = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
         did_you_mean(
             "",
@@ -138,13 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_of_top_has_a_key() {
-        for (name, key) in TOP_NAMES {
+    fn names_are_headers_other_names_and_keys() {
+        for name in ["%CPU", "cpu", "TIME", "PGRP", "nmaj", "runqueue_wait_ns"] {
             assert!(Order::by_name(name).is_some(), "{name}");
-            assert!(key.is_empty() || Key::by_name(key).is_some(), "{key}");
         }
-        assert!(Order::by_name("runqueue_wait_ns").is_some());
-        assert!(Order::by_name("nonsense").is_none());
+        for name in ["nonsense", "PARTS", "SUM"] {
+            assert!(Order::by_name(name).is_none(), "{name}");
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<Option<Arguments>> {
             output::write(concat!("top from cpuledger ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())?;
         }
         Action::Fields => {
-            let names: Vec<&str> = fields::FIELDS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = fields::fields().map(|(name, _)| name).collect();
             output::write((names.join("\n") + "\n").as_bytes())?;
         }
         Action::Run(options) if options.is_batch => batch::run(&options)?,
@@ -115,7 +115,7 @@ mod tests {
     /// What -o takes here, the screen takes as well.
     #[test]
     fn the_screen_sorts_by_every_field() {
-        for (name, _) in fields::FIELDS {
+        for (name, _) in fields::fields() {
             let sort = of_screen(&format!("-o {name}")).expect("it is good").sort.expect("an order");
             assert!(sort_name(sort.trim_start_matches('-')).is_some(), "{name}: {sort}");
         }

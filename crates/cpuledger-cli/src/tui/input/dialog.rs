@@ -1,6 +1,6 @@
 //! What keys do to a line to fill in, and to a list to choose from.
 
-use cpuledger_view::interval::column::{COLUMNS, Chosen};
+use cpuledger_view::interval::column::{TABLE, TableColumn};
 use cpuledger_view::key::PROCESS_KEYS;
 use cpuledger_view::query::{MOST_BYTES, Query};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -181,14 +181,13 @@ impl State {
     }
 
     /// Columns that can be chosen: those of the table, then every key.
-    fn possible_columns(&self) -> Vec<Chosen> {
-        let mut possible: Vec<Chosen> = self.settings.columns.iter().map(|shown| shown.column).collect();
-        let table = COLUMNS.iter().map(Chosen::Column);
-        let keys = PROCESS_KEYS.iter().map(|key| Chosen::Key(*key)).filter(|key| {
+    fn possible_columns(&self) -> Vec<TableColumn> {
+        let mut possible: Vec<TableColumn> = self.settings.columns.iter().map(|shown| shown.column).collect();
+        let keys = PROCESS_KEYS.iter().map(|key| TableColumn::from(*key)).filter(|key| {
             // A header that is spelled like its key shows the same.
-            !COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(key.name()))
+            !TABLE.iter().any(|column| column.name().eq_ignore_ascii_case(key.name()))
         });
-        for column in table.chain(keys) {
+        for column in TABLE.iter().copied().chain(keys) {
             if !possible.contains(&column) {
                 possible.push(column);
             }

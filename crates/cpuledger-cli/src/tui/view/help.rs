@@ -1,7 +1,7 @@
 //! The help page, made of the table of keys.
 
-use cpuledger_view::interval::column::COLUMNS;
-use cpuledger_view::query::ALIASES;
+use cpuledger_view::interval::column::TABLE;
+use cpuledger_view::query::aliases;
 use ratatui::buffer::Buffer;
 
 use super::canvas::{Look, write};
@@ -38,12 +38,12 @@ fn lines() -> Vec<(String, String)> {
         String::new(),
         "Filters: NAME OPERATOR VALUE ..., with =, !=, >, >=, <, <=, ~ (pattern), !~".to_owned(),
     ));
-    lines.extend(ALIASES.iter().map(|(name, help)| ((*name).to_owned(), (*help).to_owned())));
+    lines.extend(aliases().map(|(name, help)| (name.to_owned(), help.to_owned())));
     lines.push((
         "any key of JSON".to_owned(),
         "and any header of a column; or, not and parentheses join".to_owned(),
     ));
     lines.push((String::new(), "Columns".to_owned()));
-    lines.extend(COLUMNS.iter().map(|column| (column.name.to_owned(), column.help.to_owned())));
+    lines.extend(TABLE.iter().map(|column| (column.name().to_owned(), column.help().to_owned())));
     lines
 }

@@ -1,6 +1,7 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
-use cpuledger_view::interval::column::{Chosen, Line};
+use cpuledger_view::column::TableCell;
+use cpuledger_view::interval::column::{Line, TableColumn};
 use cpuledger_view::layout;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -14,10 +15,6 @@ use crate::tui::state::State;
 /// The narrowest last column.
 const LEAST_LAST: usize = 12;
 
-/// Columns that make sense for rows that were put together.
-const SHARED_COLUMNS: [&str; 13] =
-    ["%CPU", "SELF", "X", "C", "PARTS", "SUM", "RES", "%MEM", "TIME+", "COMMAND", "USR", "SYS", "WAIT"];
-
 /// Where a column is.
 pub(super) struct Place {
     /// From this column of the screen.
@@ -25,7 +22,7 @@ pub(super) struct Place {
     /// To this one, exclusive.
     pub to: u16,
     /// Which.
-    pub column: Chosen,
+    pub column: TableColumn,
 }
 
 /// The columns there is room for.
@@ -33,8 +30,8 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
     let settings = &state.settings;
     let mut columns: Vec<ShownColumn> = settings.columns.clone();
     if settings.tree != Tree::No
-        && !columns.iter().any(|shown| shown.column.name() == "SUM")
-        && let Some(column) = Chosen::by_name("SUM")
+        && !columns.iter().any(|shown| shown.column.cell() == TableCell::Subtree)
+        && let Some(column) = TableColumn::by_name("SUM")
     {
         let place =
             columns.iter().position(|shown| shown.column.name() == "%CPU").map_or(0, |place| place + 1);
@@ -75,9 +72,9 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
     for place in &places {
         let is_sorted = crate::tui::config::sort_name(place.column.name()) == Some(state.settings.sort);
         let style = if is_sorted { look.theme.sorted } else { look.theme.header };
-        let name = match place.column.name() {
-            "PID" if state.settings.has_threads => "TID",
-            name => name,
+        let name = match place.column.cell() {
+            TableCell::Id if state.settings.has_threads => "TID",
+            _ => place.column.name(),
         };
         let mark = match (is_sorted, state.settings.is_ascending) {
             (false, _) => "",
@@ -142,23 +139,23 @@ fn draw_entry(
         is_exact: settings.is_exact,
     };
     for place in places {
-        let name = place.column.name();
-        if name == "PARTS" {
+        let shows = place.column.cell();
+        if shows == TableCell::Parts {
             draw_parts(buffer, place, row, &line, look, style);
             continue;
         }
         cell.clear();
         let is_sum = matches!(entry.item, Item::Group(_) | Item::ExitedName(_));
-        if name == "COMMAND" {
+        if shows == TableCell::Command {
             append_branches(cell, entry, look);
         }
-        match (is_sum, name) {
-            (true, "PID") => append_count(state, entry.item, look, cell),
-            (true, "COMMAND") => cell.extend_from_slice(sum_name(state, entry.item).as_bytes()),
-            (true, name) if !SHARED_COLUMNS.contains(&name) => {}
+        match (is_sum, shows) {
+            (true, TableCell::Id) => append_count(state, entry.item, look, cell),
+            (true, TableCell::Command) => cell.extend_from_slice(sum_name(state, entry.item).as_bytes()),
+            (true, _) if !place.column.is_of_sums() => {}
             _ => place.column.append(cell, &line),
         }
-        if name == "COMMAND" {
+        if shows == TableCell::Command {
             scroll(cell, state.scrolled);
         }
         put(buffer, place, row, &String::from_utf8_lossy(cell), style);

@@ -12,7 +12,7 @@ use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::{config, export, fixture};
-use cpuledger_view::interval::column::Chosen;
+use cpuledger_view::interval::column::TableColumn;
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -174,7 +174,7 @@ fn any_size_will_do() {
 
 /// The cells of one column, from the top to the bottom.
 fn column(state: &mut State, name: &str) -> Vec<String> {
-    let column = Chosen::by_name(name).expect("a column");
+    let column = TableColumn::by_name(name).expect("a column");
     state.settings.columns = vec![ShownColumn { column, width: Some(100) }];
     let text = text(state, 110, 60);
     let (first, _) = state.layout.rows;
@@ -203,8 +203,8 @@ fn what_is_on_the_screen_is_what_json_prints() {
         for key in table.iter() {
             let name = key.name();
             let expected: Vec<String> = printed.iter().map(|row| as_text(&row[name])).collect();
-            let Some(Chosen::Key(_) | Chosen::Column(_)) = Chosen::by_name(name) else { panic!("{name}") };
-            state.settings.columns = vec![ShownColumn { column: Chosen::Key(*key), width: Some(100) }];
+            assert!(TableColumn::by_name(name).is_some(), "{name}");
+            state.settings.columns = vec![ShownColumn { column: (*key).into(), width: Some(100) }];
             let text = text(&mut state, 110, 60);
             let (first, _) = state.layout.rows;
             let seen: Vec<&str> =
@@ -213,7 +213,7 @@ fn what_is_on_the_screen_is_what_json_prints() {
         }
         // Columns with a key of their own tell the same.
         for name in ["%CPU", "SELF", "VIRT", "RES", "USR", "WAIT", "S", "PPID"] {
-            let key = Chosen::by_name(name).and_then(Chosen::key).expect("a key");
+            let key = TableColumn::by_name(name).and_then(TableColumn::key).expect("a key");
             if let (Key::Part(_) | Key::Field(_), true) = (key, printed[0].get(key.name()).is_some()) {
                 let expected: Vec<String> = printed.iter().map(|row| as_text(&row[key.name()])).collect();
                 assert_eq!(column(&mut state, name), expected, "{name}");

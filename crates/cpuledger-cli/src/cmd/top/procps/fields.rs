@@ -7,27 +7,12 @@ use cpuledger::{Field, FieldSet, Task};
 
 use cpuledger::enrich::row::{Row, Surroundings};
 
+use cpuledger_view::column::top_fields;
+
+pub use cpuledger_view::column::By;
+
 use super::entry::Entry;
 use crate::cmd::top::order::Order;
-
-/// What rows are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// The share of CPU time.
-    Share,
-    /// CPU time of the whole life.
-    Time,
-    /// The name, or the arguments.
-    Command,
-    /// The name of a user: that of the real, effective or saved one.
-    User(Field),
-    /// A field, as it is at the end of the iteration.
-    Total(Field),
-    /// A field, by what it has grown since the iteration before.
-    Growth(Field),
-    /// From the start on: the oldest is the highest.
-    Age,
-}
 
 /// A name, and what it means.
 pub type SortField = (&'static str, By);
@@ -35,55 +20,18 @@ pub type SortField = (&'static str, By);
 /// The usual order.
 pub const DEFAULT: SortField = ("%CPU", By::Share);
 
-/// In the order of procps; those that it has besides are told in docs/top.md.
-pub static FIELDS: [SortField; 38] = [
-    ("PID", By::Total(Field::Tid)),
-    ("PPID", By::Total(Field::Ppid)),
-    ("UID", By::Total(Field::Euid)),
-    ("USER", By::User(Field::Euid)),
-    ("RUID", By::Total(Field::Uid)),
-    ("RUSER", By::User(Field::Uid)),
-    ("SUID", By::Total(Field::Suid)),
-    ("SUSER", By::User(Field::Suid)),
-    ("GID", By::Total(Field::Egid)),
-    ("PGRP", By::Total(Field::Pgid)),
-    ("TTY", By::Total(Field::TtyDevice)),
-    ("TPGID", By::Total(Field::TtyPgid)),
-    ("SID", By::Total(Field::Sid)),
-    ("PR", By::Total(Field::Priority)),
-    ("NI", By::Total(Field::Nice)),
-    ("nTH", By::Total(Field::Threads)),
-    ("P", By::Total(Field::Processor)),
-    DEFAULT,
-    ("TIME", By::Time),
-    ("TIME+", By::Time),
-    ("%MEM", By::Total(Field::Rss)),
-    ("VIRT", By::Total(Field::Vsize)),
-    ("SWAP", By::Total(Field::Swap)),
-    ("RES", By::Total(Field::Rss)),
-    ("SHR", By::Total(Field::Shared)),
-    ("nMaj", By::Total(Field::MajorFaults)),
-    ("nMin", By::Total(Field::MinorFaults)),
-    ("S", By::Total(Field::State)),
-    ("COMMAND", By::Command),
-    ("Flags", By::Total(Field::Flags)),
-    ("TGID", By::Total(Field::Pid)),
-    ("vMj", By::Growth(Field::MajorFaults)),
-    ("vMn", By::Growth(Field::MinorFaults)),
-    ("RSlk", By::Total(Field::Locked)),
-    ("ioR", By::Total(Field::ReadBytes)),
-    ("ioW", By::Total(Field::WriteBytes)),
-    ("STARTED", By::Total(Field::StartTime)),
-    ("ELAPSED", By::Age),
-];
+/// Every field, in the order of procps; those that it has besides are told in docs/top.md.
+pub fn fields() -> impl Iterator<Item = SortField> {
+    top_fields().into_iter().map(|field| (field.name, field.by))
+}
 
 /// The field of that name, whose case counts, as in procps.
 ///
 /// # Errors
 /// The sentence of procps.
 pub fn by_name(name: &str) -> Result<SortField, String> {
-    let field = FIELDS.iter().find(|(known, _)| *known == name);
-    field.copied().ok_or_else(|| format!("unrecognized field name '{name}'"))
+    let field = fields().find(|(known, _)| *known == name);
+    field.ok_or_else(|| format!("unrecognized field name '{name}'"))
 }
 
 /// The order as the screen writes it: under the same name or, where it has none, by the key of the field.

@@ -102,7 +102,7 @@ fn iterations_are_recorded() {
 fn orders_are_recorded() {
     let machine = Machine::new();
     let mut transcript = Transcript::default();
-    for (name, _) in super::fields::FIELDS {
+    for (name, _) in super::fields::fields() {
         for sign in ["+", "-"] {
             let line = format!("-b -H -w 100 -o {sign}{name}");
             let text = output(&machine, &line);

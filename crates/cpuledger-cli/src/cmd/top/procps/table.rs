@@ -3,9 +3,13 @@
 use std::cmp::Ordering;
 
 use cpuledger::enrich::row::Surroundings;
-use cpuledger::field::{Field, Value};
+use cpuledger::field::Value;
 use cpuledger::interval::Usage;
-use cpuledger_view::interval::column::{Chosen, Line, append_bytes, append_decimals, append_per_mille};
+use cpuledger_view::column::TableCell;
+use cpuledger_view::interval::column::{
+    Line, TableColumn, append_bytes, append_decimals, append_per_mille, of_batch,
+};
+use cpuledger_view::key::Key;
 use cpuledger_view::layout;
 
 use super::entry::{Entry, tenths};
@@ -36,29 +40,6 @@ pub struct Table<'a> {
     pub most_rows: usize,
 }
 
-/// A column: its head, its width, whether it begins at the left, and how a cell is written.
-type Column = (&'static str, usize, bool, fn(&Table<'_>, &mut Vec<u8>, &Entry<'_>));
-
-/// The columns, but for the first, whose width depends on the machine, and the last, which takes the rest.
-const COLUMNS: [Column; 10] = [
-    ("USER", 8, true, |table, cell, entry| table.of_interval("USER", cell, entry)),
-    ("PR", 3, false, |table, cell, entry| table.of_interval("PR", cell, entry)),
-    ("NI", 3, false, |table, cell, entry| table.of_interval("NI", cell, entry)),
-    ("VIRT", 7, false, |table, cell, entry| table.size(cell, entry, Field::Vsize, 7)),
-    ("RES", 6, false, |table, cell, entry| table.size(cell, entry, Field::Rss, 6)),
-    ("SHR", 6, false, |table, cell, entry| table.size(cell, entry, Field::Shared, 6)),
-    ("S", 1, true, |table, cell, entry| table.of_interval("S", cell, entry)),
-    ("%CPU", 5, false, |_, cell, entry| append_per_mille(cell, tenths(entry.cpu_ns, entry.length_ns))),
-    ("%MEM", 5, false, |table, cell, entry| {
-        let rss = if entry.whole.known.contains(Field::Rss) { entry.whole.rss_bytes } else { 0 };
-        append_per_mille(cell, tenths(rss, table.memory_total_bytes.unwrap_or(u64::MAX)));
-    }),
-    ("TIME+", 9, false, |_, cell, entry| time(cell, entry.time_ns())),
-];
-
-/// The last column, which is shown where its head has room.
-const COMMAND: &str = "COMMAND";
-
 impl Table<'_> {
     /// Appends the heads of the columns and a line for each entry.
     pub fn append(&self, text: &mut Vec<u8>, mut entries: Vec<Entry<'_>>) {
@@ -67,71 +48,55 @@ impl Table<'_> {
             let order = if self.is_ascending { order } else { order.reverse() };
             order.then_with(|| (one.whole.pid, one.whole.tid).cmp(&(other.whole.pid, other.whole.tid)))
         });
-        let (count, rest) = self.fitting();
-        self.append_line(text, count, rest, &mut |cell, place| {
-            cell.extend_from_slice(match place {
-                0 => b"PID",
-                _ => COLUMNS.get(place - 1).map_or(COMMAND, |column| column.0).as_bytes(),
-            });
+        let (columns, rest) = self.fitting();
+        self.append_line(text, columns, rest, &mut |cell, column| {
+            cell.extend_from_slice(column.name().as_bytes());
         });
         for entry in entries.iter().take(self.most_rows) {
-            self.append_line(text, count, rest, &mut |cell, place| match (
-                place,
-                COLUMNS.get(place.wrapping_sub(1)),
-            ) {
-                (0, _) => cell.extend_from_slice(
-                    if self.has_threads { entry.whole.tid.0 } else { entry.whole.pid.0 }
-                        .to_string()
-                        .as_bytes(),
-                ),
-                (_, Some(column)) => column.3(self, cell, entry),
-                (_, None) => self.of_interval(COMMAND, cell, entry),
-            });
+            self.append_line(text, columns, rest, &mut |cell, column| self.append_cell(cell, column, entry));
         }
     }
 
-    /// How many of the columns fit, the last aside, and the width of the last; 0: it does not fit.
-    fn fitting(&self) -> (usize, usize) {
+    /// The columns that fit, the last aside, and the width of the last; 0: it does not fit.
+    fn fitting(&self) -> (&'static [TableColumn], usize) {
         // A blank ends each column, and the last place of a line stays free.
         let mut used = self.pid_digits + 1;
-        let mut count = 1;
-        for column in &COLUMNS {
-            if used + column.1 + 1 >= self.width {
-                return (count, 0);
+        let (_, columns) = of_batch().split_last().expect("there are columns");
+        for (index, column) in columns.iter().enumerate().skip(1) {
+            let wide = column.width(false) + 1;
+            if used + wide >= self.width {
+                return (&columns[..index], 0);
             }
-            used += column.1 + 1;
-            count += 1;
+            used += wide;
         }
         let rest = self.width.saturating_sub(used + 1);
-        (count, if rest < COMMAND.len() { 0 } else { rest })
+        (columns, if rest < last().name().len() { 0 } else { rest })
     }
 
     fn append_line(
         &self,
         text: &mut Vec<u8>,
-        count: usize,
+        columns: &[TableColumn],
         rest: usize,
-        write: &mut dyn FnMut(&mut Vec<u8>, usize),
+        write: &mut dyn FnMut(&mut Vec<u8>, TableColumn),
     ) {
         let mut cell = Vec::new();
-        for place in 0..count {
+        for (place, &column) in columns.iter().enumerate() {
             cell.clear();
-            write(&mut cell, place);
-            let (width, is_left) = match place {
-                0 => (self.pid_digits, false),
-                _ => (COLUMNS[place - 1].1, COLUMNS[place - 1].2),
-            };
+            write(&mut cell, column);
+            // The first is as wide as the pids of this machine.
+            let width = if place == 0 { self.pid_digits } else { column.width(false) };
             let blanks = width.saturating_sub(layout::width(&cell));
             if place > 0 {
                 text.push(b' ');
             }
-            text.extend(std::iter::repeat_n(b' ', if is_left { 0 } else { blanks }));
+            text.extend(std::iter::repeat_n(b' ', if column.is_left() { 0 } else { blanks }));
             text.extend_from_slice(&cell);
-            text.extend(std::iter::repeat_n(b' ', if is_left { blanks } else { 0 }));
+            text.extend(std::iter::repeat_n(b' ', if column.is_left() { blanks } else { 0 }));
         }
         if rest > 0 {
             cell.clear();
-            write(&mut cell, count);
+            write(&mut cell, last());
             if layout::width(&cell) > rest {
                 layout::cut(&mut cell, rest - 1);
                 cell.push(b'+');
@@ -145,9 +110,28 @@ impl Table<'_> {
         text.push(b'\n');
     }
 
+    /// A cell as procps writes it: what has no size is 0, and shares are rounded to the nearest.
+    fn append_cell(&self, cell: &mut Vec<u8>, column: TableColumn, entry: &Entry<'_>) {
+        let size = || match column.key() {
+            Some(Key::Field(field)) => match field.value(entry.whole) {
+                Value::Unsigned(bytes) => bytes,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        match column.cell() {
+            TableCell::Size => self.append_size(cell, size(), column.width(false)),
+            TableCell::MemoryShare => {
+                append_per_mille(cell, tenths(size(), self.memory_total_bytes.unwrap_or(u64::MAX)));
+            }
+            TableCell::Share => append_per_mille(cell, tenths(entry.cpu_ns, entry.length_ns)),
+            TableCell::Time => time(cell, entry.time_ns()),
+            _ => self.append_as_in_top(cell, column, entry),
+        }
+    }
+
     /// A cell as in the text of `cpuledger top`.
-    fn of_interval(&self, name: &str, cell: &mut Vec<u8>, entry: &Entry<'_>) {
-        let Some(column) = Chosen::by_name(name) else { return };
+    fn append_as_in_top(&self, cell: &mut Vec<u8>, column: TableColumn, entry: &Entry<'_>) {
         let usage = Usage { cpu_ns: entry.cpu_ns, ..Usage::default() };
         column.append(
             cell,
@@ -166,17 +150,13 @@ impl Table<'_> {
             },
         );
         // As there, in a text that programs read as numbers.
-        if cell == b"-" && matches!(name, "PR" | "NI") {
+        if cell == b"-" && !column.is_left() {
             *cell = b"0".to_vec();
         }
     }
 
-    /// A size in the least unit, or in the first larger one in which it fits. What has none is 0, as there.
-    fn size(&self, cell: &mut Vec<u8>, entry: &Entry<'_>, field: Field, width: usize) {
-        let bytes = match field.value(entry.whole) {
-            Value::Unsigned(bytes) => bytes,
-            _ => 0,
-        };
+    /// A size in the least unit, or in the first larger one in which it fits.
+    fn append_size(&self, cell: &mut Vec<u8>, bytes: u64, width: usize) {
         if self.scale == 0 {
             return append_bytes(cell, bytes, width);
         }
@@ -191,6 +171,11 @@ impl Table<'_> {
             }
         }
     }
+}
+
+/// The last column, which takes the rest of the line where its head has room.
+fn last() -> TableColumn {
+    *of_batch().last().expect("there are columns")
 }
 
 /// `12:34.56`, without hundredths where they do not fit.

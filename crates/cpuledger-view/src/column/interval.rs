@@ -1,0 +1,168 @@
+//! What only an interval tells of a task, and columns of `top` that `ps` has none of.
+
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::field::{Field, FieldSet, Value};
+
+use super::entry::{Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
+use crate::figure::{Figure, Part};
+use crate::sort;
+
+/// A column of `ps` for what only an interval tells.
+const fn watched(
+    names: &'static [(&'static str, &'static str)],
+    width: usize,
+    help: &'static str,
+) -> Option<Listed> {
+    Some(Listed {
+        names,
+        width,
+        align: Align::Right,
+        overflow: Overflow::Push,
+        lines: Lines::Both,
+        dash: Some(Dash::NotInOneLook),
+        needs: FieldSet::EMPTY,
+        wishes: FieldSet::EMPTY,
+        lookups: Lookups::NONE,
+        write: |_, cell| cell.push(b'-'),
+        key: |_| sort::Key::Absent,
+        help,
+    })
+}
+
+fn known(number: Option<u64>) -> Value<'static> {
+    number.map_or(Value::Absent, Value::Unsigned)
+}
+
+/// In the order in which `ps` lists them.
+pub(super) static COLUMNS: &[Column] = &[
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "cpu_ns",
+            help: "CPU time in the interval.",
+            value: |usage| known(usage.known_cpu_ns()),
+        })),
+        in_table: in_table!(8 "%CPU" right 5 rank 1 Share sums; "CPU time: SELF, X and C together."),
+        orders: &["CPU"],
+        procps: &[TopField { place: 17, name: "%CPU", by: By::Share }],
+        aliases: &[("cpu", "CPU time in percent of one CPU")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "self_ns",
+            help: "CPU time of its live tasks; from procfs, of all its threads.",
+            value: |usage| known(usage.known_self_ns()),
+        })),
+        in_table: in_table!(17 "SELF" right 5 rank 2 Share sums; "CPU time of its live tasks."),
+        aliases: &[("self", "CPU time of live tasks, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "exited_threads_ns",
+            help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
+            value: |usage| known(usage.exited_threads_ns),
+        })),
+        listed: watched(
+            &[("exited_threads_ns", "EXITED_THREADS_NS")],
+            17,
+            "CPU time of its threads that died: `cpuledger top` watches it.",
+        ),
+        in_table: in_table!(18 "X" right 5 rank 2 Share sums; "CPU time of its threads that exited in the interval."),
+        aliases: &[("x", "CPU time of threads that exited, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "exited_children_ns",
+            help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
+            value: |usage| known(usage.exited_children_ns),
+        })),
+        listed: watched(
+            &[("exited_children_ns", "EXITED_CHILDREN_NS")],
+            18,
+            "CPU time of dead processes whose first living ancestor it is: `cpuledger top` watches it.",
+        ),
+        in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
+        aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "accounting_ppid",
+            help: "Process that inherits its time; only the ledger knows the parent at fork.",
+            value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
+        })),
+        listed: watched(
+            &[("accounting_ppid", "ACCOUNTING_PPID")],
+            15,
+            "Who inherits its time, by the parent at fork: `cpuledger top` watches it.",
+        ),
+        in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
+        ..Column::NOWHERE
+    },
+    Column {
+        in_table: in_table!(20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar."),
+        ..Column::NOWHERE
+    },
+    Column {
+        in_table: in_table!(21 "SUM" right 6 rank 2 Subtree sums; "CPU time of its subtree, where rows are shown as a tree."),
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::User)),
+        in_table: in_table!(22 "USR" right 5 rank 6 Share sums; "CPU time in user mode."),
+        aliases: &[("usr", "CPU time in user mode, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::System)),
+        in_table: in_table!(23 "SYS" right 5 rank 6 Share sums; "CPU time in the kernel."),
+        aliases: &[("sys", "CPU time in the kernel, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::RunqueueWait)),
+        in_table: in_table!(25 "WAIT" right 5 rank 5 Share sums; "Time spent waiting for a CPU."),
+        aliases: &[("wait", "time spent waiting for a CPU, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
+            key: "stolen_ns",
+            help: "Time on a CPU without executing; only the ledger knows it.",
+            value: |usage| known(usage.stolen_ns),
+        })),
+        listed: watched(
+            &[("stolen_ns", "STOLEN_NS")],
+            15,
+            "Time on a CPU without execution: `cpuledger top` watches it.",
+        ),
+        in_table: in_table!(24 "STOLN" right 5 rank 6 Share; "Time on a CPU without executing."),
+        aliases: &[("stolen", "time on a CPU without executing, in percent")],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::Pid)),
+        in_table: in_table!(12 "TGID" right 7 rank 3 Pid; "Id of the process."),
+        procps: &[total(30, "TGID", Field::Pid)],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::Shared)),
+        in_table: in_table!(6 "SHR" right 6 rank 8 Size; "Resident file and shared memory."),
+        procps: &[total(24, "SHR", Field::Shared)],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::Swap)),
+        orders: &["SWAP"],
+        procps: &[total(22, "SWAP", Field::Swap)],
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Field(Field::Locked)),
+        procps: &[total(33, "RSlk", Field::Locked)],
+        ..Column::NOWHERE
+    },
+];

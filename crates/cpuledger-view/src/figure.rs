@@ -1,0 +1,79 @@
+//! Figures: what JSON, CSV, orders and filters tell of a row of an interval.
+
+use cpuledger::field::{Field, Unit, Value};
+use cpuledger::interval::Usage;
+use cpuledger::task::Task;
+
+/// What an interval tells of a row beyond the fields of a task.
+#[derive(Debug)]
+pub struct Part {
+    /// Its name in JSON and CSV.
+    pub key: &'static str,
+    /// One sentence for help and documentation.
+    pub help: &'static str,
+    /// Its value.
+    pub value: fn(&Usage) -> Value<'static>,
+}
+
+/// What a column shows, as it is declared.
+#[derive(Debug)]
+pub enum Figure {
+    /// A field of the task; a cumulative one tells what it grew by.
+    Field(Field),
+    /// What only an interval tells.
+    Part(Part),
+}
+
+/// A figure by its key.
+#[derive(Debug, Clone, Copy)]
+pub enum Key {
+    /// A field of the task; a cumulative one tells what it grew by.
+    Field(Field),
+    /// What only an interval tells.
+    Part(&'static Part),
+}
+
+impl Figure {
+    /// Its key.
+    pub fn key(&'static self) -> Key {
+        match self {
+            Figure::Field(field) => Key::Field(*field),
+            Figure::Part(part) => Key::Part(part),
+        }
+    }
+}
+
+impl Key {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Key::Field(field) => field.info().key,
+            Key::Part(part) => part.key,
+        }
+    }
+
+    /// One sentence.
+    pub fn help(self) -> &'static str {
+        match self {
+            Key::Field(field) => field.info().help,
+            Key::Part(part) => part.help,
+        }
+    }
+
+    /// What its number counts.
+    pub fn unit(self) -> Unit {
+        match self {
+            Key::Field(field) => field.info().unit,
+            Key::Part(part) if part.key.ends_with("_ns") => Unit::Nanoseconds,
+            Key::Part(_) => Unit::None,
+        }
+    }
+
+    /// Its value in a row of [`cpuledger::Interval::row`].
+    pub fn value<'a>(self, row: &'a Task, usage: &Usage) -> Value<'a> {
+        match self {
+            Key::Field(field) => field.value(row),
+            Key::Part(part) => (part.value)(usage),
+        }
+    }
+}
