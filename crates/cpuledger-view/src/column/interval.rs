@@ -90,7 +90,7 @@ pub(super) static COLUMNS: &[Column] = &[
     Column {
         figure: Some(Figure::Part(Part {
             key: "accounting_ppid",
-            help: "Process that inherits its time; only the ledger knows the parent at fork.",
+            help: "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.",
             value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
         })),
         listed: watched(
