@@ -6,6 +6,7 @@
 //! - [`ExitHook`]: the final figures of every task that dies
 //! - [`ledger::Ledger`]: every nanosecond of CPU time between two cuts, by task
 
+pub mod abi;
 mod btf;
 mod closed;
 mod cpus;
@@ -34,15 +35,3 @@ pub use probe::has_atomics;
 pub use records::{Mechanism, Walked};
 pub use status::{Reads, StatusRecords, StatusWalker};
 pub use walk::{Request, Walker};
-
-/// The records and limits that user space shares with the BPF programs, as bindgen reads them in `bpf/abi.h`.
-#[allow(
-    missing_docs,
-    non_camel_case_types,
-    non_upper_case_globals,
-    clippy::all,
-    clippy::undocumented_unsafe_blocks
-)]
-pub mod abi {
-    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
-}

@@ -7,7 +7,7 @@
 mod act;
 mod action;
 mod app;
-mod cgroups;
+mod choices;
 pub mod config;
 mod effect;
 mod event;
@@ -23,6 +23,8 @@ mod input;
 mod keys;
 mod listing;
 mod mode;
+#[cfg(debug_assertions)]
+mod on_purpose;
 mod reader;
 #[cfg(test)]
 mod recorded;
@@ -48,13 +50,4 @@ pub fn key_table() -> Vec<(&'static str, Vec<(String, String)>)> {
         }
     }
     topics
-}
-
-/// Panics where `CPULEDGER_TEST_PANIC` names this place: so a test sees that the terminal is restored. Builds for users do not
-/// have it.
-#[cfg(debug_assertions)]
-fn panic_on_purpose(place: &str) {
-    if std::env::var("CPULEDGER_TEST_PANIC").is_ok_and(|wanted| wanted == place) {
-        panic!("on purpose, in {place}");
-    }
 }

@@ -7,9 +7,9 @@ use crate::key::Shown;
 use crate::layout;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::{Exited, Interval, Usage};
-use cpuledger::machine::Load;
 use cpuledger::source::SourceKind;
 use cpuledger::text::escape::append_escaped;
+use cpuledger_proc::machine::loadavg::Load;
 
 use column::{Line, append_decimals, append_per_mille, append_two_digits, of_batch, per_mille};
 

@@ -8,7 +8,6 @@ use crate::sort::{self, Key, Weigh, Weight};
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Row;
 use cpuledger::field::{Field, FieldInfo, FieldSet, Unit, Value};
-use cpuledger::machine::tid_digits;
 use cpuledger::text::escape::append_escaped;
 use cpuledger::text::manner::Manner;
 
@@ -108,7 +107,8 @@ impl Chosen {
     pub fn by_name(name: &str) -> Option<Chosen> {
         if let Some((column, header)) = Listed::by_name(name) {
             let width = match column.align {
-                Align::Pid => tid_digits().max(header.len()),
+                // Which pids there can be is the caller's to know.
+                Align::Pid => header.len(),
                 _ => column.width,
             };
             return Some(Chosen::new(name, Content::Column(column), header.to_owned(), width));

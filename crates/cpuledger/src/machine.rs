@@ -8,6 +8,7 @@ use cpuledger_proc::machine::loadavg::parse_loadavg;
 pub use crate::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_bpf::stdout_was_closed;
 pub use cpuledger_bpf::threads::spawn_scoped;
+pub use cpuledger_proc::machine::loadavg::Load;
 
 /// CPUs that are online now.
 pub fn online_cpus() -> u32 {
@@ -30,20 +31,9 @@ pub fn boot_id() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-/// What /proc/loadavg tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Load {
-    /// Over 1, 5 and 15 minutes, as the kernel writes them.
-    pub averages: [String; 3],
-    /// Tasks of the machine about now.
-    pub tasks: Option<u32>,
-}
-
 /// The load of the machine; `None` without procfs.
 pub fn load() -> Option<Load> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    let load = parse_loadavg(&text)?;
-    Some(Load { averages: load.averages.map(str::to_owned), tasks: load.tasks })
+    Some(parse_loadavg(&fs::read_to_string("/proc/loadavg").ok()?)?.into())
 }
 
 /// The largest that `pid_max` can be: `PID_MAX_LIMIT` of the kernel.

@@ -14,8 +14,12 @@ type Path = Vec<String>;
 /// The files of one package, and what each imports from the others.
 #[derive(Debug, Default)]
 pub struct Imports {
-    /// By the importing and the imported file: the names.
-    pub edges: BTreeMap<(String, String), BTreeSet<String>>,
+    /// By the importing and the imported file: the names, each with the first line in which it is used.
+    pub edges: BTreeMap<(String, String), BTreeMap<String, usize>>,
+    /// The files that were read.
+    pub files: BTreeSet<String>,
+    /// By the file and the path that it uses, as it is written: the first line. Those of its own package are among them.
+    pub written: BTreeMap<(String, String), usize>,
 }
 
 /// A file as it was read.
@@ -24,10 +28,10 @@ struct Source {
     file: String,
     /// Modules that it declares, by their paths.
     declared: BTreeSet<Path>,
-    /// Each use of a path, with the module in which it stands.
-    used: Vec<(Path, Path)>,
+    /// Each use of a path, with the module and the line in which it stands.
+    used: Vec<(Path, Path, usize)>,
     /// What it makes visible under another path: from the module and the name to the path it stands for, or `*`.
-    exported: Vec<(Path, String, Path)>,
+    exported: Vec<(Path, String, Path, usize)>,
 }
 
 /// Reads the files of a package: their paths and texts. `root` is the folder that ends in `src/`.
@@ -50,11 +54,19 @@ pub fn imports<'a>(
     }
     let mut imports = Imports::default();
     for source in sources.values() {
-        for (module, path) in &source.used {
+        imports.files.insert(source.file.clone());
+        let exported = source.exported.iter().map(|(_, _, path, line)| (path, line));
+        for (path, line) in source.used.iter().map(|(_, path, line)| (path, line)).chain(exported) {
+            let first = imports.written.entry((source.file.clone(), path.join("::"))).or_insert(*line);
+            *first = (*first).min(*line);
+        }
+        for (module, path, line) in &source.used {
             let Some(path) = absolute(module, path, source) else { continue };
             if let Some(target) = resolve(&path, &sources, 0).filter(|target| *target != source.file) {
                 let name = path.last().cloned().unwrap_or_default();
-                imports.edges.entry((source.file.clone(), target)).or_default().insert(name);
+                let names = imports.edges.entry((source.file.clone(), target)).or_default();
+                let first = names.entry(name).or_insert(*line);
+                *first = (*first).min(*line);
             }
         }
     }
@@ -80,7 +92,7 @@ impl Imports {
         let edges = self.edges.iter().filter(|((from, to), _)| is_in(from) && is_in(to));
         edges
             .map(|((from, to), names)| {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let names: Vec<&str> = names.keys().map(String::as_str).collect();
                 format!("  {from} imports {} from {to}\n", names.join(", "))
             })
             .collect()
@@ -119,11 +131,11 @@ fn read_items(items: Vec<Item>, module: &Path, source: &mut Source) {
                 let is_exported = !matches!(declaration.vis, syn::Visibility::Inherited);
                 let mut paths = Vec::new();
                 read_tree(&declaration.tree, Vec::new(), &mut paths);
-                for (path, name) in paths {
+                for (path, name, line) in paths {
                     if is_exported {
-                        source.exported.push((module.clone(), name, path.clone()));
+                        source.exported.push((module.clone(), name, path.clone(), line));
                     } else {
-                        source.used.push((module.clone(), path));
+                        source.used.push((module.clone(), path, line));
                     }
                 }
             }
@@ -148,22 +160,26 @@ fn is_for_tests(item: &Item) -> bool {
     })
 }
 
-/// The paths of a `use` tree, each with the name that it is known by afterwards.
-fn read_tree(tree: &syn::UseTree, before: Path, paths: &mut Vec<(Path, String)>) {
+/// The paths of a `use` tree, each with the name that it is known by afterwards, and the line.
+fn read_tree(tree: &syn::UseTree, before: Path, paths: &mut Vec<(Path, String, usize)>) {
+    use syn::spanned::Spanned;
+    let line = tree.span().start().line;
     match tree {
         syn::UseTree::Path(path) => read_tree(&path.tree, joined(&before, &[path.ident.to_string()]), paths),
         syn::UseTree::Name(name) if name.ident == "self" => {
             let name = before.last().cloned().unwrap_or_default();
-            paths.push((before, name));
+            paths.push((before, name, line));
         }
         syn::UseTree::Name(name) => {
             let name = name.ident.to_string();
-            paths.push((joined(&before, std::slice::from_ref(&name)), name));
+            paths.push((joined(&before, std::slice::from_ref(&name)), name, line));
         }
         syn::UseTree::Rename(rename) => {
-            paths.push((joined(&before, &[rename.ident.to_string()]), rename.rename.to_string()));
+            paths.push((joined(&before, &[rename.ident.to_string()]), rename.rename.to_string(), line));
         }
-        syn::UseTree::Glob(_) => paths.push((joined(&before, &["*".to_owned()]), "*".to_owned())),
+        syn::UseTree::Glob(_) => {
+            paths.push((joined(&before, &["*".to_owned()]), "*".to_owned(), line));
+        }
         syn::UseTree::Group(group) => {
             group.items.iter().for_each(|tree| read_tree(tree, before.clone(), paths));
         }
@@ -190,17 +206,18 @@ fn read_paths(tokens: TokenStream, module: &Path, source: &mut Source) {
                 if let Ok(declaration) = syn::parse2::<syn::ItemUse>(declaration) {
                     let mut paths = Vec::new();
                     read_tree(&declaration.tree, Vec::new(), &mut paths);
-                    source.used.extend(paths.into_iter().map(|(path, _)| (module.clone(), path)));
+                    source.used.extend(paths.into_iter().map(|(path, _, line)| (module.clone(), path, line)));
                     at += end.unwrap_or(0);
                 }
             }
             TokenTree::Ident(ident) if is_separator(at + 1) && !(at >= 2 && is_separator(at - 2)) => {
+                let line = ident.span().start().line;
                 let mut path = vec![ident.to_string()];
                 while let (true, Some(TokenTree::Ident(next))) = (is_separator(at + 1), tokens.get(at + 3)) {
                     path.push(next.to_string());
                     at += 3;
                 }
-                source.used.push((module.clone(), path));
+                source.used.push((module.clone(), path, line));
             }
             _ => {}
         }
@@ -235,7 +252,7 @@ fn resolve(path: &[String], sources: &BTreeMap<Path, Source>, depth: usize) -> O
         Some((source, length))
     })?;
     if let Some(name) = path.get(length).filter(|_| depth < MOST_EXPORTS) {
-        for (module, exported, target) in &source.exported {
+        for (module, exported, target, _) in &source.exported {
             if module.as_slice() != &path[..length] || (exported != name && exported != "*") {
                 continue;
             }
@@ -264,8 +281,8 @@ mod tests {
     /// The imports among these files of a package: `from to: names`.
     fn edges(files: &[(&str, &str)]) -> Vec<String> {
         let imports = imports("src/", files.iter().copied()).expect("it is Rust");
-        let line = |((from, to), names): (&(String, String), &BTreeSet<String>)| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let line = |((from, to), names): (&(String, String), &BTreeMap<String, usize>)| {
+            let names: Vec<&str> = names.keys().map(String::as_str).collect();
             format!("{from} {to}: {}", names.join(" "))
         };
         imports.edges.iter().map(line).collect()

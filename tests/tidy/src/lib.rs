@@ -3,6 +3,7 @@
 
 pub mod code;
 pub mod imports;
+pub mod layers;
 pub mod words;
 
 use std::path::Path;
@@ -250,16 +251,7 @@ mod tests {
     fn no_file_imports_one_that_imports_it() {
         let mut report = String::new();
         for package in WITHOUT_CIRCLES {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(package).join("src");
-            let mut files = Vec::new();
-            collect_files(&root, &mut files);
-            let name = |file: &PathBuf| {
-                format!("{package}/src/{}", file.strip_prefix(&root).expect("it was found below").display())
-            };
-            let texts: Vec<(String, String)> =
-                files.iter().filter_map(|file| Some((name(file), fs::read_to_string(file).ok()?))).collect();
-            let texts = texts.iter().map(|(file, text)| (file.as_str(), text.as_str()));
-            let imports = imports::imports(&format!("{package}/src/"), texts).expect("it is Rust");
+            let imports = imports_of(package);
             for circle in imports.circles() {
                 report += &format!(
                     "a circle of {} files in {package}:\n{}",
@@ -269,6 +261,53 @@ mod tests {
             }
         }
         assert!(report.is_empty(), "move what both need to a file of its own:\n{report}");
+    }
+
+    fn imports_of(package: &str) -> imports::Imports {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(package).join("src");
+        let mut files = Vec::new();
+        collect_files(&root, &mut files);
+        let name = |file: &PathBuf| {
+            format!("{package}/src/{}", file.strip_prefix(&root).expect("it was found below").display())
+        };
+        let texts: Vec<(String, String)> =
+            files.iter().filter_map(|file| Some((name(file), fs::read_to_string(file).ok()?))).collect();
+        let texts = texts.iter().map(|(file, text)| (file.as_str(), text.as_str()));
+        imports::imports(&format!("{package}/src/"), texts).expect("it is Rust")
+    }
+
+    #[test]
+    fn no_file_imports_one_of_a_layer_above() {
+        let found: Vec<String> =
+            layers::LAYERS.iter().flat_map(|layers| layers.findings(&imports_of(layers.package))).collect();
+        assert!(
+            found.is_empty(),
+            "move what both need below, see tests/tidy/src/layers.rs:\n{}",
+            found.join("\n")
+        );
+    }
+
+    #[test]
+    fn no_crate_depends_on_one_above() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+        let read = |name: &str| fs::read_to_string(folder.join(name).join("Cargo.toml")).expect("a manifest");
+        let names: Vec<String> = fs::read_dir(&folder)
+            .expect("the crates")
+            .map(|entry| entry.expect("a crate").file_name().into_string().expect("paths are UTF-8"))
+            .collect();
+        let manifests = names.iter().map(|name| (name.as_str(), read(name))).collect();
+        let found = layers::upward_dependencies(&manifests);
+        assert!(found.is_empty(), "see CRATES in tests/tidy/src/layers.rs:\n{}", found.join("\n"));
+        assert_eq!(names.len(), layers::CRATES.len(), "{names:?}");
+    }
+
+    #[test]
+    fn pure_crates_touch_nothing() {
+        let found: Vec<String> = layers::PURE
+            .iter()
+            .flat_map(|(package, touching)| layers::impurities(&imports_of(package), touching))
+            .collect();
+        assert!(found.is_empty(), "hand in what was read:\n{}", found.join("\n"));
     }
 
     fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {

@@ -8,9 +8,10 @@ use cpuledger::support::facts;
 use cpuledger_proc::cpu_list;
 use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+use super::choices::SIGNALS;
 use super::victim::Victim;
 
 impl Victim {
@@ -55,41 +56,6 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::NOENT | Errno::SRCH))
 }
 
-/// Signals by name, in the order of the list.
-pub static SIGNALS: [(&str, Signal); 31] = [
-    ("TERM", Signal::TERM),
-    ("KILL", Signal::KILL),
-    ("INT", Signal::INT),
-    ("HUP", Signal::HUP),
-    ("STOP", Signal::STOP),
-    ("CONT", Signal::CONT),
-    ("QUIT", Signal::QUIT),
-    ("USR1", Signal::USR1),
-    ("USR2", Signal::USR2),
-    ("ABRT", Signal::ABORT),
-    ("ALRM", Signal::ALARM),
-    ("TSTP", Signal::TSTP),
-    ("WINCH", Signal::WINCH),
-    ("PIPE", Signal::PIPE),
-    ("CHLD", Signal::CHILD),
-    ("URG", Signal::URG),
-    ("ILL", Signal::ILL),
-    ("TRAP", Signal::TRAP),
-    ("BUS", Signal::BUS),
-    ("FPE", Signal::FPE),
-    ("SEGV", Signal::SEGV),
-    ("STKFLT", Signal::STKFLT),
-    ("TTIN", Signal::TTIN),
-    ("TTOU", Signal::TTOU),
-    ("XCPU", Signal::XCPU),
-    ("XFSZ", Signal::XFSZ),
-    ("VTALRM", Signal::VTALARM),
-    ("PROF", Signal::PROF),
-    ("IO", Signal::IO),
-    ("PWR", Signal::POWER),
-    ("SYS", Signal::SYS),
-];
-
 /// Sends a signal to the process, through a descriptor that is of this process alone: whoever gets its number later is
 /// out of reach.
 ///
@@ -123,17 +89,6 @@ pub fn renice(victim: &Victim, nice: i32) -> anyhow::Result<String> {
     setpriority_process(Some(victim.raw()?), nice)
         .with_context(|| format!("cannot change the nice value of {} ({})", victim.id.tid, victim.name))?;
     Ok(format!("{} ({}) has nice value {nice}", victim.id.tid, victim.name))
-}
-
-/// Classes and levels of I/O, as they are listed.
-pub fn io_priorities() -> Vec<String> {
-    let levels = |class: &'static str| (0..8).map(move |level| format!("{class} {level}"));
-    ["by nice value".to_owned()]
-        .into_iter()
-        .chain(levels("best effort"))
-        .chain(levels("real time"))
-        .chain(["idle".to_owned()])
-        .collect()
 }
 
 /// Gives it another priority for I/O.
@@ -174,19 +129,6 @@ fn written(set: &CpuSet) -> String {
     cpu_list::written((0..CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)))
 }
 
-/// The CPUs of a list.
-///
-/// # Errors
-/// A sentence about what is no number.
-pub fn parse_cpus(list: &str) -> Result<Vec<usize>, String> {
-    let wrong = |part: &str| format!("CPUs are a list such as 0-3,5, not `{part}`");
-    let ranges = cpu_list::ranges(list).map_err(wrong)?;
-    match ranges.iter().find(|range| *range.end() as usize >= CpuSet::MAX_CPU) {
-        Some(range) => Err(wrong(&range.end().to_string())),
-        None => Ok(ranges.into_iter().flatten().map(|cpu| cpu as usize).collect()),
-    }
-}
-
 /// Lets it run on these CPUs only.
 ///
 /// # Errors
@@ -209,6 +151,7 @@ mod tests {
     use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
+    use crate::tui::choices::parse_cpus;
 
     fn sleeper() -> (Child, Victim) {
         let child = Command::new("sleep").arg("100").spawn().expect("sleep");
@@ -250,13 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus_are_read_and_written() {
+    fn a_set_of_cpus_is_written_as_a_list() {
         let mut set = CpuSet::new();
-        parse_cpus("0-2,5,7-8").expect("a list").into_iter().for_each(|cpu| set.set(cpu));
+        [0, 1, 2, 5, 7, 8].into_iter().for_each(|cpu| set.set(cpu));
         assert_eq!(written(&set), "0-2,5,7-8");
-        for bad in ["", "x", "1-", "3-1", "99999"] {
-            assert!(parse_cpus(bad).is_err(), "{bad}");
-        }
-        assert_eq!(io_priorities().len(), 18);
     }
 }

@@ -228,7 +228,7 @@ impl App {
         };
         let drawn = screen.draw(|buffer| {
             #[cfg(debug_assertions)]
-            super::panic_on_purpose("view");
+            super::on_purpose::panic_on_purpose("view");
             state.layout = view::layout(state, (buffer.area.width, buffer.area.height));
             state.clamp();
             view::draw(state, &look, buffer)

@@ -10,12 +10,12 @@ use cpuledger::source::choose::open_for_listing;
 use cpuledger::vitals::Vitals;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
-use super::cgroups::Cgroups;
 use super::event::Event;
 use super::frame::{Asleep, Frame};
 use super::idle_task_cache::IdleTaskCache;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
+use cpuledger::enrich::cgroups::Cgroups;
 
 /// What the feed is told.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Feed {
             }
             let outcome = self.collector.interval()?;
             #[cfg(debug_assertions)]
-            super::panic_on_purpose("feed");
+            super::on_purpose::panic_on_purpose("feed");
             let frame = self.frame()?;
             if events.send(Event::Frame(Box::new(frame))).is_err() {
                 return Ok(());

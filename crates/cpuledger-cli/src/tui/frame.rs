@@ -12,7 +12,7 @@ use cpuledger::vitals::{CpuShare, Vitals};
 use cpuledger::{Pid, Snapshot, Task, TaskId};
 use rustc_hash::FxHashMap;
 
-use super::cgroups;
+use cpuledger::enrich::cgroups;
 
 /// A refresh.
 #[derive(Debug)]

@@ -11,6 +11,21 @@ pub struct Loadavg<'a> {
     pub last_tid: Option<u32>,
 }
 
+/// What people look at of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// Over 1, 5 and 15 minutes, as the kernel writes them.
+    pub averages: [String; 3],
+    /// Tasks of the machine about now.
+    pub tasks: Option<u32>,
+}
+
+impl From<Loadavg<'_>> for Load {
+    fn from(line: Loadavg<'_>) -> Load {
+        Load { averages: line.averages.map(str::to_owned), tasks: line.tasks }
+    }
+}
+
 /// Reads the line; `None` where it is not one.
 pub fn parse_loadavg(line: &str) -> Option<Loadavg<'_>> {
     let mut words = line.split_ascii_whitespace();

@@ -7,7 +7,7 @@ use crate::facts;
 use crate::field::FieldSet;
 use crate::machine::{self, links};
 use crate::snapshot::{Request, Scope};
-use crate::source::{self, Source, SourceKind, procfs::Procfs, records, walk};
+use crate::source::{Source, SourceKind, open::open, procfs::Procfs, records, walk};
 use crate::task::Pid;
 
 /// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
@@ -30,7 +30,7 @@ const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
     match wanted {
         Some(SourceKind::Walk) => return Ok(Box::new(walk::Walk::open_whole(request.fields, None)?)),
-        Some(kind) => return source::open(kind),
+        Some(kind) => return open(kind),
         None => {}
     }
     let gives_all = |source: &Procfs| {
@@ -46,7 +46,7 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
     match walk::Walk::open_whole(request.fields, procfs) {
         Ok(walk) => Ok(Box::new(walk)),
         // Messages of netlink lack most of what a listing shows, and need /proc as well.
-        Err(_) => source::open(SourceKind::Procfs),
+        Err(_) => open(SourceKind::Procfs),
     }
 }
 

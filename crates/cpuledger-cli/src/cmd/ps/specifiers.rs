@@ -1,6 +1,8 @@
 //! What is written after `-o`: names of columns with widths and headers, macros, and the descriptors of AIX.
 
-use cpuledger_view::layout::{Chosen, names};
+use cpuledger::machine::tid_digits;
+use cpuledger_view::column::Align;
+use cpuledger_view::layout::{Chosen, Content, names};
 
 use super::items::SEPARATORS;
 use super::macros;
@@ -44,10 +46,14 @@ pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
 /// # Errors
 /// A sentence with names that are near.
 pub fn named(name: &str) -> Result<Chosen, String> {
-    Chosen::by_name(name).ok_or_else(|| {
+    let mut column = Chosen::by_name(name).ok_or_else(|| {
         let known = names().chain(macros::names());
         format!("there is no column `{name}`{}", did_you_mean("", name, known, "`ps L` lists them"))
-    })
+    })?;
+    if matches!(column.content, Content::Column(column) if column.align == Align::Pid) {
+        column.width = column.width.max(tid_digits());
+    }
+    Ok(column)
 }
 
 fn usual(list: &str) -> Result<Vec<Chosen>, String> {

@@ -6,7 +6,7 @@ use cpuledger_view::query::{MOST_BYTES, Query};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::cmd::top::options::parse_delay;
-use crate::tui::act::{self, SIGNALS};
+use crate::tui::choices::{self, SIGNALS};
 use crate::tui::config::{MOST_WIDTH, ShownColumn, sort_name};
 use crate::tui::effect::Effect;
 use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
@@ -138,7 +138,7 @@ impl State {
                 let nice = nice.ok_or_else(|| format!("nice values are from -20 to 19, not `{text}`"))?;
                 Ok(Effect::Nice(victim.clone(), nice))
             }
-            PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), act::parse_cpus(text)?)),
+            PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), choices::parse_cpus(text)?)),
             PromptKind::Export(_) if text.is_empty() => Err("a file needs a name".to_owned()),
             PromptKind::Export(format) => Ok(Effect::Export(*format, text.to_owned())),
         }
@@ -153,7 +153,7 @@ impl State {
 
     pub(super) fn open_io_priority(&mut self, victim: Victim) {
         let title = format!("I/O priority of {} ({})", victim.id.tid, victim.name);
-        self.open_menu(MenuKind::IoPriority(victim), title, act::io_priorities(), 0);
+        self.open_menu(MenuKind::IoPriority(victim), title, choices::io_priorities(), 0);
     }
 
     pub(super) fn open_sort(&mut self) {

@@ -6,9 +6,9 @@ use cpuledger::field::{Field, FieldSet};
 
 use super::entry::{Entry, Id, Item, Listing, Sum, escaped, exited_row};
 use super::making::{Making, Ranked};
-use crate::tui::cgroups;
 use crate::tui::config::Group;
 use crate::tui::frame::RowRef;
+use cpuledger::enrich::cgroups;
 
 /// Names of the dead that have lines of their own; the rest share one.
 const MOST_NAMES: usize = 40;

@@ -7,10 +7,12 @@
 use std::fs;
 use std::sync::Arc;
 
-use cpuledger::enrich::identity::has_started;
-use cpuledger::{Field, Task};
 use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
+
+use crate::enrich::identity::has_started;
+use crate::field::Field;
+use crate::task::Task;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = (Option<u64>, Option<u64>);
@@ -106,11 +108,12 @@ impl Cgroups {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::clock::TICK_NS;
-    use cpuledger::{Boottime, FieldSet, Pid, Tid};
     use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
+    use crate::clock::{Boottime, TICK_NS};
+    use crate::field::FieldSet;
+    use crate::task::{Pid, Tid};
 
     const BOTH: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 

@@ -1,0 +1,370 @@
+//! What may import what: crates, and the files of a crate, in an order from the bottom to the top. What is above imports what is below,
+//! never the other way round.
+
+use std::collections::BTreeMap;
+
+use crate::imports::Imports;
+
+/// The crates of the product from the bottom to the top.
+pub const CRATES: &[&str] =
+    &["cpuledger-proc", "cpuledger-bpf", "cpuledger", "cpuledger-view", "cpuledger-cli"];
+
+/// A package whose files have an order.
+#[derive(Debug, Clone, Copy)]
+pub struct Layers {
+    /// Its folder.
+    pub package: &'static str,
+    /// From the bottom to the top, below `src/`: files, or folders with all that is in them, without `.rs`. The more exact name decides.
+    /// Files of one layer may import each other.
+    pub from_below: &'static [&'static str],
+}
+
+/// Crates that touch nothing: no file, no clock, no system call. With each, the beginnings of paths that it does not use.
+pub const PURE: &[(&str, &[&str])] =
+    &[("crates/cpuledger-proc", TOUCHING), ("crates/cpuledger-view", TOUCHING)];
+
+/// The beginnings of paths to what touches files, clocks or the kernel.
+const TOUCHING: &[&str] = &[
+    "cpuledger::enrich::logins",
+    "cpuledger::facts",
+    "cpuledger::machine",
+    "cpuledger::source::open",
+    "cpuledger::support",
+    "libc",
+    "nix",
+    "rustix",
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "std::time",
+];
+
+/// The orders. A new file belongs to one of these, or gets a place of its own.
+pub const LAYERS: &[Layers] = &[
+    Layers {
+        package: "crates/cpuledger-proc",
+        from_below: &["number", "entries", "cpu_list", "task/cgroup", "task", "machine"],
+    },
+    Layers {
+        package: "crates/cpuledger-bpf",
+        from_below: &[
+            "abi",
+            "closed",
+            "threads",
+            "facts",
+            "log",
+            "error",
+            "cpus",
+            "probe",
+            "map",
+            "btf",
+            "object",
+            "records",
+            "exits",
+            "walk",
+            "inspect",
+            "status",
+            "ledger/clock",
+            "ledger/online",
+            "ledger/shared",
+            "ledger/entry",
+            "ledger/cut",
+            "ledger/mod",
+            "ledger/attach",
+            "ledger/owned",
+            "ledger",
+            "fuzzing",
+        ],
+    },
+    Layers {
+        package: "crates/cpuledger",
+        from_below: &[
+            "text",
+            "clock",
+            "caller",
+            "field_set",
+            "task",
+            "field",
+            "source_kind",
+            "error",
+            "exit",
+            "counters",
+            "snapshot",
+            "interval",
+            "machine",
+            "facts",
+            "attribution",
+            "source/interface",
+            "source/io_access",
+            "source/namespace",
+            "source/records",
+            "source/kernel_text",
+            "source/procfs",
+            "source/unseen",
+            "source/families",
+            "source/walk",
+            "source/netlink",
+            "source/ledger",
+            "source/status",
+            "source/cost",
+            "source/open",
+            "source/choose",
+            "source",
+            "enrich/lookups",
+            "enrich/identity",
+            "enrich/cgroups",
+            "enrich/names",
+            "enrich/terminal",
+            "enrich/logins",
+            "enrich/machine",
+            "enrich/detail",
+            "enrich/row",
+            "enrich",
+            "support",
+            "vitals",
+            "fuzzing",
+        ],
+    },
+    Layers {
+        package: "crates/cpuledger-view",
+        from_below: &[
+            "width",
+            "sort",
+            "filter",
+            "tree",
+            "file_figures",
+            "cell",
+            "figure",
+            "column",
+            "key",
+            "csv",
+            "json",
+            "layout",
+            "table",
+            "interval",
+            "query",
+        ],
+    },
+    Layers {
+        package: "crates/cpuledger-cli",
+        from_below: &[
+            "near",
+            "output",
+            "exit",
+            "memory",
+            "end",
+            "privileges",
+            "cmd/top/terminal",
+            "cmd/top/order",
+            "cmd/top/options",
+            "cmd/top/select",
+            "cmd/top/collect",
+            "tui/action",
+            "tui/keys",
+            "tui/theme",
+            "tui/victim",
+            "tui/effect",
+            "tui/frame",
+            "tui/file_detail",
+            "tui/event",
+            "tui/subscription",
+            "tui/config",
+            "tui/choices",
+            "tui/mode",
+            "tui/history",
+            "tui/listing",
+            "tui/state",
+            "tui/input",
+            "tui/view/canvas",
+            "tui/view",
+            "tui/idle_task_cache",
+            "tui/on_purpose",
+            "tui/feed",
+            "tui/reader",
+            "tui/act",
+            "tui/export",
+            "tui/terminal",
+            "tui/app",
+            "tui/fixture",
+            "recorded",
+            "tui/recorded",
+            "tui",
+            "cmd/ps",
+            "cmd/top/procps",
+            "cmd/top",
+            "cmd/doctor",
+            "cmd/status",
+            "cli",
+            "cmd",
+            "pages",
+            "fuzzing",
+        ],
+    },
+];
+
+impl Layers {
+    /// The place of a file in the order; `None`: it has none. The root of the crate is above all.
+    fn place(&self, file: &str) -> Option<usize> {
+        let name = file.strip_prefix(self.package)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
+        if matches!(name, "lib" | "main") {
+            return Some(self.from_below.len());
+        }
+        let is_in = |layer: &str| {
+            name.strip_prefix(layer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let layers = self.from_below.iter().enumerate().filter(|(_, layer)| is_in(layer));
+        layers.max_by_key(|(_, layer)| layer.len()).map(|(place, _)| place)
+    }
+
+    /// A sentence for each import of a later layer, and for each file without a place.
+    pub fn findings(&self, imports: &Imports) -> Vec<String> {
+        let without = imports.files.iter().filter(|file| self.place(file).is_none());
+        let mut findings: Vec<String> = without
+            .map(|file| format!("{file}: it has no place in the layers of {}", self.package))
+            .collect();
+        for ((from, to), names) in &imports.edges {
+            let (Some(below), Some(above)) = (self.place(from), self.place(to)) else { continue };
+            if above > below {
+                let line = names.values().min().copied().unwrap_or(0);
+                let names: Vec<&str> = names.keys().map(String::as_str).collect();
+                findings.push(format!(
+                    "{from}:{line}: it imports {} from {to}, which is above it",
+                    names.join(", ")
+                ));
+            }
+        }
+        findings
+    }
+}
+
+/// A sentence for each path in a pure crate that leads to what touches the machine.
+pub fn impurities(imports: &Imports, touching: &[&str]) -> Vec<String> {
+    let touches = |path: &str| {
+        touching.iter().any(|begin| {
+            path.strip_prefix(begin).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        })
+    };
+    let found = imports.written.iter().filter(|((_, path), _)| touches(path));
+    found
+        .map(|((file, path), line)| format!("{file}:{line}: {path} in a crate that touches nothing"))
+        .collect()
+}
+
+/// A sentence for each crate of the product that depends on one above it: by name its `Cargo.toml`.
+pub fn upward_dependencies(manifests: &BTreeMap<&str, String>) -> Vec<String> {
+    let place = |name: &str| CRATES.iter().position(|known| *known == name);
+    let mut findings = Vec::new();
+    for (name, manifest) in manifests {
+        let Some(below) = place(name) else {
+            findings.push(format!("{name}: it has no place among the crates"));
+            continue;
+        };
+        let mut is_in_dependencies = false;
+        for (number, line) in (1..).zip(manifest.lines()) {
+            if let Some(section) = line.strip_prefix('[') {
+                is_in_dependencies = section.trim_end_matches(']').ends_with("dependencies");
+            }
+            let dependency = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            if is_in_dependencies && place(dependency).is_some_and(|above| above >= below) {
+                findings.push(format!(
+                    "{name}/Cargo.toml:{number}: it depends on {dependency}, which is not below it"
+                ));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::imports::imports;
+
+    const ORDER: Layers = Layers { package: "a", from_below: &["model", "source/exit", "source", "view"] };
+
+    fn findings(files: &[(&str, &str)]) -> Vec<String> {
+        ORDER.findings(&imports("a/src/", files.iter().copied()).expect("it is Rust"))
+    }
+
+    #[test]
+    fn a_planted_upward_import_is_found_with_its_line() {
+        let files = [
+            ("a/src/lib.rs", "pub mod model; mod source; mod view; pub use view::draw;"),
+            ("a/src/model.rs", "pub struct Task;\nfn f() { crate::draw(); }"),
+            ("a/src/source/mod.rs", "pub mod exit; pub mod walk;"),
+            ("a/src/source/exit.rs", "use crate::model::Task;\n\nuse super::walk::Walk;"),
+            ("a/src/source/walk.rs", "use super::exit::Exit; use crate::model::Task; pub struct Walk;"),
+            ("a/src/view.rs", "use crate::source::walk::Walk; pub fn draw() {}"),
+        ];
+        assert_eq!(
+            findings(&files),
+            [
+                "a/src/model.rs:2: it imports draw from a/src/view.rs, which is above it",
+                "a/src/source/exit.rs:3: it imports Walk from a/src/source/walk.rs, which is above it",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_below_may_be_imported() {
+        let files = [
+            ("a/src/lib.rs", "pub mod model; mod source; mod view; use view::draw;"),
+            ("a/src/model.rs", "pub struct Task; #[cfg(test)] mod tests { use crate::view::draw; }"),
+            ("a/src/source.rs", "use crate::model::Task;"),
+            ("a/src/view.rs", "use crate::{model::Task, source::Walk}; pub fn draw() {}"),
+        ];
+        assert_eq!(findings(&files), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_file_without_a_place_is_found() {
+        let files = [("a/src/lib.rs", "mod models;"), ("a/src/models.rs", "")];
+        assert_eq!(findings(&files), ["a/src/models.rs: it has no place in the layers of a"]);
+    }
+
+    #[test]
+    fn what_touches_the_machine_is_found_in_a_pure_crate() {
+        let files = [
+            (
+                "a/src/lib.rs",
+                "use std::fmt;\nuse std::{fs, time::Instant};\nfn f() { rustix::fs::stat(\".\"); }",
+            ),
+            ("a/src/b.rs", "#[cfg(test)] mod tests { use std::fs; } fn nixie() { nixie::f(); }"),
+        ];
+        let imports = imports("a/src/", files).expect("it is Rust");
+        assert_eq!(
+            impurities(&imports, TOUCHING),
+            [
+                "a/src/lib.rs:3: rustix::fs::stat in a crate that touches nothing",
+                "a/src/lib.rs:2: std::fs in a crate that touches nothing",
+                "a/src/lib.rs:2: std::time::Instant in a crate that touches nothing",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_crate_that_depends_on_one_above_it_is_found() {
+        let manifests = BTreeMap::from([
+            (
+                "cpuledger",
+                "[dependencies]\ncpuledger-proc.workspace = true\n[dev-dependencies]\ncpuledger-load = {}\n",
+            ),
+            (
+                "cpuledger-bpf",
+                "[package]\nname = 1\n[build-dependencies]\ncpuledger = { path = \"../cpuledger\" }\n",
+            ),
+            ("cpuledger-new", ""),
+        ]);
+        let manifests = manifests.into_iter().map(|(name, text)| (name, text.to_owned())).collect();
+        assert_eq!(
+            upward_dependencies(&manifests),
+            [
+                "cpuledger-bpf/Cargo.toml:4: it depends on cpuledger, which is not below it",
+                "cpuledger-new: it has no place among the crates",
+            ]
+        );
+    }
+}
