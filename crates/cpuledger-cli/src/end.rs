@@ -1,5 +1,5 @@
 //! The end that others ask for, by a signal or because the terminal is gone. It comes within a second, whatever the program
-//! waits for: a full pipe, a terminal that nobody reads, a file that does not come.
+//! waits for: a full pipe, a terminal that is not read, a file that does not come.
 
 use std::io::{self, PipeReader, Read};
 use std::sync::mpsc;

@@ -1,8 +1,8 @@
-//! Doors for the fuzz targets in `fuzz/`. No part of the interface.
+//! Entry points for the fuzz targets in `fuzz/`. No part of the interface.
 
 use std::hint::black_box;
 
-use cpuledger_view::filter::Asker;
+use cpuledger_view::filter::Caller;
 
 use crate::cmd::ps::{Personality, Plan, Surrounding, help};
 use crate::tui::config;
@@ -16,7 +16,7 @@ pub fn plan_of_ps(arguments: &[&str]) -> Result<(), String> {
     let variable = |variable: &str| (variable == "PS_PERSONALITY").then(|| (*name).to_owned());
     let surrounding = Surrounding {
         personality: Personality::of(&variable),
-        asker: Asker { euid: 0, tty_device: 0x8801 },
+        caller: Caller { euid: 0, tty_device: 0x8801 },
         format: arguments.first().map(|format| (*format).to_owned()),
         hides_kernel: false,
     };

@@ -19,7 +19,7 @@ const EXIT_CODE: i32 = 1;
 fn or_end(address: *mut u8) -> *mut u8 {
     if address.is_null() {
         const SENTENCE: &[u8] = b"cpuledger: not enough memory; free some, or raise the limit\n";
-        // Nobody is left to be told if standard error is closed.
+        // If standard error is closed, there is no place for a sentence.
         let _ = rustix::io::write(rustix::stdio::stderr(), SENTENCE);
         // Not exit(3): its handlers may want memory. The kernel detaches what is attached.
         low_level::exit(EXIT_CODE);

@@ -1,4 +1,4 @@
-//! What somebody may have meant who has written a name that there is not.
+//! What a user may have meant by a name that does not exist.
 
 /// The known names nearest to this one, as the end of a sentence; where none is near, `otherwise` ends it.
 pub fn did_you_mean<'a>(
@@ -8,7 +8,7 @@ pub fn did_you_mean<'a>(
     otherwise: &str,
 ) -> String {
     const MOST: usize = 3;
-    /// A name of so many letters may have one of them wrong.
+    /// Minimum length of a name of which one letter may be wrong.
     const LETTERS_A_MISTAKE: usize = 3;
     let name = name.to_lowercase();
     let mistakes = |candidate: &str| {

@@ -26,7 +26,7 @@ pub fn complain(sentence: &str) {
     let mut line = Vec::new();
     append_sentence(&mut line, sentence);
     line.push(b'\n');
-    // Where standard error is closed, nobody wants to know; the exit code says it too.
+    // If standard error is closed, only the exit code says it.
     let _ = io::stderr().write_all(&line);
 }
 

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 /// What kill and renice of an administrator take.
 const OF_AN_ADMINISTRATOR: CapabilitySet = CapabilitySet::KILL.union(CapabilitySet::SYS_NICE);
 
-/// A binary with the setuid bit would show everything to everybody, and kill for them.
+/// A binary with the setuid bit would show everything to every user, and kill for them.
 ///
 /// # Errors
 /// If this is one.
@@ -37,9 +37,9 @@ pub fn raise_open_files() {
     }
 }
 
-/// Gives up everything but what the open source goes on to need and what the user may do anyway: who came by sudo is himself
-/// again, and root keeps what killing and renicing take. To be called before there is a second thread: the kernel
-/// knows these by thread.
+/// Gives up everything except what the open source still needs, and what the user may do anyway. After sudo, the process belongs to
+/// the caller again; root keeps what killing and renicing take. Must be called before there is a second thread, because
+/// the kernel keeps privileges by thread.
 ///
 /// # Errors
 /// When the kernel refuses; then it must not go on.
@@ -48,7 +48,7 @@ pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
 }
 
 fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
-    // Who was root until now is not limited by what is given up.
+    // A process that was root until now is not limited by what it gives up.
     cpuledger::caller::caller();
     let has = capabilities(None)?.permitted;
     let caller = if geteuid().is_root() { sudo_caller() } else { None };
@@ -63,7 +63,7 @@ fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
     // No program that this one might be made to execute gets anything back.
     set_no_new_privs(true)?;
     for capability in (has - kept).iter() {
-        // Takes CAP_SETPCAP: who lacks it has no way to more than he has.
+        // Takes CAP_SETPCAP: a process without it cannot get more than it has.
         let _ = remove_capability_from_bounding_set(capability);
     }
     if let Some((uid, gid)) = caller {
@@ -82,7 +82,7 @@ fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who called sudo, if it was not root.
+/// The user who called sudo, if it was not root.
 fn sudo_caller() -> Option<(Uid, Gid)> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok().filter(|&id| id != u32::MAX);
     let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);

@@ -68,7 +68,7 @@ pub fn stack_kib(row: &Row<'_>) -> Option<u64> {
     Some(status(row)?.stack_kib.unwrap_or(0))
 }
 
-/// Begin and end of the code as the kernel gives them to those who may not know.
+/// Begin and end of the code as the kernel gives them to users without the right to know.
 const HIDDEN_CODE: (u64, u64) = (1, 1);
 
 fn code_bytes(row: &Row<'_>) -> Option<u64> {

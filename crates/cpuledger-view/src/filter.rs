@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::task::{Pid, Task};
 
-/// Who asks: some selections are relative to that.
+/// The caller: some selections are relative to its user and terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asker {
+pub struct Caller {
     /// Effective user.
     pub euid: u32,
     /// Device number of the terminal; 0: none.
@@ -22,13 +22,13 @@ pub enum Base {
     Listed,
     /// Everything: `-e`, `ax`.
     All,
-    /// Of the asker, at the asker's terminal: no option at all.
+    /// Of the caller, at the caller's terminal: no option at all.
     Own,
-    /// Of the asker, at any terminal: BSD options without `a` and `x`.
+    /// Of the caller, at any terminal: BSD options without `a` and `x`.
     OwnWithTerminal,
     /// The same without session leaders: in the personality of SunOS 4, without `g`.
     OwnWithTerminalNoSessionLeaders,
-    /// Of the asker: `x`.
+    /// Of the caller: `x`.
     OwnEverywhere,
     /// The same without session leaders, likewise.
     OwnNoSessionLeaders,
@@ -56,17 +56,17 @@ impl Base {
         }
     }
 
-    fn accepts(self, task: &Task, asker: &Asker) -> bool {
+    fn accepts(self, task: &Task, caller: &Caller) -> bool {
         // What is not known is not so, and its opposite neither.
         let knows = |field| task.known.contains(field);
-        let is_own = knows(Field::Euid) && task.euid == asker.euid;
+        let is_own = knows(Field::Euid) && task.euid == caller.euid;
         let has_terminal = knows(Field::TtyDevice) && task.tty_device != 0;
         let knows_session = knows(Field::Sid) && knows(Field::Pid);
         let follows_in_session = knows_session && task.sid != task.pid.0;
         match self {
             Base::Listed => false,
             Base::All => true,
-            Base::Own => is_own && knows(Field::TtyDevice) && task.tty_device == asker.tty_device,
+            Base::Own => is_own && knows(Field::TtyDevice) && task.tty_device == caller.tty_device,
             Base::OwnWithTerminal => is_own && has_terminal,
             Base::OwnWithTerminalNoSessionLeaders => is_own && has_terminal && follows_in_session,
             Base::OwnEverywhere => is_own,
@@ -173,8 +173,8 @@ impl Selection {
     }
 
     /// Whether the row is shown.
-    pub fn accepts(&self, task: &Task, asker: &Asker) -> bool {
-        let is_named = self.base.accepts(task, asker)
+    pub fn accepts(&self, task: &Task, caller: &Caller) -> bool {
+        let is_named = self.base.accepts(task, caller)
             || self
                 .lists
                 .iter()
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use cpuledger::task::{Comm, State, Tid};
 
-    const ASKER: Asker = Asker { euid: 1000, tty_device: 0x8801 };
+    const CALLER: Caller = Caller { euid: 1000, tty_device: 0x8801 };
 
     fn task(pid: i32, euid: u32, tty_device: u32, sid: i32) -> Task {
         Task { known: FieldSet::ALL, pid: Pid(pid), tid: Tid(pid), euid, tty_device, sid, ..Task::default() }
@@ -236,7 +236,7 @@ mod tests {
             (Base::NoSessionLeaders, &[2, 4, 5]),
             (Base::WithTerminalNoSessionLeaders, &[4, 5]),
         ] {
-            let accepted = tasks.iter().filter(|task| base.accepts(task, &ASKER)).map(|task| task.pid.0);
+            let accepted = tasks.iter().filter(|task| base.accepts(task, &CALLER)).map(|task| task.pid.0);
             assert_eq!(accepted.collect::<Vec<_>>(), shown, "{base:?}");
         }
     }
@@ -248,20 +248,20 @@ mod tests {
             ..Selection::default()
         };
         let tasks = [task(1, 0, 0, 0), task(3, 7, 0, 0), task(4, 0, 0, 0)];
-        let accepts = |selection: &Selection| tasks.map(|task| selection.accepts(&task, &ASKER));
+        let accepts = |selection: &Selection| tasks.map(|task| selection.accepts(&task, &CALLER));
         assert_eq!(accepts(&selection), [true, true, false]);
         selection.negated = true;
         assert_eq!(accepts(&selection), [false, false, true]);
         selection = Selection { base: Base::All, only_running: true, ..Selection::default() };
         assert_eq!(accepts(&selection), [false; 3]);
         let running = Task { known: FieldSet::ALL, state: State(b'R'), ..Task::default() };
-        assert!(selection.accepts(&running, &ASKER));
+        assert!(selection.accepts(&running, &CALLER));
     }
 
     #[test]
     fn what_is_not_known_is_selected_by_nothing_but_all() {
         let nothing = Task::default();
-        let unknown = |selection: Selection| !selection.accepts(&nothing, &Asker { euid: 0, tty_device: 0 });
+        let unknown = |selection: Selection| !selection.accepts(&nothing, &Caller { euid: 0, tty_device: 0 });
         for base in [
             Base::Own,
             Base::OwnWithTerminal,
@@ -291,7 +291,7 @@ mod tests {
         };
         let accepts = |comm: &[u8]| {
             selection
-                .accepts(&Task { known: FieldSet::ALL, comm: Comm::new(comm), ..Task::default() }, &ASKER)
+                .accepts(&Task { known: FieldSet::ALL, comm: Comm::new(comm), ..Task::default() }, &CALLER)
         };
         assert!(accepts(b"averyverylongco") && accepts(b"sh") && accepts(b"averyverylongcommand"));
         assert!(!accepts(b"averyvery") && !accepts(b"shell") && !accepts(b""));

@@ -63,7 +63,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         line.push(b',');
     }
     close(line, b']');
-    // Likewise where nobody read in time what the dead had to say.
+    // Likewise where reports of deaths were not read in time.
     let missed = (interval.source == SourceKind::Netlink).then_some(interval.missed_exits);
     let missed = missed.filter(|_| interval.exited.is_some());
     append_member(line, "missed_exits", known(missed));

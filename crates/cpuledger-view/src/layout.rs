@@ -66,7 +66,7 @@ impl<'a> From<Row<'a>> for Line<'a> {
     }
 }
 
-/// A column as somebody asked for it.
+/// A column as it was asked for.
 #[derive(Debug, Clone)]
 pub struct Chosen {
     /// What it was called.
@@ -187,7 +187,7 @@ impl Chosen {
         self.write_within(usize::MAX, line, into);
     }
 
-    /// The same; of what stands in front of a command, as many generations as fit into so many places.
+    /// The same. In front of a command are as many generations as fit into `places` places.
     fn write_within(&self, places: usize, line: &Line<'_>, into: &mut Vec<u8>) {
         if line.part == Part::Whole && line.prefix.is_empty() && !self.environment && !self.signal_names {
             return self.write_cell(&line.row, into); // nearly every cell

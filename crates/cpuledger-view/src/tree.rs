@@ -41,7 +41,7 @@ impl Drawing {
 /// What is done with a row and what stands in front of its command.
 pub type Visitor<'v, 'a, E> = &'v mut dyn FnMut(&'a Task, &[u8]) -> Result<(), E>;
 
-/// The order of children that nobody has given another order: by start.
+/// The default order of children: by start.
 pub fn sort_by_start(rows: &mut [&Task]) {
     // By the tick: so all sources give the same order.
     rows.sort_by_key(|row| (row.start_time_ns.ticks(TICK_NS), row.pid));
@@ -69,7 +69,7 @@ pub fn visit<'a, E>(rows: &[&'a Task], drawing: Drawing, each: Visitor<'_, 'a, E
     Ok(())
 }
 
-/// Who is whose child, by index.
+/// The children of each row, by index.
 struct Family {
     children: HashMap<Pid, Vec<usize>>,
     pids: HashMap<Pid, usize>,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_lost_and_nobody_twice() {
+    fn no_row_is_lost_or_shown_twice() {
         assert_eq!(drawn(&[(1, 1), (2, 1)], Drawing::Branches), ["1", r" \_ 2"]);
         assert_eq!(drawn(&[(1, 2), (2, 1)], Drawing::Indent), ["1", "  2"]);
         assert_eq!(drawn(&[], Drawing::Indent), [""; 0]);

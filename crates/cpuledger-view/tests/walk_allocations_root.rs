@@ -9,9 +9,9 @@ use counting::allocations;
 use cpuledger::source::walk::Walk;
 use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_load::Sleepers;
-use cpuledger_view::filter::{Asker, Property, Selection};
+use cpuledger_view::filter::{Caller, Property, Selection};
 
-/// Allocations of one warm walk with so many sleeping threads.
+/// Allocations of one warm walk with this number of sleeping threads.
 fn allocations_of_a_warm_walk(threads: usize) -> usize {
     let _sleepers = Sleepers::start(threads, 1).expect("threads that sleep");
     let mut walk = Walk::open().expect("the walk loads; it needs root");
@@ -27,7 +27,7 @@ fn allocations_of_a_warm_walk(threads: usize) -> usize {
     }
     let before = allocations();
     walk.snapshot(&request, &mut snapshot).expect("a snapshot");
-    let named = snapshot.tasks.iter().filter(|row| selection.accepts(row, &Asker::default())).count();
+    let named = snapshot.tasks.iter().filter(|row| selection.accepts(row, &Caller::default())).count();
     let after = allocations();
     assert!(named >= threads, "{named} of {threads} threads");
     after - before

@@ -1,7 +1,7 @@
-//! Who uses this process, and what the kernel would let them see and take without it.
+//! The user of this process, and what the kernel would let them see and take without it.
 //!
-//! A binary with capabilities of its file can do more than who executes it. What the kernel guards from them, or what they
-//! could wear the machine down with, is held back here.
+//! A binary with file capabilities can do more than the user who executes it. So this module holds back what the kernel guards from
+//! them, and limits what they can cost the machine.
 
 use std::sync::OnceLock;
 
@@ -14,7 +14,7 @@ pub struct Caller {
     pub uid: u32,
     /// Neither root nor CAP_SYS_ADMIN: one ledger at a time, of the default size at most.
     pub is_limited: bool,
-    /// CAP_SYS_PTRACE: block I/O of everybody's processes, which the kernel shows to who may trace them.
+    /// CAP_SYS_PTRACE: block I/O of every user's processes, which the kernel shows to a process that may trace them.
     pub sees_all_io: bool,
 }
 

@@ -3,7 +3,7 @@
 //! CLOCK_BOOTTIME goes on while the machine is suspended, CLOCK_MONOTONIC stands still: they agree until the first suspension,
 //! and never again. Starts and ends of tasks, and the cuts that they are compared with, are [`Boottime`]. What is written as a
 //! plain number with `_ns` is an instant of CLOCK_MONOTONIC, or a duration that does not count suspension; the compiler
-//! lets nobody compare the two, or add a lifetime to a start.
+//! refuses to compare the two, or to add a lifetime to a start.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -40,12 +40,12 @@ impl Boottime {
         self.0.abs_diff(other.0)
     }
 
-    /// This instant where it may be told too early by so much. This is no way to add a lifetime: that does not count suspension.
+    /// This instant, if it may be reported too early by this time. Do not add a lifetime so: that does not count suspension.
     pub fn with_slack_ns(self, slack_ns: u64) -> Boottime {
         Boottime(self.0.saturating_add(slack_ns))
     }
 
-    /// The whole units of so many nanoseconds since the boot: of /proc, which tells starts in ticks.
+    /// The number of whole units of this length since the boot: /proc tells starts in ticks.
     pub fn ticks(self, tick_ns: u64) -> u64 {
         self.0 / tick_ns
     }
@@ -66,7 +66,7 @@ pub fn suspended_ns() -> u64 {
     if ahead < NEVER_SUSPENDED_NS { 0 } else { ahead }
 }
 
-/// No suspension is so short; the distance of two clock readings rarely is so long.
+/// Minimum length of a suspension: two clock readings are rarely further apart.
 const NEVER_SUSPENDED_NS: u64 = 1_000_000;
 
 fn clock_ns(clock: ClockId) -> u64 {

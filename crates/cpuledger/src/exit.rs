@@ -10,7 +10,7 @@ pub struct Exit {
     pub task: TaskId,
     /// Its process.
     pub process: TaskId,
-    /// The process of its parent when it died; 0: the kernel had let go of it, and nobody can tell ([`Exit::known_ppid`]).
+    /// The process of its parent when it died; 0: the kernel had released it, and it is unknown ([`Exit::known_ppid`]).
     pub ppid: Pid,
     /// Its name.
     pub comm: Comm,
@@ -71,6 +71,6 @@ pub struct Exits {
     pub exits: Vec<Death>,
     /// Without it.
     pub folds: Vec<Fold>,
-    /// Exits that were not told at all, because nobody read in time.
+    /// Exits that were not reported, because they were not read in time.
     pub missed: u64,
 }

@@ -61,7 +61,7 @@ pub mod names {
     pub const SCHEDSTAT: &str = "schedstat";
     /// Likewise.
     pub const IO_ACCOUNTING: &str = "io_accounting";
-    /// CAP_SYS_PTRACE is effective: block I/O of everybody's processes may be read.
+    /// CAP_SYS_PTRACE is effective: block I/O of every user's processes may be read.
     pub const CAP_SYS_PTRACE: &str = "cap_sys_ptrace";
 }
 

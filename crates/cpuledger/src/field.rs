@@ -1,4 +1,4 @@
-//! The one table of fields: what each is called, its unit, who can give it and how it is read from a [`Task`].
+//! The one table of fields: what each is called, its unit, which source gives it, and how it is read from a [`Task`].
 //! JSON keys, CSV columns, `-o` names, documentation and help derive from it.
 //!
 //! To add a field: a member in `abi.h`, one in [`Task`], one row here.

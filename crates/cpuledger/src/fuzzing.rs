@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets in `fuzz/`: whatever takes bytes from elsewhere and is private. No part of the interface.
+//! Entry points for the fuzz targets in `fuzz/`: private code that takes bytes from elsewhere. No part of the interface.
 
 use std::hint::black_box;
 

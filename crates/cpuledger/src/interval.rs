@@ -1,4 +1,4 @@
-//! What lies between two cuts: who used how much CPU time, the dead included.
+//! What lies between two cuts: how much CPU time each task used, the dead included.
 
 use crate::counters::Counters;
 use crate::exit::Exit;
@@ -19,7 +19,7 @@ pub struct Usage {
     pub exited_children_ns: Option<u64>,
     /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
     pub stolen_ns: Option<u64>,
-    /// The process that would inherit its time: the parent at fork or, if that is dead, whoever inherited from that one.
+    /// The process that would inherit its time: the parent at fork or, if that is dead, the heir of that one.
     /// `None` where the source does not know it.
     pub accounting_parent: Option<Pid>,
     /// What its other cumulative figures grew by. User and system time are told apart by ticks, so they are not exact.
@@ -58,7 +58,7 @@ pub struct Unattributed {
     pub no_slot_ns: u64,
     /// Of the dead, folded into a slot whose task was forgotten meanwhile.
     pub forgotten_task_ns: u64,
-    /// Of CPUs that were online, and nobody had seen yet what ran there, or they were being taken down.
+    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down.
     pub uncovered_cpu_ns: u64,
     /// Of all CPUs, while no ledger was attached.
     pub not_attached_ns: u64,
@@ -129,8 +129,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What each process of a snapshot has used since it began, as an interval that began with the machine: for who wants to see something
-    /// before an interval is over. Time that no living process has is not in it.
+    /// What each process of a snapshot has used since it began, as an interval that began with the machine: something to show before
+    /// the first interval is over. It does not include time that no living process has.
     pub fn since_boot(snapshot: &Snapshot, online_cpus: u32) -> Interval {
         let whole = |row: &Task| Usage {
             cpu_ns: row.runtime_ns,

@@ -25,6 +25,7 @@ pub mod field;
 mod field_set;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod host_statistics;
 pub mod interval;
 pub mod machine;
 pub mod snapshot;
@@ -33,7 +34,6 @@ mod source_kind;
 pub mod support;
 pub mod task;
 pub mod text;
-pub mod vitals;
 
 pub use attribution::difference::Books;
 pub use clock::Boottime;

@@ -107,7 +107,7 @@ pub struct LedgerAttempt {
     pub imbalance_ns: i64,
     /// Tasks that can be told apart.
     pub slots: u32,
-    /// Kernel memory that so many take.
+    /// Kernel memory that this number of slots takes.
     pub locked_bytes: u64,
     /// Whether detail costs a walk over all tasks at each interval.
     pub walks_for_detail: bool,
@@ -524,7 +524,7 @@ mod tests {
         for source in &report.sources {
             let names: Vec<&str> = source.facts.iter().map(|fact| fact.name).collect();
             for rule in explanations(source.source) {
-                assert!(names.contains(&rule.fact), "nobody looks at {}", rule.fact);
+                assert!(names.contains(&rule.fact), "nothing looks at {}", rule.fact);
             }
         }
     }

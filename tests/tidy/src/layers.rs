@@ -124,7 +124,7 @@ pub const LAYERS: &[Layers] = &[
             "enrich/row",
             "enrich",
             "support",
-            "vitals",
+            "host_statistics",
             "fuzzing",
         ],
     },

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use cpuledger::counters::Counters;
 use cpuledger::enrich::row::Surroundings;
+use cpuledger::host_statistics::Memory;
 use cpuledger::interval::{Exited, Interval, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{State, flags};
-use cpuledger::vitals::Memory;
 use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Snapshot, SourceKind, Task, TaskId, Tid};
 use tempfile::TempDir;
 
@@ -23,8 +23,8 @@ const NOW_S: i64 = 1_700_000_000;
 /// The terminal `pts/1`.
 const TERMINAL: u32 = 0x8801;
 
-/// A user of whom no machine knows the name.
-const NOBODY_S_NAME: u32 = 4_000_000_000;
+/// A user without a name on any machine.
+const UNKNOWN_USER: u32 = 4_000_000_000;
 
 /// Digits of the largest pid.
 pub const PID_DIGITS: usize = 7;
@@ -127,7 +127,7 @@ const PARTLY_KNOWN: i32 = 7000;
 /// A row whose figures follow from its number, each in another way.
 fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
     let number = tid as u64;
-    let user = NOBODY_S_NAME + tid as u32;
+    let user = UNKNOWN_USER + tid as u32;
     let millisecond = SECOND / 1000;
     Task {
         known: FieldSet::ALL,
@@ -154,7 +154,7 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
         priority: 20 + tid % 7 - 3,
         policy: 0,
         rt_priority: 0,
-        // No machine has so many CPUs.
+        // No machine has this number of CPUs.
         processor: 9000 + (tid % 5) as u32,
         threads: 1,
         namespace_tid: tid % 100,

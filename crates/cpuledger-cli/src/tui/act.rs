@@ -1,4 +1,4 @@
-//! What is done to tasks: signals, priorities, CPUs. A number is never enough: who has it by now may be another.
+//! What is done to tasks: signals, priorities, CPUs. A number is never enough: another task may have it by now.
 
 use std::{fs, io};
 
@@ -56,8 +56,8 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::NOENT | Errno::SRCH))
 }
 
-/// Sends a signal to the process, through a descriptor that is of this process alone: whoever gets its number later is
-/// out of reach.
+/// Sends a signal to the process, through a descriptor that is of this process alone. A process that reuses its
+/// number is out of reach.
 ///
 /// # Errors
 /// When it is gone, is another by now, or may not be signalled.
@@ -70,7 +70,7 @@ pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
         Err(Errno::SRCH) => return Err(victim.gone()),
         Err(errno) => return Err(errno).with_context(|| format!("cannot open process {}", victim.pid)),
     };
-    // Whoever has the number now had it when the descriptor was made, or that one is dead: then it takes no signal.
+    // The process that has the number now had it when the descriptor was made, or else the descriptor is of a dead one.
     victim.check()?;
     match pidfd_send_signal(&descriptor, *signal) {
         Ok(()) => Ok(format!("SIG{name} sent to {} ({})", victim.pid, victim.name)),

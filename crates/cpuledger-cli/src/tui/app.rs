@@ -52,7 +52,7 @@ struct App {
 pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let theme = theme(arguments)?;
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
-    // Who did not run is listed by the feed, which does not walk for every interval.
+    // The feed lists what did not run: it does not walk for every interval.
     let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
     // Without privileges, as it is the user's: a link in its place leads nowhere where the user may not go.
     let (settings, mut warnings) = settings(options, arguments, theme)?;
@@ -84,7 +84,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         let mut app = App { state, events, orders, waker, subscription, requests, config, frames: 0 };
         let result = app.show(&mut screen, iterations);
         drop(screen);
-        // A terminal that is gone is an end like others, of which there is nobody to be told.
+        // A terminal that is gone is an end like others, without a place to report it.
         app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
     };
     let shown = thread::Builder::new().name("screen".into()).spawn(show)?;
@@ -293,7 +293,7 @@ impl App {
                 return Ok(false);
             }
             Effect::Suspend => {
-                // As the terminal itself does for others: also those hear of it who have started us. What we do then, `stop` does.
+                // To the whole group, as the terminal itself does: the process that started us hears of it too. `stop` does our part.
                 kill_current_process_group(Signal::TSTP).context("cannot stop")?;
                 return Ok(false);
             }
@@ -343,7 +343,7 @@ impl App {
         }
     }
 
-    /// Ends the feed. Where it has much to read first, nobody waits for it: what it holds is released with the process.
+    /// Ends the feed. It is not waited for, as it may have much to read first: what it holds is released with the process.
     fn end(self, result: anyhow::Result<()>) -> anyhow::Result<()> {
         self.requests.end();
         let _ = self.orders.send(Order::Stop);
@@ -366,7 +366,7 @@ const LOOK_FOR_TERMINAL: Duration = Duration::from_millis(200);
 /// How long to wait for a stop to reach this thread. Without a shell to return to, it never comes.
 const LONGEST_STOP: Duration = Duration::from_millis(300);
 
-/// Gives the terminal back and stops; returns when somebody lets us go on, and what has come meanwhile.
+/// Restores the terminal and stops. Returns when the process is continued, with what has come meanwhile.
 fn stop(screen: &mut Screen, events: &Receiver<Event>) -> anyhow::Result<Vec<Event>> {
     screen.leave();
     // SIGTSTP is handled. This one stops as well, and not either where there is no shell, which SIGSTOP would.

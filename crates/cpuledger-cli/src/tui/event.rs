@@ -14,7 +14,7 @@ pub enum Event {
     Ended(anyhow::Result<()>),
     /// A key, the mouse, another size.
     Input(crossterm::event::Event),
-    /// There is nobody at the keyboard any more.
+    /// The keyboard is gone.
     Closed,
     /// Arguments were read.
     Arguments {

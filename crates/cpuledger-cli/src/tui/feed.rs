@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 use cpuledger::Boottime;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
+use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
 use cpuledger::source::choose::open_for_listing;
-use cpuledger::vitals::Vitals;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
 use super::event::Event;
@@ -28,7 +28,7 @@ pub enum Order {
     Stop,
 }
 
-/// The longest first interval: 0.1 s after its start the screen shows who is busy.
+/// The longest first interval: 0.1 s after its start the screen shows what is busy.
 const FIRST_NS: u64 = 50_000_000;
 
 /// Takes intervals.
@@ -36,7 +36,7 @@ pub struct Feed {
     collector: Collector,
     subscription: Subscription,
     idle_tasks: Option<IdleTaskCache>,
-    vitals: Vitals,
+    statistics: HostStatistics,
     users: Names,
     around: Surroundings,
     cgroups: Cgroups,
@@ -52,7 +52,7 @@ impl Feed {
             collector,
             subscription,
             idle_tasks: None,
-            vitals: Vitals::read(),
+            statistics: HostStatistics::read(),
             users: Names::of_users(),
             around,
             cgroups: Cgroups::default(),
@@ -60,13 +60,13 @@ impl Feed {
         }
     }
 
-    /// Sends one frame after the other until told to stop, or until nobody listens.
+    /// Sends one frame after the other until told to stop, or until the receiver is gone.
     ///
     /// # Errors
     /// When the source fails.
     pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
         let mut spare: Option<Box<(Interval, Snapshot)>> = None;
-        // The first interval is short, for nobody wants to look at an empty screen.
+        // The first interval is short, so that the screen is not empty for long.
         let first_ns = self.subscription.delay_ns.min(FIRST_NS);
         self.collector.go_on(first_ns, self.subscription.fields, self.subscription.has_threads)?;
         if let Some(frame) = self.first_picture()
@@ -120,13 +120,13 @@ impl Feed {
         Ok(self.frame_of(interval, snapshot, asleep))
     }
 
-    /// Looks around, so that nobody has to who shows the interval.
+    /// Reads what surrounds the interval, so that the view does not have to.
     fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, asleep: Asleep) -> Frame {
         self.cgroups.begin();
-        let vitals = Vitals::read();
-        let born = self.vitals.forks.and_then(|before| vitals.forks?.checked_sub(before));
-        let cpus = vitals.shares_since(&self.vitals);
-        self.vitals.clone_from(&vitals);
+        let statistics = HostStatistics::read();
+        let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
+        let cpus = statistics.shares_since(&self.statistics);
+        self.statistics.clone_from(&statistics);
         for row in snapshot.processes.iter().chain(&snapshot.tasks) {
             self.users.learn(row.euid);
             self.learn_cgroup(row);
@@ -140,7 +140,7 @@ impl Feed {
             interval,
             snapshot,
             asleep,
-            vitals,
+            statistics,
             cpus,
             born,
             users: self.users.clone(),

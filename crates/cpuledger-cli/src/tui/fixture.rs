@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
+use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::machine::Load;
 use cpuledger::names::Names;
 use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
-use cpuledger::vitals::{CpuShare, Memory, Pressure, Vitals};
 use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, Task, TaskId, Tid};
 
 use super::frame::{Asleep, Frame};
@@ -99,12 +99,12 @@ pub fn frame() -> Frame {
     with(rows.to_vec(), threads, dead)
 }
 
-/// A machine on which nobody did anything.
+/// A machine on which no task did anything.
 pub fn empty() -> Frame {
     with(Vec::new(), Vec::new(), Vec::new())
 }
 
-/// One process with so many threads, all asleep but the first.
+/// One process with this number of threads, all asleep but the first.
 pub fn sleepers(threads: i32) -> Frame {
     let mut frame = with(
         vec![(Task { threads: threads as u32, ..task(100, 1, 100, "sleepers") }, usage(10, 0, 0, 1))],
@@ -140,7 +140,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
     };
     let mut users = Names::of_users();
     users.learn(0);
-    let vitals = Vitals {
+    let statistics = HostStatistics {
         running: Some(2),
         memory: Some(Memory {
             free: 3 << 30,
@@ -152,7 +152,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         }),
         pressure: [Some(Pressure { some: 105, full: None }), None, Some(Pressure { some: 0, full: Some(0) })],
         load: Some(Load { averages: ["0.50", "1.00", "1.50"].map(str::to_owned), tasks: Some(123) }),
-        ..Vitals::default()
+        ..HostStatistics::default()
     };
     Frame {
         interval,
@@ -163,7 +163,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
             ..Snapshot::default()
         },
         asleep: Asleep::default(),
-        vitals,
+        statistics,
         cpus: vec![
             CpuShare { cpu: 0, user: 500, system: 300, stolen: 50 },
             CpuShare { cpu: 1, user: 100, system: 50, stolen: 0 },

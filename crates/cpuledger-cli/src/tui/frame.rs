@@ -6,9 +6,9 @@ use std::sync::Arc;
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
 use cpuledger::field::FieldSet;
+use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
-use cpuledger::vitals::{CpuShare, Vitals};
 use cpuledger::{Pid, Snapshot, Task, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -19,12 +19,12 @@ use cpuledger::enrich::cgroups;
 pub struct Frame {
     /// The interval.
     pub interval: Interval,
-    /// Its rows: who ran or, from a source of snapshots, all.
+    /// Its rows: what ran or, from a source of snapshots, all.
     pub snapshot: Snapshot,
-    /// Who did not run, where the source tells only of those that did; empty where that is not wanted.
+    /// What did not run, if the source gives only what did; empty if that is not wanted.
     pub asleep: Asleep,
     /// What the machine tells of itself at the end.
-    pub vitals: Vitals,
+    pub statistics: HostStatistics,
     /// What each CPU did.
     pub cpus: Vec<CpuShare>,
     /// Tasks forked in the interval.
@@ -163,7 +163,7 @@ impl Frame {
         }
     }
 
-    /// Who died.
+    /// What died.
     pub fn exited(&self) -> &[Exited] {
         self.interval.exited.as_deref().unwrap_or_default()
     }

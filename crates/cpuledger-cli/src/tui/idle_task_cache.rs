@@ -1,5 +1,5 @@
-//! Who did not run. The ledger tells who ran, so a list of all is kept up to date by it: a walk at the beginning and now
-//! and then, and between walks work only for who ran or died.
+//! The tasks that did not run. The ledger tells which tasks ran, and that keeps a list of all up to date: there is a walk at the
+//! beginning and once a minute, and between walks the work depends only on what ran or died.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::frame::{Asleep, Kind};
 
-/// What sleeps may be given another nice value or other memory; after so long it is looked at again.
+/// How long the figures of a sleeping task may be old: it may be given another nice value or other memory.
 const LONGEST_WITHOUT_WALK: Duration = Duration::from_secs(60);
 
 /// Maximum number of tasks, beyond an eighth of all, that may have run since the walk; each of them is in every frame twice.
@@ -130,7 +130,7 @@ impl IdleTaskCache {
         if is_due { self.look(snapshot) } else { Ok(()) }
     }
 
-    /// Walks. Who ran in the interval has its row there.
+    /// Walks. What ran in the interval has its row there.
     fn look(&mut self, snapshot: &Snapshot) -> Result<(), cpuledger::Error> {
         let mut walked = std::mem::take(&mut self.walked);
         // The view may still show the last one.
@@ -149,7 +149,7 @@ impl IdleTaskCache {
         Ok(())
     }
 
-    /// Who did not run in the interval that was followed last.
+    /// What did not run in the interval that was followed last.
     pub fn asleep(&self) -> Asleep {
         let mut asleep = Asleep { walked: Arc::clone(&self.walked), walk: self.walk, ..Asleep::default() };
         for (kind, since) in [(Kind::Process, &self.processes), (Kind::Task, &self.tasks)] {
@@ -160,12 +160,12 @@ impl IdleTaskCache {
     }
 }
 
-/// What is in it, if nobody else has it, else a new one.
+/// What is in it, if it is not shared, else a new one.
 fn fresh(shared: &mut Arc<Snapshot>) -> &mut Snapshot {
     if Arc::get_mut(shared).is_none() {
         *shared = Arc::default();
     }
-    Arc::get_mut(shared).expect("nobody else has a new one")
+    Arc::get_mut(shared).expect("a new one is not shared")
 }
 
 #[cfg(test)]
@@ -229,6 +229,6 @@ mod tests {
         assert_eq!(follow(&[], &died(&[3])), [1, 2, 7]);
         assert_eq!(follow(&[1], &died(&[7])), [2]);
         let lost = Interval { unidentified_exits: 1, exited: Some(Vec::new()), ..Interval::default() };
-        assert_eq!(follow(&[1], &lost), [2, 3], "a walk says who lives");
+        assert_eq!(follow(&[1], &lost), [2, 3], "a walk says which tasks live");
     }
 }

@@ -1,4 +1,4 @@
-//! The lines of the table, made of a frame and of what the user has chosen: which rows, in which order, below whom.
+//! The lines of the table, made of a frame and of what the user has chosen: which rows, in which order, below which.
 
 mod arguments;
 mod entry;

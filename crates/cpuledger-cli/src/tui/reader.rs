@@ -1,5 +1,5 @@
 //! The thread that reads the files of single tasks: arguments of the rows that are seen, and what the detail pane shows
-//! while it is open. A file may take long (that of a task whose memory is locked), so nobody waits for it.
+//! while it is open. A file may take long (that of a task whose memory is locked), so the screen does not wait for it.
 
 use std::fs;
 use std::sync::mpsc::Sender;
@@ -13,8 +13,8 @@ use cpuledger::{Comm, Task, TaskId, Tid};
 use super::event::Event;
 use super::file_detail::FileDetail;
 
-/// What is to be read: not a queue, but what is wanted now. So nothing is lost however long a file takes, what nobody looks
-/// at any more is not read, and there is never more of it than a screen has lines.
+/// What is to be read: not a queue, but what is wanted now. So nothing is lost however long a file takes, what is no
+/// longer shown is not read, and there is never more of it than a screen has lines.
 #[derive(Debug, Clone, Default)]
 pub struct Requests(Arc<(Mutex<Wanted>, Condvar)>);
 
@@ -22,7 +22,7 @@ pub struct Requests(Arc<(Mutex<Wanted>, Condvar)>);
 struct Wanted {
     /// Rows in sight whose arguments are not known, in their order.
     arguments: Vec<Task>,
-    /// Whose arguments are being read: nobody need ask for those again.
+    /// The tasks whose arguments are being read: these need not be asked for again.
     current: Option<(TaskId, Comm)>,
     /// The row of the detail pane.
     detail: Option<Task>,
@@ -86,7 +86,7 @@ impl Requests {
     }
 }
 
-/// Reads until the end, or until nobody listens.
+/// Reads until the end, or until the receiver is gone.
 pub fn run(requests: &Requests, events: &Sender<Event>) {
     run_with(requests, events, |request| match request {
         Request::Arguments(row) => arguments(&row),
@@ -102,7 +102,7 @@ fn run_with(requests: &Requests, events: &Sender<Event>, read: impl Fn(Request) 
     }
 }
 
-/// As much of the arguments as is remembered: nobody's screen is wider.
+/// Maximum length of remembered arguments: no screen is wider.
 const MOST_ARGUMENT_BYTES: usize = 4096;
 
 fn bounded(arguments: &[u8]) -> &[u8] {
@@ -220,7 +220,7 @@ mod tests {
                         *self.arguments.entry(process.tid.0).or_default() += 1
                     }
                     Event::Detail(files) => self.details.push(files.id.tid.0),
-                    _ => panic!("nobody else tells anything"),
+                    _ => panic!("nothing else reports"),
                 }
             }
         }

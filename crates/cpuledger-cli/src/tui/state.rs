@@ -73,7 +73,7 @@ pub struct State {
     pub arguments: Arguments,
     /// What is open.
     pub mode: Mode,
-    /// The detail pane: of whom.
+    /// The detail pane: of which task.
     pub detail: Option<(Kind, TaskId)>,
     /// What its files say.
     pub files: Option<Box<FileDetail>>,
@@ -188,7 +188,7 @@ impl State {
         Some((at, self.frame.as_ref()?.whole(at)))
     }
 
-    /// Whom the selected line means.
+    /// The task of the selected line.
     pub fn victim(&self) -> Option<Victim> {
         let (at, row) = self.row()?;
         Some(Victim::of(row, escaped(row.comm.as_bytes()), at.kind == Kind::Task))

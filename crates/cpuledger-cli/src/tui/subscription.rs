@@ -11,6 +11,6 @@ pub struct Subscription {
     pub fields: FieldSet,
     /// Tasks are shown.
     pub has_threads: bool,
-    /// Who did not run is wanted too.
+    /// What did not run is wanted too.
     pub has_all: bool,
 }

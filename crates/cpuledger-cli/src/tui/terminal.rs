@@ -25,7 +25,7 @@ static IS_OURS: AtomicBool = AtomicBool::new(false);
 /// Whether all of it has been given back.
 static IS_RESTORED: AtomicBool = AtomicBool::new(false);
 
-/// Whether nobody reads what is written to it, so that nothing more is.
+/// Whether it is not read, so that nothing more is written to it.
 static IS_UNREAD: AtomicBool = AtomicBool::new(false);
 
 /// How long what is typed for another program is let alone.
@@ -159,15 +159,15 @@ pub fn restore() -> bool {
 }
 
 fn give_back() {
-    // Where it is gone, there is nothing to restore. The modes come first, as they wait for nobody.
+    // Where it is gone, there is nothing to restore. The modes come first, as they do not wait for output.
     let _ = disable_raw_mode();
     let mut bytes = Vec::new();
     let _ = queue!(bytes, DisableMouseCapture, style::ResetColor, LeaveAlternateScreen, cursor::Show);
     let _ = rustix::io::write(stdout(), &bytes);
 }
 
-/// Lets nobody wait any longer for a terminal that nobody reads: what it has not read of the picture is dropped, and so is the
-/// rest. Then there is room for what [`restore`] writes.
+/// Ends all waiting for a terminal that is not read: output that it has not taken is dropped, and so is the rest. Then there is
+/// room for what [`restore`] writes.
 pub fn unblock() {
     IS_UNREAD.store(true, Ordering::SeqCst);
     if !is_in_background() {

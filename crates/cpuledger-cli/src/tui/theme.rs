@@ -34,7 +34,7 @@ pub struct Theme {
     pub selected: Style,
     /// The selected row while it is followed.
     pub followed: Style,
-    /// Who died.
+    /// What died.
     pub exited: Style,
     /// Groups and sums.
     pub group: Style,

@@ -1,8 +1,8 @@
-//! Whom something is done to.
+//! The task that a signal or another change is for.
 
 use cpuledger::{Pid, Task, TaskId};
 
-/// Whom something is done to.
+/// The task that a signal or another change is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Victim {
     /// The process.

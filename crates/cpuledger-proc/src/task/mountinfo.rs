@@ -53,7 +53,7 @@ pub struct Hiding {
 }
 
 impl Hiding {
-    /// Whether somebody sees every process who may trace all or not, and is a member of these groups; `None`: it is not known.
+    /// Whether a user sees every process, by whether it may trace all and by its groups; `None`: it is not known.
     pub fn shows_all(self, may_trace_all: Option<bool>, is_member: impl Fn(u32) -> bool) -> Option<bool> {
         if !self.is_on || self.group.is_some_and(is_member) { Some(true) } else { may_trace_all }
     }

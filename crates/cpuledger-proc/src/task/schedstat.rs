@@ -9,7 +9,7 @@ pub struct Schedstat {
     pub runtime_ns: u64,
     /// Runnable, waiting for one.
     pub wait_ns: u64,
-    /// How often it was given one; 0 for everybody on a kernel that keeps no account.
+    /// How often it was given one; 0 for every task on a kernel that keeps no account.
     pub timeslices: u64,
 }
 

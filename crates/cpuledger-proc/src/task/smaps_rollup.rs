@@ -7,9 +7,9 @@ use crate::{entries, number};
 pub struct Shares {
     /// Resident memory, each page divided by those that map it.
     pub proportional_kib: u64,
-    /// Resident memory that nobody else maps.
+    /// Resident memory that no other process maps.
     pub unique_kib: u64,
-    /// Pages of hugetlbfs that nobody else maps.
+    /// Pages of hugetlbfs that no other process maps.
     pub huge_private_kib: u64,
     /// Those that others map too.
     pub huge_shared_kib: u64,

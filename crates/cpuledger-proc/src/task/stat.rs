@@ -140,7 +140,7 @@ impl Fields<'_> {
         number::signed(self.0.next()?)?.try_into().ok()
     }
 
-    /// Passes over so many fields.
+    /// Skips this number of fields.
     fn after(&mut self, fields: usize) -> Option<&mut Self> {
         self.0.nth(fields - 1).map(|_| self)
     }

@@ -1,4 +1,4 @@
-//! What the cgroups of a process tell of who manages it: systemd, LXC, Docker.
+//! What manages a process, by its cgroups: systemd, LXC, Docker.
 //!
 //! systemd answers such questions from the path alone, as sd_pid_get_unit(3) describes; so do we, without its library.
 
@@ -69,7 +69,7 @@ pub fn session(path: &[u8]) -> Option<&[u8]> {
 pub fn owner(path: &[u8]) -> Option<u32> {
     let digits = slice(path).strip_prefix(b"user-")?.strip_suffix(b".slice")?;
     let is_decimal = digits.iter().all(u8::is_ascii_digit) && (digits == b"0" || !digits.starts_with(b"0"));
-    // These two mean nobody.
+    // These two mean no user.
     let number: u32 = str::from_utf8(digits).ok().filter(|_| is_decimal)?.parse().ok()?;
     (number != u32::MAX && number != 0xffff).then_some(number)
 }

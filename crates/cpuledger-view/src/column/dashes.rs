@@ -1,4 +1,4 @@
-//! Names that are taken and always shown as `-`: nobody here knows, or nobody anywhere shows it.
+//! Names that are accepted and always shown as `-`: no source knows them, or procps shows `-` too.
 
 use crate::file_figures as figures;
 use crate::sort::Key;
@@ -19,7 +19,7 @@ macro_rules! dashes {
             lines: Lines::Both,
             dash: Some(Dash::$dash),
             needs: FieldSet::of(&[$($(Field::$field),*)?]),
-            wishes: FieldSet::EMPTY,
+            optional: FieldSet::EMPTY,
             lookups: Lookups::NONE$($(.union(Lookups::$lookup))*)?,
             write: |_, cell| cell.push(b'-'),
             key: dashes!(@key $($key)?),

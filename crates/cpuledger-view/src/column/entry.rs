@@ -99,7 +99,7 @@ pub struct Listed {
     /// Fields without which the cell is `-`.
     pub needs: FieldSet,
     /// Fields that make it better.
-    pub wishes: FieldSet,
+    pub optional: FieldSet,
     /// What has to be looked up.
     pub lookups: Lookups,
     /// Appends the cell, unaligned.
@@ -113,7 +113,7 @@ pub struct Listed {
 impl Listed {
     /// What a source should give for it.
     pub fn fields(&self) -> FieldSet {
-        self.needs.union(self.wishes)
+        self.needs.union(self.optional)
     }
 }
 
@@ -138,7 +138,7 @@ pub struct InTable {
     pub help: &'static str,
 }
 
-/// So many columns are in the text of `--batch`.
+/// Number of columns in the text of `--batch`.
 pub const BATCH_PLACES: u8 = 12;
 
 /// What stands in a column of the table, which each program writes in its manner.
@@ -215,7 +215,7 @@ pub(super) const fn total(place: u8, name: &'static str, field: Field) -> TopFie
 /// A list of columns of `ps`, each with what else shows it behind `=>`, as members of [`Column`].
 macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
-       [$($field:ident)*] [$($lookup:ident)*] $(wishes [$($wish:ident)*])?; $write:expr; $key:expr; $help:literal
+       [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])?; $write:expr; $key:expr; $help:literal
        $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
         #[allow(clippy::needless_update)] // some entries say everything
         pub(super) static COLUMNS: &[Column] = &[$(Column {
@@ -227,7 +227,7 @@ macro_rules! columns {
                 lines: Lines::$lines,
                 dash: None,
                 needs: FieldSet::of(&[$(Field::$field),*]),
-                wishes: FieldSet::of(&[$($(Field::$wish),*)?]),
+                optional: FieldSet::of(&[$($(Field::$option),*)?]),
                 lookups: Lookups::NONE$(.union(Lookups::$lookup))*,
                 write: $write,
                 key: $key,

@@ -88,10 +88,10 @@ columns! {
         "KiB of resident memory, each page divided by those that map it."
     "uss" "USS"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(unique_kib); sorted!(unique_kib);
-        "KiB of resident memory that nobody else maps."
+        "KiB of resident memory that no other process maps."
     "htprv" "HTPRV"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(huge_private_kib); sorted!(huge_private_kib);
-        "KiB of hugetlbfs that nobody else maps."
+        "KiB of hugetlbfs that no other process maps."
     "htshr" "HTSHR"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(huge_shared_kib); sorted!(huge_shared_kib);
         "KiB of hugetlbfs that others map too."
@@ -148,7 +148,7 @@ columns! {
         shown!(namespace Uts); sorted!(namespace Uts);
         "Inode number of the UTS namespace."
 
-    // Who manages it.
+    // What manages it.
     "supgid" "SUPGID"; 20 Left Cut Process; [] [STATUS];
         cell::supplementary_gids; |_| Key::AsShown;
         "Numbers of the supplementary groups."

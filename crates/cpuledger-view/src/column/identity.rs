@@ -1,4 +1,4 @@
-//! Who a task is: numbers, names, paths.
+//! The identity of a task: numbers, names, paths.
 
 use crate::cell;
 use crate::figure::Figure;
@@ -67,7 +67,7 @@ columns! {
     "fname" "COMMAND"; 8 Left Cut Process; [Comm] [];
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
-    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] wishes [Flags];
+    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] optional [Flags];
         cell::args; |_| Key::AsShown;
         "Arguments of the process; [name] where there are none, or none to be read." => {
             figure: Some(Figure::Field(Field::Comm)),

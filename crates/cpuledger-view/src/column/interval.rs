@@ -21,7 +21,7 @@ const fn watched(
         lines: Lines::Both,
         dash: Some(Dash::NotInOneLook),
         needs: FieldSet::EMPTY,
-        wishes: FieldSet::EMPTY,
+        optional: FieldSet::EMPTY,
         lookups: Lookups::NONE,
         write: |_, cell| cell.push(b'-'),
         key: |_| sort::Key::Absent,
@@ -96,7 +96,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("accounting_ppid", "ACCOUNTING_PPID")],
             15,
-            "Who inherits its time, by the parent at fork: `cpuledger top` watches it.",
+            "The process that inherits its time, by the parent at fork: `cpuledger top` watches it.",
         ),
         in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         ..Column::NOWHERE

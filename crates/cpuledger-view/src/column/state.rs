@@ -10,7 +10,7 @@ use super::entry::{Align, Column, InTable, Lines, Listed, Overflow, TableCell, t
 
 columns! {
     // What it is doing.
-    "stat" "STAT"; 4 Left Push Task; [State Nice Sid Threads Pgid TtyPgid] [] wishes [Locked];
+    "stat" "STAT"; 4 Left Push Task; [State Nice Sid Threads Pgid TtyPgid] [] optional [Locked];
         cell::stat; |r| Key::from(r.task.state.0);
         "State; < N nice, L locked memory, s session leader, l threads, + foreground."
     "s" "S", "state" "S"; 1 Left Push Task; [State] [];

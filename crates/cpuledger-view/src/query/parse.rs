@@ -22,7 +22,7 @@ pub fn aliases() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// What is wrong with a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryError {
-    /// Where: so many characters are before it.
+    /// Where: the number of characters before it.
     pub at: usize,
     /// One sentence.
     pub sentence: String,

@@ -1,8 +1,8 @@
-//! Paths of cgroups by their numbers, for rows in groups. A row has the numbers, and the file of a process that is there now has the paths.
+//! Paths of cgroups by their numbers, for rows in groups. A row has the numbers, and the file of a living process has the paths.
 //!
-//! Where the cpu controller has a hierarchy of its own (cgroups 1), that is the one by which CPU time is divided; in the unified one of such
-//! a machine mostly all are in `/`. Numbers may be used again (those of cgroups 1), a directory may be renamed, and who has a pid now may be
-//! another process, in another cgroup: so what was read is believed only of the process of the row, and read again after a while.
+//! If the cpu controller has a hierarchy of its own (cgroups 1), CPU time is divided by that one; the unified one of such a machine
+//! mostly has all processes in `/`. Numbers may be reused (those of cgroups 1), a directory may be renamed, and a pid may belong to
+//! another process in another cgroup. So a path counts only if it was read from the process of the row, and is read again later.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub type Key = (Option<u64>, Option<u64>);
 /// Cgroups whose paths are remembered; beyond that those that no row had last time are forgotten, and then all.
 const MOST: usize = 16_384;
 
-/// A path is read again after so many frames.
+/// Number of frames after which a path is read again.
 const GOOD_FOR_FRAMES: u64 = 64;
 
-/// What could not be read is tried again after so many frames.
+/// Number of frames after which a failed read is tried again.
 const RETRY_AFTER_FRAMES: u64 = 8;
 
 /// The numbers of a row; `None`: its source knows none.
@@ -65,7 +65,7 @@ impl Cgroups {
         self.learn_by(row, |row| {
             let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
             let text = fs::read(format!("{directory}/cgroup")).ok()?;
-            // Read after that file: who has the number now has had it then, or nobody had.
+            // Read after that file: the process that has the number now had it then, or none had.
             let stat = fs::read(format!("{directory}/stat")).ok()?;
             let path = str::from_utf8(path_of_cpu_time(&text)?).ok()?;
             has_started(row.start_time_ns, &stat).then(|| path.to_owned())

@@ -66,7 +66,7 @@ struct ProcessDetail {
     registered: Option<Registered>,
 }
 
-/// By whom a login or a container is known; a member is empty where there is none.
+/// The names of a login or a container; a member is empty where there is none.
 #[derive(Debug, Default)]
 struct Registered {
     seat: Vec<u8>,
@@ -198,7 +198,7 @@ impl Details {
         self.process(row)?.registered.as_ref()
     }
 
-    /// Whose slice it is in; `None`: nobody's.
+    /// The user whose slice it is in; `None`: none.
     pub fn owner(&self, row: &Task) -> Option<u32> {
         self.systemd_path(row).and_then(units::owner)
     }

@@ -8,7 +8,7 @@ const SESSIONS: &str = "/run/systemd/sessions";
 /// Where there is no systemd.
 const UTMP: &str = "/run/utmp";
 
-/// Users who are logged in; 0 where nobody keeps count.
+/// Users who are logged in; 0 where the machine keeps no count.
 pub fn count() -> usize {
     match fs::read_dir(SESSIONS) {
         Ok(sessions) => {
@@ -19,7 +19,7 @@ pub fn count() -> usize {
     }
 }
 
-/// Whether a session is of somebody who has logged in, and not of a greeter or a service.
+/// Whether a session is of a user who has logged in, and not of a greeter or a service.
 fn is_of_user(session: &str) -> bool {
     let class = session.lines().find_map(|line| line.strip_prefix("CLASS="));
     class.is_some_and(|class| class == "user" || class.starts_with("user-"))

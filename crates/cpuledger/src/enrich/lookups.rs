@@ -39,7 +39,7 @@ impl Lookups {
     pub const OOM: Lookups = Lookups(1 << 14);
     /// Autogroup of the scheduler: `autogroup`.
     pub const AUTOGROUP: Lookups = Lookups(1 << 15);
-    /// Who logged in: `loginuid`.
+    /// The user who logged in: `loginuid`.
     pub const LOGIN: Lookups = Lookups(1 << 16);
     /// Namespaces: `ns`.
     pub const NAMESPACES: Lookups = Lookups(1 << 17);

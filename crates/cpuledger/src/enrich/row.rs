@@ -103,7 +103,7 @@ impl<'a> Row<'a> {
         self.around.details.manner
     }
 
-    /// Whether it is known to be dead, and waited for by nobody or by its other threads.
+    /// Whether it is known to be dead, and not yet waited for or waiting for its other threads.
     pub fn is_defunct(&self) -> bool {
         self.task.known.contains(Field::State) && matches!(self.task.state.0, b'Z' | b'X')
     }
@@ -181,7 +181,7 @@ impl<'a> Row<'a> {
         (self.cpu_ticks() * 1000).checked_div(self.elapsed_ticks()).unwrap_or(0)
     }
 
-    /// CPU time in parts of the time since the start, as finely as anybody sorts by it.
+    /// CPU time in parts of the time since the start, as finely as rows are sorted by it.
     pub fn cpu_share(&self) -> i128 {
         self.share(self.cpu_ticks())
     }

@@ -1,4 +1,4 @@
-//! Names of terminals by device number, as ps and who(1) spell them: without `/dev/`.
+//! Names of terminals by device number, as ps and `who`(1) spell them: without `/dev/`.
 
 use std::collections::HashMap;
 use std::fs;

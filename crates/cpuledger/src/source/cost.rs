@@ -1,8 +1,8 @@
 //! What the ledger and the walk cost, as measured, and which of the two `auto` takes for that.
 //!
 //! The ledger is paid for by what runs: a hook at each switch, fork and last switch. The walk is paid for by what lives: a
-//! visit to each task at each cut. Both are loaded once, in 25 to 45 ms, which so decides nothing; nor does the reader of the ledger,
-//! who takes 0.1 ms an interval, whatever lives.
+//! visit to each task at each cut. Both are loaded once, in 25 to 45 ms, which does not matter here. Nor does the reader of the
+//! ledger, which takes 0.1 ms an interval, whatever lives.
 //!
 //! The figures are of 2 CPUs and Linux 6.18, Release 0.1: `cpuledger-bench rates` and `hooks` measure them anew.
 

@@ -10,7 +10,7 @@ use crate::source::records::{Decoder, set_counters};
 use crate::source::{Families, FamilyVisitor, Member};
 use crate::task::Task;
 
-/// Tasks of a part: their lines stay in the cache of who writes them.
+/// Tasks of a part: their lines stay in the writer's cache.
 const PART_TASKS: usize = 2048;
 
 /// Every process by its pid, each followed by its tasks, the leader first. Only for records of which each leader is
@@ -106,7 +106,7 @@ impl<'a> RecordedFamilies<'a> {
     }
 }
 
-/// Where parts of so many tasks begin in processes of these sizes.
+/// Where parts of this number of tasks begin in processes of these sizes.
 fn cut(sizes: impl Iterator<Item = usize>, part: usize) -> Vec<Place> {
     let mut begins = vec![Place { process: 0, tasks: 0 }];
     let mut room = part;

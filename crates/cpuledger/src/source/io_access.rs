@@ -7,7 +7,7 @@ use crate::caller::{Caller, caller};
 use crate::field::{Field, IO};
 use crate::task::Task;
 
-/// Whom the kernel would show what.
+/// What the kernel would show to which user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IoAccess {
     sees_all: bool,
@@ -15,7 +15,7 @@ pub(crate) struct IoAccess {
 }
 
 impl IoAccess {
-    /// Everything, for records that are nobody's.
+    /// Everything, for records without an owner.
     pub(crate) const ALL: IoAccess = IoAccess { sees_all: true, uid: 0 };
 
     /// The caller's.

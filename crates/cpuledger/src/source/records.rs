@@ -146,7 +146,7 @@ impl<'a> Decoder<'a> {
         self.recorded_from(first).take_while(move |of_it| of_it.task.pid == pid)
     }
 
-    /// The size of so many pages in all.
+    /// The size of this number of pages in all.
     fn bytes(&self, pages: &[u64]) -> u64 {
         pages.iter().fold(0, |sum: u64, pages| sum.saturating_add(*pages)).saturating_mul(self.page_bytes)
     }
@@ -324,7 +324,7 @@ pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
     Counters::of(&row)
 }
 
-/// Of who used nothing: what programs read is known to be 0.
+/// Of a task that used nothing: what programs read is known to be 0.
 pub(super) fn nothing_used() -> Counters {
     Counters { known: Counters::FIELDS.without(DELAYS), ..Counters::ZERO }
 }

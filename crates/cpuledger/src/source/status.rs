@@ -68,7 +68,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Who is told that the buffer has grown; he may empty it, or end it all.
+/// Called when the buffer has grown: it may empty the buffer, or end the listing.
 pub type Grown<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>;
 
 /// Where the texts come from.
@@ -81,7 +81,7 @@ pub struct StatusTexts {
 pub struct StatusWalk {
     walker: StatusWalker,
     dialect: Dialect,
-    /// Who is kept from programs.
+    /// The tasks that are hidden from programs.
     unseen: Unseen,
 }
 
@@ -134,7 +134,7 @@ impl StatusWalk {
     }
 }
 
-/// Finds out who is kept from programs. Answers what the kernel lacks.
+/// Finds the tasks that are hidden from programs. Returns what the kernel lacks.
 fn take_census(walker: &mut StatusWalker, unseen: &mut Unseen) -> Result<u32, Error> {
     let mut lacks = 0;
     unseen.take_census(&mut |leaders| {

@@ -1,9 +1,9 @@
-//! Tasks that the kernel keeps from programs: found by counting, and fetched from /proc.
+//! Tasks that the kernel hides from programs: found by counting, and fetched from /proc.
 //!
-//! Some hosts hide their own tasks from BPF programs, and a walk then lacks what /proc shows everybody. The kernel counts
-//! its tasks: if that count is the same before and after a walk, and equal to what the walk saw, nobody is missing, and that
-//! is all it costs. Else there is a search, from cheap to dear: the init process, the parents that rows name and no row is
-//! of, and then the list of /proc, which takes the kernel a visit to every task of the machine.
+//! Some hosts hide their own tasks from BPF programs, and a walk then lacks tasks that /proc shows. The kernel counts its tasks. If
+//! that count is the same before and after a walk, and equal to what the walk saw, no task is missing, and that is all it costs.
+//! Otherwise there is a search, cheapest first: the init process, the parents that rows name and that have no row, and then
+//! the list of /proc, for which the kernel visits every task of the machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -127,7 +127,7 @@ impl Proc for Files {
     }
 }
 
-/// Who is missing from walks.
+/// The tasks that are missing from walks.
 pub(super) struct Unseen<P = Files> {
     proc: P,
     /// Processes that are kept from programs, as of the last census.
@@ -137,7 +137,7 @@ pub(super) struct Unseen<P = Files> {
 }
 
 impl Unseen<Files> {
-    /// Nobody is looked for yet; a procfs that is open already is used.
+    /// No search has been made yet; a procfs that is already open is used.
     pub(super) fn new(procfs: Option<Procfs>) -> Unseen {
         Unseen::with(Files { procfs, loadavg: None })
     }
@@ -183,7 +183,7 @@ impl<P: Proc> Unseen<P> {
             }
         }
         let pids = self.proc.pids()?;
-        // Who is younger than the walk before is seen by the one after.
+        // A task that is younger than the walk before is seen by the one after.
         walk(&mut leaders)?;
         let seen: FxHashSet<i32> = leaders.iter().map(|leader| leader.pid).collect();
         self.pids = pids.into_iter().filter(|pid| !seen.contains(pid)).map(Pid).collect();
@@ -315,7 +315,7 @@ impl<P: Proc> Unseen<P> {
         Ok(())
     }
 
-    /// Adds to a snapshot of a walk who was found since, by a census after it.
+    /// Adds to a snapshot of a walk the tasks that were found since, by a census after it.
     ///
     /// # Errors
     /// Those of /proc that are not about a process.
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_is_hidden_two_counts_say_so() {
+    fn two_counts_say_when_no_task_is_hidden() {
         let mut unseen = census(Machine::new(&[(1, 0, &[1]), (7, 1, &[7, 8])]), &[]);
         assert_eq!((unseen.pids(), unseen.proc.lists, unseen.proc.asked.len()), (&[][..], 0, 0));
         assert_eq!(fetched(&mut unseen, &[]), (vec![], true));
@@ -508,7 +508,7 @@ mod tests {
         assert_eq!(
             fetched(&mut unseen, &[1, 5]),
             (vec![1, 5], false),
-            "nobody can know yet whether it is all"
+            "it is not known yet whether it is all"
         );
     }
 

@@ -27,7 +27,7 @@ pub struct Walk {
     drained: cpuledger_bpf::Drained,
     /// Sums of threads, where the kernel half cannot sum them.
     sums: Vec<abi::cpuledger_counters>,
-    /// Who is kept from programs, where that is wanted.
+    /// The tasks that are hidden from programs, where that is wanted.
     unseen: Option<Unseen>,
 }
 
@@ -52,7 +52,7 @@ impl Walk {
         Walk::with(load_for(fields)?, None)
     }
 
-    /// As [`Walk::open_for`], and it lacks nobody: the tasks that the kernel keeps from programs, and /proc shows, are read
+    /// As [`Walk::open_for`], and it lacks no task: those that the kernel hides from programs, and /proc shows, are read
     /// from there. `procfs` is one that is open already.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Source for Walk {
         let before = unseen.as_mut().and_then(Unseen::count);
         let walked = walker.walk(&in_kernel(possible))?;
         into.clear();
-        // Before the others: the pid of who is kept from programs is likely to be the lowest.
+        // Before the others: the pid of a hidden task is likely to be the lowest.
         let is_all = match unseen {
             Some(unseen) => {
                 let (bracket, is_fresh) = ([before, unseen.count()], unseen.take_fresh());
@@ -216,7 +216,7 @@ fn load_for(fields: FieldSet) -> Result<Walker, Error> {
     Ok(Walker::load_for(tasks, processes, groups(fields))?)
 }
 
-/// Finds out who is kept from programs. Answers what the kernel lacks.
+/// Finds the tasks that are hidden from programs. Returns what the kernel lacks.
 fn take_census(walker: &mut Walker, unseen: &mut Unseen) -> Result<u32, Error> {
     let mut lacks = 0;
     unseen.take_census(&mut |leaders| {

@@ -22,14 +22,14 @@ pub struct Need {
     pub purpose: &'static str,
 }
 
-/// What a caller who is not root does not get, whatever capabilities the binary has.
+/// What a caller other than root does not get, whatever capabilities the binary has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limit {
     /// Of what.
     pub what: &'static str,
     /// How much there is.
     pub limit: &'static str,
-    /// Who is not limited.
+    /// The users that are not limited.
     pub unlimited: &'static str,
     /// Why.
     pub reason: &'static str,
@@ -38,7 +38,7 @@ pub struct Limit {
 /// For root and CAP_SYS_ADMIN.
 const ADMINISTRATORS: &str = "root, and CAP_SYS_ADMIN";
 
-/// The limits of everybody else.
+/// The limits of all other users.
 pub const LIMITS: &[Limit] = &[
     Limit {
         what: "ledgers at a time",

@@ -32,7 +32,7 @@ pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends a sentence in which somebody's words may stand: only what is not seen is escaped. It may have several lines.
+/// Appends a sentence that may quote a user's words: only invisible characters are escaped. It may have several lines.
 pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
     for character in sentence.chars() {
         let mut buffer = [0; 4];

@@ -245,7 +245,7 @@ fn unix_x(options: &mut Options, _: &str, context: &Context) -> Result<(), Strin
 }
 
 fn own_terminal(options: &mut Options, _: &str, context: &Context) -> Result<(), String> {
-    options.listed.push((Property::Terminal, context.asker.tty_device.into()));
+    options.listed.push((Property::Terminal, context.caller.tty_device.into()));
     Ok(())
 }
 

@@ -26,8 +26,8 @@ pub fn text(surrounding: &Surrounding, options: &Options) -> String {
         "\ncpuledger version {}\nscreen_cols={width} screen_rows={}\nEUID={} TTY={:#x} page_size={}\n",
         env!("CARGO_PKG_VERSION"),
         screen::height(options),
-        surrounding.asker.euid,
-        surrounding.asker.tty_device,
+        surrounding.caller.euid,
+        surrounding.caller.tty_device,
         rustix::param::page_size(),
     );
     text

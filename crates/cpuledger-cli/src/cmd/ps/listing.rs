@@ -9,7 +9,7 @@ use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::{Member, Source, Visitor};
 use cpuledger::task::{Pid, Task};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
-use cpuledger_view::filter::Asker;
+use cpuledger_view::filter::Caller;
 use cpuledger_view::layout::{Chosen, Part};
 use cpuledger_view::sort::sort;
 use cpuledger_view::tree::{self, Drawing};
@@ -187,12 +187,12 @@ impl Listing<'_> {
         rows
     }
 
-    fn asker(&self) -> &Asker {
-        &self.plan.asker
+    fn caller(&self) -> &Caller {
+        &self.plan.caller
     }
 
     fn accepts(&self, row: &Task) -> bool {
-        self.plan.selection.accepts(row, self.asker())
+        self.plan.selection.accepts(row, self.caller())
     }
 
     /// With what `S` adds, which the order knows nothing of.

@@ -25,7 +25,7 @@ mod survivors;
 use std::ffi::OsString;
 
 use cpuledger::terminal::own_device;
-use cpuledger_view::filter::Asker;
+use cpuledger_view::filter::Caller;
 
 use crate::exit::Failure;
 use crate::output;
@@ -64,7 +64,7 @@ fn surrounding() -> Surrounding {
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     Surrounding {
         personality: Personality::of(&variable),
-        asker: Asker { euid: rustix::process::geteuid().as_raw(), tty_device: own_device() },
+        caller: Caller { euid: rustix::process::geteuid().as_raw(), tty_device: own_device() },
         format: variable("PS_FORMAT").filter(|format| !format.is_empty()),
         hides_kernel: variable("LIBPROC_HIDE_KERNEL").is_some(),
     }

@@ -1,7 +1,7 @@
 //! What the options of a command line say, each by itself. Which of them go together is decided in [`super::plan`].
 
 use cpuledger::SourceKind;
-use cpuledger_view::filter::{Asker, Property};
+use cpuledger_view::filter::{Caller, Property};
 use cpuledger_view::tree::Drawing;
 
 use super::items;
@@ -89,8 +89,8 @@ pub enum Action {
 pub struct Context {
     /// Whose habits are imitated.
     pub personality: Personality,
-    /// Who asks.
-    pub asker: Asker,
+    /// The user and terminal of the caller.
+    pub caller: Caller,
 }
 
 /// What the command line says.

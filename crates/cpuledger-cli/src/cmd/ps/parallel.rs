@@ -14,12 +14,12 @@ use super::page::Page;
 
 /// With fewer parts, starting threads takes longer than they save.
 const LEAST_PARTS: usize = 3;
-/// One thread writes as fast as so many make lines.
+/// Maximum number of threads that make lines: one thread writes as fast as these.
 const MOST_THREADS: usize = 8;
-/// Parts that a thread is ahead of who writes.
+/// How many parts a thread may be ahead of the writer.
 const AHEAD: usize = 2;
 
-/// What goes between a thread and who writes: lines, and their room when they are written.
+/// What goes between a thread and the writer: lines, and their room when they are written.
 struct Lane {
     ready: Receiver<Vec<u8>>,
     rooms: Sender<Vec<u8>>,
@@ -90,14 +90,14 @@ fn add_in_turn(
             if let Err(error) = page.add_lines(&lines) {
                 return Some(Err(error));
             }
-            // Who has made its last part needs no more room.
+            // A thread that has made its last part needs no more room.
             let _ = lane.rooms.send(lines);
         }
         Some(Ok(()))
     })
 }
 
-/// Makes the lines of these parts until nobody wants them any more.
+/// Makes the lines of these parts until the receiver is gone.
 fn make(
     parts: impl Iterator<Item = usize>,
     mut page: Page,

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn the_environment_names_one() {
         assert_eq!(of(&[]), Personality::default());
-        assert_eq!(of(&[("PS_PERSONALITY", "nobody's")]), Personality::default());
+        assert_eq!(of(&[("PS_PERSONALITY", "unknown")]), Personality::default());
         assert!(of(&[("PS_PERSONALITY", "BSD")]).forces_bsd);
         assert!(of(&[("PS_PERSONALITY", ""), ("CMD_ENV", "bsd")]).forces_bsd);
         assert!(!of(&[("PS_PERSONALITY", "posix"), ("CMD_ENV", "bsd")]).forces_bsd);

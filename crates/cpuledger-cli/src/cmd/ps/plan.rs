@@ -1,7 +1,7 @@
 //! What a command line and its surroundings mean together: one plan, or a sentence. What is wrong as UNIX options is
 //! tried once more as BSD's.
 
-use cpuledger_view::filter::{Asker, Selection};
+use cpuledger_view::filter::{Caller, Selection};
 use cpuledger_view::layout::Chosen;
 use cpuledger_view::layout::Criterion;
 
@@ -15,8 +15,8 @@ use super::{format, order, selection, specifiers};
 pub struct Surrounding {
     /// Whose habits are imitated.
     pub personality: Personality,
-    /// Who asks.
-    pub asker: Asker,
+    /// The user and terminal of the caller.
+    pub caller: Caller,
     /// `$PS_FORMAT`; `None` where it is empty.
     pub format: Option<String>,
     /// `$LIBPROC_HIDE_KERNEL`.
@@ -49,8 +49,8 @@ pub struct Plan {
     pub threads: Threads,
     /// The lines of headers.
     pub headers: Headers,
-    /// Who asks.
-    pub asker: Asker,
+    /// The user and terminal of the caller.
+    pub caller: Caller,
     /// What is to be said, and does not end it.
     pub warning: Option<String>,
 }
@@ -83,7 +83,7 @@ impl Plan {
     }
 
     fn read(arguments: &[&str], reading: Reading, surrounding: &Surrounding) -> Result<Plan, Wrong> {
-        let context = Context { personality: surrounding.personality, asker: surrounding.asker };
+        let context = Context { personality: surrounding.personality, caller: surrounding.caller };
         let (options, wrong) = parse(arguments, reading, &context);
         let may_be_bsd = !options.has_bsd_options;
         let made = match wrong {
@@ -94,9 +94,9 @@ impl Plan {
     }
 
     fn make(options: Options, surrounding: &Surrounding) -> Result<Plan, String> {
-        let Surrounding { personality, asker, format, hides_kernel } = surrounding;
+        let Surrounding { personality, caller, format, hides_kernel } = surrounding;
         if options.action != Action::List {
-            return Ok(Plan::without_listing(options, *asker));
+            return Ok(Plan::without_listing(options, *caller));
         }
         let threads = threads(&options)?;
         let (criteria, lists) = criteria_and_lists(&options)?;
@@ -109,10 +109,10 @@ impl Plan {
         let mut selection = selection::selection(&options, personality)?;
         selection.hides_kernel = *hides_kernel;
         let headers = options.headers.unwrap_or_default();
-        Ok(Plan { selection, columns, criteria, threads, headers, asker: *asker, warning, options })
+        Ok(Plan { selection, columns, criteria, threads, headers, caller: *caller, warning, options })
     }
 
-    fn without_listing(options: Options, asker: Asker) -> Plan {
+    fn without_listing(options: Options, caller: Caller) -> Plan {
         Plan {
             options,
             selection: Selection::default(),
@@ -120,7 +120,7 @@ impl Plan {
             criteria: Vec::new(),
             threads: Threads::Hidden,
             headers: Headers::Once,
-            asker,
+            caller,
             warning: None,
         }
     }
@@ -196,7 +196,7 @@ fn check_quick(plan: &Plan) -> Result<(), String> {
 
 #[cfg(test)]
 impl Plan {
-    /// The plan of a line whose arguments have blanks between, by nobody in particular.
+    /// The plan of a line whose arguments have blanks between, for a default caller.
     pub fn of_line(line: &str) -> Result<Plan, String> {
         Plan::of_line_as("", line)
     }
@@ -206,7 +206,7 @@ impl Plan {
         let variable = |name: &str| (name == "PS_PERSONALITY").then(|| personality.to_owned());
         let surrounding = Surrounding {
             personality: Personality::of(&variable),
-            asker: Asker { euid: 0, tty_device: 0x8801 },
+            caller: Caller { euid: 0, tty_device: 0x8801 },
             format: None,
             hides_kernel: false,
         };

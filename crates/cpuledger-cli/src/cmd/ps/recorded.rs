@@ -26,7 +26,7 @@ fn output(machine: &Machine, personality: &str, line: &str) -> Vec<u8> {
             column.width = PID_DIGITS.max(column.header.len());
         }
     }
-    lines_of(&plan, &machine.snapshot, |around| machine.settle(around)).expect("no output is so long")
+    lines_of(&plan, &machine.snapshot, |around| machine.settle(around)).expect("the output fits")
 }
 
 fn add(transcript: &mut Transcript, machine: &Machine, line: &str) {

@@ -200,7 +200,7 @@ impl Collector {
         Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
     }
 
-    /// After an interval that was ended by hand: the next ones are so long, have these fields, and threads or not.
+    /// After an interval that was ended by hand: sets the length, the fields and the threads of the next ones.
     ///
     /// # Errors
     /// When the source fails, for it has to begin anew where threads are to be read.
@@ -312,7 +312,7 @@ fn open_backend(options: &Options) -> anyhow::Result<Backend> {
     Ok(match options.source {
         Some(SourceKind::Ledger) => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
         Some(kind) => snapshots(source::open(kind)?),
-        // Who asks for a size asks for the ledger.
+        // A size is of the ledger, so it is asked for.
         None if !options.size.may_grow => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
         None => {
             // The machine is observed while the programs are loaded.
@@ -331,7 +331,7 @@ fn open_backend(options: &Options) -> anyhow::Result<Backend> {
     })
 }
 
-/// The walk, where it costs so much less that `auto` takes it, and it can be had.
+/// The walk, if it can be opened and costs enough less for `auto` to take it.
 fn cheaper(ledger: &Ledger, activity: Option<Activity>, delay_ns: u64) -> Option<Box<dyn Source>> {
     let costs = Costs::estimate(activity?, Duration::from_nanos(delay_ns), ledger.walks_for_detail());
     (costs.choice() == SourceKind::Walk).then(|| source::open(SourceKind::Walk).ok()).flatten()

@@ -19,8 +19,8 @@ pub fn usual_path() -> Option<PathBuf> {
     path_of(geteuid().as_raw(), |name| std::env::var_os(name), home_of)
 }
 
-/// By the rules of XDG, where the environment names a directory of that user: sudo and su may leave one of another user there, who
-/// could make links in it. Otherwise below the home of the user database.
+/// By the rules of XDG, where the environment names a directory of that user: sudo and su may leave that of another user,
+/// which could make links in it. Otherwise below the home of the user database.
 fn path_of(
     uid: u32,
     variable: impl Fn(&str) -> Option<OsString>,
@@ -38,15 +38,15 @@ fn path_of(
 
 /// Whether it is that user's; where it is not there yet, what it would be made in.
 fn belongs_to(directory: &Path, uid: u32) -> bool {
-    // A link of somebody else could lead anywhere, and elsewhere tomorrow.
+    // A link of another user could lead anywhere, and change.
     let is_trusted =
         |path: &Path| fs::symlink_metadata(path).map_or(true, |metadata| [0, uid].contains(&metadata.uid()));
     let metadata = directory.ancestors().find_map(|directory| fs::metadata(directory).ok());
     directory.ancestors().all(is_trusted) && metadata.is_some_and(|metadata| metadata.uid() == uid)
 }
 
-/// Writes a file whole or not at all: under a name that nobody foresees, then in the place of the old one, of which mode and
-/// owner are kept. Where the path is a link, the file it leads to is replaced.
+/// Writes a file whole or not at all: under a random name, then in the place of the old file, whose mode and
+/// owner are kept. If the path is a link, the file it points to is replaced.
 ///
 /// # Errors
 /// When it cannot be written; then there is nothing new.
@@ -84,7 +84,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The error without the name of the draft, which tells nobody anything.
+/// The error without the name of the draft, which helps no reader.
 fn without_path(error: std::io::Error) -> std::io::Error {
     let code = error
         .get_ref()

@@ -103,7 +103,7 @@ impl State {
         match self.understand(&prompt) {
             Ok(effect) => effect,
             Err(sentence) => {
-                // It stays open, to be mended.
+                // It stays open, to be corrected.
                 self.mode = Mode::Prompt(Prompt { error: Some(sentence), ..prompt });
                 Effect::None
             }

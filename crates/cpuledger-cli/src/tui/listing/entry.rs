@@ -65,7 +65,7 @@ pub struct Listing {
     pub sums: Vec<Sum>,
     /// CPU time of all processes that match, whether their line is folded or not.
     pub matched_ns: u64,
-    /// Who died and matches: indexes of [`Frame::exited`].
+    /// What died and matches: indexes of [`Frame::exited`].
     pub exited: Vec<u32>,
 }
 

@@ -73,7 +73,7 @@ fn name_of(making: &Making<'_>, at: RowRef) -> String {
     }
 }
 
-/// The dead that match, by name: each name's sum, and who they are.
+/// The dead that match, by name: each name's sum, and which they are.
 pub(super) fn exited_names(making: &Making<'_>, listing: &mut Listing) -> Vec<(u32, Vec<u32>)> {
     if !making.settings.has_exited {
         return Vec::new();

@@ -65,7 +65,7 @@ impl<'a> Making<'a> {
             usage,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,
-            memory_total_bytes: self.frame.vitals.memory.map(|memory| memory.total),
+            memory_total_bytes: self.frame.statistics.memory.map(|memory| memory.total),
             arguments: self.arguments.of(row),
         }
     }

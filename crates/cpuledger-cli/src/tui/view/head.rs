@@ -1,6 +1,6 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
-use cpuledger::vitals::{CpuShare, Memory};
+use cpuledger::host_statistics::{CpuShare, Memory};
 use cpuledger_view::interval::column::append_bytes;
 use cpuledger_view::interval::{Writer, append_uptime};
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, most: usize)
     }
 }
 
-/// The lines of the head, at most so many: those of the highest rank go first. Without a look there are no bars in them.
+/// The lines of the head, at most `most`: those of the highest rank are dropped first. Without figures there are no bars in them.
 pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>) -> Vec<Line<'static>> {
     let Some(frame) = &state.frame else {
         return vec![Line::raw("Waiting for the end of the first interval...")];
@@ -34,7 +34,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     let cpus = cpu_lines(state, frame, width, most / 2, look);
     ranked.extend(cpus.into_iter().map(|line| (2, line)));
     if state.settings.has_memory
-        && let Some(memory) = frame.vitals.memory
+        && let Some(memory) = frame.statistics.memory
     {
         ranked.push((4, memory_line(memory, width, look)));
     }
@@ -55,7 +55,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
 fn title(state: &State, frame: &Frame) -> Line<'static> {
     let mut uptime = Vec::new();
     append_uptime(&mut uptime, frame.uptime.ticks(1_000_000_000));
-    let load = frame.vitals.load.as_ref().map(|load| load.averages.join(", "));
+    let load = frame.statistics.load.as_ref().map(|load| load.averages.join(", "));
     let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
     let paused = if state.is_paused { "  [PAUSED]" } else { "" };
     let filter = if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text()) };
@@ -85,10 +85,10 @@ fn losses(frame: &Frame) -> Line<'static> {
 fn counts(state: &State, frame: &Frame) -> Line<'static> {
     let interval = &frame.interval;
     let mut parts = Vec::new();
-    if let Some(tasks) = frame.vitals.load.as_ref().and_then(|load| load.tasks) {
+    if let Some(tasks) = frame.statistics.load.as_ref().and_then(|load| load.tasks) {
         parts.push(format!("{tasks} tasks"));
     }
-    if let Some(running) = frame.vitals.running {
+    if let Some(running) = frame.statistics.running {
         parts.push(format!("{running} running"));
     }
     if let Some(born) = frame.born {
@@ -113,7 +113,7 @@ fn counts(state: &State, frame: &Frame) -> Line<'static> {
 fn pressure(frame: &Frame) -> Option<Line<'static>> {
     let names = ["cpu", "memory", "io"];
     let mut parts = Vec::new();
-    for (name, pressure) in names.iter().zip(&frame.vitals.pressure) {
+    for (name, pressure) in names.iter().zip(&frame.statistics.pressure) {
         let Some(pressure) = pressure else { continue };
         let percent = |share: u32| format!("{}.{:02}", share / 100, share % 100);
         let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));

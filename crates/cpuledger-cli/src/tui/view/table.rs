@@ -131,7 +131,7 @@ fn draw_entry(
         usage: &usage,
         length_ns: frame.cpu_length_ns() * cpus,
         users: &frame.users,
-        memory_total_bytes: frame.vitals.memory.map(|memory| memory.total),
+        memory_total_bytes: frame.statistics.memory.map(|memory| memory.total),
         has_arguments: settings.has_arguments && matches!(entry.item, Item::Row(_)),
         cmdline: state.arguments.of(&whole),
         is_task,
@@ -176,7 +176,7 @@ fn sum_name(state: &State, item: Item) -> &str {
     }
 }
 
-/// What stands in front of a command: lines to whom it is below, and whether something is below it.
+/// What stands in front of a command: lines to its parent, and whether something is below it.
 fn append_branches(cell: &mut Vec<u8>, entry: &Entry, look: &Look) {
     let [stem, branch, last] = if look.is_ascii { ["| ", "|-", "`-"] } else { ["│ ", "├─", "└─"] };
     for generation in 0..entry.depth {
@@ -198,7 +198,7 @@ fn append_branches(cell: &mut Vec<u8>, entry: &Entry, look: &Look) {
     }
 }
 
-/// Leaves so many columns of the text away.
+/// Drops this number of columns of the text.
 fn scroll(cell: &mut Vec<u8>, columns: usize) {
     if columns > 0 {
         let text = String::from_utf8_lossy(cell);

@@ -130,7 +130,7 @@ impl Files {
             self.oom_adjustment = alone(&text);
         }
         if let Some(text) = text(Lookups::LOGIN, "loginuid") {
-            self.login_uid = alone(&text).filter(|&uid| uid != NOBODY_LOGGED_IN);
+            self.login_uid = alone(&text).filter(|&uid| uid != NO_LOGIN);
         }
         if wanted.wants(Lookups::ENVIRONMENT) {
             self.environment = read(directory, "environ").filter(|text| !text.is_empty());
@@ -144,7 +144,7 @@ impl Files {
 }
 
 /// What `loginuid` says of a process that belongs to no login.
-const NOBODY_LOGGED_IN: u32 = u32::MAX;
+const NO_LOGIN: u32 = u32::MAX;
 
 fn read(directory: &str, name: &str) -> Option<Vec<u8>> {
     read_bounded(&format!("{directory}/{name}")).ok()

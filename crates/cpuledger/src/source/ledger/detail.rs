@@ -1,5 +1,5 @@
 //! The figures of the tasks that ran, read at the cut: by one call where a program can look a task up by its number, else
-//! by a walk. And, once, who is whose parent.
+//! by a walk. And, once, the parents of all processes.
 
 use std::io;
 
@@ -35,7 +35,7 @@ pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
 
 impl Detail {
     /// By what was loaded, or by a walk where the kernel refused it. For want of descriptors or memory it is an error, which says what
-    /// to do: a walk would cost each interval what the machine holds, and nobody would know why.
+    /// to do: a walk instead would silently cost each interval what the machine holds.
     pub(super) fn open(inspector: Result<Inspector, cpuledger_bpf::Error>) -> Result<Detail, Error> {
         match inspector {
             Ok(inspector) => Ok(Detail::Inspector(Box::new(inspector))),

@@ -1,8 +1,8 @@
-//! What a caller who is not root may have of the machine: one ledger, of the default size.
+//! What a caller other than root may have of the machine: one ledger, of the default size.
 //!
-//! Each ledger makes every switch of the machine dearer and locks memory of the kernel. Which ledgers a user has is asked of
-//! the kernel, in its list of programs and of who loaded them. A lock would not do: one in a place that belongs to the user
-//! could be taken away by them, and one in a place that does not could be taken by others.
+//! Each ledger makes every switch of the machine more expensive and locks kernel memory. The kernel's list of programs and their
+//! owners says which ledgers a user has. A lock file would not do: in a place that belongs to the user, the user could remove it,
+//! and in another place other users could take it.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

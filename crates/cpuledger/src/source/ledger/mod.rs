@@ -47,7 +47,7 @@ pub struct Ledger {
     /// The size up to which it grows.
     most_slots: u32,
     rows: RowBuilder,
-    /// When more is remembered, a walk says who lives: deaths that were not told leave something behind.
+    /// When more is remembered, a walk says what lives: deaths that were not reported leave something behind.
     remembered_limit: usize,
     lost: Lost,
     /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
@@ -58,7 +58,7 @@ pub struct Ledger {
 /// How many more processes may be remembered than twice those alive.
 const REMEMBERED_SLACK: usize = 1 << 16;
 
-/// Below one free slot in so many, a successor is attached.
+/// When fewer than 1/4 of the slots are free, a successor is attached.
 const LOW_SHARE: u32 = 4;
 
 impl Ledger {
@@ -66,7 +66,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, for a number of slots that
-    /// is not possible, and for a user other than root who asks for more than one ledger, or for one larger than by default.
+    /// is not possible, and for a user other than root that asks for more than one ledger, or for one larger than by default.
     pub fn open(options: Options) -> Result<Ledger, Error> {
         check_namespace(SourceKind::Ledger)?;
         let caller = caller();
@@ -270,7 +270,7 @@ impl Ledger {
         self.rows.hand_over();
     }
 
-    /// What was lost in the interval. Where slots ran out deaths may not have been told: a walk says who lives.
+    /// What was lost in the interval. If slots ran out, deaths may not have been reported: a walk says what lives.
     fn tell_lost(&mut self, into: &mut Interval) {
         let Some(kernel) = self.kernel.get() else { return };
         let lost = kernel.lost();
@@ -284,7 +284,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets who does not live, by a walk. If there can be none (memory, say), the books go on, and it is tried again at the next cut.
+    /// Forgets what does not live, by a walk. If that fails (for lack of memory, say), the books go on, and the next cut tries again.
     fn forget_dead(&mut self) {
         const IDENTITY: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime]);
         if self.walk(Scope::Leaders, IDENTITY).is_err() {
@@ -336,6 +336,6 @@ fn tell_gap(start_ns: u64, end_ns: u64, snapshot: &mut Snapshot, into: &mut Inte
     into.idle_ns = Some(0);
     into.unattributed_ns = Some(into.capacity_ns);
     into.unattributed_by = Unattributed { not_attached_ns: into.capacity_ns, ..Unattributed::default() };
-    // Nobody has seen who died.
+    // No source has seen what died.
     into.exited = None;
 }

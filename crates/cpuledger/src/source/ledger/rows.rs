@@ -319,7 +319,7 @@ impl RowBuilder {
         snapshot.from_procfs.append(&mut from_procfs);
     }
 
-    /// Remembers the name of a row, or gives it the one that is remembered: who has died since the cut can no longer be asked.
+    /// Remembers the name of a row, or gives it the one that is remembered: a task that has died since the cut can no longer be asked.
     fn name(&mut self, process: TaskId, row: &mut Task) {
         if row.known.contains(Field::Comm) {
             self.attribution.name(process, row.comm, false);
@@ -354,7 +354,7 @@ impl RowBuilder {
         }
     }
 
-    /// A process by its files, whoever it is.
+    /// A process by its files, of any start time.
     fn process_of_procfs(&mut self, pid: Pid, fields: FieldSet) -> Option<Task> {
         if self.procfs.is_none() {
             self.procfs = Procfs::open().ok();
@@ -385,7 +385,7 @@ impl RowBuilder {
         row
     }
 
-    /// Adds rows that are not there yet, without use. What those from /proc have used nobody has seen.
+    /// Adds rows that are not there yet, without use. What those from /proc have used is unknown.
     pub(super) fn add_idle(
         &mut self,
         others: &[Task],

@@ -18,7 +18,7 @@ impl Backoff {
         self.due_ns
     }
 
-    /// Makes an attempt, if one is due now. `None`: it is not, or it has failed; the next is due so long after its end.
+    /// Makes an attempt, if one is due now. `None`: it is not, or it has failed; the next is due this time after its end.
     pub(super) fn attempt<T>(
         &mut self,
         now_ns: impl Fn() -> u64,

@@ -1,4 +1,4 @@
-//! Who is there: taskstats answers for a number and lists none, so the numbers are those of /proc.
+//! Which tasks there are: taskstats answers for a number and lists none, so the numbers are those of /proc.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,7 +20,7 @@ pub struct Process {
     pub pid: i32,
     /// Its threads, a dead leader included.
     pub threads: u32,
-    /// Effective user of the leader: directories of /proc that everybody may enter belong to it.
+    /// Effective user of the leader: directories of /proc that every user may enter belong to it.
     pub euid: u32,
     /// Effective group, likewise.
     pub egid: u32,

@@ -1,10 +1,10 @@
-//! Who is who. A message tells how long its task has lived, in microseconds, and not since when; so the start is known to lie
-//! between two readings of the clock. As long as those of two messages about one tid overlap they speak of one task, which
+//! The identity of tasks. A message tells how long its task has lived, in microseconds, and not since when. So the start lies between
+//! two readings of the clock. While these windows of two messages about one tid overlap, the messages are about one task, which
 //! keeps the start that it was first given.
 //!
-//! That start is the one in /proc, in ticks, where the task can still be read: the same that every other reader of /proc has. Of a
-//! task that has died and been waited for it is an estimate. An age does not count suspension: how far CLOCK_BOOTTIME was
-//! ahead when the task started is what has been seen of it since ([`Suspensions`]).
+//! That start is the one in /proc, in ticks, if the task can still be read: the same that every other reader of /proc has. For a
+//! task that has died and been waited for, it is an estimate. An age does not count suspension: [`Suspensions`] knows how far
+//! CLOCK_BOOTTIME was ahead when the task started.
 
 use std::collections::hash_map::Entry;
 
@@ -34,7 +34,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// When something began that had lasted so long within this window. It is told in whole microseconds, rounded down.
+    /// When something began that had this age within this window. The age is in whole microseconds, rounded down.
     fn before(self, elapsed_us: u64) -> Window {
         let elapsed_ns = elapsed_us.saturating_mul(1_000);
         Window {
@@ -154,15 +154,15 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Begins a snapshot and forgets who was not heard of in the last.
+    /// Begins a snapshot, and forgets the tasks that were not heard of in the last one.
     pub fn begin_snapshot(&mut self) {
         let last = self.snapshot;
         self.known.retain(|_, known| known.seen >= last);
         self.snapshot += 1;
     }
 
-    /// The task of that number which had lived for so long at some instant of the window. `tell` reads its start from /proc; it
-    /// is asked once for each task, and not believed where whoever has the number now is another.
+    /// The task of that number which had this age at some instant of the window. `tell` reads its start from /proc. It is asked
+    /// once for each task, and ignored if another task has the number now.
     pub fn find(
         &mut self,
         tid: i32,
@@ -282,7 +282,7 @@ mod tests {
         };
         assert_eq!(found(Some(at(1_010 * MS))), (true, at(1_010 * MS)));
         assert_eq!(found(Some(at(1_020 * MS))), (true, at(1_020 * MS)));
-        // Whoever has the number now is older, or younger than the message.
+        // The task that has the number now is older, or younger than the message.
         for other in [at(1_000 * MS), at(1_030 * MS)] {
             assert_eq!(found(Some(other)), (false, at(1_022 * MS)), "{other:?}");
         }
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn starts_are_told_by_the_clock_that_counts_suspension() {
         let mut tasks = Tasks::default();
-        // Suspended for 100 s before anybody looked, and for 1,000 s between 20 and 30 s of the other clock.
+        // Suspended for 100 s before the first look, and for 1,000 s between 20 and 30 s of the other clock.
         tasks.suspensions.note(10 * S, 100 * S);
         tasks.suspensions.note(20 * S, 100 * S + 7);
         assert!(!tasks.suspensions.are_none());

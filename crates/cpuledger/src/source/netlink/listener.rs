@@ -1,4 +1,4 @@
-//! Reports of exits: each task that dies sends its last figures to whoever has registered for the CPU it dies on.
+//! Reports of exits: each task that dies sends its last figures to every socket that is registered for the CPU it dies on.
 
 use crate::clock::Boottime;
 use crate::machine;
@@ -47,7 +47,7 @@ struct Shard {
 }
 
 impl Listener {
-    /// Registers for all CPUs that this machine can ever have, with so many bytes for waiting reports.
+    /// Registers for all CPUs that this machine can ever have, with this number of bytes for waiting reports.
     pub fn register(waiting_bytes: usize) -> Result<Listener, Failure> {
         let cpus = machine::possible_cpus();
         let groups = groups(&cpus, MOST_SOCKETS);
@@ -104,7 +104,7 @@ impl Shard {
             empty_ns: machine::monotonic_ns(),
         };
         let mut outcome = None;
-        // Reports may come before the answer; nobody has asked for those yet.
+        // Reports may come before the answer; those are not wanted yet.
         shard.socket.receive_all(|message| {
             if let Body::Outcome(errno) = message.body {
                 outcome = Some(errno);
@@ -224,7 +224,7 @@ impl Gap {
     }
 }
 
-/// The CPUs in at most so many groups.
+/// The CPUs in a limited number of groups.
 fn groups(cpus: &[u32], most: usize) -> Vec<&[u32]> {
     cpus.chunks(cpus.len().div_ceil(most).max(1)).collect()
 }

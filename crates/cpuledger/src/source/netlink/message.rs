@@ -67,7 +67,7 @@ impl Request<'_> {
         bytes.extend_from_slice(&self.family.to_ne_bytes());
         bytes.extend_from_slice(&(REQUEST | self.flags).to_ne_bytes());
         bytes.extend_from_slice(&self.sequence.to_ne_bytes());
-        bytes.extend_from_slice(&[0; 4]); // from whom: the kernel knows
+        bytes.extend_from_slice(&[0; 4]); // the sender's port: the kernel knows it
         bytes.extend_from_slice(&[self.command, 1, 0, 0]);
         bytes.extend_from_slice(&(attribute_bytes as u16).to_ne_bytes());
         bytes.extend_from_slice(&self.attribute.to_ne_bytes());

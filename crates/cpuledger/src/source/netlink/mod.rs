@@ -1,14 +1,14 @@
 //! Source `netlink`: generic netlink TASKSTATS, for root on machines without BPF.
 //!
 //! Two things come from it. A *query* of a number is answered with one `struct taskstats`: of a task, or the sums of a process,
-//! its dead threads included. It lists nobody: processes are the numbers of /proc, and threads those of /proc/PID/task,
+//! its dead threads included. It lists no task: processes are the numbers of /proc, and threads those of /proc/PID/task,
 //! which is only listed where the directory has links for more than one. 64 queries go out in one send, and
 //! their answers come in with one receive. A *listener* gets the last figures of every task that dies, wherever it was
 //! born: one socket a CPU, so that the numbers by which a CPU counts its reports tell how many were lost when a socket was full.
 //!
 //! CPU time is `cpu_run_virtual_total`: the scheduler's runtime in nanoseconds, the same figure as a walk has, behind by at
 //! most a tick while the task runs. `cpu_run_real_total` and, in microseconds, `ac_utime` + `ac_stime` count whole ticks
-//! (4 ms) for whoever is running when one comes, unless the kernel accounts for each entry: too coarse for short
+//! (4 ms) for the task that is running when one comes, unless the kernel accounts for each entry: too coarse for short
 //! lives. They only divide the runtime into user and system time, by the kernel's own rule. A kernel before 5.14 without
 //! delay accounting leaves the runtime out; then ticks are all there is. This is tried, on ourselves, at the opening.
 //!
@@ -17,7 +17,7 @@
 //! - There is no cut: tasks are asked one after another, each figure is of another instant.
 //! - A task reports its death while it runs, before it gives its memory back: what it used since the last tick (4 ms) and what it
 //!   uses after the report are not in its row. Of a process they come to its parent with the figures of those it has waited
-//!   for, which /proc shows (`reaped`); of one that nobody waits for, and of a thread of a process that goes on, they are lost.
+//!   for, which /proc shows (`reaped`); of one that is not waited for, and of a thread of a process that goes on, they are lost.
 //! - The parent is the one at the exit. Of a thread that dies, its process is known from version 12 on (Linux 5.19) or from
 //!   an earlier snapshot; else its time goes to the parent of its process.
 //! - State, terminal, memory and cgroup are in no message.
@@ -125,13 +125,13 @@ impl Netlink {
         self.abilities.has_delays
     }
 
-    /// Starts to listen for exits, with so much room for reports that wait to be read.
+    /// Starts to listen for exits, with this room for reports that wait to be read.
     ///
     /// # Errors
     /// When the kernel refuses it.
     pub fn listen(&mut self, waiting_bytes: usize) -> Result<(), Error> {
         self.listener = Some(Listener::register(waiting_bytes).map_err(open::refused)?);
-        // Elsewhere the kernel registers us too, and sends the reports to whoever has our port there.
+        // Elsewhere the kernel registers us too, and sends the reports to the socket that has our port there.
         if !self.hears_a_death()? {
             self.listener = None;
             return Err(open::no_reports());
@@ -174,7 +174,7 @@ impl Netlink {
         read.map_err(open::failed)
     }
 
-    /// Asks the parents of those who have reported what they had not.
+    /// Asks the parents of the dead for what these had not reported.
     fn settle(&mut self) -> Result<(), Error> {
         if self.listener.is_some() {
             self.find_untold();
@@ -185,8 +185,9 @@ impl Netlink {
         Ok(())
     }
 
-    /// Where reports were missed: who was there at the last snapshot and has died untold. Its parent will know of its whole
-    /// life, of which rows of its own have shown what it had used until then. The others are asked for whom they have waited.
+    /// If reports were missed: finds the tasks of the last snapshot that died without a report. A parent will know of the whole
+    /// life of such a task, and its own rows have already shown the beginning. Other processes are asked for which children they
+    /// have waited.
     fn find_untold(&mut self) {
         let missed = self.listener.as_ref().map_or(0, Listener::missed);
         if std::mem::replace(&mut self.missed, missed) == missed {
@@ -206,7 +207,7 @@ impl Netlink {
         });
     }
 
-    /// Who is to be asked, in the order of rows.
+    /// The tasks that are to be asked, in the order of rows.
     fn plan(&mut self, scope: Scope) -> Result<(), Error> {
         self.queries.clear();
         let mut pids = match scope {
@@ -244,7 +245,7 @@ impl Source for Netlink {
         into.clear();
         into.source = SourceKind::Netlink;
         self.known.begin_snapshot();
-        // Who has reported by now died before the snapshot, whoever reports later did not: no clock has to tell.
+        // A task that has reported by now died before the snapshot, and one that reports later did not: no clock is needed.
         self.read_reports()?;
         self.settle()?;
         into.begin_ns = machine::monotonic_ns();
@@ -365,7 +366,7 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
     let process = pid
         .zip(figures.leader_elapsed_us)
         .map(|(pid, elapsed_us)| known.id(pid, elapsed_us, window, || census.start(pid, pid)));
-    // Its file is there until somebody has waited for it: a snapshot may list it until then, and this is who it will be.
+    // Its file is there until it is waited for: a snapshot may list it until then, under this identity.
     let task = known.find(tid, figures.elapsed_us, window, || census.start(pid.unwrap_or(tid), tid));
     task.is_dead = true;
     let id = TaskId { tid: Tid(tid), start_time_ns: task.start };
@@ -375,7 +376,7 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
         ppid: Pid(figures.ppid.cast_signed()),
         comm: figures.comm,
         uid: figures.uid,
-        euid: None, // in no message, and who it was when it was last seen may be another
+        euid: None, // in no message, and it may have changed since it was last seen
         exit_code: figures.exit_code.cast_signed(),
         runtime_ns: abilities.cpu_ns(figures),
         lifetime_ns: figures.elapsed_us.saturating_mul(1_000),
@@ -394,7 +395,7 @@ mod tests {
         let myself = Query::Totals(std::process::id().cast_signed());
         let (_, is_overrun) =
             ask_at_once(&mut netlink.socket, &[myself; BATCH], &mut answers).expect("answers");
-        assert!(is_overrun && answers.iter().any(Option::is_none), "there is no room for so many");
+        assert!(is_overrun && answers.iter().any(Option::is_none), "there is no room for all of them");
         let mut snapshot = Snapshot::default();
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
         netlink.snapshot(&request, &mut snapshot).expect("a snapshot");

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_names_its_mend() {
+    fn every_refusal_names_its_remedy() {
         for (errno, part) in [
             (Errno::EPERM, "setcap cap_net_admin=ep"),
             (Errno::ENOENT, "CONFIG_TASKSTATS"),

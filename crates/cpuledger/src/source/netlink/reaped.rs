@@ -49,10 +49,10 @@ struct Dead {
     has_waited: bool,
 }
 
-/// The parents, and who has died since they were last asked.
+/// The parents, and what has died since they were last asked.
 #[derive(Debug, Default)]
 pub struct Reaped {
-    /// Who is younger has waited for nobody before.
+    /// A process that is younger had waited for no child before.
     since: Boottime,
     parents: FxHashMap<i32, Parent>,
     dead: Vec<Dead>,
@@ -96,8 +96,8 @@ impl Reaped {
         self.dead.len()
     }
 
-    /// Asks the parents of the dead. Whoever they have waited for by now has reported by now: the reports are to be read
-    /// after this and before [`Reaped::settle`].
+    /// Asks the parents of the dead. Each child that they have waited for by now has reported by now: the reports must be read after
+    /// this and before [`Reaped::settle`].
     pub fn ask(&mut self, mut say: impl FnMut(i32) -> Option<Said>) {
         for dead in &self.dead {
             if !self.asked.contains_key(&dead.ppid)
@@ -162,7 +162,7 @@ fn advance(parents: &mut FxHashMap<i32, Parent>, since: Boottime, pid: i32, said
     let (before_ns, owed_ns) = match known {
         Some(parent) => (parent.said.children_ns, parent.owed_ns),
         None if said.start >= since => (0, 0),
-        // Nobody knows for whom it has waited before.
+        // It is unknown for which children it waited before.
         None => (said.children_ns, 0),
     };
     let new_ns = said.children_ns.saturating_sub(before_ns);

@@ -12,7 +12,7 @@ use nix::sys::socket::{
 use super::layout::Unknown;
 use super::message::{self, Body, Message, Request};
 
-/// Requests in one send, answers in one receive. So many answers take at most 150 kB of the receive buffer, of which every
+/// Requests in one send, answers in one receive. These answers take at most 150 kB of the receive buffer, of which every
 /// socket has 208 KiB unless the machine is set up otherwise.
 pub const BATCH: usize = 64;
 
@@ -56,7 +56,7 @@ pub struct Socket {
     fd: OwnedFd,
     /// The number of the family TASKSTATS.
     family: u16,
-    /// Of the next query, so that an answer that nobody waits for any more is recognised.
+    /// Of the next query, so that an answer that is no longer waited for is recognised.
     sequence: u32,
     out: Vec<u8>,
     room: Vec<u8>,
@@ -104,7 +104,7 @@ impl Socket {
         Ok(answer?)
     }
 
-    /// Makes room for about so many bytes of messages, as far as the kernel lets us.
+    /// Makes room for about this number of bytes of messages, as far as the kernel lets us.
     pub fn set_receive_bytes(&self, bytes: usize) {
         // With CAP_NET_ADMIN beyond the limit of the machine; without it up to that. Less room loses more messages, which
         // are counted.
@@ -192,7 +192,7 @@ impl Socket {
         let flags = MsgFlags::MSG_DONTWAIT;
         let results = recvmmsg(self.fd.as_raw_fd(), &mut headers, parts.iter_mut(), flags, None)?;
         for result in results {
-            // Nobody but the kernel has port 0; what another process sends is not looked at.
+            // Only the kernel has port 0; what another process sends is not looked at.
             let is_kernel = result.address.is_some_and(|address| address.pid() == 0);
             self.lengths.push(if is_kernel { result.bytes } else { 0 });
         }

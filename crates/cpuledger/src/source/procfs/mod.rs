@@ -4,7 +4,7 @@
 //! files are read only for fields that are in no other. If there are several, the directory of the process is held open
 //! meanwhile, so that all of them are of the same process whatever becomes of its pid.
 //!
-//! The runtime of a process is in no file: `schedstat` speaks of the leader only. But clock_gettime(2) shows everybody the CPU
+//! The runtime of a process is in no file: `schedstat` speaks of the leader only. But clock_gettime(2) shows every user the CPU
 //! clock of every process, dead threads included, in nanoseconds.
 //!
 //! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_no_procfs_is_refused_with_the_mend() {
+    fn a_folder_that_is_no_procfs_is_refused_with_the_remedy() {
         for path in ["/sys", "/nowhere", "/etc/passwd"] {
             let error = Procfs::open_at(Path::new(path)).err().expect("no procfs");
             let sentence = error.to_string();

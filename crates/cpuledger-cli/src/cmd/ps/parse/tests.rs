@@ -3,11 +3,11 @@ use crate::cmd::ps::options::{Headers, ListKind, Output, WholeFormat};
 use crate::cmd::ps::personality::Personality;
 use crate::cmd::ps::plan::Plan;
 use cpuledger::SourceKind;
-use cpuledger_view::filter::Asker;
+use cpuledger_view::filter::Caller;
 use cpuledger_view::tree::Drawing;
 
 fn context() -> Context {
-    Context { personality: Personality::default(), asker: Asker { euid: 0, tty_device: 0x8801 } }
+    Context { personality: Personality::default(), caller: Caller { euid: 0, tty_device: 0x8801 } }
 }
 
 fn parsed(line: &str) -> Result<Options, String> {

@@ -3,11 +3,11 @@
 use anyhow::Context;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
+use cpuledger::host_statistics::{CpuStates, HostStatistics};
 use cpuledger::interval::Interval;
 use cpuledger::source::SourceKind;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::ledger;
-use cpuledger::vitals::{CpuStates, Vitals};
 use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
 
 use super::entry::Entry;
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let mut collector = Collector::open(&of_collector(options), stop)?;
     waker.wake_on_signals();
-    printer.vitals = Vitals::read();
+    printer.statistics = HostStatistics::read();
     let mut iterations = 1;
     while options.iterations.is_none_or(|wanted| iterations < wanted) {
         if collector.interval()? == Outcome::Stopped {
@@ -120,7 +120,7 @@ pub struct Printer<'a> {
     pub around: Surroundings,
     remembered_rows: usize,
     /// At the iteration before.
-    vitals: Vitals,
+    statistics: HostStatistics,
     /// Digits of the largest pid.
     pub pid_digits: usize,
     /// The last iteration.
@@ -137,7 +137,7 @@ impl Printer<'_> {
             height,
             around: Surroundings::now(),
             remembered_rows: 0,
-            vitals: Vitals::default(),
+            statistics: HostStatistics::default(),
             // As narrow as in procps, where the machine has few.
             pid_digits: machine::tid_digits().max(5),
             text: Vec::new(),
@@ -263,29 +263,29 @@ impl Printer<'_> {
     fn head<'b>(&mut self, counts: Counts, interval: Option<&'b Interval>) -> Head<'b> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
         let time = self.around.machine.local(now).time();
-        let vitals = Vitals::read();
+        let statistics = HostStatistics::read();
         // In the first iteration: since the boot.
-        let before = std::mem::take(&mut self.vitals);
+        let before = std::mem::take(&mut self.statistics);
         let wants = |cpu: &Option<u32>| cpu.is_some() == self.options.has_each_cpu;
         let since = |&(cpu, states): &(Option<u32>, CpuStates)| {
             let then = before.states.iter().find(|(other, _)| *other == cpu);
             (cpu, states.since(&then.map_or_else(CpuStates::default, |(_, then)| *then)))
         };
-        let cpus = vitals.states.iter().filter(|(cpu, _)| wants(cpu)).map(since).collect();
+        let cpus = statistics.states.iter().filter(|(cpu, _)| wants(cpu)).map(since).collect();
         let head = Head {
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             uptime_seconds: Boottime::now().ticks(1_000_000_000),
             users: logins::count(),
-            load: vitals.load.clone(),
+            load: statistics.load.clone(),
             has_threads: self.options.has_threads,
             counts,
             cpus,
-            memory: vitals.memory,
+            memory: statistics.memory,
             scale: self.options.summary_scale,
             has_blank_line: std::env::var_os(NO_BALANCE).is_some_and(|value| !value.is_empty()),
             interval,
         };
-        self.vitals = vitals;
+        self.statistics = statistics;
         head
     }
 }

@@ -1,8 +1,8 @@
 //! The head: the lines of procps and, where it leaves one blank, the balance.
 
+use cpuledger::host_statistics::{CpuStates, Memory};
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
-use cpuledger::vitals::{CpuStates, Memory};
 
 /// What the head shows, read before.
 #[derive(Debug, Default)]

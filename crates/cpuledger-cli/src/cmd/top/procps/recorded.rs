@@ -1,8 +1,8 @@
 //! What `top --procps` prints of iterations that are always the same: each option and field.
 
 use cpuledger::SourceKind;
+use cpuledger::host_statistics::CpuStates;
 use cpuledger::machine::Load;
-use cpuledger::vitals::CpuStates;
 
 use super::batch::Printer;
 use super::head::Head;

@@ -57,7 +57,7 @@ impl CpuTicks {
 
 /// What has been read at one instant.
 #[derive(Debug, Clone, Default)]
-pub struct Vitals {
+pub struct HostStatistics {
     /// Of each online CPU.
     pub cpus: Vec<CpuTicks>,
     /// Of all CPUs together (`None`), and of each online one by its number.
@@ -74,13 +74,13 @@ pub struct Vitals {
     pub load: Option<Load>,
 }
 
-impl Vitals {
+impl HostStatistics {
     /// Reads it; what cannot be read is unknown.
-    pub fn read() -> Vitals {
+    pub fn read() -> HostStatistics {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let text = read("/proc/stat");
         let states = stat::cpus(&text);
-        Vitals {
+        HostStatistics {
             cpus: ticks(&states),
             states,
             forks: stat::forks(&text),
@@ -93,7 +93,7 @@ impl Vitals {
     }
 
     /// What each CPU did since then; one that was not there then is left out.
-    pub fn shares_since(&self, before: &Vitals) -> Vec<CpuShare> {
+    pub fn shares_since(&self, before: &HostStatistics) -> Vec<CpuShare> {
         let then = |cpu| before.cpus.iter().find(|ticks| ticks.cpu == cpu);
         self.cpus.iter().filter_map(|ticks| Some(ticks.since(then(ticks.cpu)?))).collect()
     }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_cpu_and_memory() {
-        let vitals = Vitals::read();
-        assert!(!vitals.cpus.is_empty() && vitals.memory.is_some_and(|memory| memory.total > 0));
-        assert!(vitals.forks.is_some_and(|forks| forks > 0));
-        assert_eq!(vitals.shares_since(&vitals).len(), vitals.cpus.len());
+        let statistics = HostStatistics::read();
+        assert!(!statistics.cpus.is_empty() && statistics.memory.is_some_and(|memory| memory.total > 0));
+        assert!(statistics.forks.is_some_and(|forks| forks > 0));
+        assert_eq!(statistics.shares_since(&statistics).len(), statistics.cpus.len());
     }
 }
