@@ -1,6 +1,5 @@
 //! Another build of cpuledger and this one, alternately and in one run: what a change costs, or saves.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,8 +10,9 @@ use cpuledger_load::{RaisedLimits, Sleepers};
 
 use crate::hooks::{Latency, SUBJECTS};
 use crate::listings::LISTINGS;
-use crate::measure::{Subject, alternate, median};
+use crate::measure::{Subject, alternate, cpu_ns, median};
 use crate::results::{Results, Row};
+use crate::screen::Program;
 use crate::table::{Table, digits};
 
 /// Options of `against`.
@@ -43,6 +43,9 @@ const BEFORE: u32 = 10;
 /// Those that are counted.
 const COUNTED: u32 = 40;
 
+/// Keys that are pressed.
+const KEYS: usize = 10;
+
 /// Measures and prints.
 ///
 /// # Errors
@@ -63,8 +66,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     let _sleepers = Sleepers::start(arguments.many_threads, 1)?;
-    let name = "CPU time of `top --batch`, an interval";
-    report.compare(name, arguments.many_threads, binaries, interval)?;
+    for source in ["ledger", "walk"] {
+        let name = format!("CPU time of `top --batch --source {source}`, an interval");
+        report.compare(&name, arguments.many_threads, binaries, |binary| interval(binary, source))?;
+    }
+    report.compare("CPU time of `ptop`, a key", arguments.many_threads, binaries, key)?;
     for listing in LISTINGS {
         let name = format!("`ps {}`", listing.join(" "));
         let words: Vec<&str> = ["ps"].iter().chain(listing).copied().collect();
@@ -134,9 +140,9 @@ struct Top {
 }
 
 impl Top {
-    fn start(binary: &Path) -> anyhow::Result<Top> {
+    fn start(binary: &Path, source: &str) -> anyhow::Result<Top> {
         let mut child = Command::new(binary)
-            .args(["top", "--batch", "--format", "json", "--source", "ledger", "--delay", DELAY])
+            .args(["top", "--batch", "--format", "json", "--source", source, "--delay", DELAY])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -153,14 +159,8 @@ impl Top {
         Ok(())
     }
 
-    /// CPU time of all its threads.
     fn cpu_time(&self) -> anyhow::Result<Duration> {
-        let mut sum_ns = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let schedstat = fs::read_to_string(task?.path().join("schedstat"))?;
-            sum_ns += schedstat.split(' ').next().context("it has words")?.parse::<u64>()?;
-        }
-        Ok(Duration::from_nanos(sum_ns))
+        Ok(Duration::from_nanos(cpu_ns(self.child.id())?))
     }
 }
 
@@ -172,15 +172,15 @@ impl Drop for Top {
 
 /// Does the work beside the ledger of that binary.
 fn beside(binary: &Path, work: impl FnOnce() -> anyhow::Result<Duration>) -> anyhow::Result<Duration> {
-    let top = Top::start(binary)?;
+    let top = Top::start(binary, "ledger")?;
     let duration = work()?;
     drop(top);
     Ok(duration)
 }
 
 /// The CPU time that an interval costs.
-fn interval(binary: &Path) -> anyhow::Result<Duration> {
-    let mut top = Top::start(binary)?;
+fn interval(binary: &Path, source: &str) -> anyhow::Result<Duration> {
+    let mut top = Top::start(binary, source)?;
     for _ in 0..BEFORE {
         top.wait_for_interval()?;
     }
@@ -189,4 +189,15 @@ fn interval(binary: &Path) -> anyhow::Result<Duration> {
         top.wait_for_interval()?;
     }
     Ok((top.cpu_time()? - before) / COUNTED)
+}
+
+/// The CPU time that a key costs, and the frame that answers it. Between two intervals, for those cost what runs.
+fn key(binary: &Path) -> anyhow::Result<Duration> {
+    let line = format!("{} top -H -d 60 --source ledger", binary.display());
+    let mut program = Program::start(&line)?;
+    let before = program.cpu_ns()?;
+    program.keys(KEYS)?;
+    let used_ns = program.cpu_ns()? - before;
+    program.end()?;
+    Ok(Duration::from_nanos(used_ns / KEYS as u64))
 }

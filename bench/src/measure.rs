@@ -73,3 +73,13 @@ pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duratio
     ensure!(status.success(), "{program} {}: {status}", arguments.join(" "));
     Ok(elapsed)
 }
+
+/// CPU time of all threads of a process, by the scheduler's clock.
+pub fn cpu_ns(pid: u32) -> anyhow::Result<u64> {
+    let mut sum_ns = 0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let schedstat = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        sum_ns += schedstat.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(sum_ns)
+}

@@ -1,7 +1,7 @@
 //! The screen over many sleeping threads: CPU time in steady state, and the time from a key to the frame that answers it, beside
 //! htop. Each program has a pseudo-terminal of its own, which is read as fast as it writes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver};
@@ -14,7 +14,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde::Serialize;
 
-use crate::measure::median;
+use crate::measure::{cpu_ns, median};
 use crate::results::Results;
 
 /// Options of `screen`.
@@ -108,14 +108,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// A program in a terminal.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     terminal: File,
     written: Receiver<Instant>,
 }
 
 impl Program {
-    fn start(line: &str) -> anyhow::Result<Program> {
+    pub(crate) fn start(line: &str) -> anyhow::Result<Program> {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&controller)?;
         unlockpt(&controller)?;
@@ -155,18 +155,13 @@ impl Program {
         Ok(self.cpu_ns()? - before)
     }
 
-    /// By the scheduler's clock, of all threads; none of them ends.
-    fn cpu_ns(&self) -> anyhow::Result<u64> {
-        let mut sum = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            let text = fs::read_to_string(task?.path().join("schedstat"))?;
-            sum += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
-        }
-        Ok(sum)
+    /// Of all threads; none of them ends.
+    pub(crate) fn cpu_ns(&self) -> anyhow::Result<u64> {
+        cpu_ns(self.child.id())
     }
 
     /// From a key to what is written next: down and up, so that each changes the screen.
-    fn keys(&mut self, count: usize) -> anyhow::Result<Vec<Duration>> {
+    pub(crate) fn keys(&mut self, count: usize) -> anyhow::Result<Vec<Duration>> {
         let mut answers = Vec::with_capacity(count);
         for index in 0..count {
             sleep(REST);
@@ -185,7 +180,7 @@ impl Program {
     }
 
     /// As a user does it; a peer that does not is killed.
-    fn end(mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(mut self) -> anyhow::Result<()> {
         self.terminal.write_all(b"q")?;
         let begin = Instant::now();
         while self.child.try_wait()?.is_none() && begin.elapsed() < LONGEST_END {
