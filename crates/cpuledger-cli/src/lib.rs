@@ -15,6 +15,8 @@ mod pages;
 mod privileges;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod registry;
 mod tui;
 
 use std::ffi::OsString;

@@ -200,6 +200,7 @@ pub const LAYERS: &[Layers] = &[
             "cli",
             "cmd",
             "pages",
+            "registry",
             "fuzzing",
         ],
     },

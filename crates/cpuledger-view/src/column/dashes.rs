@@ -7,10 +7,10 @@ use cpuledger::field::{Field, FieldSet};
 
 use super::entry::{Align, Column, Dash, Lines, Listed, Overflow};
 
-/// Rows of columns by why they are empty; after `=>` what those are sorted by that have an order all the same.
+/// Rows of columns by why they are empty; the letter of `O`; after `=>` what those are sorted by that have an order all the same.
 macro_rules! dashes {
     ($($dash:ident: $help:literal { $($($name:literal $header:literal),+; $width:literal $align:ident
-        $(=> [$($field:ident)*] [$($lookup:ident)*] $key:expr)?;)* })*) => {
+        $(letter $letter:literal)? $(=> [$($field:ident)*] [$($lookup:ident)*] $key:expr)?;)* })*) => {
         pub(super) static COLUMNS: &[Column] = &[$($(Column { listed: Some(Listed {
             names: &[$(($name, $header)),+],
             width: $width,
@@ -24,7 +24,7 @@ macro_rules! dashes {
             write: |_, cell| cell.push(b'-'),
             key: dashes!(@key $($key)?),
             help: $help,
-        }), ..Column::NOWHERE },)*)*];
+        }), $(order_letter: Some($letter),)? ..Column::NOWHERE },)*)*];
     };
     (@key $key:expr) => { $key };
     (@key) => { |_| Key::Absent };
@@ -46,12 +46,12 @@ dashes! {
         "addr_1" "ADDR"; 1 Left;
     }
     NotShown: "Something to sort by, which procps does not show." {
-        "cutime" "-"; 1 Right => [User ChildrenUser] [] |row| Key::from(row.ticks(row.task.user_ns) + row.ticks(row.task.children_user_ns));
-        "utime" "UTIME"; 6 Right => [User] [] |row| Key::from(row.ticks(row.task.user_ns));
-        "cmin_flt" "-"; 1 Right => [ChildrenMinorFaults] [] number!(children_minor_faults);
-        "cmaj_flt" "-"; 1 Right => [ChildrenMajorFaults] [] number!(children_major_faults);
-        "resident" "RES", "m_resident" "RES"; 5 Right => [Rss] [] number!(rss_bytes);
-        "share" "-"; 1 Right => [Shared] [] number!(shared_bytes);
+        "cutime" "-"; 1 Right letter 'j' => [User ChildrenUser] [] |row| Key::from(row.ticks(row.task.user_ns) + row.ticks(row.task.children_user_ns));
+        "utime" "UTIME"; 6 Right letter 'k' => [User] [] |row| Key::from(row.ticks(row.task.user_ns));
+        "cmin_flt" "-"; 1 Right letter 'n' => [ChildrenMinorFaults] [] number!(children_minor_faults);
+        "cmaj_flt" "-"; 1 Right letter 'N' => [ChildrenMajorFaults] [] number!(children_major_faults);
+        "resident" "RES", "m_resident" "RES"; 5 Right letter 'R' => [Rss] [] number!(rss_bytes);
+        "share" "-"; 1 Right letter 'S' => [Shared] [] number!(shared_bytes);
         "m_share" "SHRD"; 5 Right => [Shared] [] number!(shared_bytes);
         "vm_lock" "LCK"; 3 Right => [Locked] [] number!(locked_bytes);
         "vm_data" "DATA"; 5 Right => [] [STATUS] |row| Key::of_option(figures::private_kib(row));

@@ -62,6 +62,10 @@ pub struct Column {
     pub listed: Option<Listed>,
     /// How the text of `top` and the screen show it; `None`: only as its key.
     pub in_table: Option<InTable>,
+    /// The letter by which `O` of `ps` orders by it.
+    pub order_letter: Option<char>,
+    /// The letter of AIX by which `-o` of `ps` takes it, and the name that it stands for.
+    pub aix: Option<(char, &'static str)>,
     /// What `-o` of `top` takes besides the header and the key.
     pub orders: &'static [&'static str],
     /// The fields of procps' top that it is.
@@ -72,8 +76,22 @@ pub struct Column {
 
 impl Column {
     /// Shown nowhere yet.
-    pub(super) const NOWHERE: Column =
-        Column { figure: None, listed: None, in_table: None, orders: &[], procps: &[], aliases: &[] };
+    pub const NOWHERE: Column = Column {
+        figure: None,
+        listed: None,
+        in_table: None,
+        order_letter: None,
+        aix: None,
+        orders: &[],
+        procps: &[],
+        aliases: &[],
+    };
+
+    /// What `ps` calls it: the first of its names, or its key.
+    pub fn name_in_ps(&'static self) -> Option<&'static str> {
+        let listed = self.listed.as_ref().and_then(|listed| listed.names.first());
+        listed.map(|(name, _)| *name).or_else(|| self.key().map(Key::name))
+    }
 
     /// Its key, if it has one.
     pub fn key(&'static self) -> Option<Key> {
@@ -217,7 +235,6 @@ macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
        [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])?; $write:expr; $key:expr; $help:literal
        $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
-        #[allow(clippy::needless_update)] // some entries say everything
         pub(super) static COLUMNS: &[Column] = &[$(Column {
             listed: Some(Listed {
                 names: &[$(($name, $header)),+],

@@ -58,7 +58,9 @@ columns! {
     // Sizes and addresses.
     "size" "SIZE"; 5 Right Push Process; [Vsize] [STATUS];
         shown!(swappable_kib); number!(vsize_bytes);
-        "KiB that would go to swap if all private memory was written to."
+        "KiB that would go to swap if all private memory was written to." => {
+            order_letter: Some('s'),
+        }
     "trs" "TRS", "trss" "TRSS", "tsiz" "TSIZ"; 4 Right Push Process; [Vsize] [ADDRESSES];
         shown!(code_kib); number!(vsize_bytes);
         "KiB of code."

@@ -15,6 +15,8 @@ columns! {
             figure: Some(Figure::Field(Field::Pid)),
             in_table: in_table!(0 "PID" right 7 rank 0 Id; "Id of the process, or of the task where tasks are shown."),
             procps: &[total(0, "PID", Field::Tid)],
+            order_letter: Some('p'),
+            aix: Some(('p', "pid")),
         }
     "tid" "TID", "lwp" "LWP", "spid" "SPID"; 5 Pid Push Task; [Tid] [];
         |r, c| cell::signed(c, r.task.tid.0); |r| Key::from(r.task.tid.0);
@@ -28,6 +30,8 @@ columns! {
             figure: Some(Figure::Field(Field::Ppid)),
             in_table: in_table!(13 "PPID" right 7 rank 7 Value; "Pid of the parent."),
             procps: &[total(1, "PPID", Field::Ppid)],
+            order_letter: Some('P'),
+            aix: Some(('P', "ppid")),
         }
     "pgid" "PGID", "pgrp" "PGRP"; 5 Pid Push Process; [Pgid] [];
         |r, c| cell::signed(c, r.task.pgid); number!(pgid);
@@ -35,6 +39,8 @@ columns! {
             figure: Some(Figure::Field(Field::Pgid)),
             orders: &["PGRP"],
             procps: &[total(9, "PGRP", Field::Pgid)],
+            order_letter: Some('g'),
+            aix: Some(('r', "pgid")),
         }
     "sid" "SID", "sess" "SESS", "session" "SESS"; 5 Pid Push Process; [Sid] [];
         |r, c| cell::signed(c, r.task.sid); number!(sid);
@@ -42,18 +48,22 @@ columns! {
             figure: Some(Figure::Field(Field::Sid)),
             orders: &["SID"],
             procps: &[total(12, "SID", Field::Sid)],
+            order_letter: Some('o'),
         }
     "tpgid" "TPGID"; 5 Pid Push Process; [TtyPgid] [];
         |r, c| cell::signed(c, r.task.tty_pgid); number!(tty_pgid);
         "Foreground process group of the terminal; -1: none." => {
             figure: Some(Figure::Field(Field::TtyPgid)),
             procps: &[total(11, "TPGID", Field::TtyPgid)],
+            order_letter: Some('G'),
         }
     "tname" "TTY", "longtname" "TTY", "tty8" "TTY", "tt" "TT", "tty" "TT"; 8 Left Push Process; [TtyDevice] [TERMINALS];
         cell::terminal; |r| cell::terminal_key(r);
         "Controlling terminal." => {
             figure: Some(Figure::Field(Field::TtyDevice)),
             procps: &[total(10, "TTY", Field::TtyDevice)],
+            order_letter: Some('t'),
+            aix: Some(('y', "tname")),
         }
     "tty4" "TTY"; 4 Left Push Process; [TtyDevice] [TERMINALS];
         cell::short_terminal; |r| cell::terminal_key(r);
@@ -63,6 +73,7 @@ columns! {
         "Name of the task." => {
             figure: Some(Figure::Field(Field::Comm)),
             aliases: &[("name", "name of the task, as comm")],
+            aix: Some(('c', "comm")),
         }
     "fname" "COMMAND"; 8 Left Cut Process; [Comm] [];
         cell::short_comm; |r| Key::Bytes(r.comm());
@@ -74,6 +85,8 @@ columns! {
             in_table: in_table!(11 "COMMAND" left 0 rank 0 Command sums; "Name, or arguments."),
             procps: &[TopField { place: 28, name: "COMMAND", by: By::Command }],
             aliases: &[("args", "arguments if known, else the name"), ("command", "likewise")],
+            order_letter: Some('c'),
+            aix: Some(('a', "args")),
         }
     "exe" "EXE"; 27 Left Cut Process; [] [EXE];
         |r, c| cell::text_or_dash(r, c, r.around.details.exe(r.task)); |r| Key::Bytes(r.around.details.exe(r.task));

@@ -119,8 +119,10 @@ pub(super) static COLUMNS: &[Column] = &[
         figure: Some(Figure::Field(Field::System)),
         in_table: in_table!(23 "SYS" right 5 rank 6 Share sums; "CPU time in the kernel."),
         aliases: &[("sys", "CPU time in the kernel, in percent")],
+        order_letter: Some('K'),
         ..Column::NOWHERE
     },
+    Column { figure: Some(Figure::Field(Field::ChildrenSystem)), order_letter: Some('J'), ..Column::NOWHERE },
     Column {
         figure: Some(Figure::Field(Field::RunqueueWait)),
         in_table: in_table!(25 "WAIT" right 5 rank 5 Share sums; "Time spent waiting for a CPU."),

@@ -15,6 +15,8 @@ columns! {
             figure: Some(Figure::Field(Field::Vsize)),
             in_table: in_table!(4 "VIRT" right 7 rank 9 Size; "Virtual memory."),
             procps: &[total(21, "VIRT", Field::Vsize)],
+            order_letter: Some('v'),
+            aix: Some(('z', "vsz")),
         }
     "sz" "SZ"; 5 Right Push Process; [Vsize] [];
         |r, c| cell::unsigned(c, r.task.vsize_bytes / r.around.machine.page_bytes); number!(vsize_bytes);
@@ -29,6 +31,7 @@ columns! {
             in_table: in_table!(5 "RES" right 6 rank 5 Size sums; "Resident memory."),
             procps: &[total(23, "RES", Field::Rss)],
             aliases: &[("rss", "resident memory in bytes")],
+            order_letter: Some('r'),
         }
     "sgi_rss" "RSS"; 4 Left Push Process; [Rss] [];
         |r, c| cell::unsigned(c, r.task.rss_bytes / 1024); number!(rss_bytes);
@@ -48,6 +51,7 @@ columns! {
             figure: Some(Figure::Field(Field::MajorFaults)),
             orders: &["nMaj"],
             procps: &[total(25, "nMaj", Field::MajorFaults), TopField { place: 31, name: "vMj", by: By::Growth(Field::MajorFaults) }],
+            order_letter: Some('M'),
         }
     "min_flt" "MINFL", "minflt" "MINFLT"; 6 Right Push Both; [MinorFaults] [];
         |r, c| cell::unsigned(c, r.task.minor_faults); number!(minor_faults);
@@ -55,6 +59,7 @@ columns! {
             figure: Some(Figure::Field(Field::MinorFaults)),
             orders: &["nMin"],
             procps: &[total(26, "nMin", Field::MinorFaults), TopField { place: 32, name: "vMn", by: By::Growth(Field::MinorFaults) }],
+            order_letter: Some('m'),
         }
     "rbytes" "RBYTES"; 5 Right Push Task; [ReadBytes] [];
         |r, c| cell::unsigned(c, r.task.read_bytes); number!(read_bytes);

@@ -16,12 +16,15 @@ columns! {
             in_table: in_table!(1 "USER" left 8 rank 4 User; "Effective user."),
             procps: &[TopField { place: 3, name: "USER", by: By::User(Field::Euid) }],
             aliases: &[("user", "name or number of the effective user")],
+            order_letter: Some('u'),
+            aix: Some(('U', "user")),
         }
     "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS];
         |r, c| cell::user(r, c, r.task.uid); |_| Key::AsShown;
         "Real user." => {
             figure: Some(Figure::Field(Field::Uid)),
             procps: &[TopField { place: 5, name: "RUSER", by: By::User(Field::Uid) }],
+            aix: Some(('u', "ruser")),
         }
     "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS];
         |r, c| cell::user(r, c, r.task.suid); |_| Key::AsShown;
@@ -34,10 +37,14 @@ columns! {
         "File-system user."
     "group" "GROUP", "egroup" "EGROUP"; 8 Left Plus Both; [Egid] [GROUPS];
         |r, c| cell::group(r, c, r.task.egid); |_| Key::AsShown;
-        "Effective group."
+        "Effective group." => {
+            aix: Some(('G', "group")),
+        }
     "rgroup" "RGROUP"; 8 Left Plus Both; [Gid] [GROUPS];
         |r, c| cell::group(r, c, r.task.gid); |_| Key::AsShown;
-        "Real group."
+        "Real group." => {
+            aix: Some(('g', "rgroup")),
+        }
     "sgroup" "SGROUP", "svgroup" "SVGROUP"; 8 Left Plus Both; [Sgid] [GROUPS];
         |r, c| cell::group(r, c, r.task.sgid); |_| Key::AsShown;
         "Saved group."
@@ -50,6 +57,7 @@ columns! {
             figure: Some(Figure::Field(Field::Euid)),
             orders: &["UID"],
             procps: &[total(2, "UID", Field::Euid)],
+            order_letter: Some('U'),
         }
     "ruid" "RUID"; 5 Right Push Both; [Uid] [];
         |r, c| cell::unsigned(c, r.task.uid); number!(uid);

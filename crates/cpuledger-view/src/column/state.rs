@@ -25,6 +25,7 @@ columns! {
         "1: forked without exec, 4: used the privileges of root." => {
             figure: Some(Figure::Field(Field::Flags)),
             procps: &[total(29, "Flags", Field::Flags)],
+            order_letter: Some('f'),
         }
     "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN];
         |r, c| cell::text_or_dash(r, c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
@@ -48,6 +49,7 @@ columns! {
             figure: Some(Figure::Field(Field::Nice)),
             in_table: in_table!(3 "NI" right 3 rank 10 Value; "Nice value."),
             procps: &[total(14, "NI", Field::Nice)],
+            aix: Some(('n', "nice")),
         }
     "pri" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); number!(priority);
@@ -58,6 +60,7 @@ columns! {
             figure: Some(Figure::Field(Field::Priority)),
             in_table: in_table!(2 "PR" right 3 rank 11 Priority; "Priority; rt: real-time."),
             procps: &[total(13, "PR", Field::Priority)],
+            order_letter: Some('y'),
         }
     "opri" "PRI", "intpri" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_add(60)); number!(priority);

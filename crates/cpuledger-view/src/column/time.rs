@@ -16,6 +16,7 @@ columns! {
             in_table: in_table!(10 "TIME+" right 9 rank 6 Time sums; "CPU time since the start: minutes, seconds, hundredths."),
             orders: &["TIME"],
             procps: &[TopField { place: 18, name: "TIME", by: By::Time }, TopField { place: 19, name: "TIME+", by: By::Time }],
+            aix: Some(('x', "time")),
         }
     "times" "TIME", "cputimes" "TIME"; 8 Right Push Both; [User System] [];
         |r, c| cell::unsigned(c, r.cpu_seconds()); |r| Key::from(r.cpu_ticks());
@@ -25,7 +26,10 @@ columns! {
         "CPU time, minutes:seconds."
     "%cpu" "%CPU", "pcpu" "%CPU"; 4 Right Push Both; [User System StartTime] [];
         cell::cpu_percent; |r| Key::Number(r.cpu_share());
-        "CPU time in percent of the time since the start."
+        "CPU time in percent of the time since the start." => {
+            order_letter: Some('C'),
+            aix: Some(('C', "pcpu")),
+        }
     "c" "C", "util" "C"; 2 Right Push Both; [User System StartTime] [];
         cell::cpu_whole_percent; |r| Key::Number(r.cpu_share());
         "The same, whole, at most 99."
@@ -51,7 +55,9 @@ columns! {
         "When it was started: hh:mm:ss, or month and day."
     "stime" "STIME", "start_time" "START"; 5 Right Push Both; [StartTime] [CALENDAR];
         cell::start_day_or_time; |r| Key::from(r.start_ticks());
-        "When it was started: hh:mm, month and day, or year."
+        "When it was started: hh:mm, month and day, or year." => {
+            order_letter: Some('T'),
+        }
     "bsdstart" "START"; 6 Right Push Both; [StartTime] [CALENDAR];
         cell::bsd_start; |r| Key::from(r.start_ticks());
         "When it was started: hh:mm, or month and day."
@@ -59,6 +65,7 @@ columns! {
         cell::elapsed; |r| Key::from(r.elapsed_ticks());
         "Time since the start, [[days-]hh:]mm:ss." => {
             procps: &[TopField { place: 37, name: "ELAPSED", by: By::Age }],
+            aix: Some(('t', "etime")),
         }
     "etimes" "ELAPSED"; 7 Right Push Both; [StartTime] [];
         |r, c| cell::unsigned(c, r.elapsed_seconds()); |r| Key::from(r.elapsed_ticks());

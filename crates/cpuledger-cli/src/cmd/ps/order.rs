@@ -1,40 +1,11 @@
 //! In which order: `--sort` and `k` by names of columns, `O` by single letters.
 
+use cpuledger_view::column::columns;
 use cpuledger_view::layout::Criterion;
 use cpuledger_view::layout::{Chosen, names};
 
 use super::items::SEPARATORS;
 use crate::near::did_you_mean;
-
-/// The letters of `O`, with the key that each stands for.
-const LETTERS: &[(char, &str)] = &[
-    ('C', "pcpu"),
-    ('G', "tpgid"),
-    ('J', "children_system_ns"),
-    ('K', "system_ns"),
-    ('M', "maj_flt"),
-    ('N', "cmaj_flt"),
-    ('P', "ppid"),
-    ('R', "resident"),
-    ('S', "share"),
-    ('T', "start_time"),
-    ('U', "uid"),
-    ('c', "cmd"),
-    ('f', "flags"),
-    ('g', "pgrp"),
-    ('j', "cutime"),
-    ('k', "utime"),
-    ('m', "min_flt"),
-    ('n', "cmin_flt"),
-    ('o', "session"),
-    ('p', "pid"),
-    ('r', "rss"),
-    ('s', "size"),
-    ('t', "tty"),
-    ('u', "user"),
-    ('v', "vsize"),
-    ('y', "priority"),
-];
 
 /// The order that `--sort` means.
 ///
@@ -66,12 +37,12 @@ pub fn by_letters(letters: &str) -> Option<Result<Vec<Criterion>, String>> {
             }
             continue;
         }
-        let (_, key) = LETTERS.iter().find(|(known, _)| *known == letter)?;
+        let column = columns().find(|column| column.order_letter == Some(letter))?;
         if seen.contains(letter) {
             return None;
         }
         seen.push(letter);
-        criteria.push(criterion(key, sign.take() == Some('-')));
+        criteria.push(criterion(column.name_in_ps()?, sign.take() == Some('-')));
     }
     let is_whole = sign.is_none() && !criteria.is_empty();
     is_whole.then(|| criteria.into_iter().collect())
@@ -114,11 +85,12 @@ mod tests {
     fn letters_are_an_order_or_not() {
         let letters = |text: &str| by_letters(text).map(|criteria| shown(criteria.expect("known letters")));
         let key = |name: &str, descending| (name.to_owned(), descending);
-        assert_eq!(letters("c-p"), Some(vec![key("cmd", false), key("pid", true)]));
+        assert_eq!(letters("c-p"), Some(vec![key("args", false), key("pid", true)]));
         assert_eq!(letters("+u"), Some(vec![key("user", false)]));
         for none in ["", "z", "cc", "c,p", "c-", "--p", "ppid"] {
             assert_eq!(letters(none), None, "{none}");
         }
-        assert!(LETTERS.iter().all(|(_, key)| criterion(key, false).is_ok()));
+        let all = columns().filter_map(|column| column.order_letter);
+        assert_eq!(all.filter(|letter| letters(&letter.to_string()).is_some()).count(), 26);
     }
 }

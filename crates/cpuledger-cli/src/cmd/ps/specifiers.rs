@@ -1,7 +1,9 @@
 //! What is written after `-o`: names of columns with widths and headers, macros, and the descriptors of AIX.
 
+use std::collections::BTreeMap;
+
 use cpuledger::machine::tid_digits;
-use cpuledger_view::column::Align;
+use cpuledger_view::column::{self, Align};
 use cpuledger_view::layout::{Chosen, Content, names};
 
 use super::items::SEPARATORS;
@@ -11,24 +13,10 @@ use crate::near::did_you_mean;
 /// The widest a column can be made.
 const MOST_WIDTH: usize = 131_072;
 
-/// The descriptors of AIX, with the column that each stands for.
-const AIX: &[(char, &str)] = &[
-    ('C', "pcpu"),
-    ('G', "group"),
-    ('P', "ppid"),
-    ('U', "user"),
-    ('a', "args"),
-    ('c', "comm"),
-    ('g', "rgroup"),
-    ('n', "nice"),
-    ('p', "pid"),
-    ('r', "pgid"),
-    ('t', "etime"),
-    ('u', "ruser"),
-    ('x', "time"),
-    ('y', "tname"),
-    ('z', "vsz"),
-];
+/// The descriptors of AIX, by letter, with the name that each stands for.
+fn descriptors() -> BTreeMap<char, &'static str> {
+    column::columns().filter_map(|column| column.aix).collect()
+}
 
 /// The columns of one list.
 ///
@@ -133,8 +121,9 @@ fn aix(list: &str) -> Result<Vec<Chosen>, String> {
         let Some(letter) = piece.chars().next().filter(|&letter| letter != ' ') else {
             return Err(format!("a letter is missing after a `%` in `{list}`"));
         };
-        let Some((_, name)) = AIX.iter().find(|(known, _)| *known == letter) else {
-            let letters: Vec<String> = AIX.iter().map(|(known, _)| format!("%{known}")).collect();
+        let descriptors = descriptors();
+        let Some(name) = descriptors.get(&letter) else {
+            let letters: Vec<String> = descriptors.keys().map(|known| format!("%{known}")).collect();
             return Err(format!("unknown descriptor `%{letter}`; the descriptors are {}", letters.join(" ")));
         };
         columns.push(named(name)?);
