@@ -29,9 +29,6 @@ use terminal::{has_screen, terminal_width};
 /// Columns where there is neither a terminal nor COLUMNS, as in top.
 const WIDTH_WITHOUT_TERMINAL: usize = 512;
 
-/// Rows whose arguments are remembered; then the memory starts anew.
-const REMEMBERED_ROWS: usize = 16_384;
-
 /// Runs `top`.
 ///
 /// # Errors
@@ -67,7 +64,6 @@ struct Printer<'a> {
     buffer: Vec<u8>,
     selection: Selection,
     around: Surroundings,
-    remembered_rows: usize,
     writer: Writer,
     boot_id: Option<String>,
     load: Option<Load>,
@@ -82,7 +78,6 @@ impl Printer<'_> {
             buffer: Vec::new(),
             selection: Selection::default(),
             around: Surroundings::now(),
-            remembered_rows: 0,
             writer: Writer::default(),
             boot_id: machine::boot_id(),
             load: None,
@@ -132,7 +127,7 @@ impl Printer<'_> {
 
     fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
         let shown = self.selection.shown(self.options, interval, snapshot, None);
-        look_up(&mut self.around, &mut self.remembered_rows, self.options, &shown);
+        look_up(&mut self.around, self.options, &shown);
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
         let page = Page {
@@ -150,17 +145,13 @@ impl Printer<'_> {
 }
 
 /// Looks up what the rows will show.
-fn look_up(around: &mut Surroundings, remembered_rows: &mut usize, options: &Options, shown: &Shown<'_>) {
+fn look_up(around: &mut Surroundings, options: &Options, shown: &Shown<'_>) {
     let (indexes, rows) = match shown.tasks {
         Some(tasks) => (tasks, &shown.snapshot.tasks),
         None => (shown.processes, &shown.snapshot.processes),
     };
     let rows: Vec<&Task> = indexes.iter().map(|&index| &rows[index]).collect();
-    *remembered_rows += rows.len();
-    if *remembered_rows > REMEMBERED_ROWS {
-        *remembered_rows = 0;
-        around.details = Default::default();
-    }
+    around.begin(rows.len());
     let mut wanted = Lookups::USERS;
     if options.has_arguments {
         wanted = wanted.union(Lookups::CMDLINE);

@@ -264,8 +264,8 @@ impl App {
                 return self.effect(effect, screen);
             }
             Event::Input(_) => {}
-            Event::Arguments { process, comm, arguments } => {
-                self.state.arguments.learn(process, comm, arguments);
+            Event::Arguments { process, comm, read, arguments } => {
+                self.state.arguments.learn(process, comm, read, arguments);
             }
             Event::Detail(files) => self.state.files = Some(files),
             Event::Resized => {}

@@ -1,6 +1,6 @@
 //! What the threads of the screen tell the one that shows.
 
-use cpuledger::{Comm, TaskId};
+use cpuledger::{Boottime, Comm, TaskId};
 
 use super::file_detail::FileDetail;
 use super::frame::Frame;
@@ -22,8 +22,10 @@ pub enum Event {
         process: TaskId,
         /// Its name at that time.
         comm: Comm,
-        /// Separated by NUL; empty where they could not be read.
-        arguments: Box<[u8]>,
+        /// When they were read.
+        read: Boottime,
+        /// Separated by NUL; `None` where they could not be read.
+        arguments: Option<Box<[u8]>>,
     },
     /// The files of one task were read.
     Detail(Box<FileDetail>),

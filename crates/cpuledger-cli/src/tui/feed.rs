@@ -123,6 +123,7 @@ impl Feed {
     /// Reads what surrounds the interval, so that the view does not have to.
     fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, asleep: Asleep) -> Frame {
         self.cgroups.begin();
+        self.users.begin();
         let statistics = HostStatistics::read();
         let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
         let cpus = statistics.shares_since(&self.statistics);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use cpuledger::detail::Details;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::text::escape::append_escaped;
-use cpuledger::{Comm, Task, TaskId, Tid};
+use cpuledger::{Boottime, Comm, Task, TaskId, Tid};
 
 use super::event::Event;
 use super::file_detail::FileDetail;
@@ -113,9 +113,10 @@ fn bounded(arguments: &[u8]) -> &[u8] {
 fn arguments(row: &Task) -> Event {
     let leader = Task { tid: Tid(row.pid.0), ..*row };
     let mut details = Details::default();
+    let read = Boottime::now();
     details.learn(&leader, false, Lookups::CMDLINE);
-    let arguments = bounded(details.cmdline(&leader).unwrap_or_default()).into();
-    Event::Arguments { process: leader.id(), comm: row.comm, arguments }
+    let arguments = details.cmdline(&leader).map(|arguments| bounded(arguments).into());
+    Event::Arguments { process: leader.id(), comm: row.comm, read, arguments }
 }
 
 fn detail(row: &Task) -> FileDetail {
@@ -187,7 +188,7 @@ mod tests {
         assert!(files[1].parse::<u64>().is_ok() || files[1] == "unlimited");
         let Event::Arguments { process, arguments, .. } = arguments(&row(pid)) else { panic!("arguments") };
         assert_eq!(process.tid, Tid(pid));
-        assert!(!arguments.is_empty());
+        assert!(arguments.is_some_and(|arguments| !arguments.is_empty()));
     }
 
     /// A file of a slow machine.
@@ -195,7 +196,8 @@ mod tests {
         thread::sleep(Duration::from_millis(2));
         match request {
             Request::Arguments(row) => {
-                Event::Arguments { process: row.id(), comm: row.comm, arguments: b"read".as_slice().into() }
+                let arguments = Some(b"read".as_slice().into());
+                Event::Arguments { process: row.id(), comm: row.comm, read: Boottime::now(), arguments }
             }
             Request::Detail(row) => {
                 Event::Detail(Box::new(FileDetail { id: row.id(), ..FileDetail::default() }))

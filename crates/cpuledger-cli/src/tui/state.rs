@@ -117,6 +117,7 @@ impl State {
         if self.is_paused {
             return Some(frame);
         }
+        self.arguments.begin();
         let old = self.frame.replace(frame);
         self.list();
         old

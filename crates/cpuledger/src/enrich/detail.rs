@@ -15,7 +15,7 @@ use rustix::fs::statfs;
 
 use crate::clock::Boottime;
 use crate::enrich::lookups::Lookups;
-use crate::task::{Pid, Task, TaskId};
+use crate::task::{Comm, Pid, Task, TaskId};
 use crate::text::manner::Manner;
 
 use files::Files;
@@ -38,7 +38,12 @@ pub struct Details {
     files: FxHashMap<(TaskId, bool), Files>,
     /// Where systemd keeps this machine; `None` until it was asked for.
     systemd: Option<Option<Systemd>>,
+    /// Rows that were asked for since all was forgotten.
+    rows: usize,
 }
+
+/// Rows that are asked for before all is forgotten: so no more is kept, and what changes without a sign is read again some time.
+const MOST_ROWS: usize = 16_384;
 
 /// How to find a process in the tree of systemd.
 #[derive(Debug)]
@@ -55,8 +60,12 @@ struct Unreadable;
 /// What the tasks of a process share. A member is `None` until it was asked for.
 #[derive(Debug, Default)]
 struct ProcessDetail {
-    /// Start of the leader, where it is known: the pid may be reused.
-    start_time_ns: Option<Boottime>,
+    /// Of a leader its start and its name: the pid may be reused, and with another program it has other arguments.
+    leader: Option<(Boottime, Comm)>,
+    /// Of other threads, when it was begun to read: one that is younger may be of another process.
+    read: Option<Boottime>,
+    /// Whether something could not be read.
+    has_failed: bool,
     cmdline: Option<Result<Vec<u8>, Unreadable>>,
     /// The arguments as they are shown, made once for all threads; empty where there are none to show.
     command_line: Vec<u8>,
@@ -91,18 +100,35 @@ impl Details {
         self.root = root;
     }
 
+    /// A further listing of that number of rows begins. What could not be read is tried again, and what changes is forgotten.
+    pub fn begin(&mut self, rows: usize) {
+        self.rows += rows;
+        if self.rows > MOST_ROWS {
+            *self = Details { manner: self.manner, root: self.root, rows, ..Details::default() };
+        }
+        self.wchan.clear();
+        self.files.clear();
+        self.leaders.retain(|_, process| !process.has_failed);
+        self.threads.retain(|_, process| !process.has_failed);
+    }
+
     /// Reads what is wanted of the row and not there yet. `is_task`: the row is of a task alone, not of its process.
     pub fn learn(&mut self, row: &Task, is_task: bool, wanted: Lookups) {
         if wanted.wants(Lookups::CMDLINE.union(Lookups::EXE).union(Lookups::CGROUP)) {
             if row.is_leader() {
                 let leader = self.leaders.entry(row.pid).or_default();
-                if leader.start_time_ns != Some(row.start_time_ns) {
-                    *leader = ProcessDetail { start_time_ns: Some(row.start_time_ns), ..Default::default() };
+                if leader.leader != Some((row.start_time_ns, row.comm)) {
+                    *leader =
+                        ProcessDetail { leader: Some((row.start_time_ns, row.comm)), ..Default::default() };
                     self.threads.remove(&row.pid);
                 }
                 leader.learn(self.root, row, wanted, self.manner);
             } else {
-                self.threads.entry(row.pid).or_default().learn(self.root, row, wanted, self.manner);
+                let threads = self.threads.entry(row.pid).or_default();
+                if threads.read.is_none_or(|read| read < row.start_time_ns) {
+                    *threads = ProcessDetail { read: Some(Boottime::now()), ..Default::default() };
+                }
+                threads.learn(self.root, row, wanted, self.manner);
             }
         }
         if wanted.wants(Lookups::WCHAN) {
@@ -241,14 +267,18 @@ impl ProcessDetail {
             {
                 manner.append_separated(&mut self.command_line, cmdline);
             }
+            self.has_failed |= read.is_err();
             self.cmdline = Some(read);
         }
         if wanted.wants(Lookups::EXE) && self.exe.is_none() {
-            let link = fs::read_link(format!("{}/exe", directory())).unwrap_or_default();
-            self.exe = Some(link.into_os_string().into_vec());
+            let link = fs::read_link(format!("{}/exe", directory()));
+            self.has_failed |= link.is_err();
+            self.exe = Some(link.unwrap_or_default().into_os_string().into_vec());
         }
         if wanted.wants(Lookups::CGROUP) && self.cgroup.is_none() {
-            let text = fs::read(format!("{}/cgroup", directory())).unwrap_or_default();
+            let text = fs::read(format!("{}/cgroup", directory()));
+            self.has_failed |= text.is_err();
+            let text = text.unwrap_or_default();
             self.cgroup = Some(Cgroup { one_line: cgroup::one_line(&text), text });
         }
     }
@@ -307,15 +337,75 @@ mod tests {
         assert_eq!(seat_of(b"UID=0\nIS_SEAT=1\n"), b"");
     }
 
-    #[test]
-    fn a_reused_pid_is_read_again() {
-        let myself = Pid(std::process::id() as i32);
-        let row = |start_ns| Task {
-            pid: myself,
-            tid: crate::task::Tid(myself.0),
+    /// The process of the tests, as if it had started then.
+    fn row(start_ns: u64) -> Task {
+        let pid = std::process::id() as i32;
+        Task {
+            pid: Pid(pid),
+            tid: crate::task::Tid(pid),
             start_time_ns: Boottime::from_ns(start_ns),
             ..Task::default()
+        }
+    }
+
+    #[test]
+    fn another_program_of_the_same_process_has_other_arguments() {
+        let mut details = Details::default();
+        let old = Task { comm: Comm::new(b"old"), ..row(1) };
+        details.learn(&old, false, Lookups::CMDLINE);
+        details.leaders.get_mut(&old.pid).expect("it was learned").cmdline = Some(Ok(b"old".to_vec()));
+        details.begin(1);
+        details.learn(&Task { comm: Comm::new(b"new"), ..old }, false, Lookups::CMDLINE);
+        assert_ne!(details.cmdline(&old), Some(&b"old"[..]));
+    }
+
+    #[test]
+    fn a_thread_that_is_younger_than_what_was_read_may_be_of_another_process() {
+        let mut details = Details::default();
+        let of_thread = |start_ns| Task { tid: crate::task::Tid(row(1).tid.0 + 1), ..row(start_ns) };
+        let old = of_thread(1);
+        details.learn(&old, true, Lookups::CMDLINE);
+        let set = |details: &mut Details| {
+            details.threads.get_mut(&old.pid).expect("it was learned").cmdline = Some(Ok(b"old".to_vec()));
         };
+        set(&mut details);
+        details.learn(&of_thread(2), true, Lookups::CMDLINE);
+        assert_eq!(details.cmdline(&old), Some(&b"old"[..]), "both began before it was read");
+        let young = of_thread(Boottime::now().ns() + 1);
+        details.learn(&young, true, Lookups::CMDLINE);
+        assert_ne!(details.cmdline(&young), Some(&b"old"[..]));
+    }
+
+    #[test]
+    fn a_failed_read_is_tried_again_in_the_next_listing_and_not_before() {
+        let mut details = Details::default();
+        let gone = Task { pid: Pid(i32::MAX), tid: crate::task::Tid(i32::MAX), ..row(1) };
+        details.learn(&gone, false, Lookups::CMDLINE);
+        assert_eq!(details.cmdline(&gone), None);
+        let is_kept = |details: &Details| details.leaders.contains_key(&gone.pid);
+        assert!(is_kept(&details), "a listing of its threads does not try for each");
+        details.begin(1);
+        assert!(!is_kept(&details));
+        details.learn(&row(1), false, Lookups::CMDLINE);
+        details.begin(1);
+        assert!(details.cmdline(&row(1)).is_some(), "what was read is kept");
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        let mut details = Details::default();
+        details.begin(MOST_ROWS);
+        details.learn(&row(1), false, Lookups::CMDLINE.union(Lookups::WCHAN).union(Lookups::OOM));
+        details.begin(0);
+        assert!(details.wchan.is_empty() && details.files.is_empty(), "they change from listing to listing");
+        assert_eq!(details.leaders.len(), 1);
+        details.begin(1);
+        assert!(details.leaders.is_empty());
+    }
+
+    #[test]
+    fn a_reused_pid_is_read_again() {
+        let myself = row(1).pid;
         let mut details = Details::default();
         details.learn(&row(1), false, Lookups::CMDLINE);
         assert!(details.cmdline(&row(1)).is_some_and(|cmdline| !cmdline.is_empty()));

@@ -57,6 +57,13 @@ impl Surroundings {
         }
     }
 
+    /// A further listing of that number of rows begins: what could not be looked up for the last is tried again.
+    pub fn begin(&mut self, rows: usize) {
+        self.users.begin();
+        self.groups.begin();
+        self.details.begin(rows);
+    }
+
     /// Looks up what these rows will show.
     pub fn look_up(&mut self, rows: &[&Task], wanted: Lookups) {
         self.machine.look_up(wanted);

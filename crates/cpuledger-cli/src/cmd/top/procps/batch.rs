@@ -31,9 +31,6 @@ const NO_BALANCE: &str = "CPULEDGER_NO_BALANCE";
 /// The widest output.
 const MOST_WIDTH: usize = 512;
 
-/// Rows whose arguments are remembered; then the memory starts anew.
-const REMEMBERED_ROWS: usize = 16_384;
-
 /// As in procps.
 const USUAL_DELAY_NS: u64 = 3_000_000_000;
 
@@ -118,7 +115,6 @@ pub struct Printer<'a> {
     height: usize,
     /// What was looked up.
     pub around: Surroundings,
-    remembered_rows: usize,
     /// At the iteration before.
     statistics: HostStatistics,
     /// Digits of the largest pid.
@@ -136,7 +132,6 @@ impl Printer<'_> {
             width,
             height,
             around: Surroundings::now(),
-            remembered_rows: 0,
             statistics: HostStatistics::default(),
             // As narrow as in procps, where the machine has few.
             pid_digits: machine::tid_digits().max(5),
@@ -247,11 +242,7 @@ impl Printer<'_> {
     /// Looks up what the rows show.
     pub fn look_up(&mut self, entries: &[Entry<'_>]) {
         let rows: Vec<&Task> = entries.iter().map(|entry| entry.whole).collect();
-        self.remembered_rows += rows.len();
-        if self.remembered_rows > REMEMBERED_ROWS {
-            self.remembered_rows = 0;
-            self.around.details = Default::default();
-        }
+        self.around.begin(rows.len());
         let mut wanted = Lookups::USERS.union(Lookups::CALENDAR);
         if self.options.has_arguments {
             wanted = wanted.union(Lookups::CMDLINE);
