@@ -461,7 +461,7 @@ struct cpuledger_kernel_types {
 	u32 cred;
 };
 
-/* How a cut is packed: time << SHIFT | CONFIRMED. 0: none is published; all ones: a hook has voided it. */
+/* How a cut is packed: time << SHIFT | CONFIRMED. With 0, none is published. With all ones, a hook has voided it. */
 enum cpuledger_cut_word {
 	CPULEDGER_CUT_CONFIRMED = 1 << 0,
 	CPULEDGER_CUT_SHIFT = 1,
@@ -559,7 +559,7 @@ struct cpuledger_slot_rest {
 	u64 folded_children_ns[2];
 };
 
-/* 8 tids with their slots: tid << 32 | slot; 0: free. */
+/* 8 tids with their slots, as tid << 32 | slot; 0: free. */
 struct cpuledger_bucket {
 	u64 entries[CPULEDGER_BUCKET_ENTRIES];
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A buffer of records: an array that user space maps, makes as large as it has to be, and hands to the programs before it
- * loads them. A full one is replaced by loading them anew: an array of maps would spare that, but each exchange in it waits
- * for all readers of the kernel, 10 ms and more, and each look into it is a call instead of two instructions.
+ * loads them. A full one is replaced by loading them anew. An array of maps would avoid that. But each exchange in it waits for
+ * all readers of the kernel, 10 ms and more, and each look into it is a call instead of two instructions.
  */
 #ifndef CPULEDGER_BUFFERS_BPF_H
 #define CPULEDGER_BUFFERS_BPF_H

@@ -228,7 +228,7 @@ __noinline u32 find_standing(u32 pid, u64 start_time_ns, u64 interval)
 	return number ? number : find_process(pid, start_time_ns, interval);
 }
 
-/* The slot of the heir of a dead process: its accounting parent, or else the one above that; 0: neither has a slot. */
+/* The slot of the heir of a dead process: its accounting parent, or else the one above that. Returns 0 if neither has a slot. */
 __noinline u32 find_heir(u32 number, u64 interval)
 {
 	struct cpuledger_slot *slot = slot_at(number);

@@ -358,8 +358,8 @@ __noinline u32 find_slot_of(u32 tid, u64 task)
 }
 
 /*
- * The slot of a task; 0: it has none. The tid alone is not enough: it may belong to the next task before this one's
- * last switch, and an exec by a thread that is not the leader hands the leader's tid on while the leader still dies.
+ * The slot of a task; 0: it has none. The tid alone is not enough. The next task may have it before this one's last switch, and an
+ * exec by a thread that is not the leader hands the leader's tid on while the leader still dies.
  */
 static __always_inline u32 find_slot(struct task_struct *task)
 {

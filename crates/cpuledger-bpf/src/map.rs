@@ -169,8 +169,8 @@ impl<R: Record> MappedArray<R> {
     /// The first `count` records; the kernel writes them only while this process runs the walk.
     pub(crate) fn records(&mut self, count: u32) -> &[R] {
         let count = count.min(self.capacity) as usize;
-        // SAFETY: the mapping holds `capacity` records, lives as long as `self`, is zeroed by the kernel at creation,
-        // any bytes are a valid record, and the only writer is the program that the holder of `&mut self` runs.
+        // SAFETY: the mapping holds `capacity` records and lives as long as `self`. The kernel zeroes it at creation, and any
+        // bytes are a valid record. The only writer is the program that the holder of `&mut self` runs.
         unsafe { std::slice::from_raw_parts(self.mapping.address().cast().as_ptr(), count) }
     }
 

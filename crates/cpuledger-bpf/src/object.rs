@@ -33,8 +33,8 @@ pub(crate) fn load(
     open.load().map_err(|error| Error::from_libbpf(&loading(name), &error))
 }
 
-/// The same with maps that take long to make: another thread makes them while libbpf reads the types of this kernel,
-/// which takes as long, and `adopt` hands them over before the kernel sees the programs.
+/// The same with maps that take long to make. Another thread makes them while libbpf reads the types of this kernel, which takes
+/// as long. `adopt` hands them over before the kernel sees the programs.
 pub(crate) fn load_beside<T: Send>(
     name: &str,
     bytes: &[u8],
@@ -82,8 +82,8 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
     Ok(open)
 }
 
-/// Refuses a load that would run out of open files midway. libbpf takes a probe of its own that fails for want of a file
-/// for a kernel without the feature: it leaves out what is global, and the verifier's answer then names no file at all.
+/// Refuses a load that would run out of open files midway. If a probe of libbpf fails for lack of a file, libbpf
+/// takes that for a kernel without the feature. It then leaves out what is global, and the verifier's answer names no file.
 fn room_for_files(name: &str) -> Result<(), Error> {
     let room = eventfd(0, EventfdFlags::CLOEXEC).and_then(|file| {
         (1..FILES_TO_LOAD).map(|_| fcntl_dupfd_cloexec(&file, 0)).collect::<Result<Vec<_>, _>>()

@@ -89,8 +89,8 @@ impl Walker {
         Walker::load_for(FIRST_CAPACITY, FIRST_CAPACITY, u32::MAX)
     }
 
-    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom, since loading anew is the only way to more,
-    /// and able to read these groups of fields (`CPULEDGER_READ_*`), which for few of them is cheaper than for all.
+    /// As [`Walker::load`], with room for `tasks` and `processes` and headroom, since loading anew is the only way to more. It can
+    /// read these groups of fields (`CPULEDGER_READ_*`): a few are cheaper than all.
     ///
     /// # Errors
     /// As [`Walker::load`].

@@ -1,5 +1,5 @@
-//! Every CPU that the kernel has online is in the intervals, from the first instant: one that a real-time task never gives away, one
-//! that is offline at the start, and those that come and go. Needs root; what the kernel says is read from /sys and its trace.
+//! Every CPU that the kernel has online is in the intervals, from the first instant. So is one that a real-time task never yields, one
+//! that is offline at the start, and one that comes and goes. Needs root. What the kernel says is read from /sys and its trace.
 
 mod trace;
 

@@ -209,7 +209,7 @@ fn folded_time_stays_in_the_family_root() {
 
 fn folded_time_stays_in_the_family(threads: bool) {
     // Enough that no process goes without, even if the reader is held up for some ms after a cut, when no task can be
-    // folded; few enough that the deaths of the first interval run them low.
+    // folded. Few enough that slots run low in the first interval.
     let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
     let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
     let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };

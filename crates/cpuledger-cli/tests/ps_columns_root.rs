@@ -1,6 +1,6 @@
-//! The cells of every column that ps of procps lists, against procps, on tasks that the test makes: those of the zoo, one
-//! with signals that wait, and one in the cgroups of systemd and of containers. A line has to be equal to what procps
-//! says before or after.
+//! The cells of every column that ps of procps lists, against procps, on tasks that the test makes. These are the zoo, a task with
+//! pending signals, and one in the cgroups of systemd and of containers. A line has to be equal to what procps prints before
+//! or after.
 
 mod procps;
 

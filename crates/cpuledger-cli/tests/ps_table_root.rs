@@ -1,5 +1,5 @@
-//! A table of invocations, good and bad, against ps of procps on the same tasks, which this test makes: same lines in
-//! the same order, same headers, same exit code; for what is wrong, the same exit code and one sentence.
+//! A table of invocations, good and bad, against ps of procps on the same tasks, which this test makes. Good ones give the same lines
+//! in the same order, headers and exit code. Bad ones give the same exit code, and one sentence.
 
 mod procps;
 

@@ -82,8 +82,8 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole as f64
 }
 
-/// Whether two figures differ by at most 2 %, or 60 % where the CPU is emulated: there a tick or a switch takes a good part of a turn, and a
-/// busy host tears the clocks apart. Prints them.
+/// Whether two figures differ by at most 2 %, or 60 % on an emulated CPU. There a tick or a switch takes a good part of a turn, and a busy
+/// host tears the clocks apart. Prints them.
 fn assert_close(what: &str, told: u64, truth: u64) {
     println!("{what}: told {told} ns, true {truth} ns, {:.3} %", percent(told, truth));
     let limit = if is_emulated() { 60 } else { 2 };

@@ -184,7 +184,7 @@ fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'"');
 }
 
-/// Puts a backslash before each quotation mark and backslash from `start` on, and tells how many bytes it has moved: none
+/// Puts a backslash before each quotation mark and backslash from `start` on, and returns how many bytes it has moved. None is moved
 /// twice, so that a line of nothing but backslashes takes no longer than any other of its length.
 fn escape_quotes(line: &mut Vec<u8>, start: usize) -> usize {
     let needs_backslash = |byte: &u8| matches!(byte, b'"' | b'\\');

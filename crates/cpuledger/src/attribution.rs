@@ -1,6 +1,6 @@
 //! Whose the CPU time of an interval is. One engine for every source; it knows no source, no file and no clock.
 //!
-//! A source delivers [`Increment`]s (what each task used), deaths, and who is whose parent. [`Attribution`] gives every
+//! A source delivers [`Increment`]s (what each task used), deaths, and the parents of processes. [`Attribution`] gives every
 //! nanosecond to exactly one process:
 //!
 //! - what a living task used is *self* of its process;

@@ -1,9 +1,9 @@
 //! Instants of the clock that starts of tasks are told by.
 //!
 //! CLOCK_BOOTTIME goes on while the machine is suspended, CLOCK_MONOTONIC stands still: they agree until the first suspension,
-//! and never again. Starts and ends of tasks, and the cuts that they are compared with, are [`Boottime`]. What is written as a
-//! plain number with `_ns` is an instant of CLOCK_MONOTONIC, or a duration that does not count suspension; the compiler
-//! refuses to compare the two, or to add a lifetime to a start.
+//! and never again. Starts and ends of tasks, and the cuts that they are compared with, are [`Boottime`]. A plain number
+//! with `_ns` is an instant of CLOCK_MONOTONIC, or a duration that does not count suspension. The compiler refuses to compare
+//! the two, or to add a lifetime to a start.
 
 use rustix::time::{ClockId, clock_gettime};
 

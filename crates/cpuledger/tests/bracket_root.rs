@@ -218,9 +218,9 @@ fn procfs_agrees_with_procfs_root() {
 #[test]
 fn netlink_agrees_with_procfs_root() {
     let mut netlink = Netlink::open().expect("taskstats; it needs root and the initial namespaces");
-    // Kernel workers are called after what they work on in /proc only; how much user and system time the kernel has already
-    // shown, below which it never goes, is in no message; and a start is told by the age at some instant while the answer was
-    // waited for, which on a busy machine may be longer than a tick.
+    // Only /proc names kernel workers after what they work on. No message has the user and system time that the kernel has
+    // already shown, below which it never goes. A start is told by the age at some instant during the query, which on a busy
+    // machine may take longer than a tick.
     const ESTIMATES: FieldSet = FieldSet::of(&[Field::User, Field::System, Field::StartTime]);
     let (processes, tasks) = bracket_but(&mut netlink, |kind, field| {
         ESTIMATES.contains(field) || (field == Field::Comm && kind == KERNEL_THREAD)

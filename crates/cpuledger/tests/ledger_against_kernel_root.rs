@@ -56,8 +56,8 @@ fn intervals<T: Clone>(read: impl Fn() -> T, mut each: impl FnMut([&T; 4], &Inte
     }
 }
 
-/// What an interrupt of an idle CPU, or a switch to the idle task or away from it, takes of the time that the kernel calls idle and that
-/// the ledger has for the idle task.
+/// Maximum difference between the time that the kernel calls idle and the idle time of the ledger. An interrupt of an idle CPU takes
+/// some of it, and so does a switch to or from the idle task.
 fn around_idle_ns() -> u64 {
     // An emulated CPU may wait in it for one of the host's: some milliseconds, where that is busy.
     if is_emulated() { 5_000_000 } else { 10_000 }

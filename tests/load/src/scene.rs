@@ -19,8 +19,8 @@ pub fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plays a scene by itself. Where the kernel has not shown a switch, and some kernels do not show those of process 1, which they protect,
-/// the time or the death of one task is another's: a scene that fails then is played again. It has to hold once.
+/// Plays a scene by itself. Some kernels do not show the switches of process 1, which they protect. If a switch was hidden, the time or the
+/// death of one task goes to another. So a scene that fails then is played again: it has to hold once.
 ///
 /// What was missed has to be explained by the kernel's own count of the switches that process 1 has made meanwhile. In the guests of the
 /// kernel matrix, whose kernels hide nothing, nothing may be missed.

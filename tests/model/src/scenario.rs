@@ -362,8 +362,8 @@ pub fn free_slots(mutation: Mutation) {
     world.books.check(0);
 }
 
-/// Batches of two: one CPU gives a slot back, and with it a batch that it has no place for; the other takes that one, or a batch
-/// that was there before, or slots that were never used.
+/// Batches of two. One CPU gives a slot back, and with it a batch that it has no place for. The other takes that batch, or one that
+/// was there before, or slots that were never used.
 ///
 /// # Panics
 /// If a slot goes to two tasks.

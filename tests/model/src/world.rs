@@ -109,7 +109,7 @@ pub struct Slot {
     pub flags: AtomicU64,
     /// Slot number; of no meaning in the last of a batch.
     pub next_free: AtomicU64,
-    /// Of the first slot of a batch: how many it holds, and the first slot of the next batch; 0: it is the last.
+    /// In the first slot of a batch: how many it holds, and the first slot of the next batch, or 0 in the last.
     pub batch: AtomicU64,
     /// Of threads that were folded, by parity of the interval.
     pub folded_threads_ns: [AtomicU64; 2],

@@ -1,4 +1,4 @@
-//! Which source file imports which. A package is read as text: its modules by their files, and of each file the `use` declarations and
+//! Which source file imports which. A package is read as text. Its modules are its files. Imports of a file are its `use` declarations and
 //! the paths that begin at the crate, at the module itself, at one above it or at one that it declares. What only tests use is left
 //! out, and so are declarations of modules.
 

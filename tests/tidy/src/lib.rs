@@ -4,6 +4,7 @@
 pub mod code;
 pub mod imports;
 pub mod layers;
+pub mod prose;
 pub mod words;
 
 use std::path::Path;
@@ -57,6 +58,7 @@ pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
         check_any_line(line, &mut |sentence| add(number, sentence));
     }
     words::check(path, text, &mut add);
+    prose::check(path, text, &mut add);
     match extension {
         "rs" => check_rust(path, text, &mut add),
         "c" | "h" => check_c(text, &mut add),

@@ -185,8 +185,8 @@ impl Booted {
     }
 }
 
-/// Boots a kernel and listens until the guest ends, or `limit` has passed. A kernel finds out at its boot how fast its clock counts, and
-/// where the host is too busy then, it finds something else: what its tests say of time is nothing, and it is booted again.
+/// Boots a kernel and listens until the guest ends, or `limit` has passed. A kernel measures at its boot how fast its clock counts, and
+/// a busy host falsifies that. Then its tests say nothing of time, and it is booted again.
 pub fn boot(guest: &Guest<'_>, limit: Duration) -> anyhow::Result<Booted> {
     for _ in 1..BOOTS {
         let booted = boot_once(guest, limit)?;

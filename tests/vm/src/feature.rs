@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn names_are_whole() {
         let names = b"\0int\0bpf_iter_task_new\0";
-        // Magic, version and flags; length of the header; types; names; and as a type four bytes.
+        // Magic, version and flags, the length of the header, types and names. The type is four bytes.
         let header = [0x0001_eb9f, 24, 0, 4, 4, names.len() as u32, 0x0074_6e69].map(u32::to_ne_bytes);
         let btf = [header.as_flattened(), names].concat();
         assert!(has_name(&btf, "bpf_iter_task_new") && has_name(&btf, "int"));

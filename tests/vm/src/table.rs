@@ -13,15 +13,16 @@ use crate::boot::Booted;
 const INTRODUCTION: &str = "\
 # Kernels
 
-Written by `make vm`, which boots these kernels of Debian under QEMU's emulation and runs the privileged tests in them as they are, built
-as static programs. Each kernel has two CPUs, which one thread of the emulator runs in turn. On top, one kernel each has 64 CPUs; eight
-with gaps between the ids of those that are online, which tests take offline and back; and a thread of the emulator for each CPU, so that
-two of them do things at the same time. And two kernels run on an emulated arm64, with tests that are compiled for it in a Debian of its
-own. Suites that take minutes run with the newest kernel, and on machines other than the plain one those that depend on its CPUs: a `-`
-is a suite that was not run there. `make vm VM=--whole` runs all of them everywhere.
-A test is left out only where the kernel lacks the feature that it needs; a kernel that
-lacks what its series should have, or has what it should not, is a failure. What runs, and what it needs, is in
-`tests/vm/src/suite.rs`; the features are in `tests/vm/src/feature.rs`.
+Written by `make vm`, which boots these kernels of Debian under QEMU's emulation, and runs the privileged tests in them as static programs.
+
+Each kernel has two CPUs, which one thread of the emulator runs in turn. There are more machines, each with one kernel: one has 64 CPUs. One
+has eight, with gaps between the ids of those that are online, which tests take offline and back. One has a thread of the emulator for each
+CPU, so that two CPUs work at the same time. Two kernels run on an emulated arm64, with tests that are compiled for it in a Debian of its own.
+
+A `-` is a suite that was not run there. Suites that take minutes run with the newest kernel. The other machines run the suites that depend on
+their CPUs. `make vm VM=--whole` runs all of them everywhere. A test is left out only if the kernel lacks the feature that it needs. A
+kernel that lacks what its series should have, or has what it should not, is a failure. `tests/vm/src/suite.rs` says what runs and what it
+needs, and `tests/vm/src/feature.rs` has the features.
 ";
 
 /// A table whose first column is left-aligned.

@@ -1,4 +1,4 @@
-//! Bringing CPUs into the books at once, without a switch and without a thread of ours there: a timer of perf(1) on each online CPU
+//! Bringing CPUs into the books at once, without a switch and without a thread of ours there. A timer of perf(1) on each online CPU
 //! runs the program `on_entry` in the context of the task that has it, even of a real-time task that never yields.
 
 use std::collections::BTreeMap;

@@ -118,8 +118,8 @@ impl<R: Record> Shared<R> {
     /// Outside the mapped records, which only a mistake in this crate can cause.
     pub(super) fn word(&self, index: u32, offset: usize) -> &AtomicU64 {
         assert!(offset + WORD_BYTES <= size_of::<R>() && offset.is_multiple_of(8));
-        // SAFETY: in the mapping, which lives as long as `self`; aligned, as the mapping, the size of a record and `offset`
-        // are multiples of 8; all accesses, from here and by the programs, are single loads and stores or atomic.
+        // SAFETY: it is in the mapping, which lives as long as `self`. It is aligned, because the mapping, the size of a record
+        // and `offset` are multiples of 8. All accesses, from here and by the programs, are single loads and stores or atomic.
         unsafe { &*self.record(index).add(offset).cast::<AtomicU64>() }
     }
 

@@ -77,8 +77,8 @@ fn event(line: &str, cpu: u32) -> Option<Event> {
     (about == cpu).then_some(Event { time_ns, is_own: by == cpu })
 }
 
-/// The CPU comes between the last event that another CPU records of it and its own first one. It goes between its own last one and the
-/// fourth after that: the end of the steps that it does itself, begin and end of the step that takes it down, and the begin of the next.
+/// The CPU comes between the last event that another CPU records of it and its own first one. It goes between its own last event and the
+/// fourth after that. Those are the end of its own steps, the begin and end of the step that takes it down, and the begin of the next.
 fn changes_in(text: &str, cpu: u32) -> Vec<Change> {
     let events: Vec<Event> = text.lines().filter_map(|line| event(line, cpu)).collect();
     let mut changes = Vec::new();

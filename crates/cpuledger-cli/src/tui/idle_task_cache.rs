@@ -1,5 +1,5 @@
-//! The tasks that did not run. The ledger tells which tasks ran, and that keeps a list of all up to date: there is a walk at the
-//! beginning and once a minute, and between walks the work depends only on what ran or died.
+//! The tasks that did not run. The ledger tells which tasks ran, and that keeps a list of all up to date. There is a walk at the
+//! beginning and once a minute. Between walks the work depends only on what ran or died.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -64,7 +64,7 @@ pub fn parse_status(bytes: &[u8]) -> Option<Status> {
     })
 }
 
-/// Whether this file, of ourselves, tells the number that we have ourselves, and no other: the procfs of an outer PID namespace has
+/// Whether this file, of ourselves, tells our own number and no other. The procfs of an outer PID namespace has
 /// the numbers of all namespaces from there on, of which the first may be ours by chance. Without CONFIG_PID_NS there is one.
 pub fn is_numbered_as(bytes: &[u8], pid: u32) -> bool {
     let value = |wanted: &[u8]| entries(bytes).find_map(|(name, value)| (name == wanted).then_some(value));

@@ -1,4 +1,4 @@
-//! Who inherits the time of a dead process: the one place that decides it. Pure algebra, no kernel.
+//! Which process inherits the time of a dead one: the one place that decides it. Pure algebra, no kernel.
 //!
 //! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
 //! fork or, where no source saw the fork, the first parent that was told. When a process dies, its time of the interval and
@@ -197,7 +197,7 @@ impl Attribution {
         vanished.into_iter().for_each(|process| self.end(process, now_ns));
     }
 
-    /// Who inherits from a process: its accounting parent, or the first one above that lives.
+    /// The heir of a process: its accounting parent, or the first one above that lives.
     pub fn heir(&mut self, process: TaskId) -> TaskId {
         let Some(&Member { parent: Some(parent), mut is_from_fork, .. }) = self.members.get(&process) else {
             return process; // nothing is known of it
@@ -226,7 +226,7 @@ impl Attribution {
         heir
     }
 
-    /// As [`Attribution::heir`], where each link up to it is one from a fork: else it may be another, and nobody knows.
+    /// As [`Attribution::heir`], if each link up to it is one from a fork. Otherwise the heir may be another one.
     pub fn known_heir(&mut self, process: TaskId) -> Option<TaskId> {
         let heir = self.heir(process);
         let is_from_fork = self.members.get(&process).is_some_and(|member| member.is_from_fork);

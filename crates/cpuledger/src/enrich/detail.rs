@@ -155,7 +155,7 @@ impl Details {
         self.files.get(&(row.id(), is_task))
     }
 
-    /// The arguments, separated by NUL; [`BLANK`]: all are empty; empty: there are none; `None`: not known.
+    /// The arguments, separated by NUL. [`BLANK`] means that all are empty, and an empty list that there are none. `None`: not known.
     pub fn cmdline(&self, row: &Task) -> Option<&[u8]> {
         self.process(row)?.cmdline.as_ref()?.as_deref().ok()
     }

@@ -22,8 +22,8 @@ const FILE_US: u64 = 12;
 /// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
 const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
 
-/// The source for one listing: if `wanted` is none, procfs if it gives all fields, takes less time than loading the
-/// walk and hides no process; else the walk, and procfs where the walk is refused.
+/// The source for one listing: `wanted`, if there is one. Otherwise it is procfs, if that gives all fields, takes less
+/// time than loading the walk, and hides no process. Else it is the walk, or procfs if the walk is refused.
 ///
 /// # Errors
 /// When the wanted source cannot be used here, or none can.

@@ -2,8 +2,8 @@
 //!
 //! Some hosts hide their own tasks from BPF programs, and a walk then lacks tasks that /proc shows. The kernel counts its tasks. If
 //! that count is the same before and after a walk, and equal to what the walk saw, no task is missing, and that is all it costs.
-//! Otherwise there is a search, cheapest first: the init process, the parents that rows name and that have no row, and then
-//! the list of /proc, for which the kernel visits every task of the machine.
+//! Otherwise there is a search, cheapest first. It looks at the init process, then at parents that rows name and that have no row.
+//! Only then it lists /proc, for which the kernel visits every task of the machine.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

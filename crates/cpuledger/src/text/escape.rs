@@ -2,8 +2,8 @@
 
 use crate::text::invisible::is_invisible;
 
-/// Appends `bytes` as one line of printable UTF-8: what is not UTF-8 or would move a cursor becomes `\xNN`, the usual
-/// controls `\n`, `\t`, `\r`, and a backslash `\\`, so that the original can be told from the text.
+/// Appends `bytes` as one line of printable UTF-8, from which the original can be told. What is not UTF-8 or would move a cursor
+/// becomes `\xNN`, the usual controls become `\n`, `\t`, `\r`, and a backslash becomes `\\`.
 ///
 /// ```
 /// let mut line = Vec::new();
@@ -45,9 +45,9 @@ pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
     }
 }
 
-/// Appends `bytes` as one line of printable UTF-8 as procps does, from which the original cannot be told: a backslash
-/// stays as it is, and each byte of what may not reach a terminal becomes `?`. Besides what procps replaces (controls, what
-/// is not UTF-8, characters of private use) that is what reorders text or is not seen.
+/// Appends `bytes` as one line of printable UTF-8 as procps does, from which the original cannot be told. A backslash stays as
+/// it is, and each byte of what may not reach a terminal becomes `?`. That is what procps replaces (controls, what is not UTF-8,
+/// characters of private use), and what reorders text or is invisible.
 ///
 /// ```
 /// let mut line = Vec::new();

@@ -8,7 +8,7 @@ pub enum Manner {
     /// Two different names stay different, and what is not known is said to be unknown.
     #[default]
     Exact,
-    /// As procps does in the text that scripts parse: a backslash as it is, `?` for what may not reach a terminal, and no
+    /// As procps does in the text that scripts parse. A backslash stays as it is, `?` stands for what may not reach a terminal, and no
     /// memory where the task that is shown has let go of it.
     Procps,
 }

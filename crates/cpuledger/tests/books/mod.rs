@@ -118,9 +118,9 @@ impl Books {
         }
     }
 
-    /// Every nanosecond of the exited records is in x of their process, if a task of it lives, else in c of their
-    /// accounting parent; so is what a task of a dead process used that has yet to make its last switch, and of a
-    /// thread that gave up its tid for the leader's. There is nothing else in x and c.
+    /// Every nanosecond of the exited records is in x of their process, if a task of it lives, else in c of their accounting
+    /// parent. So is the time of a task of a dead process before its last switch, and of a thread that gave up its tid for the
+    /// leader's. There is nothing else in x and c.
     fn assert_every_death_is_where_it_belongs(&self) {
         let rows = &self.snapshot.processes;
         let by_id: HashMap<TaskId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id(), at)).collect();
@@ -171,8 +171,8 @@ impl Books {
         heir.map(|heir| heir.0).or_else(|| self.inherited.get(&pid).copied())
     }
 
-    /// Whether it inherits from a process in which a thread that is not the leader has exec'd: that gives up its tid, of which
-    /// there is no record, and the leader's (tid, start time) dies twice.
+    /// Whether it inherits from a process in which a thread other than the leader has exec'd. Such a thread gives up its tid without
+    /// a record, and the leader's (tid, start time) dies twice.
     fn inherits_from_exec(&self, heir: Pid) -> bool {
         let mut dead = HashSet::new();
         let exited = self.last_exited.iter().chain(self.interval.exited.iter().flatten());

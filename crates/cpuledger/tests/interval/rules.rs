@@ -114,7 +114,7 @@ fn a_death_after_the_cut_belongs_to_the_next_interval() {
     assert_eq!(parts, [(0, 0, 20)]);
 }
 
-/// A walk on a machine that has been suspended for so long.
+/// A walk on a machine that has been suspended for this time.
 fn walk_after(suspended_ns: u64, begin_ns: u64, rows: &[Task]) -> Snapshot {
     Snapshot { begin: Boottime::from_ns(begin_ns + suspended_ns), ..walk(begin_ns, rows) }
 }
@@ -133,7 +133,7 @@ fn starts_are_told_by_the_clock_that_runs_in_suspension() {
 
 #[test]
 fn a_life_with_a_suspension_in_it_is_not_billed_again() {
-    // A leader that an exec by a thread may have replaced stays listed while it dies, with 5 s of runtime; the machine was
+    // A leader that an exec by a thread may have replaced stays listed while it dies, with 5 s of runtime. The machine was
     // suspended for 1,000 s of its life, which its lifetime does not count.
     let suspended_ns = 1_000 * SECOND;
     let mut books = Books::new(false);
@@ -211,7 +211,7 @@ fn time_that_a_parent_has_learned_hides_no_death() {
 }
 
 #[test]
-fn deaths_that_nobody_told_of_are_of_the_interval_that_hears_of_them() {
+fn unreported_deaths_are_of_the_interval_that_hears_of_them() {
     let mut books = Books::new(false);
     let missed = |missed| Exits { missed, ..Exits::default() };
     let rows = [process(5, 1, 0, 0, b'S')];
@@ -302,7 +302,7 @@ fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
     let interval = Interval::since_boot(&snapshot, 2);
     assert!(interval.is_since_boot());
     assert_eq!((interval.length_ns(), interval.capacity_ns, interval.attributed_ns), (5_000, 10_000, 430));
-    assert_eq!((interval.idle_ns, interval.unattributed_ns), (None, None), "nobody knows");
+    assert_eq!((interval.idle_ns, interval.unattributed_ns), (None, None), "they are unknown");
     assert_eq!(interval.processes.iter().map(|usage| usage.cpu_ns).collect::<Vec<_>>(), [30, 400]);
     // What follows is not, be it in the same memory and from the first instant of the clock on.
     let (mut interval, mut books, mut exits) = (interval, Books::new(false), Exits::default());

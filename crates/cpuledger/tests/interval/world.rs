@@ -187,7 +187,7 @@ impl World {
         living[nth % living.len()]
     }
 
-    /// Nobody runs, and only one of the clocks goes on.
+    /// No task runs, and only one of the clocks goes on.
     pub fn suspend(&mut self, ns: u64) {
         self.now_ns += ns;
         self.suspended_ns += ns;

@@ -29,9 +29,9 @@ pub(crate) fn start() -> io::Result<i32> {
 #[cfg(target_arch = "x86_64")]
 fn clone_paused() -> c_long {
     let result;
-    // SAFETY: with a null stack the new task gets the caller's stack pointer, but between the clone and the
-    // end of its process it only loads a register and calls pause(2): it reads and writes no memory, and
-    // leaves the loop never. For the caller this is an ordinary system call, which clobbers rcx and r11.
+    // SAFETY: with a null stack the new task gets the caller's stack pointer. But between the clone and the
+    // end of its process it only loads a register and calls pause(2). It reads and writes no memory, and
+    // never leaves the loop. For the caller this is an ordinary system call, which clobbers rcx and r11.
     unsafe {
         asm!(
             "syscall",
@@ -60,9 +60,9 @@ fn clone_paused() -> c_long {
 #[cfg(target_arch = "aarch64")]
 fn clone_paused() -> c_long {
     let result;
-    // SAFETY: with a null stack the new task gets the caller's stack pointer, but between the clone and the
-    // end of its process it only loads registers and calls ppoll(2) on nothing, without a timeout: it reads
-    // and writes no memory, and leaves the loop never. For the caller this is an ordinary system call.
+    // SAFETY: with a null stack the new task gets the caller's stack pointer. But between the clone and the
+    // end of its process it only loads registers and calls ppoll(2) on nothing, without a timeout. It reads
+    // and writes no memory, and never leaves the loop. For the caller this is an ordinary system call.
     unsafe {
         asm!(
             "svc #0",

@@ -7,7 +7,7 @@ use super::options::{ColumnList, ListKind, Options, WholeFormat};
 use super::personality::Personality;
 use super::specifiers::{self, named};
 
-/// The columns of the listing. `lists`: those of `-o` and its like; `usual`: `$PS_FORMAT`, if that is good.
+/// The columns of the listing. `lists` are those of `-o` and its like; `usual` is `$PS_FORMAT`, if that is good.
 ///
 /// # Errors
 /// A sentence that says which column is not known, or which options do not go together.

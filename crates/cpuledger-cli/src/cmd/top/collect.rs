@@ -188,8 +188,8 @@ impl Collector {
     /// # Errors
     /// When the source fails.
     pub fn interval(&mut self) -> anyhow::Result<Outcome> {
-        // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before; where
-        // the machine or the output was too slow, they start anew instead of following each other without pause.
+        // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before. If the machine
+        // or the output was too slow, they start anew instead of following each other without pause.
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.begin_ns + self.delay_ns / 2);
         match &mut self.backend {
             Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),

@@ -30,6 +30,6 @@ pub(super) struct Baseline {
 pub(super) struct Last {
     pub(super) id: TaskId,
     pub(super) ppid: Pid,
-    /// Whether its heir is one by forks: of a process that the source did not see forked nobody knows.
+    /// Whether its heir is one by forks: if the source did not see the fork, that is unknown.
     pub(super) has_known_heir: bool,
 }

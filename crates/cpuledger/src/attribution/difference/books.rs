@@ -1,4 +1,4 @@
-//! The books of a source of snapshots: from one cut to the next, who used what.
+//! The books of a source of snapshots: from one cut to the next, which task used what.
 
 use rustc_hash::FxHashMap;
 
@@ -181,8 +181,8 @@ impl Books {
     /// What one listed task used since the last cut, and what its counters grew by; brings its baseline up to date.
     fn use_of(&mut self, row: &Task, now_ns: u64, is_exact: bool) -> (Used, Counters) {
         let cut = self.cut;
-        // A task that no cut has seen has never been counted: all it used is new. Only of one that is older than the
-        // books nobody knows (it was being forked at the first cut), and an interval shall not show the work of days.
+        // A task that no cut has seen has never been counted: all it used is new. Only for one that is older than the
+        // books that is unknown (it was being forked at the first cut), and an interval must not show the work of days.
         let is_watched = cut > 1 && row.start_time_ns.with_slack_ns(self.start_slack_ns) >= self.first_cut;
         let known = self.baselines.entry(row.id()).or_insert(Baseline {
             runtime_ns: if is_watched { 0 } else { now_ns },
@@ -331,7 +331,7 @@ impl Books {
             ..Increment::of(death.exit.process)
         }));
         for fold in &self.deaths.folds {
-            // Without a parent it is nobody's that is known: the last resort takes it.
+            // Without a known parent, the last resort takes it.
             let parent = numbers.find(fold.ppid, snapshot.begin, listed, processes).unwrap_or_default();
             increments.push(Increment { folded_children_ns: fold.runtime_ns, ..Increment::of(parent) });
         }

@@ -237,7 +237,7 @@ impl Deaths {
                 self.hidden.push((processes[index].ppid, known.runtime_ns));
             }
         }
-        // First those of a known parent, then whoever is left.
+        // First those of a known parent, then the others.
         for is_known in [true, false] {
             for fold in self.folds.iter_mut().filter(|fold| (fold.ppid != Pid(0)) == is_known) {
                 let mut room = fold.exits;

@@ -238,7 +238,7 @@ impl Lives {
         told: &Counters,
     ) -> (Counters, Counters) {
         let mut growth = *own;
-        // Of its waited-for children nobody knows how much was before.
+        // It is unknown how much of its waited-for children was before.
         growth.take_children(&Counters::default());
         self.processes.insert(process, *told);
         (growth, *told)
@@ -349,7 +349,7 @@ mod tests {
             Seen { first_runtime_ns: 1_100, first: Some(counters(1_100, 660)), ..seen(3, task, task, 50) };
         let growth = lives.go_on(&old, Some(&counters(1_150, 690))).expect("seen");
         assert_eq!((growth.counters.runtime_ns, growth.counters.user_ns), (50, 30));
-        // This one ended before anybody looked: only its runtime is known.
+        // This one ended before the first look: only its runtime is known.
         let other = id(8, 30);
         let ended = Seen { first_runtime_ns: 10, ..seen(4, other, other, 5) };
         let growth = lives.end(&ended, &counters(15, 7));
@@ -364,7 +364,7 @@ mod tests {
         let (growth, total) =
             lives.add_to_process(old, &counters(50, 30), &counters(1_050, 600)).expect("told");
         assert_eq!((growth.runtime_ns, total.runtime_ns), (50, 1_050));
-        assert!(!growth.known.contains(Field::ChildrenUser), "nobody knows what was before");
+        assert!(!growth.known.contains(Field::ChildrenUser), "what was before is unknown");
         let (growth, total) = lives.add_to_process(old, &counters(5, 3), &counters(9_999, 1)).expect("known");
         assert_eq!((growth.runtime_ns, total.runtime_ns, total.user_ns), (5, 1_055, 603));
         let (_, total) = lives.add_to_process(young, &counters(5, 3), &Counters::default()).expect("young");

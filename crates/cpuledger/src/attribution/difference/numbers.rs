@@ -33,7 +33,7 @@ impl Listed<'_> {
         self.place(process).filter(|&index| self.alive[index])
     }
 
-    /// The place of who takes what has no known heir: init, or the first where init is not in sight.
+    /// The place of the process that takes what has no known heir: init, or the first where init is not in sight.
     pub(super) fn last_resort(&self) -> Option<usize> {
         self.index(INIT).or(if self.processes.is_empty() { None } else { Some(0) })
     }
@@ -70,7 +70,7 @@ impl Numbers {
         self.now.dedup();
     }
 
-    /// Who had the number at that instant, by the list of this cut, the dead, and the list of the last cut (sorted by pid).
+    /// The process that had the number at that instant, by the list of this cut, the dead, and the list of the last cut (sorted by pid).
     pub(super) fn find(&self, pid: Pid, at: Boottime, listed: Listed<'_>, last: &[Last]) -> Option<TaskId> {
         let of_dead = |dead: &[TaskId]| {
             let end = dead.partition_point(|id| (id.tid.0, id.start_time_ns) <= (pid.0, at));

@@ -82,8 +82,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Reads what is wanted and was not asked for yet. `is_task`: of this task alone, not of its process.
-    /// `root`: the directory that holds `proc`; empty: that of this machine.
+    /// Reads what is wanted and was not asked for yet. With `is_task` it is of this task alone, not of its process. `root` is the
+    /// directory that holds `proc`, or empty for that of this machine.
     pub fn learn(&mut self, root: &str, row: &Task, is_task: bool, wanted: Lookups) {
         let missing = wanted.intersection(FILES).without(self.asked);
         if missing == Lookups::NONE {

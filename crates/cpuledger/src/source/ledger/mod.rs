@@ -1,8 +1,8 @@
 //! Source `ledger`: every nanosecond between two cuts, attributed to the task that had the CPU, at a cost that follows what
 //! ran and not what exists.
 //!
-//! The kernel half books the time; here it is given to processes ([`crate::attribution`]) and gets its detail: the figures of
-//! the tasks that ran, read at the cut by one call ([`detail`]), and what they grew by ([`crate::attribution::difference`]).
+//! The kernel half books the time. Here it is given to processes ([`crate::attribution`]). One call at the cut reads the figures of
+//! the tasks that ran ([`detail`]), and [`crate::attribution::difference`] says what they grew by.
 
 mod detail;
 mod limits;
@@ -65,8 +65,8 @@ impl Ledger {
     /// Attaches the hooks and makes the first cut: from then on every nanosecond is in the books.
     ///
     /// # Errors
-    /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, for a number of slots that
-    /// is not possible, and for a user other than root that asks for more than one ledger, or for one larger than by default.
+    /// Without privilege, BTF or BPF atomics (Linux 5.12), outside the initial PID namespace, and for an impossible number of
+    /// slots. Also for a user other than root that asks for a second ledger, or for one larger than the default.
     pub fn open(options: Options) -> Result<Ledger, Error> {
         check_namespace(SourceKind::Ledger)?;
         let caller = caller();
@@ -129,9 +129,9 @@ impl Ledger {
         self.rows.detail.is_walk()
     }
 
-    /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC; as soon as possible if that is past), closes the interval there,
-    /// and tells it: `snapshot` gets a row for each process with time in the interval and for each living task that ran,
-    /// `into` what each of them used.
+    /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC; as soon as possible if that is past), and closes the interval there.
+    /// `snapshot` gets a row for each process with time in the interval and for each living task that ran. `into` gets what
+    /// each of them used.
     ///
     /// Where the interval cannot be closed, because a CPU was held up in a hook for seconds, a new ledger is attached, now or as soon
     /// as possible. What passes until then is told as an interval without rows, all of it unattributed for that reason.

@@ -1,8 +1,8 @@
 //! `struct taskstats` as bytes: where its members are in each version. Pure, no kernel.
 //!
-//! Members were added at the end, but for version 15, which put the longest and the shortest of each delay behind its total
-//! (Linux 6.14, b016d0873777); version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where
-//! a member is, and each version has one size: whatever has another is not decoded.
+//! New members were added at the end, except in version 15 (Linux 6.14, b016d0873777), which put the longest and the shortest of
+//! each delay behind its total. Version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where a
+//! member is. Each version has one size, and a message of another size is not decoded.
 
 use crate::task::Comm;
 

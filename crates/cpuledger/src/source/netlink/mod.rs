@@ -2,9 +2,9 @@
 //!
 //! Two things come from it. A *query* of a number is answered with one `struct taskstats`: of a task, or the sums of a process,
 //! its dead threads included. It lists no task: processes are the numbers of /proc, and threads those of /proc/PID/task,
-//! which is only listed where the directory has links for more than one. 64 queries go out in one send, and
-//! their answers come in with one receive. A *listener* gets the last figures of every task that dies, wherever it was
-//! born: one socket a CPU, so that the numbers by which a CPU counts its reports tell how many were lost when a socket was full.
+//! which is only listed where the directory has links for more than one. 64 queries go out in one send, and their answers come
+//! in with one receive. A *listener* gets the last figures of every task that dies, wherever it was born. Each CPU has a socket
+//! and numbers its reports, so the numbers tell how many were lost when a socket was full.
 //!
 //! CPU time is `cpu_run_virtual_total`: the scheduler's runtime in nanoseconds, the same figure as a walk has, behind by at
 //! most a tick while the task runs. `cpu_run_real_total` and, in microseconds, `ac_utime` + `ac_stime` count whole ticks
@@ -15,9 +15,9 @@
 //! What it cannot do:
 //!
 //! - There is no cut: tasks are asked one after another, each figure is of another instant.
-//! - A task reports its death while it runs, before it gives its memory back: what it used since the last tick (4 ms) and what it
-//!   uses after the report are not in its row. Of a process they come to its parent with the figures of those it has waited
-//!   for, which /proc shows (`reaped`); of one that is not waited for, and of a thread of a process that goes on, they are lost.
+//! - A task reports its death while it runs, before it releases its memory. What it used since the last tick (4 ms) and what it
+//!   uses after the report are not in its row. If the parent waits for the process, /proc shows them with the figures of its
+//!   children (`reaped`). For a process that is not waited for, and for a thread of a process that goes on, they are lost.
 //! - The parent is the one at the exit. Of a thread that dies, its process is known from version 12 on (Linux 5.19) or from
 //!   an earlier snapshot; else its time goes to the parent of its process.
 //! - State, terminal, memory and cgroup are in no message.

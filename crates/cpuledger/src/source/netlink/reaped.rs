@@ -1,11 +1,11 @@
-//! What the dead have not told. A task reports its death while it runs: the scheduler has last counted its time at the last tick,
-//! up to 4 ms ago, and the task will use some more to give its memory back. But its parent knows: when it waits for the child, the
-//! kernel adds what the child has used in all to the parent's own figures, and those are in /proc. What is there
-//! beyond what was reported is time of the dead children of that parent.
+//! What the dead have not reported. A task reports its death while it runs. The scheduler last counted its time at the last tick, up
+//! to 4 ms ago, and the task still needs time to release its memory. But its parent knows. When the parent waits for the child,
+//! the kernel adds all that the child has used to the parent's figures in /proc. What these show beyond the reports is time of
+//! the dead children of that parent.
 //!
-//! Both sides are sums over whole lives and over all that descend from a child: of a child that was a parent itself, what
-//! it had waited for is in the figures of its parent too. What has been reported and not been waited for yet, or
-//! never will be, is owed: it is set off against what comes, so no time is given twice.
+//! Both sides are sums over whole lives, and over all descendants of a child: the figures of its parent include what the child had
+//! waited for. What has been reported and not been waited for yet is owed. It is set off against what comes, so no time
+//! is given twice.
 
 use rustc_hash::FxHashMap;
 
