@@ -4,7 +4,7 @@ use clap::Parser;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{FIELDS, FieldSet, Value};
 use cpuledger_view::column::{
-    Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, TopField, columns, top_fields,
+    Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, columns, top_fields,
 };
 use cpuledger_view::figure::{Figure, Key, Part};
 use cpuledger_view::interval::column::TableColumn;
@@ -66,6 +66,9 @@ impl Everything {
                 expect(is_said(&self.help_of_ps), "ps --help", name);
                 expect(is_said(&self.list_of_ps), "ps L", name);
             }
+        }
+        if let Some(Text::NameOf(number)) = column.listed.as_ref().map(|listed| listed.text) {
+            expect(Listed::by_name(number).is_some(), "the columns of numbers", number);
         }
         if let Some(letter) = column.order_letter {
             expect(Plan::of_line(&format!("-o pid= O {letter}")).is_ok(), "ps O", &letter.to_string());
@@ -176,6 +179,7 @@ fn an_entry_outside_the_registry_is_missed_everywhere() {
             align: Align::Left,
             overflow: Overflow::Push,
             lines: Lines::Both,
+            text: Text::Usual,
             dash: None,
             needs: FieldSet::EMPTY,
             optional: FieldSet::EMPTY,

@@ -2,7 +2,7 @@
 //! in place at the next column that has room to spare, as in procps.
 
 use crate::cell;
-use crate::column::{Align, Lines, Listed, Overflow, listed, listed_fields};
+use crate::column::{Align, Lines, Listed, Overflow, Text, listed, listed_fields};
 use crate::file_figures as figures;
 use crate::sort::{self, Key, Weigh, Weight};
 use cpuledger::enrich::lookups::Lookups;
@@ -122,18 +122,16 @@ impl Chosen {
     /// Changes what is shown under the same header: numbers of users and groups instead of their names, names of tasks
     /// instead of arguments, the environment after commands.
     pub fn reword(&mut self, numbers: bool, true_names: bool, environment: bool) {
-        if numbers {
-            if let Some((_, number)) = NUMBERS.iter().find(|(name, _)| *name == self.main_name()) {
+        match self.text() {
+            Text::NameOf(number) if numbers => {
                 self.show(number);
                 self.align = Some(Align::Right);
-            } else if self.main_name() == "wchan" {
-                self.align = Some(Align::Right);
             }
+            Text::Function if numbers => self.align = Some(Align::Right),
+            Text::Arguments if true_names => self.show("comm"),
+            _ => {}
         }
-        if true_names && self.main_name() == "args" {
-            self.show("comm");
-        }
-        self.environment = environment && matches!(self.main_name(), "args" | "comm");
+        self.environment = environment && matches!(self.text(), Text::Arguments | Text::Comm);
     }
 
     /// Names of signals instead of digits, if it is a column of such.
@@ -151,17 +149,16 @@ impl Chosen {
         }
     }
 
-    /// The first name of its column; empty where it is none.
-    fn main_name(&self) -> &'static str {
+    fn text(&self) -> Text {
         match self.content {
-            Content::Column(column) => column.names.first().map_or("", |(name, _)| name),
-            Content::Field(_) | Content::Literal => "",
+            Content::Column(column) => column.text,
+            Content::Field(_) | Content::Literal => Text::Usual,
         }
     }
 
     /// Whether branches of a tree stand in front of it.
     fn is_command(&self) -> bool {
-        matches!(self.main_name(), "args" | "comm" | "fname")
+        matches!(self.text(), Text::Arguments | Text::Comm | Text::ShortComm)
     }
 
     /// The fields it asks of a source.
@@ -237,7 +234,7 @@ impl Chosen {
 
     /// Whether `-` stands for nothing: at the left edge it may be a name.
     pub(crate) fn is_right(&self) -> bool {
-        self.align() != Align::Left || self.main_name() == "class"
+        self.align() != Align::Left || self.text() == Text::Policy
     }
 
     /// Whether its digits are a number: those of signals, addresses and such like are hexadecimal.
@@ -270,7 +267,7 @@ impl Chosen {
 
     /// Whether, as the last column, it may be narrower than its width: what has a width of its own is not.
     fn may_be_narrow(&self) -> bool {
-        self.overflow() == Overflow::Cut && self.main_name() != "fname"
+        self.overflow() == Overflow::Cut && self.text() != Text::ShortComm
     }
 
     fn overflow(&self) -> Overflow {
@@ -300,18 +297,6 @@ impl Weigh for Chosen {
         }
     }
 }
-
-/// Names of users and groups, with the column of their numbers.
-const NUMBERS: &[(&str, &str)] = &[
-    ("user", "euid"),
-    ("ruser", "ruid"),
-    ("suser", "suid"),
-    ("fuser", "fuid"),
-    ("group", "egid"),
-    ("rgroup", "rgid"),
-    ("sgroup", "sgid"),
-    ("fgroup", "fgid"),
-];
 
 /// Every name that [`Chosen::by_name`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -5,7 +5,7 @@ use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Dash, Lines, Listed, Overflow};
+use super::entry::{Align, Column, Dash, Lines, Listed, Overflow, Text};
 
 /// Rows of columns by why they are empty; the letter of `O`; after `=>` what those are sorted by that have an order all the same.
 macro_rules! dashes {
@@ -17,6 +17,7 @@ macro_rules! dashes {
             align: Align::$align,
             overflow: Overflow::Push,
             lines: Lines::Both,
+            text: Text::Usual,
             dash: Some(Dash::$dash),
             needs: FieldSet::of(&[$($(Field::$field),*)?]),
             optional: FieldSet::EMPTY,

@@ -42,6 +42,25 @@ pub enum Lines {
     Task,
 }
 
+/// What the text of a column is, where options of `ps` change it or the layout depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// Nothing of that kind.
+    Usual,
+    /// The name of a user or of a group; `n` shows the column of its number.
+    NameOf(&'static str),
+    /// Where a task waits; with `n`, at the right edge.
+    Function,
+    /// Arguments: branches of a tree stand in front of them, and `e` appends the environment; `c` shows the name.
+    Arguments,
+    /// The name of a task, likewise.
+    Comm,
+    /// Its first characters: branches of a tree stand in front of them.
+    ShortComm,
+    /// The scheduling policy, of which `-` is none though it stands at the left edge.
+    Policy,
+}
+
 /// Why a column is `-` in every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dash {
@@ -112,6 +131,8 @@ pub struct Listed {
     pub overflow: Overflow,
     /// In which lines it is shown.
     pub lines: Lines,
+    /// What its text is.
+    pub text: Text,
     /// Why there is nothing but `-`; `None`: there is something.
     pub dash: Option<Dash>,
     /// Fields without which the cell is `-`.
@@ -233,7 +254,7 @@ pub(super) const fn total(place: u8, name: &'static str, field: Field) -> TopFie
 /// A list of columns of `ps`, each with what else shows it behind `=>`, as members of [`Column`].
 macro_rules! columns {
     ($($($name:literal $header:literal),+; $width:literal $align:ident $overflow:ident $lines:ident;
-       [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])?; $write:expr; $key:expr; $help:literal
+       [$($field:ident)*] [$($lookup:ident)*] $(optional [$($option:ident)*])? $(as $text:ident $(($number:literal))?)?; $write:expr; $key:expr; $help:literal
        $(=> { $($facet:ident: $value:expr),+ $(,)? })?)*) => {
         pub(super) static COLUMNS: &[Column] = &[$(Column {
             listed: Some(Listed {
@@ -242,6 +263,7 @@ macro_rules! columns {
                 align: Align::$align,
                 overflow: Overflow::$overflow,
                 lines: Lines::$lines,
+                text: text!($($text $(($number))?)?),
                 dash: None,
                 needs: FieldSet::of(&[$(Field::$field),*]),
                 optional: FieldSet::of(&[$($(Field::$option),*)?]),
@@ -253,6 +275,19 @@ macro_rules! columns {
             $($($facet: $value,)+)?
             ..Column::NOWHERE
         }),*];
+    };
+}
+
+/// What the text of a column is, if that is said.
+macro_rules! text {
+    () => {
+        Text::Usual
+    };
+    ($text:ident) => {
+        Text::$text
+    };
+    ($text:ident ($number:literal)) => {
+        Text::$text($number)
     };
 }
 

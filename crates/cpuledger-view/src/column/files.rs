@@ -7,7 +7,7 @@ use cpuledger::enrich::detail::files::Namespace;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, Lines, Listed, Overflow};
+use super::entry::{Align, Column, Lines, Listed, Overflow, Text};
 
 /// A cell and a sort key that are a number which may be unknown.
 macro_rules! shown {

@@ -6,7 +6,7 @@ use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total};
 
 columns! {
     "pid" "PID", "tgid" "TGID"; 5 Pid Push Process; [Pid] [];
@@ -68,17 +68,17 @@ columns! {
     "tty4" "TTY"; 4 Left Push Process; [TtyDevice] [TERMINALS];
         cell::short_terminal; |r| cell::terminal_key(r);
         "Controlling terminal without tty or pts/."
-    "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [];
+    "comm" "COMMAND", "ucomm" "COMMAND", "ucmd" "CMD"; 15 Left Cut Process; [Comm] [] as Comm;
         cell::comm; |r| Key::Bytes(r.comm());
         "Name of the task." => {
             figure: Some(Figure::Field(Field::Comm)),
             aliases: &[("name", "name of the task, as comm")],
             aix: Some(('c', "comm")),
         }
-    "fname" "COMMAND"; 8 Left Cut Process; [Comm] [];
+    "fname" "COMMAND"; 8 Left Cut Process; [Comm] [] as ShortComm;
         cell::short_comm; |r| Key::Bytes(r.comm());
         "First 8 characters of the name."
-    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] optional [Flags];
+    "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] optional [Flags] as Arguments;
         cell::args; |_| Key::AsShown;
         "Arguments of the process; [name] where there are none, or none to be read." => {
             figure: Some(Figure::Field(Field::Comm)),

@@ -3,7 +3,9 @@
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet, Value};
 
-use super::entry::{Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
+use super::entry::{
+    Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total,
+};
 use crate::figure::{Figure, Part};
 use crate::sort;
 
@@ -19,6 +21,7 @@ const fn watched(
         align: Align::Right,
         overflow: Overflow::Push,
         lines: Lines::Both,
+        text: Text::Usual,
         dash: Some(Dash::NotInOneLook),
         needs: FieldSet::EMPTY,
         optional: FieldSet::EMPTY,

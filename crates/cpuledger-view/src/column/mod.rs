@@ -19,7 +19,7 @@ mod state;
 mod time;
 
 pub use entry::{
-    Align, BATCH_PLACES, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, TopField,
+    Align, BATCH_PLACES, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField,
 };
 
 /// Every column but the plain fields, by topic.

@@ -6,10 +6,10 @@ use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total};
 
 columns! {
-    "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS];
+    "user" "USER", "uname" "USER", "euser" "EUSER", "uid_hack" "UID"; 8 Left Plus Both; [Euid] [USERS] as NameOf("euid");
         |r, c| cell::user(r, c, r.task.euid); |_| Key::AsShown;
         "Effective user." => {
             figure: Some(Figure::Field(Field::Euid)),
@@ -19,36 +19,36 @@ columns! {
             order_letter: Some('u'),
             aix: Some(('U', "user")),
         }
-    "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS];
+    "ruser" "RUSER"; 8 Left Plus Both; [Uid] [USERS] as NameOf("ruid");
         |r, c| cell::user(r, c, r.task.uid); |_| Key::AsShown;
         "Real user." => {
             figure: Some(Figure::Field(Field::Uid)),
             procps: &[TopField { place: 5, name: "RUSER", by: By::User(Field::Uid) }],
             aix: Some(('u', "ruser")),
         }
-    "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS];
+    "suser" "SUSER", "svuser" "SVUSER"; 8 Left Plus Both; [Suid] [USERS] as NameOf("suid");
         |r, c| cell::user(r, c, r.task.suid); |_| Key::AsShown;
         "Saved user." => {
             figure: Some(Figure::Field(Field::Suid)),
             procps: &[TopField { place: 7, name: "SUSER", by: By::User(Field::Suid) }],
         }
-    "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS];
+    "fuser" "FUSER", "fsuser" "FSUSER"; 8 Left Plus Both; [Fsuid] [USERS] as NameOf("fuid");
         |r, c| cell::user(r, c, r.task.fsuid); |_| Key::AsShown;
         "File-system user."
-    "group" "GROUP", "egroup" "EGROUP"; 8 Left Plus Both; [Egid] [GROUPS];
+    "group" "GROUP", "egroup" "EGROUP"; 8 Left Plus Both; [Egid] [GROUPS] as NameOf("egid");
         |r, c| cell::group(r, c, r.task.egid); |_| Key::AsShown;
         "Effective group." => {
             aix: Some(('G', "group")),
         }
-    "rgroup" "RGROUP"; 8 Left Plus Both; [Gid] [GROUPS];
+    "rgroup" "RGROUP"; 8 Left Plus Both; [Gid] [GROUPS] as NameOf("rgid");
         |r, c| cell::group(r, c, r.task.gid); |_| Key::AsShown;
         "Real group." => {
             aix: Some(('g', "rgroup")),
         }
-    "sgroup" "SGROUP", "svgroup" "SVGROUP"; 8 Left Plus Both; [Sgid] [GROUPS];
+    "sgroup" "SGROUP", "svgroup" "SVGROUP"; 8 Left Plus Both; [Sgid] [GROUPS] as NameOf("sgid");
         |r, c| cell::group(r, c, r.task.sgid); |_| Key::AsShown;
         "Saved group."
-    "fgroup" "FGROUP", "fsgroup" "FSGROUP"; 8 Left Plus Both; [Fsgid] [GROUPS];
+    "fgroup" "FGROUP", "fsgroup" "FSGROUP"; 8 Left Plus Both; [Fsgid] [GROUPS] as NameOf("fgid");
         |r, c| cell::group(r, c, r.task.fsgid); |_| Key::AsShown;
         "File-system group."
     "uid" "UID", "euid" "EUID"; 5 Right Push Both; [Euid] [];

@@ -6,7 +6,7 @@ use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, Column, InTable, Lines, Listed, Overflow, TableCell, total};
+use super::entry::{Align, Column, InTable, Lines, Listed, Overflow, TableCell, Text, total};
 
 columns! {
     // What it is doing.
@@ -27,7 +27,7 @@ columns! {
             procps: &[total(29, "Flags", Field::Flags)],
             order_letter: Some('f'),
         }
-    "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN];
+    "wchan" "WCHAN", "wname" "WCHAN"; 6 Left Cut Task; [] [WCHAN] as Function;
         |r, c| cell::text_or_dash(r, c, r.around.details.wchan(r.task)); |r| Key::Bytes(r.around.details.wchan(r.task));
         "Where it waits in the kernel."
     "nlwp" "NLWP"; 4 Right Push Process; [Threads] [];
@@ -86,7 +86,7 @@ columns! {
     "cls" "CLS"; 3 Right Push Task; [Policy] [];
         cell::class; |_| Key::AsShown;
         "Scheduling policy: TS FF RR B IDL DLN."
-    "class" "CLS", "policy" "POL"; 3 Left Push Task; [Policy] [];
+    "class" "CLS", "policy" "POL"; 3 Left Push Task; [Policy] [] as Policy;
         cell::class; |_| Key::AsShown;
         "Scheduling policy, at the left."
     "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];

@@ -6,7 +6,7 @@ use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};
 
-use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, TopField, total};
+use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total};
 
 columns! {
     // CPU time.
