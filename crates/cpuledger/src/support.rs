@@ -14,6 +14,7 @@ use crate::field::FieldSet;
 use crate::interval::Interval;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::choose;
 use crate::source::cost::{Activity, Costs};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::Netlink;
@@ -216,10 +217,9 @@ fn costs_of(sources: &[SourceReport], activity: Activity) -> Option<Costs> {
     Some(Costs::estimate(activity, LOOK_AHEAD, walks_for_detail))
 }
 
-/// The rule of `auto`: the best that is usable, between ledger and walk by what they cost.
+/// What `auto` takes.
 fn auto_of(sources: &[SourceReport], costs: Option<&Costs>) -> Option<SourceKind> {
-    let best = sources.iter().find(|report| report.usable)?.source;
-    Some(costs.filter(|_| best == SourceKind::Ledger).map_or(best, Costs::choice))
+    choose::best(|kind| sources.iter().any(|report| report.source == kind && report.usable), costs)
 }
 
 fn machine_facts() -> MachineFacts {

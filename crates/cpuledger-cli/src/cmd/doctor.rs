@@ -122,9 +122,9 @@ fn cost(costs: &Costs) -> String {
     )
 }
 
-/// The rule, applied.
-fn why(costs: &Costs) -> String {
-    match costs.choice() {
+/// Why `auto` takes that one of ledger and walk.
+fn why(taken: SourceKind) -> String {
+    match taken {
         SourceKind::Ledger => format!(
             " for top: it is the only source that sees everything, and it costs at most {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),
@@ -158,7 +158,7 @@ impl Page {
         match report.auto {
             Some(kind) => {
                 let name = self.styled(kind.name(), Style::Strong);
-                let why = report.costs.as_ref().map_or_else(String::new, why);
+                let why = report.costs.as_ref().map_or_else(String::new, |_| why(kind));
                 self.line(&format!("auto takes {name}{why}"));
             }
             None => self.line("auto has no usable source"),

@@ -1,4 +1,6 @@
-//! What a listing asks of which source: the one place of these rules.
+//! Which source is taken: the one place of these rules. What the sources cost is in `cost`.
+
+use std::time::Duration;
 
 use cpuledger_bpf::Walker;
 
@@ -7,12 +9,14 @@ use crate::facts;
 use crate::field::FieldSet;
 use crate::machine::{self, links};
 use crate::snapshot::{Request, Scope};
+use crate::source::cost::{Costs, GLANCE, Observation};
+use crate::source::ledger::{self, Ledger};
 use crate::source::{Source, SourceKind, open::open, procfs::Procfs, records, walk};
 use crate::task::Pid;
 
 /// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
 /// on 2 CPUs, Linux 6.18, whole processes of 1 to 3,000 tasks.
-const LOADING_US: u64 = 22_000;
+pub(super) const LOADING_US: u64 = 22_000;
 /// Loading the slim one, without what few listings show.
 const LOADING_SLIM_US: u64 = 10_000;
 /// `stat` of one process or thread.
@@ -21,6 +25,66 @@ const STAT_US: u64 = 10;
 const FILE_US: u64 = 12;
 /// Finding one entry of /proc, for each task of the machine: the kernel skips threads one by one, in 1.1 ns each.
 const ENTRIES_TIMES_TASKS_A_US: u64 = 900;
+
+/// The best source of those that are usable: the first of [`SourceKind::ALL`], but of ledger and walk that which is worth its cost.
+pub fn best(is_usable: impl Fn(SourceKind) -> bool, costs: Option<&Costs>) -> Option<SourceKind> {
+    let first = SourceKind::ALL.into_iter().find(|&kind| is_usable(kind))?;
+    Some(if first == SourceKind::Ledger { worth_its_cost(costs) } else { first })
+}
+
+/// Of ledger and walk, where both can be had; `None`: what they cost is not known.
+fn worth_its_cost(costs: Option<&Costs>) -> SourceKind {
+    costs.map_or(SourceKind::Ledger, Costs::choice)
+}
+
+/// A source of intervals: the ledger has them, of others they are made.
+pub enum ForIntervals {
+    /// It has intervals.
+    Ledger(Box<Ledger>),
+    /// It has snapshots.
+    Snapshots(Box<dyn Source>),
+}
+
+/// The source for intervals of that length: where `wanted` is none, the best that works. A ledger of a fixed size is asked for.
+///
+/// # Errors
+/// When the wanted source cannot be used here, or none can.
+pub fn open_for_intervals(
+    wanted: Option<SourceKind>,
+    size: ledger::Options,
+    length: Duration,
+) -> Result<ForIntervals, Error> {
+    let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
+    match wanted {
+        Some(SourceKind::Ledger) => return Ledger::open(size).map(ledger),
+        Some(kind) => return open(kind).map(ForIntervals::Snapshots),
+        None if !size.may_grow => return Ledger::open(size).map(ledger),
+        None => {}
+    }
+    // The machine is observed while the programs are loaded.
+    let observation = Observation::begin();
+    let Ok(opened) = Ledger::open(size) else {
+        return open_first().map(ForIntervals::Snapshots);
+    };
+    let activity = observation.and_then(|begun| begun.end(GLANCE));
+    let costs = activity.map(|activity| Costs::estimate(activity, length, opened.walks_for_detail()));
+    match worth_its_cost(costs.as_ref()) {
+        SourceKind::Ledger => Ok(ledger(opened)),
+        other => Ok(open(other).map_or_else(|_| ledger(opened), ForIntervals::Snapshots)),
+    }
+}
+
+/// The first source of snapshots that works.
+fn open_first() -> Result<Box<dyn Source>, Error> {
+    let mut refused = Error::NoSource;
+    for kind in SourceKind::OF_SNAPSHOTS {
+        match open(kind) {
+            Ok(source) => return Ok(source),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
 
 /// The source for one listing: `wanted`, if there is one. Otherwise it is procfs, if that gives all fields, takes less
 /// time than loading the walk, and hides no process. Else it is the walk, or procfs if the walk is refused.
@@ -33,14 +97,13 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         Some(kind) => return open(kind),
         None => {}
     }
-    let gives_all = |source: &Procfs| {
+    let is_better = |source: &Procfs| {
         let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
-        gives_fields && facts::procfs_shows_every_process() == Some(true)
+        let reading = Reading::of(request, source);
+        gives_fields && files_are_better(reading.us(), reading.loading_us())
     };
     let procfs = match Procfs::open() {
-        Ok(procfs) if Reading::of(request, &procfs).is_sooner() && gives_all(&procfs) => {
-            return Ok(Box::new(procfs));
-        }
+        Ok(procfs) if is_better(&procfs) => return Ok(Box::new(procfs)),
         procfs => procfs.ok(),
     };
     match walk::Walk::open_whole(request.fields, procfs) {
@@ -86,12 +149,21 @@ impl Reading {
         Reading { visited, files, entries, tasks, is_slim: Walker::is_slim_for(groups) }
     }
 
-    /// Whether it takes less than to load the walk.
-    fn is_sooner(self) -> bool {
+    /// How long it takes.
+    fn us(self) -> u64 {
         let finding = self.entries.saturating_mul(self.tasks) / ENTRIES_TIMES_TASKS_A_US;
-        let reading = self.visited.saturating_mul(STAT_US + self.files * FILE_US);
-        reading.saturating_add(finding) < if self.is_slim { LOADING_SLIM_US } else { LOADING_US }
+        self.visited.saturating_mul(STAT_US + self.files * FILE_US).saturating_add(finding)
     }
+
+    /// How long it takes to load the walk instead.
+    fn loading_us(self) -> u64 {
+        if self.is_slim { LOADING_SLIM_US } else { LOADING_US }
+    }
+}
+
+/// Whether files are better than a walk: they show every process, and reading them takes less time than loading it.
+pub(super) fn files_are_better(reading_us: u64, loading_us: u64) -> bool {
+    reading_us < loading_us && facts::procfs_shows_every_process() == Some(true)
 }
 
 /// The least a source has to visit for these fields: threads where they are shown, totals where a field needs them.
@@ -108,11 +180,16 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
 mod tests {
     use super::*;
     use crate::field::Field;
+    use crate::source::cost::Activity;
+
+    fn is_sooner(reading: Reading) -> bool {
+        reading.us() < reading.loading_us()
+    }
 
     #[test]
     fn procfs_is_for_little_to_read() {
         let slim = |visited, files, entries, tasks| {
-            Reading { visited, files, entries, tasks, is_slim: true }.is_sooner()
+            is_sooner(Reading { visited, files, entries, tasks, is_slim: true })
         };
         // ps -e, ps -eLf
         assert!(slim(900, 0, 900, 900) && slim(400, 1, 80, 320) && slim(100, 0, 100, 50_000));
@@ -126,7 +203,22 @@ mod tests {
             tasks: processes,
             is_slim: false,
         };
-        assert!(whole(900).is_sooner() && !whole(1_100).is_sooner());
+        assert!(is_sooner(whole(900)) && !is_sooner(whole(1_100)));
+    }
+
+    #[test]
+    fn the_best_usable_source_is_taken_unless_the_ledger_costs_too_much() {
+        let activity =
+            |switches_per_s| Activity { switches_per_s, forks_per_s: 0, tasks: 100, online_cpus: 1 };
+        let [idle, busy] =
+            [10, 1_000_000].map(|rate| Costs::estimate(activity(rate), Duration::from_secs(2), false));
+        let all = |_| true;
+        assert_eq!(best(all, Some(&idle)), Some(SourceKind::Ledger));
+        assert_eq!(best(all, Some(&busy)), Some(SourceKind::Walk));
+        assert_eq!(best(all, None), Some(SourceKind::Ledger));
+        let without_bpf = |kind| !matches!(kind, SourceKind::Ledger | SourceKind::Walk);
+        assert_eq!(best(without_bpf, Some(&busy)), Some(SourceKind::Netlink));
+        assert_eq!(best(|_| false, None), None);
     }
 
     #[test]

@@ -19,4 +19,4 @@ pub mod walk;
 pub use crate::exit::{Birth, Death, Exit, Exits, Fold};
 pub use crate::source_kind::SourceKind;
 pub use interface::{Families, FamilyVisitor, Member, Source, Visitor};
-pub use open::{Best, open, open_best};
+pub use open::open;

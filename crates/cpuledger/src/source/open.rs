@@ -1,4 +1,4 @@
-//! Opening a source by its name, or the best that works.
+//! Opening a source by its name.
 
 use super::interface::Source;
 use super::netlink::Netlink;
@@ -23,22 +23,4 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
         SourceKind::Netlink => Box::new(Netlink::open()?),
         SourceKind::Procfs => Box::new(Procfs::open()?),
     })
-}
-
-/// A source, and why each better one could not be used.
-pub type Best = (Box<dyn Source>, Vec<(SourceKind, Error)>);
-
-/// Opens the best source of snapshots that works, and says why the better ones do not.
-///
-/// # Errors
-/// When none works: that of the last.
-pub fn open_best() -> Result<Best, Error> {
-    let mut refused = Vec::new();
-    for kind in SourceKind::OF_SNAPSHOTS {
-        match open(kind) {
-            Ok(source) => return Ok((source, refused)),
-            Err(error) => refused.push((kind, error)),
-        }
-    }
-    Err(refused.pop().map_or(Error::NoSource, |(_, error)| error))
 }

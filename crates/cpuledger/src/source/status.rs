@@ -10,17 +10,14 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::facts;
 use crate::machine::{self, links};
 use crate::source::SourceKind;
+use crate::source::choose::{LOADING_US, files_are_better};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::namespace::check_namespace;
 use crate::source::procfs;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
 use crate::source::unseen::{Leader, Unseen};
-
-/// Loading the walk and making room for its records, whatever the machine holds.
-const LOADING_US: u64 = 22_000;
 
 /// Which texts are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -154,10 +151,7 @@ impl StatusTexts {
     /// When the wanted source cannot be used here, or none can.
     pub fn open(kind: Option<SourceKind>, wanted: &Wanted<'_>) -> Result<StatusTexts, Error> {
         let files = Files::open()?;
-        let is_soon_read = || {
-            let shows_all = facts::procfs_shows_every_process() == Some(true);
-            shows_all && wanted.files().saturating_mul(wanted.file_us()) < LOADING_US
-        };
+        let reading_us = || wanted.files().saturating_mul(wanted.file_us());
         let walk = match kind {
             Some(SourceKind::Walk) => Some(StatusWalk::open()?),
             Some(SourceKind::Procfs) => None,
@@ -165,7 +159,7 @@ impl StatusTexts {
                 let reason = "it has no text of files; use `walk` or `procfs`".to_owned();
                 return Err(Error::Unusable { source_kind, reason });
             }
-            None if is_soon_read() => None,
+            None if files_are_better(reading_us(), LOADING_US) => None,
             None => StatusWalk::open().ok(),
         };
         Ok(StatusTexts { walk, files })

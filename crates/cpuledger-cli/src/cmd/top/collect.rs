@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use cpuledger::attribution::difference::{Books, Cut, EXITS_LIMIT, bound_exits};
 use cpuledger::interval::Interval;
-use cpuledger::source::choose::open_for_listing;
-use cpuledger::source::cost::{Activity, Costs, GLANCE, Observation};
+use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing};
 use cpuledger::source::ledger::{self, Ledger};
-use cpuledger::source::{self, Exits, Source, SourceKind};
+use cpuledger::source::{Exits, Source, SourceKind};
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
 use cpuledger_view::key::Key;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -306,35 +305,15 @@ impl Snapshots {
     }
 }
 
-/// The wanted source, or the best that works: the ledger, if it is worth its cost, then those of snapshots.
+/// The wanted source, or the best that works.
 fn open_backend(options: &Options) -> anyhow::Result<Backend> {
-    let snapshots = |source| Backend::Snapshots(Box::new(Snapshots::open(source, options.has_threads)));
-    Ok(match options.source {
-        Some(SourceKind::Ledger) => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
-        Some(kind) => snapshots(source::open(kind)?),
-        // A size is of the ledger, so it is asked for.
-        None if !options.size.may_grow => Backend::Ledger(Box::new(Ledger::open(options.size)?)),
-        None => {
-            // The machine is observed while the programs are loaded.
-            let observation = Observation::begin();
-            match Ledger::open(options.size) {
-                Ok(ledger) => {
-                    match cheaper(&ledger, observation.and_then(|begun| begun.end(GLANCE)), options.delay_ns)
-                    {
-                        Some(walk) => snapshots(walk),
-                        None => Backend::Ledger(Box::new(ledger)),
-                    }
-                }
-                Err(_) => snapshots(source::open_best()?.0),
-            }
+    let length = Duration::from_nanos(options.delay_ns);
+    Ok(match open_for_intervals(options.source, options.size, length)? {
+        ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
+        ForIntervals::Snapshots(source) => {
+            Backend::Snapshots(Box::new(Snapshots::open(source, options.has_threads)))
         }
     })
-}
-
-/// The walk, if it can be opened and costs enough less for `auto` to take it.
-fn cheaper(ledger: &Ledger, activity: Option<Activity>, delay_ns: u64) -> Option<Box<dyn Source>> {
-    let costs = Costs::estimate(activity?, Duration::from_nanos(delay_ns), ledger.walks_for_detail());
-    (costs.choice() == SourceKind::Walk).then(|| source::open(SourceKind::Walk).ok()).flatten()
 }
 
 /// What the text shows, and what it is made of.
@@ -378,7 +357,7 @@ mod tests {
 
     fn collector() -> (Collector, Waker) {
         let (stop, waker) = Stop::new().expect("an eventfd");
-        let source = source::open(SourceKind::Procfs).expect("procfs is mounted");
+        let source = cpuledger::source::open(SourceKind::Procfs).expect("procfs is mounted");
         let mut collector = Collector {
             backend: Backend::Snapshots(Box::new(Snapshots::open(source, false))),
             fields: TEXT,
