@@ -48,7 +48,7 @@ int prepare(struct cpuledger_cpu_range *range)
 	bpf_core_read(&learning.base, sizeof(learning.base), &array->pptrs[0]);
 	if (!learning.base || (range->is_next && !cpu_offsets_known))
 		return 0;
-	/* One turn more, which stops it: after a turn that has failed, be it that of the last CPU, it has not been reached. */
+	/* One turn more, which stops it: it is not reached after a turn that has failed, not even after that of the last CPU. */
 	cpu_offsets_known = bpf_loop(cpus + 1, learn_offset, &learning, 0) > cpus;
 	range->is_known = cpu_offsets_known;
 	return 0;

@@ -16,6 +16,7 @@ mod facts;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inspect;
+mod io_priority;
 pub mod ledger;
 mod log;
 mod map;
@@ -31,6 +32,7 @@ pub use error::Error;
 pub use exits::{Drained, ExitHook};
 pub use facts::{Fact, facts};
 pub use inspect::{Inspector, Wanted};
+pub use io_priority::{IoPriority, set_io_priority};
 pub use probe::has_atomics;
 pub use records::{Mechanism, Walked};
 pub use status::{Reads, StatusRecords, StatusWalker};

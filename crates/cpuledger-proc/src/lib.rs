@@ -7,6 +7,7 @@ pub mod cpu_list;
 mod entries;
 pub mod machine;
 pub mod number;
+pub mod signal;
 pub mod task;
 
 pub use entries::entries;

@@ -7,6 +7,7 @@ use crate::sort::Key;
 use cpuledger::enrich::row::Row;
 use cpuledger::task::Task;
 use cpuledger::text::manner::Manner;
+use cpuledger_proc::signal;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 const ZOMBIE: u8 = b'Z';
@@ -89,21 +90,16 @@ fn list(cell: &mut Vec<u8>, numbers: &[u32], write: impl Fn(&mut Vec<u8>, u32)) 
 
 /// Names of a set of signals that is written as hexadecimal digits, with commas between; `-` where it is empty.
 pub fn signal_names(cell: &mut Vec<u8>) {
-    const NAMES: [&str; 31] = [
-        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-        "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "XCPU", "XFSZ",
-        "VTALRM", "PROF", "WINCH", "POLL", "PWR", "SYS",
-    ];
     let digits = str::from_utf8(cell).ok().and_then(|digits| u64::from_str_radix(digits, 16).ok());
     let Some(set) = digits else { return };
     cell.clear();
-    for signal in (0..u64::BITS).filter(|signal| set >> signal & 1 != 0) {
+    for number in (1..=u64::BITS).filter(|number| set >> (number - 1) & 1 != 0) {
         if !cell.is_empty() {
             cell.push(b',');
         }
-        match NAMES.get(signal as usize) {
+        match signal::name(number) {
             Some(name) => cell.extend_from_slice(name.as_bytes()),
-            None => unsigned(cell, signal + 1),
+            None => unsigned(cell, number),
         }
     }
     if cell.is_empty() {

@@ -6,8 +6,8 @@ use cpuledger_proc::cpu_list;
 use cpuledger_proc::machine::loadavg::parse_loadavg;
 
 pub use crate::clock::{monotonic_ns, suspended_ns};
-pub use cpuledger_bpf::stdout_was_closed;
 pub use cpuledger_bpf::threads::spawn_scoped;
+pub use cpuledger_bpf::{IoPriority, set_io_priority, stdout_was_closed};
 pub use cpuledger_proc::machine::loadavg::Load;
 
 /// CPUs that are online now.

@@ -46,13 +46,14 @@ const TOUCHING: &[&str] = &[
 pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-proc",
-        from_below: &["number", "entries", "cpu_list", "task/cgroup", "task", "machine"],
+        from_below: &["number", "signal", "entries", "cpu_list", "task/cgroup", "task", "machine"],
     },
     Layers {
         package: "crates/cpuledger-bpf",
         from_below: &[
             "abi",
             "closed",
+            "io_priority",
             "threads",
             "facts",
             "log",

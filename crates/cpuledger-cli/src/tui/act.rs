@@ -4,14 +4,13 @@ use std::{fs, io};
 
 use anyhow::{Context, anyhow, ensure};
 use cpuledger::enrich::identity::has_started;
+use cpuledger::machine::{IoPriority, set_io_priority as set_priority};
 use cpuledger::support::facts;
 use cpuledger_proc::cpu_list;
-use ioprio::{BePriorityLevel, Class, Priority, RtPriorityLevel, Target};
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal, setpriority_process};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::choices::SIGNALS;
 use super::victim::Victim;
 
 impl Victim {
@@ -61,8 +60,9 @@ fn is_gone(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// When it is gone, is another by now, or may not be signalled.
-pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
-    let (name, signal) = SIGNALS.iter().find(|(known, _)| *known == name).context("unknown signal")?;
+pub fn signal(victim: &Victim, number: u32) -> anyhow::Result<String> {
+    let name = cpuledger_proc::signal::name(number).context("unknown signal")?;
+    let signal = Signal::from_named_raw(number.cast_signed()).context("unknown signal")?;
     let pid = rustix::process::Pid::from_raw(victim.pid.0).context("0 is not a process id")?;
     victim.check()?;
     let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -72,7 +72,7 @@ pub fn signal(victim: &Victim, name: &str) -> anyhow::Result<String> {
     };
     // The process that has the number now had it when the descriptor was made, or else the descriptor is of a dead one.
     victim.check()?;
-    match pidfd_send_signal(&descriptor, *signal) {
+    match pidfd_send_signal(&descriptor, signal) {
         Ok(()) => Ok(format!("SIG{name} sent to {} ({})", victim.pid, victim.name)),
         Err(Errno::SRCH) => Err(victim.gone()),
         Err(errno) => Err(errno).with_context(|| format!("cannot signal {} ({})", victim.pid, victim.name)),
@@ -99,17 +99,12 @@ pub fn set_io_priority(victim: &Victim, priority: &str) -> anyhow::Result<String
     victim.check()?;
     let level = priority.rsplit(' ').next().and_then(|level| level.parse().ok());
     let value = match (priority.split(' ').next(), level) {
-        (Some("idle"), _) => Priority::new(Class::Idle),
-        (Some("best"), Some(level)) => {
-            Priority::new(Class::BestEffort(BePriorityLevel::from_level(level).context("unknown level")?))
-        }
-        (Some("real"), Some(level)) => {
-            Priority::new(Class::Realtime(RtPriorityLevel::from_level(level).context("unknown level")?))
-        }
-        _ => Priority::standard(),
+        (Some("idle"), _) => IoPriority::Idle,
+        (Some("best"), Some(level)) => IoPriority::BestEffort(level),
+        (Some("real"), Some(level)) => IoPriority::RealTime(level),
+        _ => IoPriority::ByNice,
     };
-    let target = Target::Process(ioprio::Pid::from_raw(victim.id.tid.0));
-    ioprio::set_priority(target, value)
+    set_priority(victim.id.tid.0, value)
         .with_context(|| format!("cannot change the I/O priority of {} ({})", victim.id.tid, victim.name))?;
     Ok(format!("{} ({}) has I/O priority {priority}", victim.id.tid, victim.name))
 }
@@ -167,14 +162,14 @@ mod tests {
         let (mut child, victim) = sleeper();
         let mut earlier = victim.clone();
         earlier.id.start_time_ns = Boottime::from_ns(victim.id.start_time_ns.ns() - TICK_NS);
-        for attempt in [signal(&earlier, "KILL"), renice(&earlier, 5), set_affinity(&earlier, &[0])] {
+        for attempt in [signal(&earlier, 9), renice(&earlier, 5), set_affinity(&earlier, &[0])] {
             let error = attempt.expect_err("it is another").to_string();
             assert!(error.contains("another task"), "{error}");
         }
         assert!(child.try_wait().expect("it is ours").is_none(), "it lives");
-        assert!(signal(&victim, "KILL").expect("it is ours").contains("SIGKILL"));
+        assert!(signal(&victim, 9).expect("it is ours").contains("SIGKILL"));
         assert!(!child.wait().expect("it is ours").success());
-        assert!(signal(&victim, "KILL").expect_err("it is gone").to_string().contains("gone"));
+        assert!(signal(&victim, 9).expect_err("it is gone").to_string().contains("gone"));
     }
 
     #[test]

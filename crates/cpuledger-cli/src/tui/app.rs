@@ -309,7 +309,7 @@ impl App {
                 }
                 return Ok(false);
             }
-            Effect::Signal(victim, name) => act::signal(&victim, name),
+            Effect::Signal(victim, number) => act::signal(&victim, number),
             Effect::Nice(victim, nice) => act::renice(&victim, nice),
             Effect::IoPriority(victim, priority) => act::set_io_priority(&victim, &priority),
             Effect::Affinity(victim, cpus) => act::set_affinity(&victim, &cpus),

@@ -16,8 +16,8 @@ pub enum Effect {
     Redraw,
     /// End the interval now.
     Cut,
-    /// Send a signal.
-    Signal(Victim, &'static str),
+    /// Send the signal with this number.
+    Signal(Victim, u32),
     /// Give another nice value.
     Nice(Victim, i32),
     /// Give another I/O priority.

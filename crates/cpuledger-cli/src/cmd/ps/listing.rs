@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use cpuledger::clock::TICK_NS;
 #[cfg(test)]
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
@@ -18,9 +19,6 @@ use super::page::Page;
 use super::parallel;
 use super::plan::{Plan, Threads};
 use super::survivors::Survivors;
-
-/// A tick of /proc/PID/stat: parts are rounded down to it before they are added.
-const TICK_NS: u64 = 10_000_000;
 
 /// Writes the listing.
 ///
@@ -277,6 +275,7 @@ fn with_children(row: &Task) -> Task {
     let mut sum = *row;
     let known =
         |(field, of_children): (Field, Field)| row.known.contains(field) && row.known.contains(of_children);
+    // Parts are rounded down to ticks of /proc/PID/stat before they are added.
     let ticks = |ns: u64| ns / TICK_NS * TICK_NS;
     let [user, system, minor, major] = CHILDREN.map(known);
     if user {

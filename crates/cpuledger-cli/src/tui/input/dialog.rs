@@ -12,6 +12,7 @@ use crate::tui::effect::Effect;
 use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
 use crate::tui::state::State;
 use crate::tui::victim::Victim;
+use cpuledger_proc::signal;
 
 impl State {
     pub(super) fn open(&mut self, kind: PromptKind, text: String) {
@@ -145,8 +146,9 @@ impl State {
     }
 
     pub(super) fn open_kill(&mut self, victim: Victim) {
-        let items =
-            SIGNALS.iter().map(|(name, signal)| format!("{:>2} SIG{name}", signal.as_raw())).collect();
+        let items = SIGNALS
+            .map(|number| format!("{number:>2} SIG{}", signal::name(number).unwrap_or_default()))
+            .to_vec();
         let title = format!("Send to {} ({})", victim.pid, victim.name);
         self.open_menu(MenuKind::Signal(victim), title, items, 0);
     }
@@ -228,7 +230,7 @@ impl State {
         let Mode::Menu(menu) = std::mem::replace(&mut self.mode, Mode::Table) else { return Effect::None };
         let Some(item) = menu.items.get(menu.selected) else { return Effect::None };
         match menu.kind {
-            MenuKind::Signal(victim) => Effect::Signal(victim, SIGNALS[menu.selected].0),
+            MenuKind::Signal(victim) => Effect::Signal(victim, SIGNALS[menu.selected]),
             MenuKind::IoPriority(victim) => Effect::IoPriority(victim, item.clone()),
             MenuKind::Sort => {
                 if let Some(name) = sort_name(item) {

@@ -283,9 +283,9 @@ fn the_dead_are_not_killed_and_the_living_are_asked_for() {
     assert_eq!(press(&mut state, "k"), Effect::None);
     assert!(state.message.as_ref().is_some_and(|message| message.is_error && message.text.contains("dead")));
     press(&mut state, "x Home k Down");
-    let Effect::Signal(victim, name) = press(&mut state, "Enter") else { panic!("a signal") };
+    let Effect::Signal(victim, number) = press(&mut state, "Enter") else { panic!("a signal") };
     let row = state.row().expect("a row").1;
-    assert_eq!((victim.pid, victim.id, name), (row.pid, row.id(), "KILL"));
+    assert_eq!((victim.pid, victim.id, number), (row.pid, row.id(), 9));
     assert!(matches!(press(&mut state, "]"), Effect::Nice(_, -1)));
     press(&mut state, "r 9 9");
     assert_eq!(press(&mut state, "Enter"), Effect::None, "no such nice value");
