@@ -57,7 +57,7 @@ impl Base {
     }
 
     fn accepts(self, task: &Task, caller: &Caller) -> bool {
-        // What is not known is not so, and its opposite neither.
+        // A condition on an unknown value is false, and so is its opposite.
         let knows = |field| task.known.contains(field);
         let is_own = knows(Field::Euid) && task.euid == caller.euid;
         let has_terminal = knows(Field::TtyDevice) && task.tty_device != 0;

@@ -8,7 +8,7 @@
 //! - Times are nanoseconds, or have a unit (`5ms`, `2s`); sizes are bytes, or have one (`10M`); `cpu` and its parts are in percent
 //!   of one CPU. What holds blanks stands in quotes.
 //!
-//! What is not known fulfils no condition.
+//! A condition on an unknown value is false; `not` makes it true.
 
 mod condition;
 mod parse;

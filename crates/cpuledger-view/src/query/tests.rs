@@ -77,12 +77,22 @@ fn conditions_hold_or_do_not() {
 }
 
 #[test]
-fn what_is_not_known_matches_nothing() {
+fn a_condition_on_an_unknown_value_is_false() {
     let row = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..Task::default() };
     for query in ["rss=0", "rss!=1", "user=0", "user!=5", "state!=R", "mem<50", "x=0", "stolen_ns<1"] {
         assert!(!matches_row(query, &row, None), "{query}");
     }
     assert!(matches_row("pid=0", &row, None));
+}
+
+/// As docs/screen.md says: `not` turns the result of a condition around, also where it is false because the value is unknown.
+#[test]
+fn not_of_a_condition_on_an_unknown_value_matches() {
+    let row = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..Task::default() };
+    for query in ["not rss>1M", "not rss<=1M", "!(rss>1M or rss<=1M)"] {
+        assert!(matches_row(query, &row, None), "{query}");
+    }
+    assert!(!matches_row("rss<=1M", &row, None));
 }
 
 #[test]

@@ -180,7 +180,7 @@ mod tests {
         );
         let busy = Activity { switches_per_s: 600_000, ..IDLE };
         assert_eq!(choice(busy), SourceKind::Walk);
-        // More CPUs have more to give; more tasks make the walk dearer, and so do frequent cuts.
+        // More CPUs have more to give; more tasks make the walk more expensive, and so do frequent cuts.
         assert_eq!(choice(Activity { online_cpus: 4, ..busy }), SourceKind::Ledger);
         assert_eq!(choice(Activity { tasks: 100_000, ..busy }), SourceKind::Ledger);
         assert_eq!(Costs::estimate(busy, INTERVAL / 100, false).choice(), SourceKind::Walk);

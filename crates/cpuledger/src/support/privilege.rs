@@ -44,7 +44,7 @@ pub const LIMITS: &[Limit] = &[
         what: "ledgers at a time",
         limit: "one for each user; a second is refused with exit code 3, and `auto` takes the walk",
         unlimited: ADMINISTRATORS,
-        reason: "each makes every switch of the machine dearer",
+        reason: "each makes every switch of the machine more expensive",
     },
     Limit {
         what: "slots of a ledger",
