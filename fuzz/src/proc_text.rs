@@ -5,7 +5,7 @@ use std::hint::black_box;
 use cpuledger::source::kernel_text::Dialect;
 use cpuledger_proc::task::cgroup::{self, Hierarchy};
 use cpuledger_proc::task::{
-    attr_current, autogroup, cmdline, io, mountinfo, schedstat, smaps_rollup, stat, statm, status,
+    attr_current, autogroup, cmdline, io, limits, mountinfo, schedstat, smaps_rollup, stat, statm, status,
     timens_offsets, units, wchan,
 };
 use cpuledger_proc::{cpu_list, machine, number};
@@ -53,5 +53,5 @@ fn utf8_text(text: &str) {
     black_box((machine::meminfo::parse_memory(text), machine::pressure::parse_pressure(text)));
     black_box((machine::stat::cpus(text), machine::stat::boot_time_seconds(text)));
     black_box((machine::tty_drivers::parse_drivers(text), machine::lockdown::permits_reading(text)));
-    black_box(timens_offsets::are_zero(text));
+    black_box((timens_offsets::are_zero(text), limits::parse_limits(text)));
 }

@@ -4,6 +4,7 @@ use std::fs;
 
 use cpuledger_proc::cpu_list;
 use cpuledger_proc::machine::loadavg::parse_loadavg;
+use cpuledger_proc::number::alone;
 
 pub use crate::clock::{monotonic_ns, suspended_ns};
 pub use cpuledger_bpf::threads::spawn_scoped;
@@ -61,8 +62,12 @@ pub(crate) fn links(directory: &str) -> u64 {
 
 /// Digits of the largest tid, by /proc/sys/kernel/pid_max; without procfs those of the largest there can be.
 pub fn tid_digits() -> usize {
-    let limit = fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
-    digits_below(limit.unwrap_or(MOST_PIDS))
+    digits_below(pid_max().unwrap_or(MOST_PIDS))
+}
+
+/// What all tids are below; `None` without procfs.
+pub(crate) fn pid_max() -> Option<u32> {
+    alone(&fs::read("/proc/sys/kernel/pid_max").ok()?)
 }
 
 fn digits_below(limit: u32) -> usize {

@@ -224,13 +224,12 @@ fn auto_of(sources: &[SourceReport], costs: Option<&Costs>) -> Option<SourceKind
 
 fn machine_facts() -> MachineFacts {
     let uname = rustix::system::uname();
-    let pid_max = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok();
     MachineFacts {
         kernel_release: uname.release().to_string_lossy().into_owned(),
         architecture: uname.machine().to_string_lossy().into_owned(),
         online_cpus: machine::online_cpus(),
         tasks: machine::tasks(),
-        pid_max: pid_max.and_then(|text| text.trim().parse().ok()),
+        pid_max: machine::pid_max(),
     }
 }
 

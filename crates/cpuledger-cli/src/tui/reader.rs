@@ -9,6 +9,7 @@ use cpuledger::detail::Details;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::text::escape::append_escaped;
 use cpuledger::{Boottime, Comm, Task, TaskId, Tid};
+use cpuledger_proc::task::limits::parse_limits;
 
 use super::event::Event;
 use super::file_detail::FileDetail;
@@ -151,15 +152,6 @@ fn escaped(bytes: &[u8]) -> String {
     let mut text = Vec::new();
     append_escaped(&mut text, bytes);
     String::from_utf8_lossy(&text).into_owned()
-}
-
-/// Lines of columns that stand at fixed places: name, soft limit, hard limit, unit.
-fn parse_limits(text: &str) -> Vec<[String; 3]> {
-    let lines = text.lines().skip(1);
-    let column = |line: &str, from: usize, to: usize| {
-        line.get(from..to.min(line.len())).unwrap_or_default().trim().to_owned()
-    };
-    lines.map(|line| [column(line, 0, 26), column(line, 26, 47), column(line, 47, 68)]).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod autogroup;
 pub mod cgroup;
 pub mod cmdline;
 pub mod io;
+pub mod limits;
 pub mod mountinfo;
 pub mod schedstat;
 pub mod smaps_rollup;
