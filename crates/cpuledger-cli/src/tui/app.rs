@@ -249,7 +249,7 @@ impl App {
             }
             Event::Ended(result) => {
                 result?;
-                bail!("taking intervals has ended");
+                bail!("no further interval can be taken");
             }
             Event::Input(crossterm::event::Event::Key(key)) if key.is_press() || key.is_repeat() => {
                 let had = self.state.detail;

@@ -73,7 +73,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let new = file.metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
             fchown(file, Some(old.uid()), Some(old.gid()))
-                .context("it belongs to another user or group, and a new file would not")?;
+                .context("cannot give the new file the owner and group of the old one")?;
         }
         file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
     }
@@ -109,7 +109,7 @@ fn target(path: &Path) -> anyhow::Result<PathBuf> {
             _ => return Ok(target),
         }
     }
-    bail!("links lead to no file")
+    bail!("its links form a circle, or are too many")
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
         symlink("circle", &circle).expect("a link");
         for (path, sentence) in [
             (&directory, "it is not a regular file"),
-            (&circle, "links lead to no file"),
+            (&circle, "its links form a circle, or are too many"),
             (&below.join("ptop.toml"), "Not a directory"),
             (&PathBuf::from("/dev/null"), "it is not a regular file"),
         ] {
