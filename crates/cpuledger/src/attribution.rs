@@ -5,7 +5,7 @@
 //!
 //! - what a living task used is *self* of its process;
 //! - what a dead thread used goes to *exited threads* of its process while that lives;
-//! - what a dead process used goes to *exited children* of its first living accounting ancestor.
+//! - what a dead process used goes to *exited children* of its heir: its accounting parent or, if that is dead, the heir of that.
 //!
 //! The ledger delivers increments as they are. Walk, netlink and procfs tell cumulative figures: [`difference`] makes
 //! increments of them.

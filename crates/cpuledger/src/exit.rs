@@ -58,7 +58,7 @@ pub struct Fold {
 pub struct Birth {
     /// Which process.
     pub process: TaskId,
-    /// The process that forked it or, with `CLONE_PARENT`, the parent of that.
+    /// The process that forked it. Births with `CLONE_PARENT` are not reported: the parent's parent may have been replaced.
     pub parent: TaskId,
 }
 

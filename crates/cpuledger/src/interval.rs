@@ -13,7 +13,7 @@ pub struct Usage {
     pub cpu_ns: u64,
     /// Of its living tasks; where the source sees no exits, of all its threads.
     pub self_ns: u64,
-    /// Of its threads that died; `None` where the source sees no exits, for a task, and where `is_unseen`.
+    /// Of its threads that died, and of living ones that found no slot; `None` where the source sees no exits, for a task, and where `is_unseen`.
     pub exited_threads_ns: Option<u64>,
     /// Of the dead processes it inherits from; `None` where the source sees no exits, and for a task.
     pub exited_children_ns: Option<u64>,
@@ -120,7 +120,7 @@ pub struct Interval {
     pub tasks: Vec<Usage>,
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
-    /// Tasks that died, whose time is with the parent of their process, but whose identity was lost to a full list.
+    /// Tasks that died and whose identity was lost to a full list. Their time is with their process, or with its heir.
     pub unidentified_exits: u64,
     /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
     pub missed_exits: u64,

@@ -4,8 +4,8 @@
 //! the ledger reads of the tasks that ran.
 //!
 //! A cut is the instant at which a snapshot was begun. A death after it belongs to the next interval, so that a task that
-//! dies between the walk and the reading of the exits is counted once. What a dying task still uses after it left the task
-//! list surfaces with its exit.
+//! dies between the walk and the reading of the exits is counted once. A dying task leaves the task list before it stops to run: what it
+//! uses after that is part of its exit record.
 
 mod baseline;
 mod books;

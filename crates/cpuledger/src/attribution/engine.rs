@@ -1,8 +1,8 @@
 //! Which process inherits the time of a dead one: the one place that decides it. Pure algebra, no kernel.
 //!
 //! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
-//! fork or, where no source saw the fork, the first parent that was told. When a process dies, its time of the interval and
-//! what comes late go to its *heir*: the accounting parent if that lives, else the heir of that one. Neither init nor a
+//! fork or, where no source saw the fork, the first parent that was reported. When a process dies, its *heir* gets its time, that of the
+//! interval and what is reported later. The heir is the accounting parent if that lives, else the heir of that one. Neither init nor a
 //! subreaper inherits unless it is the ancestor.
 //!
 //! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
@@ -25,7 +25,7 @@ const GRACE_LIMIT: usize = 1 << 16;
 pub struct Increment {
     /// Its process.
     pub process: TaskId,
-    /// The accounting parent of that, where it comes with the increment. It counts when the process is seen first.
+    /// The accounting parent of that process, where the source reports it with each increment. Only the first report counts.
     pub parent: Option<TaskId>,
     /// On a CPU.
     pub own_ns: u64,
@@ -89,8 +89,8 @@ impl Parts {
 struct Member {
     /// `None`: nothing is known of it but that it is the accounting parent of another.
     parent: Option<TaskId>,
-    /// Whether that is the parent at the fork, and not only the first that was told; likewise of each link of the chain that
-    /// was shortened.
+    /// Whether that is the parent at the fork, and not only the first that was reported. Where the chain was shortened: whether this
+    /// holds for each of its links.
     is_from_fork: bool,
     /// Members whose accounting parent it is.
     children: u32,
@@ -172,7 +172,7 @@ impl Attribution {
         }
     }
 
-    /// Drops the tombstones that nothing needs any more. To be called when all that is wanted of the dead of an interval was asked.
+    /// Drops the tombstones that nothing needs any more. To be called at the end of an interval, after the last question about its dead.
     pub fn forget(&mut self, now_ns: u64) {
         while let Some(&(died_ns, process)) = self.in_grace.front() {
             if died_ns + GRACE_PERIOD_NS > now_ns && self.in_grace.len() <= GRACE_LIMIT {

@@ -30,6 +30,6 @@ pub(super) struct Baseline {
 pub(super) struct Last {
     pub(super) id: TaskId,
     pub(super) ppid: Pid,
-    /// Whether its heir is one by forks: if the source did not see the fork, that is unknown.
+    /// Whether all forks up to its heir were seen: else the heir is a guess.
     pub(super) has_known_heir: bool,
 }

@@ -15,7 +15,7 @@ use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
 use super::numbers::{Listed, Numbers, process_id};
 
-/// The circumstances of a cut that are not those of a task.
+/// What a cut needs to know besides the snapshot and the exits.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
     /// CPUs online.
@@ -38,7 +38,7 @@ pub struct Books {
     by_task: bool,
     /// Number of the cut, from 1.
     cut: u32,
-    /// The first cut: what started before may have used anything unseen.
+    /// The first cut. What a task that is older had used by then is not known unless a snapshot listed it.
     first_cut: Boottime,
     /// By how much the source may tell a start too early.
     start_slack_ns: u64,

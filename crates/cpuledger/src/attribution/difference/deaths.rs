@@ -59,7 +59,7 @@ pub(super) struct Deaths {
     pub(super) folds: Vec<Fold>,
     /// Died after the cut: they belong to the next interval.
     pending: Vec<Death>,
-    /// Index in `due` of the second death under one identity, and whether it may be but a late record of the first.
+    /// Index in `due` of the second death under one identity, and whether it may only be a late record of the first.
     second_deaths: Vec<(usize, bool)>,
     /// Index of task and process of each listed task that is both dead and alive.
     pub(super) unclear_rows: Vec<(usize, usize)>,
@@ -180,8 +180,8 @@ impl Deaths {
         }
     }
 
-    /// What a listed task used that is dead and alive: it is another one after an exec (`Some`), or it died so close to
-    /// the cut that the clocks disagree, and its death counts.
+    /// What a task used that the list says is alive and a record says is dead. After an exec it is another task (`Some`). Else it died so
+    /// close to the cut that the clocks disagree, and its death counts.
     pub(super) fn settle_unclear(
         &mut self,
         row: &Task,

@@ -1,5 +1,5 @@
-//! What the cumulative figures of tasks grow by from interval to interval, and those of their processes by summing them:
-//! no thread that did not run is looked at. Pure algebra, no kernel.
+//! What the cumulative figures of the tasks that ran grow by from interval to interval. Those of a process are the sums of these: no
+//! thread that did not run is looked at. Pure algebra, no kernel.
 
 use rustc_hash::FxHashMap;
 
@@ -14,13 +14,13 @@ const LONGEST_TICK_NS: u64 = 10_000_000;
 /// A task as its slot tells it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
-    /// Of its slot: unlike (tid, start time) never of two tasks at once, as an exec by another thread makes it.
+    /// Of its slot. Two tasks never have the same one at once. After an exec by another thread, two can have the same (tid, start time).
     pub(crate) number: u32,
     pub(crate) task: TaskId,
     pub(crate) process: TaskId,
     /// Its runtime when the slot was made; 0 of a child.
     pub(crate) first_runtime_ns: u64,
-    /// All its figures then; of a task that has ended its last ones are in their place.
+    /// All its figures then. `None` for a task that has ended: its last figures have taken their place in the slot.
     pub(crate) first: Option<Counters>,
     /// On a CPU in the interval.
     pub(crate) wall_ns: u64,
@@ -133,7 +133,7 @@ impl Lives {
         growth
     }
 
-    /// The task as it was last seen. Its slot may have been another's: one that was folded gave it back untold. It may also have
+    /// The task as it was last seen. Its slot may have been that of another task that was folded, which nothing reported. It may also have
     /// become the leader of its process since, by an exec.
     fn take(&mut self, seen: &Seen) -> Life {
         let is_same = |life: &Life| {
