@@ -24,7 +24,7 @@ function __fish_cpuledger_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'Explain errors in more detail: print the verifier\'s last lines'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval'
@@ -32,7 +32,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List ta
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which sources work on this machine, why, and what would make the others work'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: 2 without -b and without a terminal, else unlimited]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes with this effective user (name or number)' -r
@@ -43,24 +43,24 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Fi
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; in JSON and CSV, as well as processes'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval (the default; the opposite of --all)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s c -l command-line -d 'Show command lines instead of names'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also list processes that did not run in the interval'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, head and columns (see `--procps --help`)'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'Explain errors in more detail: print the verifier\'s last lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'Explain errors in more detail: print the verifier\'s last lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk renders it, procfs copies it from /proc' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s e -l all -d 'Print every process, in order of pid'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print a text for each thread, as in /proc/PID/task/TID'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Start each text with the task\'s id and a space, because statm does not contain it'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verbose -d 'Explain errors in more detail: print the verifier\'s last lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l format -d 'Output format' -r -f -a "text\t'For people'
 json\t'One object, schema cpuledger.doctor/1'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'Explain errors in more detail: print the verifier\'s last lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "top" -d 'Show what ran in each interval'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'

@@ -15,8 +15,8 @@ _cpuledger() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '-V[Print version]' \
@@ -32,8 +32,8 @@ _cpuledger() {
         case $line[1] in
             (top)
 _arguments "${_arguments_options[@]}" : \
-'-n+[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
-'--iterations=[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
+'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
+'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
@@ -49,24 +49,24 @@ _arguments "${_arguments_options[@]}" : \
 '--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
-'-H[Show threads instead of processes; in JSON and CSV, as well as processes]' \
-'--threads[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'-H[Show threads instead of processes; JSON and CSV show both]' \
+'--threads[Show threads instead of processes; JSON and CSV show both]' \
 '-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
 '--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
 '-c[Show command lines instead of names]' \
 '--command-line[Show command lines instead of names]' \
 '--all[Also list processes that did not run in the interval]' \
 '--procps[Behave like procps'\'' top\: same options, head and columns (see \`--procps --help\`)]' \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
 ;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '*::arguments -- Options in UNIX, BSD and GNU style; `ps --help` lists them:_default' \
 && ret=0
 ;;
@@ -80,8 +80,8 @@ _arguments "${_arguments_options[@]}" : \
 '--threads[Print a text for each thread, as in /proc/PID/task/TID]' \
 '-n[Start each text with the task'\''s id and a space, because statm does not contain it]' \
 '--numbered[Start each text with the task'\''s id and a space, because statm does not contain it]' \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '*::pids -- Processes to print, in this order:_default' \
@@ -91,8 +91,8 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--format=[Output format]:FORMAT:((text\:"For people"
 json\:"One object, schema cpuledger.doctor/1"))' \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0

@@ -15,8 +15,8 @@ _ptop() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-n+[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
-'--iterations=[Exit after N intervals \[default\: 2 without -b and without a terminal, else unlimited\]]:N:_default' \
+'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
+'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
@@ -30,12 +30,12 @@ _ptop() {
 '--slots=[Fix the ledger'\''s size to N tasks \[default\: it grows as needed; \`cpuledger doctor\` shows the initial size\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
 '--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
-'-v[Explain errors in more detail\: print the verifier'\''s last lines]' \
-'--verbose[Explain errors in more detail\: print the verifier'\''s last lines]' \
+'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
-'-H[Show threads instead of processes; in JSON and CSV, as well as processes]' \
-'--threads[Show threads instead of processes; in JSON and CSV, as well as processes]' \
+'-H[Show threads instead of processes; JSON and CSV show both]' \
+'--threads[Show threads instead of processes; JSON and CSV show both]' \
 '-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
 '--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
 '-c[Show command lines instead of names]' \

@@ -15,11 +15,13 @@ pub enum Error {
         "this kernel has no BTF at {KERNEL_BTF}: boot a kernel built with CONFIG_DEBUG_INFO_BTF, or mount /sys"
     )]
     NoBtf,
-    /// bpf(2) answered EPERM or EACCES.
+    /// bpf(2) answered EPERM, and the caller has not the privileges.
     #[error("loading BPF programs is not permitted: run as root, or give the binary CAP_BPF and CAP_PERFMON")]
     NotPermitted,
     /// bpf(2) is missing: CONFIG_BPF_SYSCALL is off or a seccomp filter hides it.
-    #[error("this kernel has no bpf(2) system call, or a seccomp filter hides it")]
+    #[error(
+        "this kernel has no bpf(2) system call, or a seccomp filter hides it: use --source procfs, or allow bpf(2)"
+    )]
     NoBpf,
     /// The kernel refused a program, a map or a call.
     #[error("the kernel refused {what}: {source}{}{}", complaint_of(log), remedy_of(source))]
@@ -43,7 +45,7 @@ pub enum Error {
         what: String,
     },
     /// The ledger could not close an interval, so it is poisoned: only a new one has books that balance.
-    #[error("the ledger could not close an interval: {what}; attach it again")]
+    #[error("the ledger could not close an interval: {what}; start it again")]
     Poisoned {
         /// What did not happen.
         what: String,
@@ -104,9 +106,9 @@ fn complaint_of(log: &[String]) -> String {
 /// What helps against this answer, as the end of a sentence.
 fn remedy_of(answer: &io::Error) -> &'static str {
     match Errno::from_io_error(answer) {
-        Some(Errno::MFILE) => "; raise the limit of open files: ulimit -n 1024",
+        Some(Errno::MFILE) => "; raise the limit of open files (ulimit -n)",
         Some(Errno::NFILE) => "; raise the machine's limit of open files: sysctl fs.file-max",
-        Some(Errno::NOMEM) => "; free some memory, or raise the limit",
+        Some(Errno::NOMEM) => "; free some memory, or raise the memory limit (ulimit -l, or the cgroup's)",
         Some(Errno::PERM) => "; a seccomp filter or the kernel's lockdown is in the way",
         _ => "",
     }

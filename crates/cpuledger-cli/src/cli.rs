@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "cpuledger", version, about, max_term_width = 100)]
 pub struct Cli {
-    /// Explain errors in more detail: print the verifier's last lines
+    /// Explain errors in more detail: print the last lines of the kernel's BPF verifier
     #[arg(short = 'v', long, global = true)]
     pub verbose: bool,
     /// The command
@@ -23,7 +23,7 @@ pub struct Cli {
     max_term_width = 100
 )]
 pub struct Ptop {
-    /// Explain errors in more detail: print the verifier's last lines
+    /// Explain errors in more detail: print the last lines of the kernel's BPF verifier
     #[arg(short = 'v', long)]
     pub verbose: bool,
     /// The options of `cpuledger top`

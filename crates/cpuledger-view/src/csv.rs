@@ -1,8 +1,9 @@
 //! Intervals as CSV: one row a process, and one a task where tasks are wanted.
 
 use std::io;
+use std::sync::LazyLock;
 
-use crate::key::{Key, PROCESS_KEYS, Shown};
+use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger::field::Value;
 use cpuledger::interval::Usage;
 use cpuledger::task::Task;
@@ -31,6 +32,12 @@ impl Cells {
         }
     }
 }
+
+/// Of each of the keys: whether only processes have it.
+static IS_OF_PROCESSES: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let is_of_tasks = |key: &Key| TASK_KEYS.iter().any(|other| other.name() == key.name());
+    PROCESS_KEYS.iter().map(|key| matches!(key, Key::Part(_)) && !is_of_tasks(key)).collect()
+});
 
 /// What stands before the keys of a row: whose row it is, and which interval's.
 const LEADING: [&str; 5] = ["kind", "source", "start_ns", "end_ns", "tid"];
@@ -100,10 +107,9 @@ impl Rows<'_, '_> {
         ] {
             self.write_value(value)?;
         }
-        for key in PROCESS_KEYS.iter() {
-            let is_of_processes = matches!(key, Key::Part(part) if part.key != "cpu_ns");
+        for (key, is_of_processes) in PROCESS_KEYS.iter().zip(IS_OF_PROCESSES.iter()) {
             self.write_value(match kind {
-                "task" if is_of_processes => Value::Absent,
+                "task" if *is_of_processes => Value::Absent,
                 _ => key.value(row, usage),
             })?;
         }

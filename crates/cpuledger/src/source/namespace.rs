@@ -12,7 +12,7 @@ pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
             Some(reason) => reason.to_owned(),
             None => return Ok(()),
         },
-        Ok(false) => "it uses the pids of the host's PID namespace, and this is another one; \
+        Ok(false) => "it uses the pids of the host's PID namespace, but cpuledger runs in another one; \
              run it on the host, or in a container with the PID namespace of the host"
             .to_owned(),
         Err(error) => format!(
@@ -32,7 +32,7 @@ fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
     }
     if facts::has_kernel_clocks() == Some(false) {
         return Some(
-            "it uses the kernel's clocks, and this time namespace has different ones; run it outside of that",
+            "it uses the kernel's clocks, but this time namespace shifts them; run it outside of that",
         );
     }
     if facts::is_initial_user_namespace() == Some(false) {

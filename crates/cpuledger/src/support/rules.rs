@@ -30,13 +30,13 @@ const OF_BPF: &[Rule] = &[
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it uses the pids of the host's PID namespace, and this is another one",
+        reason: "it uses the pids of the host's PID namespace, but cpuledger runs in another one",
         remedy: "run it on the host, or in a container with the PID namespace of the host",
     },
     Rule {
         fact: names::KERNEL_CLOCKS,
         is_needed: true,
-        reason: "it uses the kernel's clocks, and this time namespace has different ones",
+        reason: "it uses the kernel's clocks, but this time namespace shifts them",
         remedy: "run it outside the time namespace, or set the namespace's offsets to 0",
     },
     Rule {
@@ -82,20 +82,20 @@ const OF_LEDGER: &[Rule] = &[Rule {
     fact: names::BPF_ATOMICS,
     is_needed: true,
     reason: "this kernel has no BPF atomics, which Linux 5.12 added",
-    remedy: "boot Linux 5.12 or later; until then, use the walk",
+    remedy: "boot Linux 5.12 or later; until then, use --source walk",
 }];
 
 const OF_NETLINK: &[Rule] = &[
     Rule {
         fact: names::PROCFS_MOUNTED,
         is_needed: true,
-        reason: "no procfs is mounted on /proc, and taskstats cannot list tasks",
+        reason: "no procfs is mounted on /proc, which this source needs to list tasks",
         remedy: "mount it: mount -t proc proc /proc",
     },
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it uses the pids of the host's PID namespace, and this is another one",
+        reason: "it uses the pids of the host's PID namespace, but cpuledger runs in another one",
         remedy: "run it on the host, or in a container with the PID namespace of the host",
     },
     Rule {
@@ -121,7 +121,7 @@ const OF_NETLINK: &[Rule] = &[
         is_needed: false,
         reason: "delay accounting is off",
         remedy: "to see how long tasks wait for block I/O and swap, turn on delay accounting: \
-               sysctl kernel.task_delayacct=1 (counts for tasks that start afterwards)",
+               sysctl kernel.task_delayacct=1 (applies only to tasks started afterwards)",
     },
 ];
 
@@ -149,7 +149,7 @@ pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static
         ),
         SourceKind::Walk => (
             "every task at one instant, times in nanoseconds, and the final figures of tasks that exit between two walks",
-            "what running tasks have used since the last tick, and the accounting parent when a parent exits before its child",
+            "what running tasks have used since the last tick, and who forked the processes that are older than its hooks",
         ),
         SourceKind::Netlink => (
             if fails(names::EXIT_REPORTS) {
@@ -173,9 +173,9 @@ pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static
                 "every process, one after another; runtimes in nanoseconds, user and system time in ticks"
             },
             if fails(names::CAP_SYS_PTRACE) {
-                "what starts and ends between two reads, how long processes with several threads waited, and block I/O of other users"
+                "what starts and ends between two reads, how long processes with several threads waited for a CPU, and block I/O of other users"
             } else {
-                "what starts and ends between two reads, and how long processes with several threads waited"
+                "what starts and ends between two reads, and how long processes with several threads waited for a CPU"
             },
         ),
     }

@@ -15,13 +15,13 @@ pub struct Arguments {
     /// Print one interval after another instead of showing the screen; -n limits their number
     #[arg(short, long)]
     pub batch: bool,
-    /// Exit after N intervals [default: 2 without -b and without a terminal, else unlimited]
+    /// Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub iterations: Option<String>,
     /// Length of an interval in seconds, at least 0.01 [default: 3]
     #[arg(short, long, value_name = "S", allow_hyphen_values = true)]
     pub delay: Option<String>,
-    /// Show threads instead of processes; in JSON and CSV, as well as processes
+    /// Show threads instead of processes; JSON and CSV show both
     #[arg(short = 'H', long)]
     pub threads: bool,
     /// Show only these processes (pids, separated by commas)

@@ -58,7 +58,7 @@ pub fn refused(failure: Failure) -> Error {
 /// That queries are answered, and deaths are not reported.
 pub fn no_reports() -> Error {
     unusable(
-        "the kernel reports exits only to the host's network namespace, and this is another one; run it with the \
+        "the kernel reports exits only to the host's network namespace, but cpuledger runs in another one; run it with the \
          network namespace of the host",
     )
 }
