@@ -3,7 +3,8 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -29,10 +30,10 @@ fn command(arguments: &str) -> Command {
 
 /// Writes to it until nothing more fits; how much did.
 fn fill(descriptor: &impl AsFd) -> usize {
-    let descriptor = descriptor.as_fd().try_clone_to_owned().expect("a descriptor");
-    let flags = OFlag::from_bits_retain(fcntl(&descriptor, FcntlArg::F_GETFL).expect("flags"));
-    fcntl(&descriptor, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK)).expect("it takes the flag");
-    let mut file = File::from(descriptor.try_clone().expect("a descriptor"));
+    // Opened anew: every process that has the other one shares its flags.
+    let path = format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd());
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    let mut file = File::options().write(true).custom_flags(flags).open(path).expect("it opens again");
     let mut bytes = 0;
     for size in [4096, 1] {
         loop {
@@ -43,8 +44,6 @@ fn fill(descriptor: &impl AsFd) -> usize {
             }
         }
     }
-    // Every process that has this open shares the flag.
-    fcntl(&descriptor, FcntlArg::F_SETFL(flags)).expect("it takes the flag");
     bytes
 }
 
