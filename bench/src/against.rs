@@ -43,6 +43,9 @@ const BEFORE: u32 = 10;
 /// Those that are counted.
 const COUNTED: u32 = 40;
 
+/// When the screen has rows, at a refresh a second.
+const FIRST_ROWS: Duration = Duration::from_millis(1_500);
+
 /// Keys that are pressed.
 const KEYS: usize = 10;
 
@@ -191,10 +194,12 @@ fn interval(binary: &Path, source: &str) -> anyhow::Result<Duration> {
     Ok((top.cpu_time()? - before) / COUNTED)
 }
 
-/// The CPU time that a key costs, and the frame that answers it. Between two intervals, for those cost what runs.
+/// The CPU time that a key costs, and the frame that answers it, with its part of the intervals that end meanwhile.
 fn key(binary: &Path) -> anyhow::Result<Duration> {
-    let line = format!("{} top -H -d 60 --source ledger", binary.display());
+    let line = format!("{} top -H -d 1 --source ledger", binary.display());
     let mut program = Program::start(&line)?;
+    // Before the first interval there may be no rows to move in.
+    std::thread::sleep(FIRST_ROWS);
     let before = program.cpu_ns()?;
     program.keys(KEYS)?;
     let used_ns = program.cpu_ns()? - before;
