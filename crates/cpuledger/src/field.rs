@@ -1,7 +1,7 @@
 //! The one table of fields: what each is called, its unit, which source gives it, and how it is read from a [`Task`].
 //! JSON keys, CSV columns, `-o` names, documentation and help derive from it.
 //!
-//! To add a field: a member in `abi.h`, one in [`Task`], one row here.
+//! ARCHITECTURE.md says where a new field goes: "To add a field, edit here".
 
 use crate::task::Task;
 
