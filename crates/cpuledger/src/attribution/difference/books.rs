@@ -272,7 +272,7 @@ impl Books {
     fn add_told_parents(&mut self, snapshot: &Snapshot) {
         let Books { attribution, numbers, processes, .. } = self;
         let listed = Listed { processes: &snapshot.processes, alive: &[] };
-        let last_resort = listed.last_resort().map(|index| process_id(&snapshot.processes[index]));
+        let last_resort = listed.last_resort_id();
         for birth in &self.births {
             attribution.add(birth.process, birth.parent);
         }
@@ -288,7 +288,7 @@ impl Books {
     fn list_processes(&mut self, snapshot: &Snapshot) {
         let Books { attribution, numbers, processes, next_processes, .. } = self;
         let listed = Listed { processes: &snapshot.processes, alive: &self.alive };
-        let last_resort = listed.last_resort().map(|index| process_id(&snapshot.processes[index]));
+        let last_resort = listed.last_resort_id();
         next_processes.clear();
         let mut vanished = processes.iter().peekable();
         for (row, is_alive) in snapshot.processes.iter().zip(&self.alive) {
@@ -314,6 +314,10 @@ impl Books {
             next_processes.push(Last { id, ppid: row.ppid, has_known_heir });
         }
         vanished.for_each(|gone| attribution.end(gone.id, snapshot.begin_ns));
+        // A birth may have been told of a process whose death has lost its identity, and that no list has shown.
+        if self.deaths.folds.iter().any(|fold| fold.exits > 0) {
+            attribution.keep_living(snapshot.begin_ns, |process| listed.place(process).is_some());
+        }
     }
 
     /// Gives every nanosecond to a listed process.

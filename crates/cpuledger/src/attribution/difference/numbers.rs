@@ -38,6 +38,11 @@ impl Listed<'_> {
         self.index(INIT).or(if self.processes.is_empty() { None } else { Some(0) })
     }
 
+    /// Its identity.
+    pub(super) fn last_resort_id(&self) -> Option<TaskId> {
+        self.last_resort().map(|index| process_id(&self.processes[index]))
+    }
+
     /// A process that started after that instant merely has the number.
     fn at(&self, pid: Pid, at: Boottime) -> Option<TaskId> {
         self.index(pid)
