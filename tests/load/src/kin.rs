@@ -35,12 +35,6 @@ pub struct Brood {
     pub children: u64,
     /// The sum of their CPU times by their own clocks, each taken just before its exit.
     pub ns: u64,
-    /// What one of them uses after that, by wait4(2) of some that were waited for.
-    pub rest_ns: u64,
-    /// How many were waited for, in between.
-    pub measured: u64,
-    /// CPU time of those, by wait4(2).
-    pub measured_ns: u64,
 }
 
 impl Kin {
@@ -116,13 +110,7 @@ fn parse(line: &str) -> Option<Kinsman> {
 
 fn parse_brood(line: &str) -> Option<Brood> {
     line.strip_prefix("brood ")?;
-    Some(Brood {
-        children: number(line, "children")?,
-        ns: number(line, "ns")?,
-        rest_ns: number(line, "rest_ns")?,
-        measured: number(line, "measured")?,
-        measured_ns: number(line, "measured_ns")?,
-    })
+    Some(Brood { children: number(line, "children")?, ns: number(line, "ns")? })
 }
 
 #[cfg(test)]
@@ -134,6 +122,6 @@ mod tests {
         let role = "orphan".to_string();
         let kinsman = Kinsman { role, tid: 7, pid: 5, ppid: 1, ns: 20_000_123 };
         assert_eq!(parse("burned role=orphan tid=7 pid=5 ppid=1 ns=20000123"), Some(kinsman));
-        assert_eq!(parse("brood children=1 ns=2 rest_ns=3"), None);
+        assert_eq!(parse("brood children=1 ns=2"), None);
     }
 }

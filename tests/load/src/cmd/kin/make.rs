@@ -95,12 +95,6 @@ pub(super) fn keep_no_zombies() -> io::Result<()> {
     }
 }
 
-/// Undoes what ignored SIGCHLD.
-pub(super) fn heed_sigchld() {
-    // SAFETY: SIG_DFL is no handler, so no code runs in signal context.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
-
 /// The CPU time of a child by wait4(2), which it waits for.
 pub(super) fn wait_for_usage(child: Pid) -> io::Result<u64> {
     // SAFETY: all zeros are an rusage.

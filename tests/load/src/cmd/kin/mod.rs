@@ -63,7 +63,7 @@ enum Kind {
     PidReuseByStranger,
     /// Processes with living threads, dead threads and dead children; all others stay
     Sums,
-    /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=… rest_ns=…` at the end
+    /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=…` at the end
     Brood,
     /// Execs by threads, reused pids and short threads, without end
     Churn,

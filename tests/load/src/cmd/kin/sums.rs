@@ -1,13 +1,13 @@
 //! Processes whose sums are known: with living threads, dead threads, dead children; and many children of a short life.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 
-use super::make::{heed_sigchld, shared_number, wait_for_usage};
+use super::make::{shared_number, wait_for_usage};
 use super::member::{burn_and_tell, say, status_of, tell};
 use crate::cmd::burn::burn_until;
 use crate::cmd::sys;
@@ -16,8 +16,6 @@ use crate::cmd::sys;
 const PARTS: usize = 2;
 /// Children of a brood that live at the same time.
 const AT_ONCE: u64 = 4;
-/// Batches of children that are not waited for, to each batch that is.
-const BATCHES_A_MEASURE: u64 = 4;
 
 /// A process that burns alone, one whose threads stay, one whose threads end, one whose children end. Each leader tells last.
 pub(super) fn sums(ns: u64) -> Result<()> {
@@ -85,41 +83,21 @@ fn length_ns(number: u64) -> u64 {
     (1 + number % 3) * 1_000_000
 }
 
-/// Children that are not waited for. What each uses after its last report, while it exits, is measured with wait4(2) on other
-/// children in between that are waited for: `rest_ns` a child.
+/// Children that are not waited for, some at a time.
 pub(super) fn brood(children: u64) -> Result<()> {
-    let (told, told_by_measured) =
-        (shared_number().context("map a shared page")?, shared_number().context("map a shared page")?);
-    let child = |number: u64, told: &'static AtomicU64| {
-        let life = move || {
-            burn_until(length_ns(number));
-            told.fetch_add(sys::thread_cpu_ns(), Relaxed);
-            0
-        };
-        sys::fork(life).context("make a child")
-    };
-    let (mut measured, mut measured_ns) = (0, 0);
-    for (batch, first) in (0..).zip((0..children).step_by(AT_ONCE as usize)) {
-        sys::ignore_sigchld();
+    let told = shared_number().context("map a shared page")?;
+    sys::ignore_sigchld();
+    for first in (0..children).step_by(AT_ONCE as usize) {
         for number in first..children.min(first + AT_ONCE) {
-            child(number, told)?;
+            let life = move || {
+                burn_until(length_ns(number));
+                told.fetch_add(sys::thread_cpu_ns(), Relaxed);
+                0
+            };
+            sys::fork(life).context("make a child")?;
         }
         // It fails when the last of them is gone.
         while wait(WaitOptions::empty()).is_ok() {}
-        if batch % BATCHES_A_MEASURE == 0 {
-            heed_sigchld();
-            let numbers = measured..measured + AT_ONCE;
-            let waited_for: Vec<Pid> =
-                numbers.map(|number| child(number, told_by_measured)).collect::<Result<_>>()?;
-            for child in waited_for {
-                measured_ns += wait_for_usage(child).context("wait for a child")?;
-            }
-            measured += AT_ONCE;
-        }
     }
-    let rest_ns = measured_ns.saturating_sub(told_by_measured.load(Relaxed)) / measured.max(1);
-    let ns = told.load(Relaxed);
-    say(&format!(
-        "brood children={children} ns={ns} rest_ns={rest_ns} measured={measured} measured_ns={measured_ns}\n"
-    ))
+    say(&format!("brood children={children} ns={}\n", told.load(Relaxed)))
 }
