@@ -26,6 +26,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const DEATH_NS: u64 = WORK_TICKS * 10_000_000 / 2;
 /// By how much a figure of a walk may be off at a cut: a tick, of an emulated CPU.
 const SLACK_NS: u64 = 50_000_000;
+/// What the task that suspends the machine has on top: the scheduler's clock stops later than CLOCK_MONOTONIC, and starts earlier. On an
+/// emulated CPU of a busy host the difference was 230 ms.
+const SUSPENDER_SLACK_NS: u64 = 1_000_000_000;
 
 /// A process that has worked and was stopped then. It dies when dropped.
 struct Worker(Child);
@@ -112,10 +115,13 @@ fn check(interval: &Interval, snapshot: &Snapshot) {
     // A snapshot takes its time: what is read last is of its end.
     let length_ns = interval.length_ns() + (snapshot.end_ns - snapshot.begin_ns);
     let room_ns = length_ns * u64::from(interval.online_cpus) + SLACK_NS;
+    let suspender = std::process::id().cast_signed();
     for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+        let room_ns = if row.pid.0 == suspender { room_ns + SUSPENDER_SLACK_NS } else { room_ns };
         assert!(usage.cpu_ns <= room_ns, "{kind}: {row:?} has used {usage:?} of {room_ns} ns");
     }
-    assert!(interval.attributed_ns <= room_ns, "{kind}: {} of {room_ns} ns", interval.attributed_ns);
+    let all_ns = interval.attributed_ns;
+    assert!(all_ns <= room_ns + SUSPENDER_SLACK_NS, "{kind}: {all_ns} of {room_ns} ns");
     let exited = interval.exited.as_ref().expect("exits are seen");
     for exited in exited {
         assert!(exited.cpu_ns <= room_ns, "{kind}: {exited:?} of {room_ns} ns");
