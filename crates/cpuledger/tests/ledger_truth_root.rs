@@ -1,9 +1,9 @@
 //! What the ledger says of processes that say themselves what they used. Needs root.
 //!
-//! `cpu_ns` is time on a CPU. The clocks of the members (CLOCK_THREAD_CPUTIME_ID, wait4(2)) count time in which they executed:
-//! they leave out what the hypervisor and interrupts took meanwhile, which the ledger tells as `stolen_ns`; so does what a cgroup is
-//! charged. So `cpu_ns` − `stolen_ns` is compared with them. The heir of a dead task has no `stolen_ns` for it. There, what was booked less
-//! the final runtime is what was stolen.
+//! `cpu_ns` is time on a CPU. The clocks of the members (CLOCK_THREAD_CPUTIME_ID, wait4(2)) count time in which they executed, and so
+//! does what a cgroup is charged. They leave out what the hypervisor and interrupts took meanwhile, which the ledger tells as
+//! `stolen_ns`. So `cpu_ns` − `stolen_ns` is compared with them. The heir of a dead task has no `stolen_ns` for it. There, what was
+//! booked less the final runtime is what was stolen.
 
 mod books;
 
