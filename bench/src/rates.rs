@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use cpuledger::attribution::difference::{Books, Cut};
+use cpuledger::attribution::difference::{Books, CutFacts};
 use cpuledger::interval::Interval;
 use cpuledger::source::Exits;
 use cpuledger::source::cost::{LEDGER_FORK_AND_EXIT_NS, LEDGER_SWITCH_NS, WALK_TASK_NS};
@@ -91,7 +91,7 @@ fn walk_ns_a_task(arguments: &Arguments, results: &mut Results) -> anyhow::Resul
     for round in 0..=arguments.rounds {
         let begin = Instant::now();
         walk.snapshot(&Request { scope: Scope::Tasks, fields: FIELDS }, &mut snapshot)?;
-        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: false };
+        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: false };
         books.close(&cut, &snapshot, &mut exits, &mut interval);
         // The first has nothing to compare with.
         if round > 0 {

@@ -141,10 +141,8 @@ impl Writer {
 
     /// What this source cannot see, and what it has lost.
     fn append_unseen(&mut self, interval: &Interval) {
-        if interval.source == SourceKind::Ledger {
-            return self.append_lost(interval);
-        }
-        self.say(match (interval.source, &interval.exited) {
+        let unseen = match (interval.source, &interval.exited) {
+            (SourceKind::Ledger, _) => return self.append_lost(interval),
             (SourceKind::Walk, Some(_)) => {
                 "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
             }
@@ -155,9 +153,14 @@ impl Writer {
             (SourceKind::Netlink, Some(_)) => {
                 "Not seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
             }
-            (SourceKind::Netlink, None) => "Not seen: tasks that exited in the interval, idle and stolen time",
-            _ => "Not seen: processes that exited in the interval, idle and stolen time; time is in ticks",
-        });
+            (SourceKind::Netlink, None) => {
+                "Not seen: tasks that exited in the interval, idle and stolen time"
+            }
+            (SourceKind::Procfs, _) => {
+                "Not seen: processes that exited in the interval, idle and stolen time; time is in ticks"
+            }
+        };
+        self.say(unseen);
         if interval.missed_exits > 0 {
             self.say("; lost: ");
             self.number(interval.missed_exits, " reports of exits");
@@ -209,8 +212,11 @@ impl Writer {
         let (running, stopped, zombie) = (count(b"R"), count(b"Tt"), count(b"ZX"));
         self.say(if snapshot.tasks.is_empty() { "Leaders: " } else { "Tasks: " });
         self.number(rows.len() as u64, " total, ");
-        // Taskstats tell the dead from the living, and nothing else.
-        if interval.source != SourceKind::Netlink {
+        let tells_states = match interval.source {
+            SourceKind::Netlink => false, // taskstats tell the dead from the living, and nothing else
+            SourceKind::Ledger | SourceKind::Walk | SourceKind::Procfs => true,
+        };
+        if tells_states {
             self.number(running, " running, ");
             self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
             self.number(stopped, " stopped, ");

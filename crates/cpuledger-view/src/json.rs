@@ -53,9 +53,14 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     // I7: where a list was full, time is kept and identity lost, and it is said.
     let unidentified = interval.exited.as_ref().map(|_| interval.unidentified_exits);
     append_member(line, "unidentified_exits", known(unidentified));
-    // Likewise where the kernel keeps switches from its hooks.
-    let missed = (interval.source == SourceKind::Ledger).then_some(interval.missed_switches);
-    append_member(line, "missed_switches", known(missed));
+    let (missed_switches, missed_exits) = match interval.source {
+        // The kernel keeps switches from its hooks.
+        SourceKind::Ledger => (Some(interval.missed_switches), None),
+        // Reports of deaths were not read in time.
+        SourceKind::Netlink => (None, interval.exited.as_ref().map(|_| interval.missed_exits)),
+        SourceKind::Walk | SourceKind::Procfs => (None, None),
+    };
+    append_member(line, "missed_switches", known(missed_switches));
     append_key(line, "from_procfs");
     line.push(b'[');
     for tid in &shown.snapshot.from_procfs {
@@ -63,10 +68,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         line.push(b',');
     }
     close(line, b']');
-    // Likewise where reports of deaths were not read in time.
-    let missed = (interval.source == SourceKind::Netlink).then_some(interval.missed_exits);
-    let missed = missed.filter(|_| interval.exited.is_some());
-    append_member(line, "missed_exits", known(missed));
+    append_member(line, "missed_exits", known(missed_exits));
     close(line, b'}');
     line.pop();
     line.push(b'\n');

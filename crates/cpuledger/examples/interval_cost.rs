@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use cpuledger::Boottime;
-use cpuledger::attribution::difference::Cut;
+use cpuledger::attribution::difference::CutFacts;
 use cpuledger::source::{Exits, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, FieldSet, Interval, Pid, Snapshot, Task, Tid};
@@ -32,7 +32,7 @@ fn cost(processes: i32, threads: i32, by_task: bool) {
         snapshot.processes.push(snapshot.tasks[(pid - 1) as usize]);
     }
     let (mut books, mut interval, mut exits) = (Books::new(by_task), Interval::default(), Exits::default());
-    let cut = Cut { online_cpus: 2, sees_exits: true };
+    let cut = CutFacts { online_cpus: 2, sees_exits: true };
     let mut best = u128::MAX;
     for _ in 0..20 {
         snapshot.begin_ns += 1_000_000_000;

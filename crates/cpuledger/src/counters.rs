@@ -18,6 +18,9 @@ macro_rules! counters {
             /// The fields that a [`Counters`] may hold.
             pub const FIELDS: FieldSet = FieldSet::of(&[$(Field::$field,)*]);
 
+            /// Of a task that has just started: all known, all zero.
+            pub(crate) const ZERO: Counters = Counters { known: Counters::FIELDS, $($member: 0,)* };
+
             /// Those of a task.
             pub fn of(task: &Task) -> Counters {
                 Counters { known: task.known.intersection(Counters::FIELDS), $($member: task.$member,)* }
@@ -96,28 +99,6 @@ impl Counters {
         self.children_minor_faults = children.children_minor_faults;
         self.children_major_faults = children.children_major_faults;
     }
-
-    /// Of a task that has just started: all known, all zero.
-    pub(crate) const ZERO: Counters = Counters {
-        known: Counters::FIELDS,
-        runtime_ns: 0,
-        user_ns: 0,
-        system_ns: 0,
-        children_user_ns: 0,
-        children_system_ns: 0,
-        runqueue_wait_ns: 0,
-        block_io_delay_ns: 0,
-        swap_in_delay_ns: 0,
-        minor_faults: 0,
-        major_faults: 0,
-        children_minor_faults: 0,
-        children_major_faults: 0,
-        voluntary_switches: 0,
-        involuntary_switches: 0,
-        read_bytes: 0,
-        write_bytes: 0,
-        cancelled_write_bytes: 0,
-    };
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The one table of fields: what each is called, its unit, which source gives it, and how it is read from a [`Task`].
 //! JSON keys, CSV columns, `-o` names, documentation and help derive from it.
 //!
-//! ARCHITECTURE.md says where a new field goes: "To add a field, edit here".
+//! HACKING.md says where a new field goes: "Add a column".
 
 use crate::task::Task;
 
@@ -35,7 +35,8 @@ pub enum Unit {
     Bytes,
 }
 
-/// What a field costs a walk beyond the task itself.
+/// Which part of a record of the kernel half has the field: what a walk has to read for it. Each group but the first is a bit of
+/// `enum cpuledger_read_group` in abi.h, which has a table of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
@@ -69,7 +70,7 @@ pub struct FieldInfo {
     pub key: &'static str,
     /// What its number counts.
     pub unit: Unit,
-    /// What it costs.
+    /// What a walk has to read for it.
     pub group: Group,
     /// Whether it only grows for one [`crate::task::TaskId`].
     pub cumulative: bool,
@@ -86,6 +87,9 @@ macro_rules! fields {
         pub enum Field {
             $(#[doc = $help] $name,)*
         }
+
+        /// `FIELDS.len()` where a constant is needed.
+        const FIELDS_COUNT: u32 = [$($key),*].len() as u32;
 
         /// Every field, in the order of output.
         pub static FIELDS: &[FieldInfo] = &[
@@ -229,7 +233,8 @@ pub(crate) const IO: FieldSet =
 /// What a task waited for, where the kernel counts delays.
 pub(crate) const DELAYS: FieldSet = FieldSet::of(&[Field::BlockIoDelay, Field::SwapInDelay]);
 
-/// What the kernel has counted of every task since its start.
+/// What the kernel counts of every task, and both the walk and each message of taskstats tell. A counter that only the walk tells, or
+/// netlink where the kernel is so configured, does not belong here.
 pub(crate) const USAGE: FieldSet = FieldSet::of(&[
     Field::User,
     Field::System,
@@ -239,8 +244,6 @@ pub(crate) const USAGE: FieldSet = FieldSet::of(&[
     Field::InvoluntarySwitches,
 ]);
 
-/// `FIELDS.len()` where a constant is needed.
-const FIELDS_COUNT: u32 = Field::CgroupV1CpuId as u32 + 1;
 const _: () = assert!(FIELDS_COUNT < 64, "FieldSet holds 64 fields");
 
 #[cfg(test)]

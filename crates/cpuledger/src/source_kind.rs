@@ -5,30 +5,57 @@ use std::str::FromStr;
 
 use crate::clock::TICK_NS;
 
-/// Names of the sources, as options and output spell them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum SourceKind {
+macro_rules! sources {
+    ($($(#[$attribute:meta])* $kind:ident $name:literal;)*) => {
+        /// Names of the sources, as options and output spell them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub enum SourceKind {
+            $($(#[$attribute])* $kind,)*
+        }
+
+        impl SourceKind {
+            /// Every source, best first.
+            pub const ALL: [SourceKind; [$($name),*].len()] = [$(SourceKind::$kind),*];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(SourceKind::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+// The best comes first.
+sources! {
     /// Every switch of every CPU, booked in the kernel.
-    Ledger,
+    Ledger "ledger";
     /// One pass over the kernel's task list.
-    Walk,
+    Walk "walk";
     /// Taskstats over generic netlink.
-    Netlink,
+    Netlink "netlink";
     /// Files of /proc.
     #[default]
-    Procfs,
+    Procfs "procfs";
 }
 
 impl SourceKind {
-    /// Every source, best first.
-    pub const ALL: [SourceKind; 4] =
-        [SourceKind::Ledger, SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs];
-    /// Those that can tell what is at one instant, best first; the ledger tells what was between two.
-    pub const OF_SNAPSHOTS: [SourceKind; 3] = [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs];
+    /// Whether it can tell what is at one instant; the ledger tells what was between two.
+    pub fn has_snapshots(self) -> bool {
+        match self {
+            SourceKind::Ledger => false,
+            SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => true,
+        }
+    }
 
-    /// Whether it tells the runtime of each task, and of each that died: then intervals are kept by task.
-    pub(crate) fn tells_runtimes(self) -> bool {
-        matches!(self, SourceKind::Walk | SourceKind::Netlink)
+    /// Whether books are kept of the exact runtime of each of its tasks, and of each that died. Then its snapshots need
+    /// [`Scope::Tasks`](crate::Scope::Tasks).
+    pub fn is_booked_by_task(self) -> bool {
+        match self {
+            SourceKind::Walk | SourceKind::Netlink => true,
+            SourceKind::Ledger | SourceKind::Procfs => false,
+        }
     }
 
     /// By how much it may tell a start too early: in a file it is rounded down to a tick.
@@ -36,16 +63,6 @@ impl SourceKind {
         match self {
             SourceKind::Ledger | SourceKind::Walk => 0,
             SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
-        }
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            SourceKind::Ledger => "ledger",
-            SourceKind::Walk => "walk",
-            SourceKind::Netlink => "netlink",
-            SourceKind::Procfs => "procfs",
         }
     }
 }

@@ -209,7 +209,7 @@ impl World {
             if slot.has_died {
                 account.exited_threads_ns += slot.own_ns;
             } else {
-                account.own_ns += slot.own_ns;
+                account.self_ns += slot.own_ns;
             }
             account.exited_threads_ns += slot.folded_threads_ns;
             account.exited_children_ns += slot.folded_children_ns;
@@ -223,7 +223,7 @@ impl World {
         let increments = self.slots.iter().rev().map(|slot| Increment {
             process: self.processes[slot.process].id,
             parent: Some(self.processes[self.processes[slot.process].parent].id),
-            own_ns: slot.own_ns,
+            cpu_ns: slot.own_ns,
             folded_threads_ns: slot.folded_threads_ns,
             folded_children_ns: slot.folded_children_ns,
             has_died: slot.has_died,
@@ -268,7 +268,7 @@ fn settle(world: &mut World, attribution: &mut Attribution) -> Result<(), TestCa
     let mut accounts = HashMap::with_hasher(Default::default());
     attribution.settle(world.now_ns, &increments, &mut accounts);
     let told =
-        increments.iter().map(|entry| entry.own_ns + entry.folded_threads_ns + entry.folded_children_ns);
+        increments.iter().map(|entry| entry.cpu_ns + entry.folded_threads_ns + entry.folded_children_ns);
     prop_assert_eq!(sum(accounts.values()), told.sum::<u64>(), "nothing is lost and nothing made");
     let accounts: BTreeMap<TaskId, Parts> =
         accounts.into_iter().filter(|(_, parts)| parts.total_ns() > 0).collect();
@@ -384,7 +384,7 @@ fn a_storm_of_an_hour_is_not_remembered() {
         let dead = |number: u64| Increment {
             process: id(3 + (number % 30_000) as i32, now_ns + number),
             parent: Some(shell),
-            own_ns: 7,
+            cpu_ns: 7,
             folded_threads_ns: 0,
             folded_children_ns: 0,
             has_died: true,
@@ -419,7 +419,7 @@ fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
     let dead = Increment {
         process,
         parent: Some(parent),
-        own_ns: 1,
+        cpu_ns: 1,
         folded_threads_ns: 0,
         folded_children_ns: 0,
         has_died: true,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-use cpuledger::attribution::difference::Cut;
+use cpuledger::attribution::difference::CutFacts;
 use cpuledger::interval::Interval;
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
@@ -210,7 +210,7 @@ impl Cuts {
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
         self.netlink.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         self.netlink.exits(&mut self.exits).expect("exits");
-        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
     }
 }

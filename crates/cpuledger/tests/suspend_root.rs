@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use cpuledger::attribution::difference::Cut;
+use cpuledger::attribution::difference::CutFacts;
 use cpuledger::clock::{monotonic_ns, suspended_ns};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::source::netlink::Netlink;
@@ -103,7 +103,7 @@ impl Cuts {
         self.source.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         after_snapshot();
         self.source.exits(&mut self.exits).expect("exits");
-        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
         check(&self.interval, &self.snapshot);
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cpuledger::attribution::difference::{Books, Cut};
+use cpuledger::attribution::difference::{Books, CutFacts};
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};
 use cpuledger::{FieldSet, Interval, Pid, Request, Scope, Snapshot, machine};
@@ -41,7 +41,7 @@ impl Cuts {
         let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
         self.walk.snapshot(&request, &mut self.snapshot).expect("a snapshot");
         self.walk.exits(&mut self.exits).expect("exits");
-        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: true };
+        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: true };
         self.books.close(&cut, &self.snapshot, &mut self.exits, &mut self.interval);
     }
 

@@ -77,7 +77,7 @@ impl Machine {
 
     /// A second of it, as that source tells it.
     pub fn interval(&self, source: SourceKind) -> Interval {
-        let is_ledger = source == SourceKind::Ledger;
+        let Sight { is_ledger, sees_exits } = Sight::of(source);
         let usages = |rows: &[Task], is_process| -> Vec<Usage> {
             rows.iter().map(|row| usage(row, source, is_process)).collect()
         };
@@ -97,7 +97,7 @@ impl Machine {
             unattributed_by: if is_ledger { by } else { Unattributed::default() },
             processes,
             tasks: usages(&self.snapshot.tasks, false),
-            exited: (source != SourceKind::Procfs).then(dead),
+            exited: sees_exits.then(dead),
             unidentified_exits: 5,
             missed_exits: 6,
             missed_switches: 7,
@@ -236,13 +236,31 @@ fn snapshot() -> Snapshot {
     Snapshot { processes, tasks, ..Snapshot::default() }
 }
 
+/// What a source tells of the machine beside what all tell.
+struct Sight {
+    /// The books are whole: idle, unattributed and stolen time, and the heir of each process.
+    is_ledger: bool,
+    sees_exits: bool,
+}
+
+impl Sight {
+    fn of(source: SourceKind) -> Sight {
+        let (is_ledger, sees_exits) = match source {
+            SourceKind::Ledger => (true, true),
+            SourceKind::Walk | SourceKind::Netlink => (false, true),
+            SourceKind::Procfs => (false, false),
+        };
+        Sight { is_ledger, sees_exits }
+    }
+}
+
 /// What a row used; nothing, if its number can be divided by 3.
 fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
     let self_ns = if row.tid.0 % 3 == 0 { 0 } else { row.tid.0 as u64 * 20_011 };
-    let is_ledger = source == SourceKind::Ledger;
+    let Sight { is_ledger, sees_exits } = Sight::of(source);
     let part = |divisor: u64, is_known: bool| is_known.then_some(self_ns / divisor);
-    let sees_exits = is_process && source != SourceKind::Procfs;
-    let (threads_ns, children_ns) = (part(3, sees_exits), part(2, sees_exits));
+    let inherits = is_process && sees_exits;
+    let (threads_ns, children_ns) = (part(3, inherits), part(2, inherits));
     let growth = Counters {
         known: row.known.intersection(Counters::FIELDS),
         user_ns: self_ns / 2,
@@ -252,7 +270,17 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         major_faults: self_ns % 10,
         voluntary_switches: self_ns % 100,
         read_bytes: self_ns % 4096 * 512,
-        ..Counters::default()
+        // What did not grow.
+        runtime_ns: 0,
+        children_user_ns: 0,
+        children_system_ns: 0,
+        block_io_delay_ns: 0,
+        swap_in_delay_ns: 0,
+        children_minor_faults: 0,
+        children_major_faults: 0,
+        involuntary_switches: 0,
+        write_bytes: 0,
+        cancelled_write_bytes: 0,
     };
     Usage {
         cpu_ns: self_ns + threads_ns.unwrap_or(0) + children_ns.unwrap_or(0),

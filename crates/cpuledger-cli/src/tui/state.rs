@@ -1,7 +1,7 @@
 //! What the screen shows and where the user is in it. It never draws, reads a file or touches a task: it takes frames and
 //! actions, and says what is to be done.
 
-use cpuledger::{Field, FieldSet, Task, TaskId};
+use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
 use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 
@@ -216,15 +216,17 @@ impl State {
 
     /// What the feed shall tell.
     pub fn subscription(&self) -> Subscription {
-        let is_ledger =
-            self.frame.as_ref().is_some_and(|frame| frame.interval.source == cpuledger::SourceKind::Ledger);
+        // The ledger's detail is cheap; the files of /proc are not.
+        let has_cheap_detail = self.frame.as_ref().is_some_and(|frame| match frame.interval.source {
+            SourceKind::Ledger => true,
+            SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => false,
+        });
         let settings = &self.settings;
         let of_key = |key: Option<cpuledger_view::key::Key>| match key {
             Some(cpuledger_view::key::Key::Field(field)) => FieldSet::of(&[field]),
             _ => FieldSet::EMPTY,
         };
-        // The ledger's detail is cheap; the files of /proc are not.
-        let fields = if is_ledger || self.detail.is_some() {
+        let fields = if has_cheap_detail || self.detail.is_some() {
             FieldSet::ALL
         } else {
             let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));

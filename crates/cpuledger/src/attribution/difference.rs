@@ -13,5 +13,5 @@ mod deaths;
 pub(crate) mod lives;
 mod numbers;
 
-pub use books::{Books, Cut};
+pub use books::{Books, CutFacts};
 pub use deaths::{EXITS_LIMIT, bound_exits};

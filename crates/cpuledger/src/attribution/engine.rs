@@ -1,4 +1,5 @@
-//! Which process inherits the time of a dead one: the one place that decides it. Pure algebra, no kernel.
+//! Which process inherits the time of a dead one: the one place that decides it. Only where the kernel half had no room and lost
+//! identities, it has decided by itself (`fold_slot` of the ledger, `fold` of lifecycle.bpf.c). Pure algebra, no kernel.
 //!
 //! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
 //! fork or, where no source saw the fork, the first parent that was reported. When a process dies, its *heir* gets its time, that of the
@@ -28,8 +29,8 @@ pub struct Increment {
     /// The accounting parent of that process, where the source reports it with each increment. Only the first report counts.
     pub parent: Option<TaskId>,
     /// On a CPU.
-    pub own_ns: u64,
-    /// Of threads of its process whose identity was lost.
+    pub cpu_ns: u64,
+    /// Of threads of its process whose identity was lost: dead ones, and living ones that found no slot.
     pub folded_threads_ns: u64,
     /// Of processes it inherits from whose identity was lost.
     pub folded_children_ns: u64,
@@ -45,7 +46,7 @@ impl Increment {
         Increment {
             process,
             parent: None,
-            own_ns: 0,
+            cpu_ns: 0,
             folded_threads_ns: 0,
             folded_children_ns: 0,
             has_died: false,
@@ -55,7 +56,7 @@ impl Increment {
 
     /// All of its time.
     pub fn total_ns(&self) -> u64 {
-        self.own_ns + self.folded_threads_ns + self.folded_children_ns
+        self.cpu_ns + self.folded_threads_ns + self.folded_children_ns
     }
 }
 
@@ -63,8 +64,8 @@ impl Increment {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parts {
     /// Of its living tasks.
-    pub own_ns: u64,
-    /// Of its threads that died in the interval.
+    pub self_ns: u64,
+    /// Of its threads that died in the interval, and of living ones without a slot.
     pub exited_threads_ns: u64,
     /// Of the dead processes it inherits from.
     pub exited_children_ns: u64,
@@ -73,14 +74,14 @@ pub struct Parts {
 impl Parts {
     /// Adds what another share holds.
     pub fn add(&mut self, other: &Parts) {
-        self.own_ns += other.own_ns;
+        self.self_ns += other.self_ns;
         self.exited_threads_ns += other.exited_threads_ns;
         self.exited_children_ns += other.exited_children_ns;
     }
 
     /// The sum.
     pub fn total_ns(&self) -> u64 {
-        self.own_ns + self.exited_threads_ns + self.exited_children_ns
+        self.self_ns + self.exited_threads_ns + self.exited_children_ns
     }
 }
 
@@ -165,8 +166,8 @@ impl Attribution {
                 continue;
             }
             let account = accounts.entry(entry.process).or_default();
-            let own = if entry.has_died { &mut account.exited_threads_ns } else { &mut account.own_ns };
-            *own += entry.own_ns;
+            let part = if entry.has_died { &mut account.exited_threads_ns } else { &mut account.self_ns };
+            *part += entry.cpu_ns;
             account.exited_threads_ns += entry.folded_threads_ns;
             account.exited_children_ns += entry.folded_children_ns;
         }

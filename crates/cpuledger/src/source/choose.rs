@@ -77,7 +77,7 @@ pub fn open_for_intervals(
 /// The first source of snapshots that works.
 fn open_first() -> Result<Box<dyn Source>, Error> {
     let mut refused = Error::NoSource;
-    for kind in SourceKind::OF_SNAPSHOTS {
+    for kind in SourceKind::ALL.into_iter().filter(|kind| kind.has_snapshots()) {
         match open(kind) {
             Ok(source) => return Ok(source),
             Err(error) => refused = error,
@@ -171,7 +171,7 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
     match only_process {
         Some(pid) => Scope::Process(pid),
         None if shows_threads => Scope::Tasks,
-        None if fields.without(records::TOTALS) == fields => Scope::Leaders,
+        None if fields.without(records::WALK_TOTALS) == fields => Scope::Leaders,
         None => Scope::Processes,
     }
 }

@@ -26,9 +26,10 @@ pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
 /// What is in the way of a source where tasks have the kernel's numbers: it is told here, for the kernel answers with no more than
 /// EPERM or ENOENT.
 fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
-    // Netlink tells ages, not instants, and has a sentence of its own about user namespaces.
-    if source_kind == SourceKind::Netlink {
-        return None;
+    match source_kind {
+        // Netlink tells ages, not instants, and has a sentence of its own about user namespaces. Files need no capability for BPF.
+        SourceKind::Netlink | SourceKind::Procfs => return None,
+        SourceKind::Ledger | SourceKind::Walk => {}
     }
     if facts::has_kernel_clocks() == Some(false) {
         return Some(

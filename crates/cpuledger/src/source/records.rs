@@ -11,8 +11,9 @@ use crate::snapshot::{Request, Snapshot};
 use crate::source::io_access::IoAccess;
 use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
 
-/// What needs the visit of all threads of a process.
-pub(super) const TOTALS: FieldSet =
+/// What a walk tells of a process by the visit of all its threads. A counter that is missing here is shown for leaders as if it were
+/// the total.
+pub(super) const WALK_TOTALS: FieldSet =
     USAGE.union(IO).union(FieldSet::of(&[Field::Runtime, Field::RunqueueWait]));
 const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
@@ -156,7 +157,7 @@ impl<'a> Decoder<'a> {
         let leader = self.leader_of(process)?;
         let mut known = self.known;
         if process.totals_known == 0 {
-            known = known.without(TOTALS);
+            known = known.without(WALK_TOTALS);
         }
         let is_kernel_thread = process.flags & crate::task::flags::KTHREAD != 0;
         if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
@@ -227,7 +228,7 @@ impl<'a> Decoder<'a> {
             set_identity(row, record);
         }
         let may_tell_io = self.io.is_none_or(|io| shared.known.contains(Field::ReadBytes) && io.is_own(row));
-        let own = if may_tell_io { TOTALS } else { TOTALS.without(IO) };
+        let own = if may_tell_io { WALK_TOTALS } else { WALK_TOTALS.without(IO) };
         row.known = shared.known.union(own.intersection(self.known)); // its own, not those of the process
         if !may_tell_io {
             row.known = row.known.without(IO);
@@ -261,7 +262,7 @@ impl<'a> Decoder<'a> {
             };
             let (cpu_time, activity) =
                 (task.cpu_time, rest.map_or_else(Default::default, |rest| rest.activity));
-            add(&mut sums[index], &abi::cpuledger_counters { cpu_time, activity });
+            add_by_tid(&mut sums[index], &abi::cpuledger_counters { cpu_time, activity });
         }
     }
 }
@@ -282,15 +283,24 @@ fn set_identity(row: &mut Task, Recorded { task, rest }: &Recorded<'_>) {
     row.processor = task.processor;
     row.comm = Comm::from_c_bytes(&task.comm);
     let Some(rest) = rest else { return };
-    row.suid = rest.suid;
-    row.fsuid = rest.fsuid;
-    row.gid = rest.gid;
-    row.egid = rest.egid;
-    row.sgid = rest.sgid;
-    row.fsgid = rest.fsgid;
-    row.namespace_tid = rest.namespace_tid;
-    row.cgroup_id = rest.cgroup_id;
-    row.cgroup_v1_cpu_id = rest.cgroup_v1_cpu_id;
+    // By name, so that the compiler asks for a new member.
+    let abi::cpuledger_task_rest {
+        activity: _, // set_activity
+        namespace_tid,
+        namespace_level: _,
+        suid,
+        fsuid,
+        gid,
+        egid,
+        sgid,
+        fsgid,
+        cgroup_id,
+        cgroup_v1_cpu_id,
+    } = **rest;
+    (row.suid, row.fsuid) = (suid, fsuid);
+    (row.gid, row.egid, row.sgid, row.fsgid) = (gid, egid, sgid, fsgid);
+    row.namespace_tid = namespace_tid;
+    (row.cgroup_id, row.cgroup_v1_cpu_id) = (cgroup_id, cgroup_v1_cpu_id);
 }
 
 /// The cumulative figures of a task or of a process.
@@ -307,19 +317,30 @@ fn set_cpu_time(row: &mut Task, cpu_time: &abi::cpuledger_cpu_time) {
 }
 
 fn set_activity(row: &mut Task, activity: &abi::cpuledger_activity) {
-    row.runqueue_wait_ns = activity.runqueue_wait_ns;
-    row.minor_faults = activity.minor_faults;
-    row.major_faults = activity.major_faults;
-    row.voluntary_switches = activity.voluntary_switches;
-    row.involuntary_switches = activity.involuntary_switches;
-    row.read_bytes = activity.read_bytes;
-    row.write_bytes = activity.write_bytes;
-    row.cancelled_write_bytes = activity.cancelled_write_bytes;
+    // By name, so that the compiler asks for a new member.
+    let &abi::cpuledger_activity {
+        minor_faults,
+        major_faults,
+        voluntary_switches,
+        involuntary_switches,
+        runqueue_wait_ns,
+        read_bytes,
+        write_bytes,
+        cancelled_write_bytes,
+    } = activity;
+    row.runqueue_wait_ns = runqueue_wait_ns;
+    row.minor_faults = minor_faults;
+    row.major_faults = major_faults;
+    row.voluntary_switches = voluntary_switches;
+    row.involuntary_switches = involuntary_switches;
+    row.read_bytes = read_bytes;
+    row.write_bytes = write_bytes;
+    row.cancelled_write_bytes = cancelled_write_bytes;
 }
 
 /// The figures of a task by themselves: all are known that a task has.
 pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
-    let mut row = Task { known: TOTALS, ..Task::default() };
+    let mut row = Task { known: WALK_TOTALS, ..Task::default() };
     set_counters(&mut row, counters);
     Counters::of(&row)
 }
@@ -329,22 +350,29 @@ pub(super) fn nothing_used() -> Counters {
     Counters { known: Counters::FIELDS.without(DELAYS), ..Counters::ZERO }
 }
 
-/// Adds a thread to its process.
-fn add(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
+/// Adds a thread to its process where the iterator visits by tid; in one call, `add_thread` of read_task.bpf.h does it.
+fn add_by_tid(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
     let sum = u64::saturating_add; // no record may end the program
-    let (time, by) = (&mut group.cpu_time, &thread.cpu_time);
-    time.runtime_ns = sum(time.runtime_ns, by.runtime_ns);
-    time.tick_user_ns = sum(time.tick_user_ns, by.tick_user_ns);
-    time.tick_system_ns = sum(time.tick_system_ns, by.tick_system_ns);
-    let (activity, by) = (&mut group.activity, &thread.activity);
-    activity.minor_faults = sum(activity.minor_faults, by.minor_faults);
-    activity.major_faults = sum(activity.major_faults, by.major_faults);
-    activity.voluntary_switches = sum(activity.voluntary_switches, by.voluntary_switches);
-    activity.involuntary_switches = sum(activity.involuntary_switches, by.involuntary_switches);
-    activity.runqueue_wait_ns = sum(activity.runqueue_wait_ns, by.runqueue_wait_ns);
-    activity.read_bytes = sum(activity.read_bytes, by.read_bytes);
-    activity.write_bytes = sum(activity.write_bytes, by.write_bytes);
-    activity.cancelled_write_bytes = sum(activity.cancelled_write_bytes, by.cancelled_write_bytes);
+    let (time, by) = (&group.cpu_time, &thread.cpu_time);
+    group.cpu_time = abi::cpuledger_cpu_time {
+        runtime_ns: sum(time.runtime_ns, by.runtime_ns),
+        tick_user_ns: sum(time.tick_user_ns, by.tick_user_ns),
+        tick_system_ns: sum(time.tick_system_ns, by.tick_system_ns),
+        // What the kernel has shown of the process itself.
+        shown_user_ns: time.shown_user_ns,
+        shown_system_ns: time.shown_system_ns,
+    };
+    let (activity, by) = (&group.activity, &thread.activity);
+    group.activity = abi::cpuledger_activity {
+        minor_faults: sum(activity.minor_faults, by.minor_faults),
+        major_faults: sum(activity.major_faults, by.major_faults),
+        voluntary_switches: sum(activity.voluntary_switches, by.voluntary_switches),
+        involuntary_switches: sum(activity.involuntary_switches, by.involuntary_switches),
+        runqueue_wait_ns: sum(activity.runqueue_wait_ns, by.runqueue_wait_ns),
+        read_bytes: sum(activity.read_bytes, by.read_bytes),
+        write_bytes: sum(activity.write_bytes, by.write_bytes),
+        cancelled_write_bytes: sum(activity.cancelled_write_bytes, by.cancelled_write_bytes),
+    };
 }
 
 /// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is

@@ -155,7 +155,7 @@ impl StatusTexts {
         let walk = match kind {
             Some(SourceKind::Walk) => Some(StatusWalk::open()?),
             Some(SourceKind::Procfs) => None,
-            Some(source_kind) => {
+            Some(source_kind @ (SourceKind::Ledger | SourceKind::Netlink)) => {
                 let reason = "it has no text of files; use `walk` or `procfs`".to_owned();
                 return Err(Error::Unusable { source_kind, reason });
             }

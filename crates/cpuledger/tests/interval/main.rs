@@ -7,7 +7,7 @@ mod world;
 use std::collections::BTreeMap;
 
 use cpuledger::attribution::Attribution;
-use cpuledger::attribution::difference::Cut;
+use cpuledger::attribution::difference::CutFacts;
 use cpuledger::{Books, Interval, Snapshot};
 use proptest::prelude::*;
 use world::{Heirs, World};
@@ -86,7 +86,7 @@ impl Reader {
     /// Reads the exits; the shares of the closed interval, unless it was the first cut.
     fn drain(&mut self, world: &mut World) -> Option<BTreeMap<i32, [u64; 3]>> {
         let snapshot = self.open.take()?;
-        let cut = Cut { online_cpus: 1, sees_exits: true };
+        let cut = CutFacts { online_cpus: 1, sees_exits: true };
         let is_closed = self.books.close(&cut, &snapshot, &mut world.exits, &mut self.interval);
         check(&self.interval);
         let mut shares = BTreeMap::new();
@@ -119,7 +119,7 @@ impl Ledger {
         self.attribution.settle(now_ns, &world.increments(), &mut accounts);
         let with_time = accounts.into_iter().filter(|(_, parts)| parts.total_ns() > 0);
         let shares = with_time.map(|(process, parts)| {
-            (process.tid.0, [parts.own_ns, parts.exited_threads_ns, parts.exited_children_ns])
+            (process.tid.0, [parts.self_ns, parts.exited_threads_ns, parts.exited_children_ns])
         });
         let shares = shares.collect();
         self.attribution.forget(now_ns);

@@ -1,12 +1,12 @@
 //! Each rule of the algebra by itself.
 
-use cpuledger::attribution::difference::{Cut, bound_exits};
+use cpuledger::attribution::difference::{CutFacts, bound_exits};
 use cpuledger::source::{Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
 
 const SECOND: u64 = 1_000_000_000;
-const WITH_EXITS: Cut = Cut { online_cpus: 2, sees_exits: true };
+const WITH_EXITS: CutFacts = CutFacts { online_cpus: 2, sees_exits: true };
 
 /// Process and only task.
 fn process(pid: i32, ppid: i32, start_time_ns: u64, runtime_ns: u64, state: u8) -> Task {
@@ -50,7 +50,7 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
 /// Closes one interval after another and returns what each process used in the last: self, x and c.
 fn close(
     books: &mut Books,
-    cut: &Cut,
+    cut: &CutFacts,
     snapshot: &Snapshot,
     mut exits: Exits,
 ) -> (Interval, Vec<(u64, u64, u64)>) {
@@ -224,7 +224,7 @@ fn unreported_deaths_are_of_the_interval_that_hears_of_them() {
 
 #[test]
 fn without_the_exit_hook_the_dead_are_not_known() {
-    let cut = Cut { sees_exits: false, ..WITH_EXITS };
+    let cut = CutFacts { sees_exits: false, ..WITH_EXITS };
     let mut books = Books::new(false);
     close(&mut books, &cut, &walk(SECOND, &[process(1, 0, 0, 10, b'S')]), Exits::default());
     let rows = [process(1, 0, 0, 25, b'S')];
@@ -236,7 +236,7 @@ fn without_the_exit_hook_the_dead_are_not_known() {
 
 #[test]
 fn files_of_proc_give_user_and_system_time_and_no_deaths() {
-    let cut = Cut { sees_exits: false, ..WITH_EXITS };
+    let cut = CutFacts { sees_exits: false, ..WITH_EXITS };
     let mut books = Books::new(true);
     let procfs = |begin_ns, rows: &[Task]| snapshot(SourceKind::Procfs, begin_ns, rows);
     let before = [process(1, 0, 0, 10_000_000, b'S'), process(7, 1, 3, 10_000_000, b'S')];
@@ -258,7 +258,7 @@ fn files_of_proc_give_user_and_system_time_and_no_deaths() {
 #[test]
 fn without_tasks_the_growth_of_a_process_is_its_own() {
     let mut books = Books::new(false);
-    let cut = Cut { online_cpus: 2, sees_exits: false };
+    let cut = CutFacts { online_cpus: 2, sees_exits: false };
     for (begin_ns, used_ns) in [(SECOND, 20_000_000), (2 * SECOND, 50_000_000)] {
         let rows = [process(1, 0, 0, 0, b'S'), process(7, 1, 5, used_ns, b'R')];
         let mut snapshot = snapshot(SourceKind::Procfs, begin_ns, &rows);

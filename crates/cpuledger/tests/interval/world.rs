@@ -110,7 +110,7 @@ impl World {
             if task.used_ns > 0 || ends {
                 increments.push(Increment {
                     parent: (process.first_parent > 0).then(|| self.id_of(process.first_parent)),
-                    own_ns: task.used_ns,
+                    cpu_ns: task.used_ns,
                     has_died: ends,
                     process_is_dead: process.is_dead,
                     ..Increment::of(self.id_of(task.process))

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cpuledger::attribution::difference::{Books, Cut, EXITS_LIMIT, bound_exits};
+use cpuledger::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
 use cpuledger::interval::Interval;
 use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing};
 use cpuledger::source::ledger::{self, Ledger};
@@ -269,10 +269,8 @@ impl Snapshots {
     }
 
     fn begin_anew(&mut self, has_threads: bool) {
-        self.scope = match self.source.kind() {
-            SourceKind::Procfs if !has_threads => Scope::Processes,
-            _ => Scope::Tasks, // the books of a walk are kept by task: that makes the dead exact
-        };
+        let is_by_task = has_threads || self.source.kind().is_booked_by_task();
+        self.scope = if is_by_task { Scope::Tasks } else { Scope::Processes };
         self.books = Books::new(has_threads);
     }
 
@@ -299,7 +297,7 @@ impl Snapshots {
     ) -> anyhow::Result<()> {
         self.source.snapshot(&Request { scope: self.scope, fields }, snapshot)?;
         self.source.exits(&mut self.exits)?;
-        let cut = Cut { online_cpus: machine::online_cpus(), sees_exits: self.source.sees_exits() };
+        let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: self.source.sees_exits() };
         self.books.close(&cut, snapshot, &mut self.exits, interval);
         Ok(())
     }

@@ -17,7 +17,7 @@ use super::numbers::{Listed, Numbers, process_id};
 
 /// What a cut needs to know besides the snapshot and the exits.
 #[derive(Debug, Clone, Copy)]
-pub struct Cut {
+pub struct CutFacts {
     /// CPUs online.
     pub online_cpus: u32,
     /// Whether the source saw every death since the last cut.
@@ -76,7 +76,13 @@ impl Books {
     ///
     /// The snapshot needs its tasks where the source tells runtimes and where the books are kept by task; its rows are
     /// sorted by pid.
-    pub fn close(&mut self, cut: &Cut, snapshot: &Snapshot, exits: &mut Exits, into: &mut Interval) -> bool {
+    pub fn close(
+        &mut self,
+        cut: &CutFacts,
+        snapshot: &Snapshot,
+        exits: &mut Exits,
+        into: &mut Interval,
+    ) -> bool {
         self.cut += 1;
         if self.cut == 1 {
             self.first_cut = snapshot.begin;
@@ -96,7 +102,7 @@ impl Books {
         self.deaths.take(snapshot.begin, exits);
         self.numbers.open_interval(self.deaths.due.iter().map(|death| death.exit.process));
         self.add_told_parents(snapshot);
-        let is_exact = snapshot.source.tells_runtimes();
+        let is_exact = snapshot.source.is_booked_by_task();
         if is_exact {
             self.close_exactly(snapshot, into);
         } else if self.by_task {
@@ -112,7 +118,7 @@ impl Books {
     }
 
     /// What is to be said of the interval itself.
-    fn state(&mut self, cut: &Cut, snapshot: &Snapshot, into: &mut Interval) {
+    fn state(&mut self, cut: &CutFacts, snapshot: &Snapshot, into: &mut Interval) {
         into.source = snapshot.source;
         into.start_ns = self.last_cut_ns;
         into.end_ns = snapshot.begin_ns;
@@ -142,7 +148,7 @@ impl Books {
 
     /// Adds what each listed task used to its process.
     fn close_tasks(&mut self, snapshot: &Snapshot, into: &mut Interval) {
-        let is_exact = snapshot.source.tells_runtimes();
+        let is_exact = snapshot.source.is_booked_by_task();
         let mut process = 0;
         for (index, row) in snapshot.tasks.iter().enumerate() {
             while snapshot.processes.get(process).is_some_and(|candidate| candidate.pid < row.pid) {
@@ -326,10 +332,10 @@ impl Books {
         let Books { increments, processes, numbers, .. } = self;
         increments.clear();
         for (row, own_ns) in snapshot.processes.iter().zip(&self.own_ns).filter(|(_, own_ns)| **own_ns > 0) {
-            increments.push(Increment { own_ns: *own_ns, ..Increment::of(process_id(row)) });
+            increments.push(Increment { cpu_ns: *own_ns, ..Increment::of(process_id(row)) });
         }
         increments.extend(self.deaths.due.iter().map(|death| Increment {
-            own_ns: death.used_ns,
+            cpu_ns: death.used_ns,
             has_died: true,
             process_is_dead: listed.living(death.exit.process).is_none(),
             ..Increment::of(death.exit.process)
@@ -363,7 +369,7 @@ impl Books {
             into.attributed_ns += parts.total_ns();
             into.processes.push(Usage {
                 cpu_ns: parts.total_ns(),
-                self_ns: parts.own_ns,
+                self_ns: parts.self_ns,
                 exited_threads_ns: known(parts.exited_threads_ns),
                 exited_children_ns: known(parts.exited_children_ns),
                 accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
@@ -387,7 +393,7 @@ fn is_dead(row: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Books, Cut};
+    use super::{Books, CutFacts};
     use crate::clock::Boottime;
     use crate::exit::{Birth, Exits, Fold};
     use crate::field::FieldSet;
@@ -427,7 +433,7 @@ mod tests {
             };
             exits.births.push(Birth { process: child, parent });
             exits.folds.push(Fold { ppid: Pid(1), exits: exits_lost, runtime_ns: 5 });
-            let cut = Cut { online_cpus: 1, sees_exits: true };
+            let cut = CutFacts { online_cpus: 1, sees_exits: true };
             books.close(&cut, &snapshot_at(second, parent), &mut exits, &mut interval);
             exits.folds.clear();
         }

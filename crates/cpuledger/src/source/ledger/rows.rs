@@ -59,7 +59,8 @@ impl RowBuilder {
         attached: Boottime,
     ) -> Result<RowBuilder, crate::Error> {
         let mut attribution = Attribution::default();
-        // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now.
+        // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now. For what is older, the listed
+        // parent is the accounting parent, as the ledger tells one of every process: so `add`, not `add_listed`.
         for (process, parent, comm) in detail.parents()? {
             if process.start_time_ns < before {
                 attribution.add(process, parent);
@@ -289,12 +290,12 @@ impl RowBuilder {
                 }
             };
             total.without(held_back).store_into(&mut row);
-            let Parts { own_ns, exited_threads_ns, exited_children_ns } = account.parts;
+            let Parts { self_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.attribution.heir(account.process);
             into.attributed_ns += account.parts.total_ns();
             into.processes.push(Usage {
                 cpu_ns: account.parts.total_ns(),
-                self_ns: own_ns,
+                self_ns,
                 exited_threads_ns: Some(exited_threads_ns),
                 exited_children_ns: Some(exited_children_ns),
                 stolen_ns: account.stolen_ns,
@@ -495,7 +496,7 @@ fn increment(time: &TaskTime) -> Increment {
             tid: Tid(slot.parent_pid),
             start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
         }),
-        own_ns: time.wall_ns,
+        cpu_ns: time.wall_ns,
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,
         has_died: has_died(time),

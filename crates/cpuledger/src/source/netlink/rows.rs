@@ -34,7 +34,7 @@ pub const RUNQUEUE_WAIT: FieldSet = FieldSet::of(&[Field::RunqueueWait]);
 /// Known only of the dead: zombies.
 const STATE: FieldSet = FieldSet::of(&[Field::State]);
 /// What a message about a process has, its dead threads included.
-const TOTALS: FieldSet = FieldSet::of(&[Field::Runtime, Field::RunqueueWait]).union(DELAYS);
+const MESSAGE_TOTALS: FieldSet = FieldSet::of(&[Field::Runtime, Field::RunqueueWait]).union(DELAYS);
 /// What is told of single tasks only, and of a process while it has no other.
 const OF_ONE_TASK: FieldSet = USAGE.union(IO);
 
@@ -136,7 +136,7 @@ impl Rows<'_> {
                 row.block_io_delay_ns = row.block_io_delay_ns.max(sums.block_io.total_ns);
                 row.swap_in_delay_ns = row.swap_in_delay_ns.max(sums.swap_in.total_ns);
             }
-            None => row.known = row.known.without(TOTALS).without(OF_ONE_TASK),
+            None => row.known = row.known.without(MESSAGE_TOTALS).without(OF_ONE_TASK),
         }
         self.into.processes.push(row);
     }

@@ -5,7 +5,6 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
 use cpuledger::interval::Interval;
-use cpuledger::source::SourceKind;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::ledger;
 use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
@@ -77,7 +76,7 @@ fn list(options: &Options) -> anyhow::Result<Snapshot> {
     let scope = scope_of_listing(options.has_threads, None, fields);
     let request = Request { scope, fields };
     // The ledger knows intervals only.
-    let wanted = options.source.filter(|&kind| kind != SourceKind::Ledger);
+    let wanted = options.source.filter(|kind| kind.has_snapshots());
     let mut snapshot = Snapshot::default();
     open_for_listing(wanted, &request)?.snapshot(&request, &mut snapshot)?;
     debug_assert!(options.has_threads == (scope == Scope::Tasks));
