@@ -7,10 +7,11 @@ mod oracle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use cpuledger::field::FIELDS;
+use cpuledger::field::{FIELDS, Group};
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
+use cpuledger::task::State;
 use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source, Task, Value};
 use cpuledger_bpf::Mechanism;
 use cpuledger_load::{Zoo, is_emulated};
@@ -177,20 +178,16 @@ fn missing(compared: &BTreeSet<Field>) -> Vec<&'static str> {
     keys(&FieldSet::ALL.iter().filter(|field| !compared.contains(field)).collect())
 }
 
-/// What no walk tells, and /proc neither.
-const TASKSTATS_ONLY: [&str; 2] = ["block_io_delay_ns", "swap_in_delay_ns"];
+/// What no walk tells, and what /proc does not tell (`Unsaid` in the oracle).
+const NOT_COMPARED: [&str; 2] = ["block_io_delay_ns", "swap_in_delay_ns"];
 
 #[test]
 fn walk_in_one_call_agrees_with_procfs_root() {
     let mut walk =
         Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7");
     let (processes, tasks) = bracket(&mut walk);
-    assert_eq!(
-        missing(&processes),
-        TASKSTATS_ONLY,
-        "every other field of the table is compared for processes"
-    );
-    assert_eq!(missing(&tasks), TASKSTATS_ONLY, "every other field of the table is compared for tasks");
+    assert_eq!(missing(&processes), NOT_COMPARED, "every other field of the table is compared for processes");
+    assert_eq!(missing(&tasks), NOT_COMPARED, "every other field of the table is compared for tasks");
 }
 
 #[test]
@@ -198,12 +195,8 @@ fn walk_by_iterator_agrees_with_procfs_root() {
     let mut walk =
         Walk::open_mechanism(Mechanism::Iterator).expect("the iterator loads; it needs root and Linux 5.8");
     let (processes, tasks) = bracket(&mut walk);
-    assert_eq!(
-        missing(&processes),
-        TASKSTATS_ONLY,
-        "every other field of the table is compared for processes"
-    );
-    assert_eq!(missing(&tasks), TASKSTATS_ONLY, "every other field of the table is compared for tasks");
+    assert_eq!(missing(&processes), NOT_COMPARED, "every other field of the table is compared for processes");
+    assert_eq!(missing(&tasks), NOT_COMPARED, "every other field of the table is compared for tasks");
 }
 
 #[test]
@@ -232,6 +225,149 @@ fn netlink_agrees_with_procfs_root() {
     assert!(processes.is_subset(&claimed));
 }
 
+/// What a process has the sum of over its threads, dead ones too. User and system time are of the sum of the ticks, and no sum of theirs.
+fn is_summed(field: Field) -> bool {
+    let is_of_process = matches!(
+        field,
+        Field::User
+            | Field::System
+            | Field::ChildrenUser
+            | Field::ChildrenSystem
+            | Field::ChildrenMinorFaults
+            | Field::ChildrenMajorFaults
+    );
+    field.info().cumulative && !is_of_process
+}
+
+/// What no task may have where nothing reads or writes a block device.
+const OF_BLOCK_DEVICES: FieldSet =
+    FieldSet::of(&[Field::MajorFaults, Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
+
+fn number(field: Field, row: &Task) -> u64 {
+    match field.value(row) {
+        Value::Unsigned(number) => number,
+        other => panic!("{} of {}: {other:?}", field.info().key, row.tid),
+    }
+}
+
+/// What shows that a task has run.
+fn traces(row: &Task) -> (i32, u64, u64, u64, State) {
+    (row.tid.0, row.runtime_ns, row.voluntary_switches, row.involuntary_switches, row.state)
+}
+
+/// Each process of the first of these snapshots with its tasks, if none of them has run between these snapshots of all tasks.
+fn still<'a>(snapshots: &'a [&Snapshot]) -> impl Iterator<Item = (&'a Task, &'a [Task])> {
+    let tasks_of = |snapshot: &'a Snapshot, pid| {
+        let first = snapshot.tasks.partition_point(|row| row.pid < pid);
+        let end = snapshot.tasks.partition_point(|row| row.pid <= pid);
+        &snapshot.tasks[first..end]
+    };
+    let is_still = move |pid| {
+        let mut all = snapshots.iter().map(|snapshot| tasks_of(snapshot, pid).iter().map(traces));
+        let first: Vec<_> = all.next().expect("there are snapshots").collect();
+        first.iter().all(|task| task.4 != State(b'R')) && all.all(|other| other.eq(first.iter().copied()))
+    };
+    let processes = snapshots[0].processes.iter().filter(move |row| is_still(row.pid));
+    processes.map(move |row| (row, tasks_of(snapshots[0], row.pid)))
+}
+
+fn snapshot_of(source: &mut dyn Source, fields: FieldSet) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    source.snapshot(&Request { scope: Scope::Tasks, fields }, &mut snapshot).expect("a snapshot");
+    snapshot
+}
+
+/// The totals of processes that stand still are at least the sums over their tasks, and are the same in each walk into the same records.
+fn check_totals(walk: &mut Walk) {
+    members(); // of them some have done what others do not
+    let [first, middle, last] = [(); 3].map(|()| snapshot_of(walk, FieldSet::ALL));
+    let snapshots = [&middle, &first, &last];
+    let mut nonzero = BTreeSet::new();
+    let mut checked = 0;
+    for (process, tasks) in still(&snapshots) {
+        checked += 1;
+        for field in walk.fields().iter().filter(|&field| is_summed(field)) {
+            let (key, pid) = (field.info().key, process.pid);
+            let sum: u64 = tasks.iter().map(|row| number(field, row)).sum();
+            let total = number(field, process);
+            assert!(
+                total >= sum,
+                "{key} of {pid} is {total}, of its tasks {sum}: `add_thread` of read_task.bpf.h adds it up"
+            );
+            for other in [&first, &last] {
+                let row = other.processes.iter().find(|row| row.pid == pid).expect("it has tasks");
+                let again = number(field, row);
+                assert_eq!(
+                    again, total,
+                    "{key} of {pid} between walks: `read_dead_threads` of read_task.bpf.h sets it"
+                );
+            }
+            if sum > 0 {
+                nonzero.insert(field);
+            }
+        }
+    }
+    let expected = walk.fields().without(OF_BLOCK_DEVICES).iter().filter(|&field| is_summed(field));
+    let zero: Vec<&str> =
+        expected.filter(|field| !nonzero.contains(field)).map(|field| field.info().key).collect();
+    assert!(
+        zero.is_empty(),
+        "{zero:?} are 0 in {checked} processes: the walk says that it knows them, and does not read them"
+    );
+}
+
+#[test]
+fn walk_in_one_call_sums_threads_root() {
+    check_totals(
+        &mut Walk::open_mechanism(Mechanism::OneCall).expect("the walk loads; it needs root and Linux 6.7"),
+    );
+}
+
+#[test]
+fn walk_by_iterator_sums_threads_root() {
+    check_totals(
+        &mut Walk::open_mechanism(Mechanism::Iterator)
+            .expect("the iterator loads; it needs root and Linux 5.8"),
+    );
+}
+
+/// A walk that is loaded for one group, and asked for it, tells of it what a whole walk tells.
+#[test]
+fn walk_of_one_group_reads_its_fields_root() {
+    members();
+    let mut whole = Walk::open().expect("the walk loads; it needs root");
+    let groups: Vec<Group> = FIELDS.iter().map(|info| info.group).fold(Vec::new(), |mut groups, group| {
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+        groups
+    });
+    for group in groups {
+        let fields = FieldSet::of_group(group).intersection(whole.fields());
+        let mut narrow = Walk::open_for(fields).expect("it loads as the whole does");
+        let before = snapshot_of(&mut whole, FieldSet::ALL);
+        let between = snapshot_of(&mut narrow, fields);
+        let after = snapshot_of(&mut whole, FieldSet::ALL);
+        let mut compared = 0;
+        for (process, tasks) in still(&[&before, &after]) {
+            let pairs = [(process, &between.processes)].into_iter();
+            for (row, rows) in pairs.chain(tasks.iter().map(|row| (row, &between.tasks))) {
+                let Some(ours) = rows.iter().find(|other| other.tid == row.tid) else { continue };
+                compared += 1;
+                for field in fields.iter() {
+                    let (key, tid) = (field.info().key, row.tid);
+                    assert_eq!(
+                        field.value(ours),
+                        field.value(row),
+                        "{key} of {tid}: it is not read with its group {group:?}"
+                    );
+                }
+            }
+        }
+        assert!(compared > 0, "everything runs");
+    }
+}
+
 #[test]
 fn leaders_leave_totals_of_several_threads_unknown_root() {
     let members = members();
@@ -240,16 +376,19 @@ fn leaders_leave_totals_of_several_threads_unknown_root() {
     walk.snapshot(&Request { scope: Scope::Leaders, fields: FieldSet::ALL }, &mut snapshot)
         .expect("a snapshot");
     let mut seen = (0, 0);
+    let of_threads = |field: &Field| is_summed(*field) || matches!(field, Field::User | Field::System);
     for (kind, pid, tids) in &members {
         let row = snapshot.processes.iter().find(|row| row.pid.0 == *pid).expect(kind);
-        let runtime = Field::Runtime.value(row);
-        if tids.len() > 1 {
-            assert_eq!(runtime, Value::Absent, "{kind}");
-            seen.0 += 1;
-        } else {
-            assert_ne!(runtime, Value::Absent, "{kind}");
-            seen.1 += 1;
+        for field in walk.fields().iter().filter(of_threads) {
+            let is_absent = field.value(row) == Value::Absent;
+            assert_eq!(
+                is_absent,
+                tids.len() > 1,
+                "{} of {kind}: `WALK_TOTALS` of records.rs has it",
+                field.info().key
+            );
         }
+        *(if tids.len() > 1 { &mut seen.0 } else { &mut seen.1 }) += 1;
     }
     assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
 }

@@ -102,6 +102,7 @@ pub const SUITES: &[Suite] = &[
         exceptions: &[
             ("walk_in_one_call", Needs(OpenCodedIterator)),
             ("walk_by_iterator", Needs(TaskIterator)),
+            ("walk_of_one_group", Needs(TaskIterator)),
             ("leaders_leave", Needs(TaskIterator)),
             ("netlink_agrees", SPEED),
         ],
