@@ -28,7 +28,7 @@ enum cpuledger_limits {
 	CPULEDGER_MAX_CPUS = 1024,
 	/* Exits kept in the ring between two reads; when it is full they are folded by parent. */
 	CPULEDGER_EXIT_RING_BYTES = 4 * 1024 * 1024,
-	/* Likewise of births: at 32 bytes a record 160,000 forks a second, if it is emptied five times in one. */
+	/* Births kept in theirs; when it is full, they are not told. At 32 bytes a record 160,000 forks a second, if it is emptied five times in one. */
 	CPULEDGER_BIRTH_RING_BYTES = 1024 * 1024,
 	/* Parents for which exits can be folded when the ring is full; above it, into parent 0. */
 	CPULEDGER_FOLD_ENTRIES = 8192,
@@ -73,7 +73,18 @@ enum cpuledger_walk_scope {
 	CPULEDGER_WALK_TASKS = 2,
 };
 
-/* Fields a walk reads only when asked: each costs about as much as all that is read anyway. */
+/*
+ * Fields a walk reads only when asked: each costs about as much as all that is read anyway. What can be read, by program:
+ *
+ * - walk_briefly, in walk_slim.bpf.o, writes the record of a task: READ_BRIEFLY.
+ * - walk_once, in walk_slim.bpf.o, writes that too: all but WALK_WHOLLY.
+ * - walk_once, in walk.bpf.o, writes the rest of a task and RSS as well: all groups.
+ * - walk_seq, for older kernels, is in walk.bpf.o only: all groups.
+ * - inspect, in inspect.bpf.o: all groups, and DETAIL always.
+ *
+ * The slim object lacks the array of `cpuledger_task_rest`. So a field there, or a counter in `cpuledger_activity`, needs a group that is in
+ * WALK_WHOLLY. A walk takes a group for read as a whole: what is read under one bit must not belong to another in field.rs.
+ */
 enum cpuledger_read_group {
 	/* what the record of a task has besides its numbers, name and CPU time: start, state, scheduling, user */
 	CPULEDGER_READ_DETAIL = 1 << 3,
@@ -84,11 +95,11 @@ enum cpuledger_read_group {
 	CPULEDGER_READ_SESSION = 1 << 4,
 	/* the number in the PID namespace of the task: read with every detail by programs that can */
 	CPULEDGER_READ_NAMESPACE = 1 << 5,
-	/* faults, switches, waiting and I/O: likewise */
+	/* faults, switches, waiting and I/O: read with every detail by programs that can */
 	CPULEDGER_READ_ACTIVITY = 1 << 6,
 	/* resident and swapped memory */
 	CPULEDGER_READ_RSS = 1 << 7,
-	/* groups, and users that are neither real nor effective: likewise */
+	/* groups, and users that are neither real nor effective: read with every detail by programs that can */
 	CPULEDGER_READ_CREDENTIALS = 1 << 8,
 	/* What the brief walk can read of these. */
 	CPULEDGER_READ_BRIEFLY = CPULEDGER_READ_KTHREAD_NAME | CPULEDGER_READ_SESSION,
@@ -111,12 +122,12 @@ enum cpuledger_lack {
 struct cpuledger_cpu_time {
 	u64 runtime_ns;	     /* se.sum_exec_runtime: exact, scheduler clock */
 	u64 tick_user_ns;    /* utime: sampled at the tick unless the kernel accounts precisely */
-	u64 tick_system_ns;  /* stime, likewise */
+	u64 tick_system_ns;  /* stime: sampled as utime is */
 	u64 shown_user_ns;   /* prev_cputime: what the kernel showed last, its lower bound */
 	u64 shown_system_ns;
 };
 
-/* What else it has done, likewise. */
+/* What else one task has done, or a process: live and dead threads together. */
 struct cpuledger_activity {
 	u64 minor_faults;
 	u64 major_faults;
@@ -586,6 +597,7 @@ struct cpuledger_control {
 	u64 reserved2[6];
 };
 
+/* A size that has changed on purpose is written here anew. A slot is a multiple of a cache line: what is added fills one up. */
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
 CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);

@@ -183,7 +183,7 @@ static __always_inline void read_credentials(struct task_struct *task, struct cp
 	record->fsgid = cred->fsgid.val;
 }
 
-/* Likewise. `tid` was read by the caller. */
+/* The rest of a task. `untrusted` as above; `tid` was read by the caller. */
 static __always_inline void read_rest(struct task_struct *task, struct task_struct *untrusted, s32 tid, u32 groups,
 				      struct cpuledger_task_rest *record)
 {
@@ -198,7 +198,10 @@ static __always_inline void read_rest(struct task_struct *task, struct task_stru
 
 #endif
 
-/* What the kernel keeps of the dead threads of a process. */
+/*
+ * What the kernel keeps of the dead threads of a process. It sets every counter, to 0 where the kernel keeps no sum: the record may hold
+ * that of an earlier walk.
+ */
 static __always_inline void read_dead_threads(struct signal_struct *signal, struct cpuledger_counters *group)
 {
 	group->cpu_time.runtime_ns = signal->sum_sched_runtime;
@@ -218,6 +221,7 @@ static __always_inline void read_dead_threads(struct signal_struct *signal, stru
 	}
 }
 
+/* Adds every counter of a thread to those of its process. A walk by tid leaves that to user space: `add_by_tid` of records.rs. */
 static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
 {
 	group->cpu_time.runtime_ns += task->se.sum_exec_runtime;

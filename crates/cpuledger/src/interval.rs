@@ -19,7 +19,7 @@ pub struct Usage {
     pub exited_children_ns: Option<u64>,
     /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
     pub stolen_ns: Option<u64>,
-    /// The process that would inherit its time: the parent at fork or, if that is dead, the heir of that one.
+    /// The heir, which would inherit its time: the parent at fork or, if that is dead, the heir of that one.
     /// `None` where the source does not know it.
     pub accounting_parent: Option<Pid>,
     /// What its other cumulative figures grew by. User and system time are told apart by ticks, so they are not exact.
@@ -120,7 +120,8 @@ pub struct Interval {
     pub tasks: Vec<Usage>,
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
-    /// Tasks that died and whose identity was lost to a full list. Their time is with their process, or with its heir.
+    /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
+    /// the walk it is with the parent of their process.
     pub unidentified_exits: u64,
     /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
     pub missed_exits: u64,
