@@ -3,15 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Machine;
 use crate::suite::{SUITES, Suite};
+use crate::{Machine, Series};
 
 /// How much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
     /// No suite that takes minutes; on all machines the same.
     Short,
-    /// Each suite on each kernel, and those about CPUs on each machine; those that take minutes on one kernel only.
+    /// Each suite on each kernel, and those about CPUs on each machine; those that take minutes on one kernel only, and those that
+    /// show the same on each kernel on the oldest and the newest.
     #[default]
     Usual,
     /// Every suite in every guest.
@@ -19,14 +20,17 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// Whether this suite is run on that machine; `is_newest`: with the newest kernel that it has.
-    pub fn has(self, suite: &Suite, machine: Machine, is_newest: bool) -> bool {
+    /// Whether this suite is run on that machine with a kernel of this series, one of these, which the matrix has for it, oldest first.
+    pub fn has(self, suite: &Suite, machine: Machine, series: Series, all: &[Series]) -> bool {
+        let is_newest = all.last() == Some(&series);
+        let is_oldest = all.iter().find(|series| suite.fits(**series)) == Some(&series);
+        let is_short = !suite.is_long() && (!suite.is_at_ends() || is_oldest || is_newest);
         match self {
-            Extent::Short => !suite.is_long(),
+            Extent::Short => is_short,
             Extent::Whole => true,
             Extent::Usual => match machine {
-                Machine::TwoCpus => !suite.is_long() || is_newest,
-                Machine::Arm64 => !suite.is_long(),
+                Machine::TwoCpus => is_short || is_newest,
+                Machine::Arm64 => is_short,
                 Machine::ManyCpus | Machine::SparseCpus | Machine::Concurrent => suite.is_of_cpus(),
             },
         }
@@ -89,11 +93,11 @@ pub struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    /// Those of the guest with that machine and a kernel that is the newest on it or not.
-    pub fn on(&self, machine: Machine, is_newest: bool) -> Chosen {
+    /// Those of the guest with that machine and a kernel of this series, one of all these.
+    pub fn on(&self, machine: Machine, series: Series, all: &[Series]) -> Chosen {
         Chosen::of(|suite| {
             self.part.is_none_or(|part| suite.name().contains(part))
-                && self.extent.has(suite, machine, is_newest)
+                && self.extent.has(suite, machine, series, all)
         })
     }
 
@@ -119,15 +123,34 @@ mod tests {
         assert!(long.suites().count() < SUITES.len());
     }
 
+    const ALL: [Series; 4] = [Series(5, 10), Series(6, 1), Series(6, 12), Series(7, 3)];
+
+    fn has(extent: Extent, suite: &Suite, machine: Machine, series: Series) -> bool {
+        extent.has(suite, machine, series, &ALL)
+    }
+
     #[test]
     fn every_suite_is_run_with_some_kernel() {
         for suite in SUITES {
-            assert!(Extent::Usual.has(suite, Machine::TwoCpus, true), "{}", suite.name());
-            assert_eq!(Extent::Usual.has(suite, Machine::TwoCpus, false), !suite.is_long());
-            assert_eq!(Extent::Short.has(suite, Machine::ManyCpus, true), !suite.is_long());
-            assert!(Machine::ALL.into_iter().all(|machine| Extent::Whole.has(suite, machine, false)));
+            let usual = |series| has(Extent::Usual, suite, Machine::TwoCpus, series);
+            assert!(usual(ALL[3]), "{}", suite.name());
+            assert_eq!(ALL.into_iter().any(|series| usual(series) && series < ALL[3]), !suite.is_long());
+            assert_eq!(has(Extent::Short, suite, Machine::ManyCpus, ALL[3]), !suite.is_long());
+            assert!(Machine::ALL.into_iter().all(|machine| has(Extent::Whole, suite, machine, ALL[0])));
         }
-        let of_cpus = SUITES.iter().filter(|suite| Extent::Usual.has(suite, Machine::SparseCpus, true));
+        let of_cpus = SUITES.iter().filter(|suite| has(Extent::Usual, suite, Machine::SparseCpus, ALL[3]));
         assert!(of_cpus.clone().any(|suite| suite.target == "coverage_root") && of_cpus.count() > 5);
+    }
+
+    #[test]
+    fn what_shows_the_same_everywhere_is_run_on_the_oldest_kernel_that_has_what_it_needs() {
+        let on = |target: &str| {
+            let suite = SUITES.iter().find(|suite| suite.target == target).expect("such a suite");
+            ALL.map(|series| has(Extent::Usual, suite, Machine::TwoCpus, series))
+        };
+        assert_eq!(on("doctor_root"), [true, false, false, true]);
+        assert_eq!(on("clock_root"), [false, true, false, true]);
+        assert_eq!(on("listing_whole_root"), [false, false, true, true]);
+        assert_eq!(on("walk_root"), [true; 4]);
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::Context;
 use cpuledger_vm::extent::Chosen;
@@ -41,10 +42,21 @@ impl Kits {
         let mut kits = Kits { kits: Vec::new(), concurrent: None };
         let architectures: BTreeSet<Architecture> =
             wanted.iter().map(|guest| guest.machine.architecture()).collect();
-        for architecture in architectures {
+        let make = |architecture| {
             let guests = wanted.iter().filter(|guest| guest.machine.architecture() == architecture);
             let suites = Chosen::of(|suite| guests.clone().any(|guest| guest.suites.has(suite)));
-            match Kit::make(architecture, cache, suites) {
+            (architecture, Kit::make(architecture, cache, suites))
+        };
+        // At the same time: at the end of each build a linker works alone.
+        let made: Vec<(Architecture, anyhow::Result<Kit>)> = thread::scope(|scope| {
+            let threads: Vec<_> = architectures
+                .into_iter()
+                .map(|architecture| scope.spawn(move || make(architecture)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("what is made does not panic")).collect()
+        });
+        for (architecture, kit) in made {
+            match kit {
                 Ok(kit) => kits.kits.push(kit),
                 Err(error) => leave_out(architecture, error, left_out)?,
             }

@@ -177,7 +177,7 @@ struct Wanted<'a> {
     suites: Chosen,
 }
 
-/// The guests that are to be booted; what takes longest comes last.
+/// The guests that are to be booted; what takes longest comes first.
 fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments, choice: Choice<'_>) -> Vec<Wanted<'a>> {
     let is_wanted = |(kernel, machine): &(&Kernel, Machine)| {
         let (series, machines) = (&arguments.series, &arguments.machine);
@@ -190,13 +190,21 @@ fn wanted<'a>(kernels: &'a [Kernel], arguments: &Arguments, choice: Choice<'_>) 
             && (machines.is_empty() || machines.contains(machine))
     };
     let of_machine = |machine| kernels.iter().map(move |kernel| (kernel, machine));
-    let order =
-        [Machine::TwoCpus, Machine::Concurrent, Machine::Arm64, Machine::SparseCpus, Machine::ManyCpus];
-    let with_suites = |(kernel, machine)| {
-        let suites = choice.on(machine, is_newest(kernels, kernel));
-        Wanted { kernel, machine, suites }
+    let with_suites = |(kernel, machine): (&'a Kernel, Machine)| {
+        let of_architecture = kernels.iter().filter(|other| other.architecture == kernel.architecture);
+        let all: Vec<Series> = of_architecture.map(|kernel| kernel.series).collect();
+        Wanted { kernel, machine, suites: choice.on(machine, kernel.series, &all) }
     };
-    order.into_iter().flat_map(of_machine).filter(is_wanted).map(with_suites).collect()
+    let mut wanted: Vec<Wanted<'a>> =
+        Machine::ALL.into_iter().flat_map(of_machine).filter(is_wanted).map(with_suites).collect();
+    // Those with suites that take minutes, those of arm64, and those with many CPUs; then new kernels before old ones.
+    let order = [Machine::Arm64, Machine::ManyCpus, Machine::SparseCpus, Machine::Concurrent];
+    wanted.sort_by_key(|wanted| {
+        let long = wanted.suites.suites().filter(|suite| suite.is_long()).count();
+        let place = order.iter().position(|machine| *machine == wanted.machine).unwrap_or(order.len());
+        (std::cmp::Reverse(long / order.len()), place, std::cmp::Reverse(wanted.kernel.series))
+    });
+    wanted
 }
 
 /// Whether the matrix boots this kernel on that machine of its architecture. With a thread a CPU it is the newest: the emulators that
@@ -224,14 +232,14 @@ fn cache() -> anyhow::Result<PathBuf> {
     Ok(fs::canonicalize(cache)?)
 }
 
-/// Boots all, some at a time, the last of them first; in the order of their series and machines.
+/// Boots all, some at a time, in this order; returns them in the order of their series and machines.
 fn boot_all(guests: &[Guest<'_>]) -> anyhow::Result<Vec<Booted>> {
-    let waiting = Mutex::new(guests.iter().collect::<Vec<&Guest<'_>>>());
+    let waiting = Mutex::new(guests.iter());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
             scope.spawn(|| {
-                while let Some(guest) = { waiting.lock().expect("no thread panics with it").pop() } {
+                while let Some(guest) = { waiting.lock().expect("no thread panics with it").next() } {
                     let booted = boot::boot(guest, GUEST_LIMIT);
                     done.lock().expect("no thread panics with it").push(booted);
                 }
