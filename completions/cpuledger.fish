@@ -24,46 +24,46 @@ function __fish_cpuledger_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which sources work on this machine, why, and what would make the others work'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which sources of CPU time work on this machine, why, and what would make the others work'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes with this effective user (name or number)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from: auto, ledger, walk, netlink or procfs' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Fix the ledger\'s size to N tasks [default: it grows as needed; `cpuledger doctor` shows the initial size]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the size that `cpuledger doctor` shows]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: of the configuration file, or auto]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval (the default; the opposite of --all)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval: the default, unless the configuration file says otherwise'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s c -l command-line -d 'Show command lines instead of names'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also list processes that did not run in the interval'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, head and columns (see `--procps --help`)'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also list what did not run in the interval'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, summary and columns (see `cpuledger top --procps --help`)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk renders it, procfs copies it from /proc' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk makes it of what one BPF program reads, procfs copies the files of /proc' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s e -l all -d 'Print every process, in order of pid'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print a text for each thread, as in /proc/PID/task/TID'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Start each text with the task\'s id and a space, because statm does not contain it'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print one entry per thread, as in /proc/PID/task/TID'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Prefix each entry with its pid or tid (statm does not include it)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l format -d 'Output format' -r -f -a "text\t'For people'
 json\t'One object, schema cpuledger.doctor/1'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'Explain errors in more detail: print the last lines of the kernel\'s BPF verifier'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "top" -d 'Show what ran in each interval'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "doctor" -d 'Say which sources work on this machine, why, and what would make the others work'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "doctor" -d 'Say which sources of CPU time work on this machine, why, and what would make the others work'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -15,8 +15,8 @@ _cpuledger() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '-V[Print version]' \
@@ -36,52 +36,53 @@ _arguments "${_arguments_options[@]}" : \
 '--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'-u+[Show only processes with this effective user (name or number)]:USER:_default' \
-'--user=[Show only processes with this effective user (name or number)]:USER:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
-'--format=[Output format\: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)]:FORMAT:_default' \
-'--source=[Where the numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
-'--slots=[Fix the ledger'\''s size to N tasks \[default\: it grows as needed; \`cpuledger doctor\` shows the initial size\]]:N:_default' \
+'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
+'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
+'--source=[Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
+'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 \[default\: it grows as needed, from the size that \`cpuledger doctor\` shows\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: of the configuration file, or auto\]]:NAME:_default' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
 '--threads[Show threads instead of processes; JSON and CSV show both]' \
-'-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
-'--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'-i[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
+'--idle[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
 '-c[Show command lines instead of names]' \
 '--command-line[Show command lines instead of names]' \
-'--all[Also list processes that did not run in the interval]' \
-'--procps[Behave like procps'\'' top\: same options, head and columns (see \`--procps --help\`)]' \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--all[Also list what did not run in the interval]' \
+'--procps[Behave like procps'\'' top\: same options, summary and columns (see \`cpuledger top --procps --help\`)]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
 '--help[Print help]' \
 && ret=0
 ;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '*::arguments -- Options in UNIX, BSD and GNU style; `ps --help` lists them:_default' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
 '--as=[Which file'\''s text to print]:status|stat|statm:_default' \
-'--source=[Where the text comes from\: walk renders it, procfs copies it from /proc]:auto|walk|procfs:_default' \
+'--source=[Where the text comes from\: walk makes it of what one BPF program reads, procfs copies the files of /proc]:auto|walk|procfs:_default' \
 '()-e[Print every process, in order of pid]' \
 '()--all[Print every process, in order of pid]' \
-'-H[Print a text for each thread, as in /proc/PID/task/TID]' \
-'--threads[Print a text for each thread, as in /proc/PID/task/TID]' \
-'-n[Start each text with the task'\''s id and a space, because statm does not contain it]' \
-'--numbered[Start each text with the task'\''s id and a space, because statm does not contain it]' \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'-H[Print one entry per thread, as in /proc/PID/task/TID]' \
+'--threads[Print one entry per thread, as in /proc/PID/task/TID]' \
+'-n[Prefix each entry with its pid or tid (statm does not include it)]' \
+'--numbered[Prefix each entry with its pid or tid (statm does not include it)]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '*::pids -- Processes to print, in this order:_default' \
@@ -91,8 +92,8 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--format=[Output format]:FORMAT:((text\:"For people"
 json\:"One object, schema cpuledger.doctor/1"))' \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 && ret=0
@@ -141,10 +142,10 @@ esac
 (( $+functions[_cpuledger_commands] )) ||
 _cpuledger_commands() {
     local commands; commands=(
-'top:Show what ran in each interval' \
+'top:Show what ran in each interval, on the whole screen or as text' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which sources work on this machine, why, and what would make the others work' \
+'doctor:Say which sources of CPU time work on this machine, why, and what would make the others work' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger commands' commands "$@"
@@ -157,10 +158,10 @@ _cpuledger__subcmd__doctor_commands() {
 (( $+functions[_cpuledger__subcmd__help_commands] )) ||
 _cpuledger__subcmd__help_commands() {
     local commands; commands=(
-'top:Show what ran in each interval' \
+'top:Show what ran in each interval, on the whole screen or as text' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which sources work on this machine, why, and what would make the others work' \
+'doctor:Say which sources of CPU time work on this machine, why, and what would make the others work' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger help commands' commands "$@"

@@ -19,29 +19,30 @@ _ptop() {
 '--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
 '*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'-u+[Show only processes with this effective user (name or number)]:USER:_default' \
-'--user=[Show only processes with this effective user (name or number)]:USER:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first]:KEY:_default' \
-'--format=[Output format\: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)]:FORMAT:_default' \
-'--source=[Where the numbers come from\: auto, ledger, walk, netlink or procfs]:SOURCE:_default' \
-'--slots=[Fix the ledger'\''s size to N tasks \[default\: it grows as needed; \`cpuledger doctor\` shows the initial size\]]:N:_default' \
+'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
+'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
+'--source=[Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
+'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 \[default\: it grows as needed, from the size that \`cpuledger doctor\` shows\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono]:NAME:_default' \
-'-v[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
-'--verbose[Explain errors in more detail\: print the last lines of the kernel'\''s BPF verifier]' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: of the configuration file, or auto\]]:NAME:_default' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
 '--threads[Show threads instead of processes; JSON and CSV show both]' \
-'-i[Hide what did not run in the interval (the default; the opposite of --all)]' \
-'--idle[Hide what did not run in the interval (the default; the opposite of --all)]' \
+'-i[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
+'--idle[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
 '-c[Show command lines instead of names]' \
 '--command-line[Show command lines instead of names]' \
-'--all[Also list processes that did not run in the interval]' \
-'--procps[Behave like procps'\'' top\: same options, head and columns (see \`--procps --help\`)]' \
+'--all[Also list what did not run in the interval]' \
+'--procps[Behave like procps'\'' top\: same options, summary and columns (see \`cpuledger top --procps --help\`)]' \
 '-h[Print help]' \
 '--help[Print help]' \
 '-V[Print version]' \

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::facts::{KERNEL_BTF, is_privileged};
+use crate::facts::{KERNEL_BTF, missing_capabilities, own_file};
 use crate::log;
 
 /// Why the kernel half cannot be used.
@@ -16,8 +16,15 @@ pub enum Error {
     )]
     NoBtf,
     /// bpf(2) answered EPERM, and the caller has not the privileges.
-    #[error("loading BPF programs is not permitted: run as root, or give the binary CAP_BPF and CAP_PERFMON")]
-    NotPermitted,
+    #[error(
+        "loading BPF programs is not permitted: {missing}; run it as root, or give the binary the capabilities: \
+         setcap cap_bpf,cap_perfmon=ep {}",
+        own_file()
+    )]
+    NotPermitted {
+        /// Which capabilities are missing.
+        missing: &'static str,
+    },
     /// bpf(2) is missing: CONFIG_BPF_SYSCALL is off or a seccomp filter hides it.
     #[error(
         "this kernel has no bpf(2) system call, or a seccomp filter hides it: use --source procfs, or allow bpf(2)"
@@ -68,8 +75,11 @@ impl Error {
     /// From a system call that failed while it did `what`. EACCES is the verifier's refusal; EPERM is the missing
     /// privilege, or with privilege the refusal of a lock-down or a seccomp filter.
     pub(crate) fn from_errno(what: &str, errno: Errno) -> Error {
+        let missing = if errno == Errno::PERM { missing_capabilities() } else { None };
+        if let Some(missing) = missing {
+            return Error::NotPermitted { missing };
+        }
         match errno {
-            Errno::PERM if !is_privileged() => Error::NotPermitted,
             Errno::NOSYS => Error::NoBpf,
             errno => Error::Refused { what: what.to_owned(), source: errno.into(), log: log::last_lines() },
         }

@@ -28,7 +28,24 @@ pub fn facts() -> Vec<Fact> {
     ]
 }
 
-/// Whether this thread has what loading and attaching take.
-pub(crate) fn is_privileged() -> bool {
-    facts().iter().all(|fact| fact.holds != Some(false))
+/// Which capabilities loading takes and this thread lacks, as a sentence; `None`: it lacks none.
+pub(crate) fn missing_capabilities() -> Option<&'static str> {
+    let lacks = |name| facts().iter().any(|fact| fact.name == name && fact.holds == Some(false));
+    match (lacks("cap_bpf"), lacks("cap_perfmon")) {
+        (true, true) => Some("CAP_BPF and CAP_PERFMON are missing"),
+        (true, false) => Some("CAP_BPF is missing"),
+        (false, true) => Some("CAP_PERFMON is missing"),
+        (false, false) => None,
+    }
+}
+
+/// The file of the running program, as a word for a shell: what `setcap` takes.
+pub fn own_file() -> String {
+    let path = std::env::current_exe().ok();
+    let is_plain =
+        |path: &&str| path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte));
+    match path.as_deref().and_then(Path::to_str).filter(is_plain) {
+        Some(path) => path.to_owned(),
+        None => "\"$(command -v cpuledger)\"".to_owned(),
+    }
 }

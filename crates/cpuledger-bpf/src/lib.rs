@@ -30,7 +30,7 @@ mod walk;
 pub use closed::stdout_was_closed;
 pub use error::Error;
 pub use exits::{Drained, ExitHook};
-pub use facts::{Fact, facts};
+pub use facts::{Fact, facts, own_file};
 pub use inspect::{Inspector, Wanted};
 pub use io_priority::{IoPriority, set_io_priority};
 pub use probe::has_atomics;

@@ -2,11 +2,24 @@
 
 use clap::{Parser, Subcommand};
 
-/// Show where a Linux machine's CPU time goes, to the nanosecond.
+const AFTER_HELP: &str = "\
+Examples:
+  sudo cpuledger top             what runs, on the whole screen; ? shows the keys, q ends it
+  sudo cpuledger top -b -n 1     one interval as text
+  cpuledger ps aux               as procps' ps
+  cpuledger doctor               what works here, and what root would add
+
+`ptop` is `cpuledger top`. Links named `top` and `ps` take the options of procps and print what it prints.
+
+Exit codes: 0 done, 1 nothing matched or output failed, 2 wrong option (ps: 1), 3 no usable source.
+
+The manual pages cpuledger(1), ptop(1) and cpuledger-ps(1) say more.";
+
+/// Show where a Linux machine's CPU time goes, to the nanosecond
 #[derive(Debug, Parser)]
-#[command(name = "cpuledger", version, about, max_term_width = 100)]
+#[command(name = "cpuledger", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
-    /// Explain errors in more detail: print the last lines of the kernel's BPF verifier
+    /// If the kernel rejects a BPF program, also print the last lines of its verifier's log
     #[arg(short = 'v', long, global = true)]
     pub verbose: bool,
     /// The command
@@ -20,10 +33,11 @@ pub struct Cli {
     name = "ptop",
     version,
     about = "Show what ran in each interval, on the whole screen or as text; the same as cpuledger top",
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = crate::cmd::top::AFTER_HELP
 )]
 pub struct Ptop {
-    /// Explain errors in more detail: print the last lines of the kernel's BPF verifier
+    /// If the kernel rejects a BPF program, also print the last lines of its verifier's log
     #[arg(short = 'v', long)]
     pub verbose: bool,
     /// The options of `cpuledger top`
@@ -34,7 +48,8 @@ pub struct Ptop {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show what ran in each interval
+    /// Show what ran in each interval, on the whole screen or as text
+    #[command(after_help = crate::cmd::top::AFTER_HELP)]
     Top(Box<crate::cmd::top::Arguments>),
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
@@ -45,6 +60,6 @@ pub enum Command {
     },
     /// Print the text of /proc/PID/status, stat or statm for many tasks at once
     Status(crate::cmd::status::Arguments),
-    /// Say which sources work on this machine, why, and what would make the others work
+    /// Say which sources of CPU time work on this machine, why, and what would make the others work
     Doctor(crate::cmd::doctor::Arguments),
 }

@@ -8,7 +8,6 @@ mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
 mod memory;
-mod near;
 mod output;
 #[cfg(test)]
 mod pages;

@@ -23,9 +23,11 @@ pub fn refuse_setuid() -> Result<(), Failure> {
     if getuid() == geteuid() && getgid() == getegid() {
         return Ok(());
     }
-    let sentence = "the program must not be setuid or setgid; remove the bit, and use sudo or file capabilities: \
-                    setcap cap_bpf,cap_perfmon=ep FILE";
-    Err(Failure::Usage(sentence.to_owned()))
+    let file = facts::own_file();
+    Err(Failure::Usage(format!(
+        "the program must not be setuid or setgid; remove the bit, and use sudo or file capabilities: \
+         setcap cap_bpf,cap_perfmon=ep {file}"
+    )))
 }
 
 /// Allows itself as many open files as it may have: BPF objects are files.

@@ -35,7 +35,7 @@ mod theme;
 mod victim;
 mod view;
 
-pub use app::run;
+pub use app::{check, run};
 #[cfg(test)]
 pub use config::SETTINGS;
 

@@ -125,7 +125,7 @@ fn the_user_nobody_has_procfs_and_is_told_why_root() {
     let walk = source(&report, "walk");
     assert_eq!(walk["usable"], false, "{walk}");
     assert_eq!(walk["reason"], "loading BPF programs is not permitted: CAP_BPF is missing");
-    assert!(walk["remedy"].as_str().is_some_and(|remedy| remedy.contains("setcap cap_bpf,cap_perfmon=ep")));
+    assert!(walk["remedy"].as_str().is_some_and(|remedy| remedy.contains("setcap cap_bpf,cap_perfmon=ep /")));
     assert_eq!(fact(walk, "cap_bpf"), false);
     let procfs = source(&report, "procfs");
     assert_eq!(procfs["usable"], true, "{procfs}");

@@ -92,7 +92,7 @@ fn too_few_slots_lose_names_and_say_so_root() {
     );
     assert!(unidentified > 0);
     let head: Vec<&str> = page.lines().take_while(|line| !line.is_empty()).collect();
-    let told = head.iter().find(|line| line.starts_with("Lost: ")).unwrap_or_else(|| panic!("{head:?}"));
+    let told = head.iter().find(|line| line.starts_with("Not exact: ")).unwrap_or_else(|| panic!("{head:?}"));
     // On an emulated CPU no more may come to live at a time than there are slots, though more die: then only names are lost.
     assert!(
         told.contains(" exited tasks have no name") && (told.contains("--slots") || is_emulated()),

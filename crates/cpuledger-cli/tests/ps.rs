@@ -42,15 +42,27 @@ fn nothing_found_is_a_header_and_code_1() {
 #[test]
 fn a_wrong_command_line_is_one_sentence_and_code_1() {
     for (arguments, part) in [
-        (&["-p", "abc"][..], "not `abc`"),
+        (&["-p", "abc"][..], "`abc` is not a valid pid"),
         (&["-o", "nonsense"], "`ps L` lists them"),
-        (&["--nonsense"], "`--help` lists them"),
+        (&["--nonsense"], "`cpuledger ps --help` lists them"),
+        (&["-p", "99999999999"], "`99999999999` is not a valid pid (1 to 2147483647)"),
+        (&["--pid"], "needs a value: PIDS, such as 1,200"),
+        (&["foo"], "use `-C foo`"),
+        (&["bash"], "use `-C bash`"),
+        (&["-o", "PPID"], "; did you mean `ppid`?"),
+        (&["--sort", "cpux"], "`%cpu`"),
+        (
+            &["--format", "cvs"],
+            "neither a format (json, csv, csv-safe) nor a column; did you mean `cls` or `csv`",
+        ),
+        (&["--format", "xml"], "is neither a format"),
+        (&["--format", "pid,xml"], "there is no column `xml`"),
         (&["-eo", "pdi"], "did you mean `pid`"),
         (&["-e", "--sort", "rsss"], "did you mean `rss`"),
         (&["--no-heders"], "did you mean `--no-headers`"),
         (&["-u", "no such user"], "there is no user `no`"),
         (&["-Fo", "pid"], "both choose the columns"),
-        (&["--source", "ledgre"], "there is no source `ledgre`"),
+        (&["--source", "ledgre"], "there is no source `ledgre`; ps has `walk`"),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

@@ -88,9 +88,12 @@ fn filters_trees_and_pages_show_what_they_should() {
     terminal.press(&["Enter"]);
     let text = terminal.wait(|text| text.contains("onlyone") && text.contains("1/1 "));
     assert!(text.contains("[comm~^onlyo pid>1]"), "the filter is in the head: {text}");
-    for (bad, part) in
-        [("cpux>5", "is it `cpu`?"), ("comm~[", "pattern"), ("(pid=1", "not closed"), ("rss>lots", "number")]
-    {
+    for (bad, part) in [
+        ("cpux>5", "did you mean `cpu`"),
+        ("comm~[", "regular expression"),
+        ("(pid=1", "not closed"),
+        ("rss>lots", "number"),
+    ] {
         terminal.press(&["F4", "C-u"]);
         terminal.write(bad);
         terminal.wait_for(part);

@@ -47,6 +47,19 @@ fn each_form_is_the_text_of_the_file() {
 }
 
 #[test]
+fn a_wrong_command_line_says_what_is_right() {
+    for (arguments, part) in [
+        (&[][..], "give one or more pids, or --all"),
+        (&["abc"], "a pid is a whole number from 1 to 2147483647, not `abc`"),
+        (&["--as", "maps", "1"], "the texts are status, stat and statm, not `maps`"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_missing_process_is_named_and_the_others_are_shown() {
     let own = std::process::id().to_string();
     let output = run(&["2147483647", &own, "2147483646"]);

@@ -29,10 +29,10 @@ fn rows<'a>(interval: &'a Value, list: &str, pid: i32) -> Vec<&'a Value> {
 }
 
 /// Code 1, and the one sentence.
-fn assert_no_process(arguments: &[&str], option: &str) {
+fn assert_no_process(arguments: &[&str], told: &str) {
     let output = top(arguments);
     let sentence = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(sentence, format!("cpuledger: no process matched {option}\n"));
+    assert_eq!(sentence, format!("cpuledger: {told}\n"));
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -50,15 +50,15 @@ fn an_idle_process_is_found_root() {
     assert_eq!((&row["cpu_ns"], &row["threads"], &row["state"]), (&0.into(), &3.into(), &"S".into()));
     assert_eq!(row["accounting_ppid"], std::process::id());
     drop(sleepers);
-    assert_no_process(&["-n", "1", "-d", "0.1", "-p", &number], "-p");
-    assert_no_process(&["-n", "1", "-d", "0.1", "-p", "2147483647"], "-p");
+    assert_no_process(&["-n", "1", "-d", "0.1", "-p", &number], &format!("no process has pid {number}"));
+    assert_no_process(&["-n", "1", "-d", "0.1", "-p", "2147483647"], "no process has pid 2147483647");
 }
 
 /// A user whose processes all sleep has processes.
 #[test]
 fn a_user_whose_processes_are_idle_is_found_root() {
     const UID: u32 = 54_321;
-    assert_no_process(&["-n", "1", "-d", "0.1", "-u", &UID.to_string()], "-u");
+    assert_no_process(&["-n", "1", "-d", "0.1", "-u", &UID.to_string()], "no process matched -u");
     let mut sleep = std::os::unix::process::CommandExt::uid(&mut Command::new("sleep"), UID)
         .arg("1000")
         .spawn()

@@ -78,15 +78,33 @@ fn any_width_will_do() {
 
 #[test]
 fn no_match_is_said_and_code_1() {
-    for arguments in [["-b", "-n", "1", "-p", "2147483647"], ["-b", "-n", "1", "-u", "4000000001"]] {
+    for (arguments, told) in [
+        (["-b", "-n", "1", "-p", "2147483647"], "no process has pid 2147483647"),
+        (["-b", "-n", "1", "-p", "2147483647,2147483646"], "no process has any of the pids of -p"),
+        (["-b", "-n", "1", "-u", "4000000001,4000000002"], "no process matched -u"),
+    ] {
         let output = top(&arguments).output().expect("cpuledger runs");
         let sentence = String::from_utf8(output.stderr).expect("UTF-8");
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {sentence}");
-        assert_eq!(sentence, format!("cpuledger: no process matched {}\n", arguments[3]));
+        assert_eq!(sentence, format!("cpuledger: {told}\n"));
     }
     // One that is there and idle is found.
     let output = top(&["-b", "-n", "1", "-p", "1"]).output().expect("cpuledger runs");
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
+
+/// Options of the screen are checked where there is none.
+#[test]
+fn a_theme_or_a_configuration_that_does_not_exist_is_an_error_in_text_too() {
+    for (arguments, code, part) in [
+        (["-n", "1", "--theme", "foo"], 2, "not `foo`"),
+        (["-n", "1", "--config", "/nonexistent"], 1, "cannot read /nonexistent"),
+    ] {
+        let output = top(&arguments).output().expect("cpuledger runs");
+        let sentence = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!((output.status.code(), output.stdout), (Some(code), Vec::new()), "{sentence}");
+        assert!(sentence.contains(part), "{sentence}");
+    }
 }
 
 #[test]

@@ -144,11 +144,12 @@ impl Writer {
         let unseen = match (interval.source, &interval.exited) {
             (SourceKind::Ledger, _) => return self.append_lost(interval),
             (SourceKind::Walk, Some(_)) => {
-                "Not seen: idle and stolen time, the parent at fork, time since the last tick of running tasks"
+                "Not seen: idle and stolen time, the parent at fork of processes older than its hooks, what running tasks \
+                 used since the last tick"
             }
             (SourceKind::Walk, None) => {
-                "Not seen: tasks that exited in the interval, idle and stolen time, time since the last tick of \
-                 running tasks"
+                "Not seen: tasks that exited in the interval, idle and stolen time, what running tasks used since the \
+                 last tick"
             }
             (SourceKind::Netlink, Some(_)) => {
                 "Not seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
@@ -157,7 +158,8 @@ impl Writer {
                 "Not seen: tasks that exited in the interval, idle and stolen time"
             }
             (SourceKind::Procfs, _) => {
-                "Not seen: processes that exited in the interval, idle and stolen time; time is in ticks"
+                "Not seen: processes that exited in the interval, idle and stolen time (root sees them; `cpuledger \
+                 doctor` says why); time is in ticks"
             }
         };
         self.say(unseen);
@@ -171,18 +173,24 @@ impl Writer {
         let by = &interval.unattributed_by;
         let losses = [
             (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
-            (by.uncovered_cpu_ns, " ns of CPUs where the hooks did not yet see what ran"),
+            (
+                by.uncovered_cpu_ns,
+                " ns on CPUs where no context switch was seen yet (usual in the first interval)",
+            ),
             (by.not_attached_ns, " ns without a ledger, because the previous one failed"),
             (
                 interval.unidentified_exits,
                 " exited tasks have no name; their time is with their processes and parents",
             ),
-            (interval.missed_switches, " switches hidden by this kernel; their time is with the next task"),
+            (
+                interval.missed_switches,
+                " context switches that the kernel hid, so their time is with the task that ran next",
+            ),
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
             return self.say("Balanced: every nanosecond is attributed to the task that had the CPU");
         }
-        let mut words = "Lost: ";
+        let mut words = "Not exact: ";
         for (count, what) in losses.into_iter().filter(|(count, _)| *count > 0) {
             self.say(words);
             self.number(count, what);
@@ -210,7 +218,7 @@ impl Writer {
         let rows = if snapshot.tasks.is_empty() { &snapshot.processes } else { &snapshot.tasks };
         let count = |letters: &[u8]| rows.iter().filter(|row| letters.contains(&row.state.0)).count() as u64;
         let (running, stopped, zombie) = (count(b"R"), count(b"Tt"), count(b"ZX"));
-        self.say(if snapshot.tasks.is_empty() { "Leaders: " } else { "Tasks: " });
+        self.say(if snapshot.tasks.is_empty() { "Main threads: " } else { "Tasks: " });
         self.number(rows.len() as u64, " total, ");
         let tells_states = match interval.source {
             SourceKind::Netlink => false, // taskstats tell the dead from the living, and nothing else

@@ -304,6 +304,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     columns.chain(listed_fields().map(|info| info.key))
 }
 
+/// Those of the names that show something, which is what a user may have meant.
+pub fn shown_names() -> impl Iterator<Item = &'static str> {
+    let columns = listed().filter(|column| column.dash.is_none());
+    columns
+        .flat_map(|column| column.names.iter().map(|(name, _)| *name))
+        .chain(listed_fields().map(|info| info.key))
+}
+
 /// What a leader lets go of when it dies before its threads.
 const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 

@@ -13,6 +13,7 @@ pub mod interval;
 pub mod json;
 pub mod key;
 pub mod layout;
+pub mod near;
 pub mod query;
 pub mod sort;
 pub mod table;

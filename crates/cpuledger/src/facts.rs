@@ -65,6 +65,8 @@ pub mod names {
     pub const CAP_SYS_PTRACE: &str = "cap_sys_ptrace";
 }
 
+pub use cpuledger_bpf::own_file;
+
 /// What the walk depends on.
 pub fn of_walk() -> Vec<Fact> {
     let mut facts: Vec<Fact> =

@@ -82,6 +82,14 @@ pub struct SourceReport {
     pub log: Vec<String>,
 }
 
+impl SourceReport {
+    /// With a remedy that can be copied: it names the file of this program.
+    fn with_own_file(mut self) -> SourceReport {
+        self.remedy = self.remedy.map(|remedy| remedy.replace(rules::FILE, &facts::own_file()));
+        self
+    }
+}
+
 /// A source opened, and one snapshot taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Attempt {
@@ -205,6 +213,7 @@ pub fn examine() -> Report {
             SourceReport { hidden_pids, ..report }
         })
         .collect();
+    let sources: Vec<SourceReport> = sources.into_iter().map(SourceReport::with_own_file).collect();
     let costs = activity.and_then(|activity| costs_of(&sources, activity));
     Report { machine: machine_facts(), auto: auto_of(&sources, costs.as_ref()), costs, sources }
 }
@@ -383,7 +392,7 @@ fn attached(attempt: &LedgerAttempt) -> String {
     let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
     let detail = if attempt.walks_for_detail { "; details cost a walk in each interval" } else { "" };
     format!(
-        "attached in {:.3} ms; an interval of {:.3} ms balanced to {imbalance_ns} ns; {slots} slots in {:.1} MiB{detail}",
+        "attached in {:.1} ms; in a test interval of {:.1} ms, booked time and the CPUs' time differ by {imbalance_ns} ns; {slots} slots in {:.1} MiB{detail}",
         milliseconds(attach_ns),
         milliseconds(interval_ns),
         *locked_bytes as f64 / f64::from(1 << 20)
@@ -392,15 +401,15 @@ fn attached(attempt: &LedgerAttempt) -> String {
 
 fn success(attempt: &Attempt) -> String {
     let how = match attempt.mechanism {
-        Mechanism::OneCall => "one bpf(2) call",
-        Mechanism::Iterator => "one read of a bpf iterator",
-        Mechanism::Messages => "a netlink query for each",
-        Mechanism::Files => "reading a file for each",
+        Mechanism::OneCall => "with one bpf(2) call",
+        Mechanism::Iterator => "with one read of a bpf iterator",
+        Mechanism::Messages => "with one netlink query for each process",
+        Mechanism::Files => "with one file of /proc for each process",
     };
     let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;
     let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
     format!(
-        "{how} listed {processes} processes with {tasks} tasks in {:.3} ms; opening took {:.3} ms",
+        "listed {processes} processes ({tasks} tasks) in {:.3} ms, {how}; opening took {:.1} ms",
         milliseconds(snapshot_ns),
         milliseconds(open_ns)
     )
@@ -433,7 +442,7 @@ mod tests {
         assert!(report.usable && report.remedy.is_none());
         assert_eq!(
             report.reason,
-            "one bpf(2) call listed 77 processes with 79 tasks in 0.031 ms; opening took 30.000 ms"
+            "listed 77 processes (79 tasks) in 0.031 ms, with one bpf(2) call; opening took 30.0 ms"
         );
     }
 

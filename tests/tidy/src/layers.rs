@@ -132,6 +132,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-view",
         from_below: &[
+            "near",
             "width",
             "sort",
             "filter",
@@ -152,7 +153,6 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-cli",
         from_below: &[
-            "near",
             "output",
             "exit",
             "memory",

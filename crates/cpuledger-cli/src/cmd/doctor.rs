@@ -126,11 +126,25 @@ fn cost(costs: &Costs) -> String {
 fn why(taken: SourceKind) -> String {
     match taken {
         SourceKind::Ledger => format!(
-            " for top: it is the only source that sees everything, and it costs at most {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+            " for top: it sees all CPU time, and costs at most {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),
         _ => format!(
-            " for top: the ledger sees more, but it costs over {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
+            " for top: the ledger sees all CPU time, but here it costs over {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),
+    }
+}
+
+/// Which sources `auto` would have taken rather than that one, if they were usable.
+fn better(report: &Report, taken: SourceKind) -> String {
+    let before = report.sources.iter().take_while(|report| report.source != taken);
+    let names: Vec<&str> =
+        before.filter(|report| !report.usable).map(|report| report.source.name()).collect();
+    match names.split_last() {
+        None => String::new(),
+        Some((only, [])) => format!(": {only} is not usable (see `why` above)"),
+        Some((last, others)) => {
+            format!(": {} and {last} are not usable (see `why` above)", others.join(", "))
+        }
     }
 }
 
@@ -158,7 +172,7 @@ impl Page {
         match report.auto {
             Some(kind) => {
                 let name = self.styled(kind.name(), Style::Strong);
-                let why = report.costs.as_ref().map_or_else(String::new, |_| why(kind));
+                let why = report.costs.as_ref().map_or_else(|| better(report, kind), |_| why(kind));
                 self.line(&format!("auto takes {name}{why}"));
             }
             None => self.line("auto has no usable source"),
@@ -313,13 +327,13 @@ auto has no usable source
         let expected = "
 cost         ledger 0.0248 % of a CPU, for 1250 switches/s (190 ns each) and 4 forks/s (2500 ns); \
                         walk 0.0019 %, for 96 tasks every 2 s (400 ns each)
-auto takes ledger for top: it is the only source that sees everything, and it costs at most 5 % of each CPU more than the walk
+auto takes ledger for top: it sees all CPU time, and costs at most 5 % of each CPU more than the walk
 ";
         let idle = page(activity);
         assert!(idle.ends_with(expected), "{idle}");
         let busy = page(Activity { switches_per_s: 1_000_000, ..activity });
         assert!(busy.contains("ledger 19.0010 % of a CPU") && busy.ends_with(
-            "auto takes walk for top: the ledger sees more, but it costs over 5 % of each CPU more than the walk\n"
+            "auto takes walk for top: the ledger sees all CPU time, but here it costs over 5 % of each CPU more than the walk\n"
         ), "{busy}");
     }
 

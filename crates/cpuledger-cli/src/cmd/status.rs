@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Processes to print, in this order
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), required_unless_present = "all")]
+    #[arg(value_name = "PID", value_parser = pid)]
     pids: Vec<i32>,
     /// Print every process, in order of pid
     #[arg(short = 'e', long, conflicts_with = "pids")]
@@ -24,15 +24,20 @@ pub struct Arguments {
     /// Which file's text to print
     #[arg(long = "as", value_name = "status|stat|statm", default_value_t = Form::Status)]
     form: Form,
-    /// Print a text for each thread, as in /proc/PID/task/TID
+    /// Print one entry per thread, as in /proc/PID/task/TID
     #[arg(short = 'H', long)]
     threads: bool,
-    /// Start each text with the task's id and a space, because statm does not contain it
+    /// Prefix each entry with its pid or tid (statm does not include it)
     #[arg(short = 'n', long)]
     numbered: bool,
-    /// Where the text comes from: walk renders it, procfs copies it from /proc
+    /// Where the text comes from: walk makes it of what one BPF program reads, procfs copies the files of /proc
     #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
     source: Source,
+}
+
+fn pid(text: &str) -> Result<i32, String> {
+    let pid = text.parse().ok().filter(|&pid: &i32| pid > 0);
+    pid.ok_or_else(|| format!("a pid is a whole number from 1 to {}, not `{text}`", i32::MAX))
 }
 
 /// A source, or none in particular.
@@ -51,6 +56,9 @@ fn source(name: &str) -> Result<Source, String> {
 /// # Errors
 /// No source, a process that is not there, an output that cannot be written.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if arguments.pids.is_empty() && !arguments.all {
+        return Err(Failure::Usage("give one or more pids, or --all".to_owned()).into());
+    }
     let wanted = Wanted {
         form: arguments.form,
         whole: if arguments.threads { Whole::Task } else { Whole::Process },

@@ -26,6 +26,26 @@ use options::{Format, Options};
 use select::Selection;
 use terminal::{has_screen, terminal_width};
 
+/// What follows the options in the help of `top` and `ptop`.
+pub const AFTER_HELP: &str = "\
+Without a terminal, or with -b, intervals are printed as text: two of them, or with -b any number.
+On the screen, ? shows the keys, F4 filters (filters exist only there) and q ends it.
+
+Sources; auto takes the best that works, and `cpuledger doctor` says which and why:
+  ledger   every context switch: all CPU time. Root, or CAP_BPF and CAP_PERFMON; Linux 5.12
+  walk     all tasks at one instant, and tasks that exit. The same privileges; Linux 5.8
+  netlink  tasks one after another, and tasks that exit. Root, or CAP_NET_ADMIN
+  procfs   the processes in /proc; not what exits in between. No privilege
+
+Examples:
+  sudo ptop                                         the screen
+  sudo ptop -b -n 1 -d 10                           one interval of 10 s as text
+  sudo ptop -b -n 1 --format json -o rss_bytes      the same interval as JSON, by memory
+
+Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source.
+
+The manual page ptop(1) has the columns, keys, filters and settings.";
+
 /// Columns where there is neither a terminal nor COLUMNS, as in top.
 const WIDTH_WITHOUT_TERMINAL: usize = 512;
 
@@ -40,6 +60,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let mut collector = Collector::open(&options, stop)?;
+    crate::tui::check(arguments)?;
     waker.wake_on_signals();
     let mut printer = Printer::new(&options);
     let mut intervals = 0;
@@ -54,8 +75,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if printer.selection.has_matched || collector.exists(|row| select::is_wanted(&options, row))? {
         return Ok(());
     }
-    let wanted = if options.pids.is_empty() { "-u" } else { "-p" };
-    anyhow::bail!("no process matched {wanted}")
+    anyhow::bail!(match (&*options.pids, options.euids.is_empty()) {
+        ([pid], true) => format!("no process has pid {pid}"),
+        (_, true) => "no process has any of the pids of -p".to_owned(),
+        ([], _) => "no process matched -u".to_owned(),
+        _ => "no process matched both -p and -u".to_owned(),
+    })
 }
 
 /// Writes intervals to standard output.
@@ -141,6 +166,11 @@ impl Printer<'_> {
             self.buffer.push(b'\n');
         }
         self.writer.append_interval(&mut self.buffer, &shown, &page);
+        if self.selection.is_limited_to_idle(self.options) {
+            self.buffer.extend_from_slice(
+                b"No selected process ran in this interval; --all also lists those that did not run\n",
+            );
+        }
     }
 }
 

@@ -96,6 +96,16 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     shown.join().unwrap_or_else(|reason| resume_unwind(reason))
 }
 
+/// Checks the options of the screen where there is none: a wrong one is wrong everywhere. Like [`run`] it reads the file of
+/// settings without privileges, once the source is open.
+///
+/// # Errors
+/// An unknown theme, or a file that cannot be read.
+pub fn check(arguments: &Arguments) -> anyhow::Result<()> {
+    theme(arguments)?;
+    arguments.config.as_deref().map_or(Ok(()), |file| config::load(Some(file)).map(drop))
+}
+
 /// The theme that was asked for.
 fn theme(arguments: &Arguments) -> Result<Option<ThemeName>, Failure> {
     let Some(name) = &arguments.theme else { return Ok(None) };

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cpuledger_view::interval::column::TableColumn;
+use cpuledger_view::near::did_you_mean;
 use toml::Value;
 
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
 use crate::cmd::top::order::Order;
-use crate::near::did_you_mean;
 
 /// A column of the table, and its width if it was changed.
 #[derive(Debug, Clone, Copy, PartialEq)]

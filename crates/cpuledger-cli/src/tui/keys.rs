@@ -44,7 +44,7 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
             ),
             key(&["A"], Action::AccountingTree, "tree by accounting parent, and back"),
             key(&["g"], Action::Group, "group by cgroup, user, command, or not at all"),
-            key(&["x"], Action::Exited, "list what exited, by name, or not"),
+            key(&["x"], Action::Exited, "show or hide what exited, by name"),
             key(&["+", "Right"], Action::Fold(false), "unfold the row"),
             key(&["-", "Left"], Action::Fold(true), "fold the row"),
             key(&["*"], Action::FoldAll, "fold all rows, or unfold them"),

@@ -41,10 +41,10 @@ columns! {
     // Signals.
     "pending" "PENDING", "sig" "PENDING", "sig_pend" "SIGNAL"; 9 Signals Push Both; [] [STATUS];
         shown!(hexadecimal pending); sorted!(pending);
-        "Signals that wait for the process; in the line of a thread that does not lead, for that alone."
+        "Pending signals of the process; on a thread's line (except the main thread's), of that thread."
     "tsig" "PENDING"; 9 Signals Push Both; [] [STATUS];
         shown!(hexadecimal task_pending); sorted!(task_pending);
-        "Signals that wait for the task alone."
+        "Pending signals of the task alone."
     "blocked" "BLOCKED", "sigmask" "BLOCKED", "sig_block" "BLOCKED"; 9 Signals Push Task; [] [STATUS];
         shown!(hexadecimal blocked); sorted!(blocked);
         "Signals that are blocked."
@@ -75,16 +75,16 @@ columns! {
         "KiB of virtual memory without the code."
     "lim" "LIM"; 5 Right Push Both; [] [ADDRESSES];
         cell::resident_limit; sorted!(resident_limit_bytes);
-        "KiB that may be resident; xx: any."
+        "RSS limit in KiB; xx: unlimited."
     "stackp" "STACKP", "start_stack" "STACKP"; 16 Right Push Process; [] [ADDRESSES];
         shown!(hexadecimal stack_begin); sorted!(stack_begin);
         "Address where the main stack begins."
     "esp" "ESP"; 16 Right Push Task; [] [ADDRESSES];
         shown!(hexadecimal stack_pointer); sorted!(stack_pointer);
-        "Stack pointer; the kernel tells it only of the dying."
+        "Stack pointer; the kernel shows it only while the process exits."
     "eip" "EIP"; 16 Right Push Task; [] [ADDRESSES];
         shown!(hexadecimal instruction_pointer); sorted!(instruction_pointer);
-        "Instruction pointer; the kernel tells it only of the dying."
+        "Instruction pointer; the kernel shows it only while the process exits."
     "pss" "PSS"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(proportional_kib); sorted!(proportional_kib);
         "KiB of resident memory, each page divided by those that map it."
@@ -99,13 +99,13 @@ columns! {
         "KiB of hugetlbfs that others map too."
     "numa" "NUMA"; 4 Right Push Both; [Processor] [NODES];
         shown!(node); sorted!(node);
-        "Node of memory of the CPU it ran on last."
+        "NUMA node of the CPU it ran on last."
     "oom" "OOM"; 4 Right Push Task; [] [OOM];
         shown!(oom_score); sorted!(oom_score);
-        "How likely it is killed where memory is short, 0 to 2000."
+        "OOM score: how likely it is to be killed when memory runs out, 0 to 2000."
     "oomadj" "OOMADJ"; 5 Right Push Task; [] [OOM];
         shown!(oom_adjustment); sorted!(oom_adjustment);
-        "What is added to that, -1000 to 1000."
+        "What is added to the OOM score, -1000 to 1000."
 
     // I/O.
     "rchars" "RCHARS"; 5 Right Push Task; [] [IO];
@@ -177,7 +177,7 @@ columns! {
         "Nice value of the autogroup."
     "cgname" "CGNAME"; 27 Left Cut Process; [] [CGROUP];
         shown!(text cgroup_names); sorted!(text cgroup_names);
-        "Cgroups of the process, from that with a name on."
+        "Cgroups of the process, from the first hierarchy with a name on."
     "lxc" "LXC"; 8 Left Push Both; [] [CGROUP];
         shown!(text lxc); sorted!(text lxc);
         "LXC container."
@@ -186,23 +186,23 @@ columns! {
         "Docker container."
     "unit" "UNIT"; 31 Left Push Both; [] [CGROUP SYSTEMD];
         shown!(text unit); sorted!(text unit);
-        "Unit of systemd."
+        "systemd unit."
     "uunit" "UUNIT"; 31 Left Push Both; [] [CGROUP SYSTEMD];
         shown!(text user_unit); sorted!(text user_unit);
-        "Unit of the user's systemd."
+        "Unit of the user's systemd instance."
     "slice" "SLICE"; 31 Left Push Both; [] [CGROUP SYSTEMD];
         shown!(text slice); sorted!(text slice);
-        "Slice of systemd."
+        "systemd slice."
     "lsession" "SESSION"; 11 Left Push Both; [] [CGROUP SYSTEMD];
         shown!(text session); sorted!(text session);
-        "Session of the login."
+        "systemd login session."
     "seat" "SEAT"; 11 Left Push Both; [] [CGROUP SYSTEMD REGISTERED];
         shown!(text seat); sorted!(text seat);
-        "Seat of the login."
+        "Seat of its systemd login session."
     "machine" "MACHINE"; 31 Left Push Both; [] [CGROUP SYSTEMD REGISTERED];
         shown!(text machine); sorted!(text machine);
         "Virtual machine or container that systemd knows."
     "ouid" "OWNER"; 5 Left Push Both; [] [CGROUP SYSTEMD];
         |r, c| cell::number_or_dash(c, r.around.details.owner(r.task)); |r| Key::of_option(r.around.details.owner(r.task));
-        "Number of the user whose slice it is in."
+        "Uid of the owner of its systemd slice."
 }

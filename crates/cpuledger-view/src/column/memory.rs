@@ -35,7 +35,7 @@ columns! {
         }
     "sgi_rss" "RSS"; 4 Left Push Process; [Rss] [];
         |r, c| cell::unsigned(c, r.task.rss_bytes / 1024); number!(rss_bytes);
-        "Resident memory in KiB, at the left."
+        "Resident memory in KiB, left-aligned."
     "%mem" "%MEM", "pmem" "%MEM"; 4 Right Push Process; [Rss] [MEMORY];
         cell::memory_percent; number!(rss_bytes);
         "Resident memory in percent of the machine's." => {

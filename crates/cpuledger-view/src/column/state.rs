@@ -67,7 +67,7 @@ columns! {
         "Priority as -l shows it; lower is more urgent."
     "pri_foo" "FOO"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_sub(20)); number!(priority);
-        "Priority as nice values of sleeping tasks."
+        "Priority minus 20: of an ordinary task the nice value."
     "pri_bar" "BAR"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_add(1)); number!(priority);
         "Priority, real-time below 0."
@@ -76,7 +76,7 @@ columns! {
         "Priority of the kernel's own scale."
     "pri_api" "API"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, i32::saturating_sub(-1, r.task.priority)); number!(priority);
-        "Priority as the real-time calls count it."
+        "Real-time priority, as sched_setscheduler(2) takes it; below 0 for other tasks."
     "rtprio" "RTPRIO"; 6 Right Push Task; [Policy RtPriority] [];
         cell::real_time_priority; number!(rt_priority);
         "Real-time priority."
@@ -88,7 +88,7 @@ columns! {
         "Scheduling policy: TS FF RR B IDL DLN."
     "class" "CLS", "policy" "POL"; 3 Left Push Task; [Policy] [] as Policy;
         cell::class; |_| Key::AsShown;
-        "Scheduling policy, at the left."
+        "Scheduling policy, left-aligned."
     "psr" "PSR", "lastcpu" "C", "cpu" "CPU"; 3 Right Push Task; [Processor] [];
         |r, c| cell::unsigned(c, r.task.processor); number!(processor);
         "CPU it ran on last." => {

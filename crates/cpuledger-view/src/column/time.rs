@@ -32,16 +32,16 @@ columns! {
         }
     "c" "C", "util" "C"; 2 Right Push Both; [User System StartTime] [];
         cell::cpu_whole_percent; |r| Key::Number(r.cpu_share());
-        "The same, whole, at most 99."
+        "%CPU as a whole number, at most 99."
     "cp" "CP"; 3 Right Push Both; [User System StartTime] [];
         cell::cpu_per_mille; |r| Key::Number(r.cpu_share());
-        "The same in tenths of a percent, at most 999."
+        "%CPU in tenths of a percent, at most 999."
     "cuu" "%CUU"; 6 Right Push Both; [User System StartTime] [];
         |r, c| cell::utilization(r, c, r.cpu_ticks()); |r| Key::Number(r.cpu_share());
-        "The same with three decimals, below 100."
+        "%CPU with three decimals, below 100."
     "cuc" "%CUC"; 7 Right Push Both; [User System ChildrenUser ChildrenSystem StartTime] [];
         |r, c| cell::utilization(r, c, r.cpu_ticks_with_children()); |r| Key::Number(r.cpu_share_with_children());
-        "The same with waited-for children."
+        "%CPU with three decimals, including children that were waited for."
 
     // When it was started.
     "lstart" "STARTED"; 24 Right Push Both; [StartTime] [CALENDAR];

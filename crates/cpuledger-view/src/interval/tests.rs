@@ -133,7 +133,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
     assert!(told.ends_with(" unattributed 307 ns (uncovered CPU 300, not attached 7) of 150.000%"), "{told}");
     let losses = text_of(|text| Writer::default().append_losses(text, &interval));
     assert!(
-        losses.starts_with("Lost: 300 ns of CPUs where the hooks did not yet see what ran; 7 ns without"),
+        losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
         "{losses}"
     );
     let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };

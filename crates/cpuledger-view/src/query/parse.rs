@@ -7,6 +7,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::condition::{Condition, Node, Operand, Operator, What};
 use crate::column::{Column, TableCell, aliased, columns};
 use crate::key::{Key, PROCESS_KEYS};
+use crate::near::did_you_mean;
 use cpuledger::field::{Field, Unit, Value};
 use cpuledger::interval::Usage;
 use cpuledger::task::Task;
@@ -170,8 +171,8 @@ impl<'a> Parser<'a> {
         }
         let Some(what) = what(name) else {
             self.at = begin;
-            let nearest = nearest(name);
-            return Err(self.error(format!("there is no `{}`; is it `{nearest}`?", name.escape_debug())));
+            let near = did_you_mean("", name, names(), "ptop(1) lists the names");
+            return Err(self.error(format!("unknown name `{}`{near}", name.escape_debug())));
         };
         let at = self.at;
         let value = self.value(matches!(operator, Operator::Matches | Operator::Lacks))?;
@@ -246,7 +247,7 @@ impl<'a> Parser<'a> {
         let is_text = is_text(what);
         if matches!(operator, Operator::Matches | Operator::Lacks) {
             if !is_text {
-                return Err(wrong(format!("{name} is no text: use =, !=, >, >=, < or <=")));
+                return Err(wrong(format!("{name} is not text: use =, !=, >, >=, < or <=")));
             }
             return Ok(Operand::Pattern(self.pattern(value, false, at)?));
         }
@@ -259,12 +260,17 @@ impl<'a> Parser<'a> {
             }
             return Ok(Operand::Letters(value.as_bytes().to_vec()));
         }
+        if value.starts_with(['=', '!', '<', '>', '~']) {
+            return Err(wrong("the operators are =, !=, >, >=, <, <=, ~ and !~".to_owned()));
+        }
         if matches!(what, What::Share(_) | What::MemoryShare) {
             let number = value.strip_suffix('%').unwrap_or(value).parse().ok();
             let number = number.filter(|number: &f64| number.is_finite());
-            return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{shown}` is no percentage")));
+            return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{shown}` is not a percentage")));
         }
-        number(what, value).map(Operand::Number).ok_or_else(|| wrong(format!("`{shown}` is no number")))
+        number(what, value)
+            .map(Operand::Number)
+            .ok_or_else(|| wrong(format!("`{shown}` is not {}", number_kind(what))))
     }
 
     fn pattern(&self, pattern: &str, any_case: bool, at: usize) -> Result<Regex, QueryError> {
@@ -276,7 +282,7 @@ impl<'a> Parser<'a> {
         built.build().map_err(|error| {
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            QueryError { at, sentence: format!("the pattern is not right: {reason}") }
+            QueryError { at, sentence: format!("invalid regular expression: {reason}") }
         })
     }
 }
@@ -304,11 +310,10 @@ fn of_column(column: &'static Column) -> Option<What> {
     }
 }
 
-/// The name that is most like this one.
-fn nearest(name: &str) -> &'static str {
+/// The names that conditions may have, besides headers.
+fn names() -> impl Iterator<Item = &'static str> {
     let keys = PROCESS_KEYS.iter().map(|key| key.name());
-    let names = aliases().map(|(alias, _)| alias).chain(keys);
-    names.min_by_key(|known| strsim::levenshtein(known, &name.to_ascii_lowercase())).unwrap_or("cpu")
+    aliases().map(|(alias, _)| alias).chain(keys)
 }
 
 fn is_text(what: What) -> bool {
@@ -323,6 +328,19 @@ fn is_text(what: What) -> bool {
     }
 }
 
+/// What a number of that key looks like.
+fn number_kind(what: What) -> &'static str {
+    match unit(what) {
+        Unit::Nanoseconds => "a time: a number of nanoseconds, or one with ns, us, ms, s or min",
+        Unit::Bytes => "a size: a number of bytes, or one with K, M, G or T",
+        Unit::Count | Unit::None => "a number",
+    }
+}
+
+fn unit(what: What) -> Unit {
+    if let What::Key(key) = what { key.unit() } else { Unit::None }
+}
+
 /// A number with the unit that suits the key.
 fn number(what: What, value: &str) -> Option<i128> {
     const TIMES: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("min", 6e10), ("s", 1e9)];
@@ -335,7 +353,7 @@ fn number(what: What, value: &str) -> Option<i128> {
     if let Ok(number) = value.parse() {
         return Some(number);
     }
-    let unit = if let What::Key(key) = what { key.unit() } else { Unit::None };
+    let unit = unit(what);
     let lower = value.to_ascii_lowercase();
     let units: &[(&str, f64)] = match unit {
         Unit::Nanoseconds => &TIMES,

@@ -56,8 +56,10 @@ pub fn open_for_intervals(
 ) -> Result<ForIntervals, Error> {
     let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
     match wanted {
-        Some(SourceKind::Ledger) => return Ledger::open(size).map(ledger),
-        Some(kind) => return open(kind).map(ForIntervals::Snapshots),
+        Some(SourceKind::Ledger) => {
+            return Ledger::open(size).map(ledger).map_err(naming(SourceKind::Ledger));
+        }
+        Some(kind) => return open(kind).map(ForIntervals::Snapshots).map_err(naming(kind)),
         None if !size.may_grow => return Ledger::open(size).map(ledger),
         None => {}
     }
@@ -71,6 +73,17 @@ pub fn open_for_intervals(
     match worth_its_cost(costs.as_ref()) {
         SourceKind::Ledger => Ok(ledger(opened)),
         other => Ok(open(other).map_or_else(|_| ledger(opened), ForIntervals::Snapshots)),
+    }
+}
+
+/// Names the source that was asked for where it is not permitted, and says what is.
+pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Bpf(refusal @ cpuledger_bpf::Error::NotPermitted { .. }) => Error::Unusable {
+            source_kind: kind,
+            reason: format!("{refusal}; without --source, cpuledger takes a source that this user may use"),
+        },
+        error => error,
     }
 }
 
@@ -93,8 +106,11 @@ fn open_first() -> Result<Box<dyn Source>, Error> {
 /// When the wanted source cannot be used here, or none can.
 pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result<Box<dyn Source>, Error> {
     match wanted {
-        Some(SourceKind::Walk) => return Ok(Box::new(walk::Walk::open_whole(request.fields, None)?)),
-        Some(kind) => return open(kind),
+        Some(SourceKind::Walk) => {
+            let walk = walk::Walk::open_whole(request.fields, None).map_err(naming(SourceKind::Walk))?;
+            return Ok(Box::new(walk));
+        }
+        Some(kind) => return open(kind).map_err(naming(kind)),
         None => {}
     }
     let is_better = |source: &Procfs| {

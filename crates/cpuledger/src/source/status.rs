@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::error::Error;
 use crate::machine::{self, links};
 use crate::source::SourceKind;
-use crate::source::choose::{LOADING_US, files_are_better};
+use crate::source::choose::{LOADING_US, files_are_better, naming};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::namespace::check_namespace;
 use crate::source::procfs;
@@ -153,7 +153,7 @@ impl StatusTexts {
         let files = Files::open()?;
         let reading_us = || wanted.files().saturating_mul(wanted.file_us());
         let walk = match kind {
-            Some(SourceKind::Walk) => Some(StatusWalk::open()?),
+            Some(SourceKind::Walk) => Some(StatusWalk::open().map_err(naming(SourceKind::Walk))?),
             Some(SourceKind::Procfs) => None,
             Some(source_kind @ (SourceKind::Ledger | SourceKind::Netlink)) => {
                 let reason = "it has no text of files; use `walk` or `procfs`".to_owned();

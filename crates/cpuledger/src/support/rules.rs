@@ -3,6 +3,9 @@
 use crate::facts::names;
 use crate::source::SourceKind;
 
+/// Stands in remedies for the file of the program.
+pub(super) const FILE: &str = "FILE";
+
 /// What a fact that does not hold means for a source.
 pub(super) struct Rule {
     /// Which fact.

@@ -54,6 +54,18 @@ pub enum Takes {
     NothingAlone,
 }
 
+/// Examples of values, by their names.
+pub const EXAMPLES: [(&str, &str); 8] = [
+    ("PIDS", "1,200"),
+    ("USERS", "root,www-data"),
+    ("GROUPS", "root,adm"),
+    ("IDS", "1,200"),
+    ("SESSIONS", "1,200"),
+    ("TERMINALS", "tty1,pts/0"),
+    ("NAMES", "sh,bash"),
+    ("COLUMNS", "pid,comm"),
+];
+
 /// One option.
 #[derive(Debug)]
 pub struct Flag {
@@ -134,36 +146,36 @@ flags! {
         "d" "" [] Nothing, "every process except session leaders" set!(no_leaders = true);
         "" "a" [] Nothing, "every process with a terminal; with `x`, every process" set!(with_terminal = true);
         "" "x" [] Nothing, "your processes, with or without a terminal" set!(own_everywhere = true);
-        "x" "" [] Nothing, "depends on $PS_PERSONALITY; otherwise an error, so that `-ax` is read as `ax`" unix_x;
-        "" "g" [] Nothing, "include session leaders; only the personality sunos4 leaves them out" set!(with_leaders = true);
+        "x" "" [] Nothing, "the same as `x`, and `-ax` as `ax`; another meaning in some modes of $PS_PERSONALITY" unix_x;
+        "" "g" [] Nothing, "include session leaders; only $PS_PERSONALITY=sunos4 leaves them out" set!(with_leaders = true);
         "" "T" [] Nothing, "processes on this terminal" own_terminal;
         "" "r" [] Nothing, "only those that are running or wait for I/O" set!(only_running = true);
         "N" "" ["deselect"] Nothing, "all processes except the selected ones" set!(negated = true);
     }
     List {
-        "p" "p" ["pid"] Value("pids"), "these processes; a number alone does the same" list!(Pid);
-        "q" "q" ["quick-pid"] Value("pids"), "these processes, in this order, without reading any other"
+        "p" "p" ["pid"] Value("PIDS"), "these processes; a number alone does the same" list!(Pid);
+        "q" "q" ["quick-pid"] Value("PIDS"), "these processes, in this order, without reading any other"
             |options, value, _| options.list_quick(value);
-        "" "" ["ppid"] Value("pids"), "the children of these processes" list!(Ppid);
-        "u" "U" ["user"] Value("users"), "processes of these effective users" list!(Euid);
-        "U" "" ["User"] Value("users"), "processes of these real users" list!(Uid);
-        "g" "" [] Value("sessions or groups"), "processes of these sessions (numbers) or effective groups (names)"
+        "" "" ["ppid"] Value("PIDS"), "the children of these processes" list!(Ppid);
+        "u" "U" ["user"] Value("USERS"), "processes of these effective users" list!(Euid);
+        "U" "" ["User"] Value("USERS"), "processes of these real users" list!(Uid);
+        "g" "" [] Value("IDS"), "processes of these sessions (numbers) or effective groups (names)"
             |options, value, _| options.list_sessions_or_groups(value);
-        "" "" ["group"] Value("groups"), "processes of these effective groups" list!(Egid);
-        "G" "" ["Group"] Value("groups"), "processes of these real groups" list!(Gid);
-        "s" "" ["sid"] Value("sessions"), "processes of these sessions; +NUMBER alone does the same" list!(Sid);
-        "t" "" ["tty"] Value("terminals"), "processes on these terminals; - means without a terminal" list!(Terminal);
-        "" "t" [] Optional("terminals"), "the same; without a list, on this terminal" bsd_terminals;
-        "C" "" [] Value("names"), "processes with these names" |options, value, _| options.list_comms(value);
+        "" "" ["group"] Value("GROUPS"), "processes of these effective groups" list!(Egid);
+        "G" "" ["Group"] Value("GROUPS"), "processes of these real groups" list!(Gid);
+        "s" "" ["sid"] Value("SESSIONS"), "processes of these sessions; +NUMBER alone does the same" list!(Sid);
+        "t" "" ["tty"] Value("TERMINALS"), "processes on these terminals; - means without a terminal" list!(Terminal);
+        "" "t" [] Optional("TERMINALS"), "the same; without a list, on this terminal" bsd_terminals;
+        "C" "" [] Value("NAMES"), "processes with these names" |options, value, _| options.list_comms(value);
     }
     Output {
-        "o" "o" [] Value("columns, each NAME, NAME:WIDTH or NAME=HEADER"), "these columns"
+        "o" "o" [] Value("COLUMNS"), "these columns; each is NAME, NAME:WIDTH or NAME=HEADER"
             |options, value, _| { options.add_columns(ListKind::Columns, value); Ok(()) };
-        "" "" ["format"] Value("json, csv, csv-safe or columns"), "rows as JSON or CSV; with columns, the same as `-o`"
+        "" "" ["format"] Value("FORMAT"), "json, csv or csv-safe: the output format; anything else: columns, as with `-o`"
             |options, value, _| { options.set_format(value); Ok(()) };
-        "O" "" [] Value("columns"), "add these columns to the default ones"
+        "O" "" [] Value("COLUMNS"), "add these columns to the default ones"
             |options, value, _| { options.add_columns(ListKind::Between, value); Ok(()) };
-        "" "O" [] Value("columns or an order"), "the same, or short sort keys such as `+u-p`"
+        "" "O" [] Value("COLUMNS"), "the same, or short sort keys such as `+u-p`"
             |options, value, _| { options.add_columns(ListKind::BetweenOrOrder, value); Ok(()) };
         "f" "" [] Nothing, "full: with user, parent, start time and arguments" set!(full = true);
         "F" "" [] Nothing, "extra full: with memory and CPU as well" set!(full = true, extra_full = true);
@@ -185,22 +197,22 @@ flags! {
         "H" "" [] Nothing, "process tree, drawn by indentation" set!(tree = Some(Drawing::Indent));
         "w" "w" [] Nothing, "wide output, at least 132 columns; given twice, unlimited"
             |options, _, _| { options.wide += 1; Ok(()) };
-        "" "" ["cols" "columns" "width"] Value("a number of columns"), "width of the output"
+        "" "" ["cols" "columns" "width"] Value("NUMBER"), "width of the output"
             |options, value, _| { options.width = Some(positive_number("--cols", value)?); Ok(()) };
-        "" "" ["rows" "lines"] Value("a number of lines"), "height of a page"
+        "" "" ["rows" "lines"] Value("NUMBER"), "height of a page"
             |options, value, _| { options.height = Some(positive_number("--rows", value)?); Ok(()) };
         "" "" ["headers" "header" "heading" "headings"] Nothing, "repeat the header line on each page"
             |options, _, _| options.set_headers(Headers::EachPage);
         "" "" ["no-headers" "no-header" "no-heading" "no-headings" "noheader" "noheaders" "noheading" "noheadings"]
             Nothing, "no header line" |options, _, _| options.set_headers(Headers::Never);
-        "" "h" [] Nothing, "no header line; in BSD personality, one on each page" |options, _, context| {
+        "" "h" [] Nothing, "no header line; in some modes of $PS_PERSONALITY, one on each page" |options, _, context| {
             let repeats = context.personality.h_repeats;
             options.set_headers(if repeats { Headers::EachPage } else { Headers::Never })
         };
         "" "" ["signames"] Nothing, "show signals by name instead of number" set!(signal_names = true);
-        "D" "" ["date-format"] Value("a strftime format"), "format of `lstart`"
+        "D" "" ["date-format"] Value("FORMAT"), "strftime(3) format of `lstart`"
             |options, value, _| { options.date_format = Some(value.to_owned()); Ok(()) };
-        "" "" ["delimiter"] Value("text"), "separate columns by this text instead of padding them"
+        "" "" ["delimiter"] Value("TEXT"), "separate columns by this text instead of padding them"
             |options, value, _| { options.delimiter = Some(value.to_owned()); Ok(()) };
     }
     Threads {
@@ -209,23 +221,23 @@ flags! {
         "" "H" [] Nothing, "a line for each thread, as if it were a process" set!(threads_as_processes = true);
         "m" "" [] Nothing, "threads after their process" set!(threads_below_unix = true);
         "" "m" [] Nothing, "threads after their process" bsd_m;
-        "" "M" [] Nothing, "the same, in every personality" set!(threads_below = true);
+        "" "M" [] Nothing, "the same, whatever $PS_PERSONALITY says" set!(threads_below = true);
     }
     Misc {
-        "" "k" ["sort"] Value("columns, each with an optional + or -"), "sort by these columns; - sorts highest first"
+        "" "k" ["sort"] Value("COLUMNS"), "sort by these columns; -COLUMN sorts highest first"
             |options, value, _| { options.sort.push(value.to_owned()); Ok(()) };
         "" "c" [] Nothing, "show names instead of arguments" set!(true_names = true);
         "" "e" [] Nothing, "show the environment after the arguments" set!(environment = true);
         "" "n" [] Nothing, "show users by number instead of name" set!(numbers = true);
         "" "S" ["cumulative"] Nothing, "include CPU time and page faults of children that exited" set!(with_children = true);
-        "" "" ["source"] Value("auto, walk, netlink or procfs"), "where the numbers come from" set_source;
+        "" "" ["source"] Value("SOURCE"), "where the numbers come from: auto (the default), walk, netlink or procfs" set_source;
         "" "L" [] NothingAlone, "list all columns" set!(action = Action::Columns);
-        "" "" ["help"] Optional("simple, list, output, threads, misc or all"), "this text" |options, value, _| {
+        "" "" ["help"] Optional("SECTION"), "this text, or one section: simple, list, output, threads or misc" |options, value, _| {
             options.action = Action::Help;
             value.clone_into(&mut options.help_section);
             Ok(())
         };
-        "" "" ["info"] NothingAlone, "show debugging information about personality and terminal" set!(action = Action::Info);
+        "" "" ["info"] NothingAlone, "show what was found out about $PS_PERSONALITY and the terminal" set!(action = Action::Info);
         "V" "V" ["version"] NothingAlone, "the version" set!(action = Action::Version);
     }
 }
@@ -269,7 +281,9 @@ fn bsd_m(options: &mut Options, _: &str, context: &Context) -> Result<(), String
 fn set_source(options: &mut Options, value: &str, _: &Context) -> Result<(), String> {
     options.source = match value {
         "auto" => None,
-        name => Some(name.parse()?),
+        name => Some(name.parse().map_err(|_: String| {
+            format!("there is no source `{name}`; ps has `walk`, `netlink`, `procfs` and `auto`")
+        })?),
     };
     Ok(())
 }

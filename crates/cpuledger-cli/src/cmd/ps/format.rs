@@ -3,7 +3,7 @@
 use cpuledger_view::layout::Chosen;
 
 use super::macros;
-use super::options::{ColumnList, ListKind, Options, WholeFormat};
+use super::options::{ColumnList, FORMATS, ListKind, Options, WholeFormat};
 use super::personality::Personality;
 use super::specifiers::{self, named};
 
@@ -89,6 +89,10 @@ fn listed(lists: &[ColumnList]) -> Result<Vec<Chosen>, String> {
         let end = match kind {
             ListKind::Columns => {
                 columns.extend(specifiers::columns(list)?);
+                continue;
+            }
+            ListKind::ColumnsOrFormat => {
+                columns.extend(specifiers::columns_or_format(list, &FORMATS.map(|(name, _)| name))?);
                 continue;
             }
             _ if index > 0 => {

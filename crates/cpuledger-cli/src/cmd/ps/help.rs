@@ -14,6 +14,17 @@ combined, as in `-ef`, `aux` or `-eo pid,comm`. Separate the items of a list by 
 your processes on this terminal.
 ";
 
+const EXAMPLES: &str = "
+Examples:
+  cpuledger ps aux                                every process, with CPU and memory
+  cpuledger ps -eLf                               every thread
+  cpuledger ps -p 1,200 -o pid,ppid,comm          these processes and columns
+  cpuledger ps -e --sort -rss --format json       every process as JSON, by memory
+
+Exit codes: 0 done; 1 nothing matched, a wrong option, or output failed; 3 no usable source. ps needs no root, but shows
+root more of the processes of others. docs/ps.md says what differs from procps, and has the modes of $PS_PERSONALITY.
+";
+
 /// The sections, with the name that `--help` takes for each.
 const TOPICS: [(Topic, &str, &str); 5] = [
     (Topic::Simple, "simple", "Select processes (several selections add up):"),
@@ -34,10 +45,11 @@ pub fn options(section: &str) -> String {
     for (topic, _, heading) in TOPICS.iter().filter(|(topic, _, _)| one.is_none_or(|one| one == *topic)) {
         text += &format!("\n{heading}\n");
         for flag in FLAGS.iter().filter(|flag| flag.topic == *topic) {
-            text += &entry(&spelled(flag), &sentence(flag));
+            text += &entry(&spelled(flag), flag.help);
         }
     }
     if one.is_none() {
+        text += EXAMPLES;
         text += "\nColumns of `-o` and `--sort`:\n";
         text += &explained_columns();
     }
@@ -84,19 +96,17 @@ fn is_ours(column: &Listed) -> bool {
     column.dash == Some(Dash::NotInOneLook)
 }
 
-/// The ways to write it: `-p p --pid`.
+/// The ways to write it: `-p p --pid PIDS`.
 fn spelled(flag: &Flag) -> String {
     let unix = flag.unix.chars().map(|letter| format!("-{letter}"));
     let bsd = flag.bsd.chars().map(String::from);
     let long = flag.long.iter().take(1).map(|name| format!("--{name}"));
-    unix.chain(bsd).chain(long).collect::<Vec<_>>().join(" ")
-}
-
-fn sentence(flag: &Flag) -> String {
-    match flag.takes {
-        Takes::Nothing | Takes::NothingAlone => flag.help.to_owned(),
-        Takes::Value(value) | Takes::Optional(value) => format!("{} ({value})", flag.help),
-    }
+    let value = match flag.takes {
+        Takes::Nothing | Takes::NothingAlone => None,
+        Takes::Value(value) => Some(value.to_owned()),
+        Takes::Optional(value) => Some(format!("[{value}]")),
+    };
+    unix.chain(bsd).chain(long).chain(value).collect::<Vec<_>>().join(" ")
 }
 
 fn entry(name: &str, explanation: &str) -> String {

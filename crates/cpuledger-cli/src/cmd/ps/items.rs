@@ -26,11 +26,11 @@ pub fn items(list: &str) -> Result<impl Iterator<Item = &str>, String> {
 /// A sentence that says what the item should be.
 pub fn number(property: Property, item: &str) -> Result<i64, String> {
     match property {
-        Property::Pid => positive(item, "process").map(i64::from),
+        Property::Pid => positive(item, "pid").map(i64::from),
         Property::Ppid if number::parse(item) == Some(0) => Ok(0), // the parent of the first process
-        Property::Ppid => positive(item, "process").map(i64::from),
-        Property::Sid => positive(item, "session").map(i64::from),
-        Property::Pgid => positive(item, "process group").map(i64::from),
+        Property::Ppid => positive(item, "pid").map(i64::from),
+        Property::Sid => positive(item, "session id").map(i64::from),
+        Property::Pgid => positive(item, "process group id").map(i64::from),
         Property::Euid | Property::Uid => id(item, uid_of(item), "user"),
         Property::Egid | Property::Gid => id(item, gid_of(item), "group"),
         Property::Terminal => {
@@ -40,7 +40,7 @@ pub fn number(property: Property, item: &str) -> Result<i64, String> {
     }
 }
 
-/// A number of a process or of what is numbered like it.
+/// A pid, or the number of what is numbered like it.
 ///
 /// # Errors
 /// A sentence that says so.
@@ -48,7 +48,7 @@ pub fn positive(item: &str, what: &str) -> Result<i32, String> {
     let number = number::parse(item).and_then(|number| i32::try_from(number).ok());
     number
         .filter(|&number| number > 0)
-        .ok_or_else(|| format!("the number of a {what} is an integer, at least 1, not `{item}`"))
+        .ok_or_else(|| format!("`{item}` is not a valid {what} (1 to {})", i32::MAX))
 }
 
 /// A user or a group by name, or else by number.

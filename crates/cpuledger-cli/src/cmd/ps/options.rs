@@ -31,8 +31,10 @@ pub enum WholeFormat {
 /// Where a list of columns was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListKind {
-    /// `-o`, `o`, `--format`.
+    /// `-o`, `o`.
     Columns,
+    /// `--format`.
+    ColumnsOrFormat,
     /// `-O`: between the first and the last of the usual columns.
     Between,
     /// `O`: the same, or an order.
@@ -67,6 +69,10 @@ pub enum Output {
     /// The same with text that no spreadsheet takes for a formula.
     CsvSafe,
 }
+
+/// The formats that `--format` names.
+pub const FORMATS: [(&str, Output); 3] =
+    [("json", Output::Json), ("csv", Output::Csv), ("csv-safe", Output::CsvSafe)];
 
 /// What shall be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -186,6 +192,8 @@ pub struct Options {
     pub date_format: Option<String>,
     /// `--delimiter`.
     pub delimiter: Option<String>,
+    /// A word without a dash whose end was read as the value of one of its letters.
+    pub word_with_value: Option<String>,
     /// `--source`; `None`: the best for it.
     pub source: Option<SourceKind>,
 }
@@ -237,7 +245,7 @@ impl Options {
             return Err("`-q` can be there once only; write its numbers into one list".to_owned());
         }
         let pids: Result<Vec<i32>, String> =
-            items::items(list)?.map(|item| items::positive(item, "process")).collect();
+            items::items(list)?.map(|item| items::positive(item, "pid")).collect();
         self.quick = Some(pids?);
         Ok(())
     }
@@ -249,11 +257,9 @@ impl Options {
 
     /// `--format`: one of ours, or columns.
     pub fn set_format(&mut self, value: &str) {
-        match value {
-            "json" => self.output = Output::Json,
-            "csv" => self.output = Output::Csv,
-            "csv-safe" => self.output = Output::CsvSafe,
-            _ => self.add_columns(ListKind::Columns, value),
+        match FORMATS.iter().find(|(name, _)| *name == value) {
+            Some((_, output)) => self.output = *output,
+            None => self.add_columns(ListKind::ColumnsOrFormat, value),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use cpuledger_view::column::columns;
 use cpuledger_view::layout::Criterion;
-use cpuledger_view::layout::{Chosen, names};
+use cpuledger_view::layout::{Chosen, shown_names};
+use cpuledger_view::near::did_you_mean;
 
 use super::items::SEPARATORS;
-use crate::near::did_you_mean;
 
 /// The order that `--sort` means.
 ///
@@ -52,8 +52,8 @@ fn criterion(name: &str, descending: bool) -> Result<Criterion, String> {
     match Chosen::by_name(name) {
         Some(by) => Ok(Criterion { by, descending }),
         None => Err(format!(
-            "there is no key `{name}` of an order{}",
-            did_you_mean("", name, names(), "`ps L` lists them")
+            "cannot sort by `{name}`: there is no such column{}",
+            did_you_mean("", name, shown_names(), "`ps L` lists them")
         )),
     }
 }

@@ -2,11 +2,11 @@
 //! and numbers of processes at the end.
 
 use cpuledger_view::filter::Property;
+use cpuledger_view::near::did_you_mean;
 
-use super::flags::{FLAGS, Flag, Style, Takes};
+use super::flags::{EXAMPLES, FLAGS, Flag, Style, Takes};
 use super::items;
 use super::options::{Action, Context, Options};
-use crate::near::did_you_mean;
 
 /// How letters after a dash are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         for (index, letter) in letters.char_indices() {
             let name = style.spell(letter);
             let Some(flag) = FLAGS.iter().find(|flag| flag.letters(style).contains(letter)) else {
-                return Err(unknown_letter(&name, style, letter));
+                return Err(unknown_letter(&name, style, letter) + &may_be_name(style, letters));
             };
             let attached = &letters[index + letter.len_utf8()..];
             match flag.takes {
@@ -114,6 +114,9 @@ impl<'a> Reader<'a> {
                 }
                 Takes::NothingAlone => return Err(not_alone(&name)),
                 Takes::Value(_) | Takes::Optional(_) => {
+                    if style == Style::Bsd && !attached.is_empty() {
+                        self.options.word_with_value = Some(letters.to_owned());
+                    }
                     let value = if attached.is_empty() { self.next() } else { Some(attached) };
                     return self.apply(flag, &name, value);
                 }
@@ -132,7 +135,7 @@ impl<'a> Reader<'a> {
             let known = FLAGS.iter().flat_map(|flag| flag.long.iter().copied());
             return Err(format!(
                 "there is no option `{spelled}`{}",
-                did_you_mean("--", name, known, "`--help` lists them")
+                did_you_mean("--", name, known, "`cpuledger ps --help` lists them")
             ));
         };
         match (flag.takes, attached) {
@@ -149,7 +152,7 @@ impl<'a> Reader<'a> {
     fn apply(&mut self, flag: &Flag, name: &str, value: Option<&str>) -> Result<(), String> {
         match (flag.takes, value) {
             (Takes::Value(what), None | Some("")) | (Takes::Optional(what), Some("")) => {
-                Err(format!("`{name}` needs a value: {what}"))
+                Err(format!("`{name}` needs {}", needed(what)))
             }
             _ => (flag.apply)(&mut self.options, value.unwrap_or_default(), self.context),
         }
@@ -160,9 +163,9 @@ impl<'a> Reader<'a> {
         let mut next = Some(first);
         while let Some(text) = next {
             let (property, what, digits) = match text.split_at_checked(1) {
-                Some(("-", digits)) => (Property::Pgid, "process group", digits),
-                Some(("+", digits)) => (Property::Sid, "session", digits),
-                _ => (Property::Pid, "process", text),
+                Some(("-", digits)) => (Property::Pgid, "process group id", digits),
+                Some(("+", digits)) => (Property::Sid, "session id", digits),
+                _ => (Property::Pid, "pid", text),
             };
             let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
             let number = if is_number { items::positive(digits, what) } else { Err(String::new()) };
@@ -172,6 +175,22 @@ impl<'a> Reader<'a> {
             next = self.next();
         }
         Ok(())
+    }
+}
+
+/// Words without a dash are not names, as some expect.
+fn may_be_name(style: Style, word: &str) -> String {
+    match style {
+        Style::Bsd if word.len() > 2 => format!("; to select processes by name, use `-C {word}`"),
+        _ => String::new(),
+    }
+}
+
+/// The value that is missing, with an example.
+fn needed(value: &str) -> String {
+    match EXAMPLES.iter().find(|(name, _)| *name == value) {
+        Some((_, example)) => format!("a value: {value}, such as {example}"),
+        None => format!("a value: {value}"),
     }
 }
 
@@ -190,7 +209,7 @@ fn unknown_letter(name: &str, style: Style, letter: char) -> String {
     if FLAGS.iter().any(|flag| flag.letters(other).contains(letter)) {
         return format!("unknown option `{name}`; did you mean `{}`, {there}?", other.spell(letter));
     }
-    format!("unknown option `{name}`; `--help` lists the options")
+    format!("unknown option `{name}`; `cpuledger ps --help` lists the options")
 }
 
 #[cfg(test)]

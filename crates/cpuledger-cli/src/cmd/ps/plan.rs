@@ -86,11 +86,19 @@ impl Plan {
         let context = Context { personality: surrounding.personality, caller: surrounding.caller };
         let (options, wrong) = parse(arguments, reading, &context);
         let may_be_bsd = !options.has_bsd_options;
+        let mut hint = String::new();
         let made = match wrong {
             Some(sentence) => Err(sentence),
-            None => Plan::make(options, surrounding),
+            None => {
+                if let Some(word) = &options.word_with_value {
+                    hint = format!(
+                        " (`{word}` was read as BSD letters; to select processes by name, use `-C {word}`)"
+                    );
+                }
+                Plan::make(options, surrounding)
+            }
         };
-        made.map_err(|sentence| Wrong { sentence, may_be_bsd })
+        made.map_err(|sentence| Wrong { sentence: sentence + &hint, may_be_bsd })
     }
 
     fn make(options: Options, surrounding: &Surrounding) -> Result<Plan, String> {

@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn wrong_items_are_named() {
         for (line, part) in [
-            ("-p abc", "not `abc`"),
-            ("-p 0", "not `0`"),
+            ("-p abc", "`abc` is not a valid pid (1 to 2147483647)"),
+            ("-p 0", "`0` is not"),
             ("-p 1,", "empty item"),
-            ("-p 99999999999", "not `99999999999`"),
+            ("-s 99999999999", "`99999999999` is not a valid session id"),
             ("-u no-such-user", "no user `no-such-user`"),
             ("-G no-such-group", "no group"),
             ("-t no-such-terminal", "no terminal"),

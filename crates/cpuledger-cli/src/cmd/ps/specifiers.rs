@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use cpuledger::machine::tid_digits;
 use cpuledger_view::column::{self, Align};
-use cpuledger_view::layout::{Chosen, Content, names};
+use cpuledger_view::layout::{Chosen, Content, shown_names};
+use cpuledger_view::near::did_you_mean;
 
 use super::items::SEPARATORS;
 use super::macros;
-use crate::near::did_you_mean;
 
 /// The widest a column can be made.
 const MOST_WIDTH: usize = 131_072;
@@ -29,13 +29,29 @@ pub fn columns(list: &str) -> Result<Vec<Chosen>, String> {
     }
 }
 
+/// The columns that are the value of `--format`, where it is none of these names of formats.
+///
+/// # Errors
+/// As [`columns`]; where the value is one name, it may have been meant as either.
+pub fn columns_or_format(value: &str, formats: &[&'static str]) -> Result<Vec<Chosen>, String> {
+    let is_one_name = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    columns(value).map_err(|sentence| {
+        if !is_one_name {
+            return sentence;
+        }
+        let known = formats.iter().copied().chain(shown_names());
+        let near = did_you_mean("", value, known, "`ps L` lists the columns");
+        format!("`{value}` is neither a format ({}) nor a column{near}", formats.join(", "))
+    })
+}
+
 /// The column of that name.
 ///
 /// # Errors
 /// A sentence with names that are near.
 pub fn named(name: &str) -> Result<Chosen, String> {
     let mut column = Chosen::by_name(name).ok_or_else(|| {
-        let known = names().chain(macros::names());
+        let known = shown_names().chain(macros::names());
         format!("there is no column `{name}`{}", did_you_mean("", name, known, "`ps L` lists them"))
     })?;
     if matches!(column.content, Content::Column(column) if column.align == Align::Pid) {

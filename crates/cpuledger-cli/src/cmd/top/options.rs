@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub iterations: Option<String>,
     /// Length of an interval in seconds, at least 0.01 [default: 3]
-    #[arg(short, long, value_name = "S", allow_hyphen_values = true)]
+    #[arg(short, long, visible_alias = "interval", value_name = "S", allow_hyphen_values = true)]
     pub delay: Option<String>,
     /// Show threads instead of processes; JSON and CSV show both
     #[arg(short = 'H', long)]
@@ -27,37 +27,40 @@ pub struct Arguments {
     /// Show only these processes (pids, separated by commas)
     #[arg(short, long, value_name = "LIST", allow_hyphen_values = true)]
     pub pid: Vec<String>,
-    /// Show only processes with this effective user (name or number)
-    #[arg(short, long, value_name = "USER")]
-    pub user: Option<String>,
-    /// Sort by a column (%CPU, %MEM, TIME+, PID, …) or a JSON key, highest first; -KEY sorts lowest first
+    /// Show only processes of these effective users (names or numbers, separated by commas)
+    #[arg(short, long, value_name = "LIST")]
+    pub user: Vec<String>,
+    /// Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first.
+    /// ptop(1) lists both
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// Hide what did not run in the interval (the default; the opposite of --all)
+    /// Hide what did not run in the interval: the default, unless the configuration file says otherwise
     #[arg(short, long)]
     pub idle: bool,
     /// Show command lines instead of names
     #[arg(short, long)]
     pub command_line: bool,
-    /// Output format: text, json (one object per line), csv, or csv-safe (no cell is a formula in a spreadsheet)
+    /// Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a
+    /// spreadsheet would run as a formula) [default: text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where the numbers come from: auto, ledger, walk, netlink or procfs
+    /// Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Fix the ledger's size to N tasks [default: it grows as needed; `cpuledger doctor` shows the initial size]
+    /// Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the
+    /// size that `cpuledger doctor` shows]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub slots: Option<String>,
-    /// Also list processes that did not run in the interval
+    /// Also list what did not run in the interval
     #[arg(long)]
     pub all: bool,
-    /// Behave like procps' top: same options, head and columns (see `--procps --help`)
+    /// Behave like procps' top: same options, summary and columns (see `cpuledger top --procps --help`)
     #[arg(long)]
     pub procps: bool,
     /// Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
-    /// Colours of the screen: auto, 16, 256, true, contrast or mono
+    /// Colours of the screen: auto, 16, 256, true, contrast or mono [default: of the configuration file, or auto]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
 }
@@ -86,8 +89,8 @@ pub struct Options {
     pub has_threads: bool,
     /// Only these; empty: all.
     pub pids: Vec<i32>,
-    /// Only this effective user's.
-    pub euid: Option<u32>,
+    /// Only those of these effective users; empty: all.
+    pub euids: Vec<u32>,
     /// The order of rows.
     pub order: SortBy,
     /// Arguments are shown in the place of names.
@@ -140,7 +143,7 @@ impl Options {
             delay_ns: arguments.delay.as_deref().map_or(Ok(3_000_000_000), parse_delay)?,
             has_threads: arguments.threads,
             pids: parse_pids(&arguments.pid)?,
-            euid: arguments.user.as_deref().map(parse_user).transpose()?,
+            euids: parse_users(&arguments.user)?,
             order: arguments.sort.as_deref().map_or(Ok(SortBy::default()), parse_sort)?,
             has_arguments: arguments.command_line,
             format,
@@ -171,7 +174,9 @@ pub fn parse_delay(text: &str) -> Result<u64, Failure> {
     let seconds: Option<f64> = text.parse().ok();
     match seconds.filter(|seconds| (LEAST_DELAY_S..=MOST_DELAY_S).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9).round() as u64),
-        None => Err(usage(format!("-d needs a number of seconds, at least {LEAST_DELAY_S}, not `{text}`"))),
+        None => Err(usage(format!(
+            "-d needs a number of seconds from {LEAST_DELAY_S} to {MOST_DELAY_S}, not `{text}`"
+        ))),
     }
 }
 
@@ -187,8 +192,13 @@ fn parse_pids(lists: &[String]) -> Result<Vec<i32>, Failure> {
     Ok(pids)
 }
 
-fn parse_user(text: &str) -> Result<u32, Failure> {
-    uid_of(text).ok_or_else(|| usage(format!("there is no user `{text}`")))
+/// The numbers of the users of lists of names and numbers.
+///
+/// # Errors
+/// A sentence about the first that does not exist.
+pub fn parse_users(lists: &[String]) -> Result<Vec<u32>, Failure> {
+    let parse = |text: &str| uid_of(text).ok_or_else(|| usage(format!("there is no user `{text}`")));
+    lists.iter().flat_map(|list| list.split(',')).map(str::trim).map(parse).collect()
 }
 
 fn parse_format(text: &str) -> Result<Format, Failure> {
@@ -252,7 +262,9 @@ mod tests {
         let options = parse("-b -n 3 -d .5 -H -p 1,2 -p 3 -u root -o -%CPU -c").expect("it is good");
         assert_eq!((options.iterations, options.delay_ns), (Some(3), 500_000_000));
         assert!(options.has_threads && options.has_arguments && options.order.ascending);
-        assert_eq!((options.pids, options.euid), (vec![1, 2, 3], Some(0)));
+        assert_eq!((options.pids, options.euids), (vec![1, 2, 3], vec![0]));
+        let options = parse("--interval 2 -u root,7 -u 8").expect("it is good");
+        assert_eq!((options.delay_ns, options.euids), (2_000_000_000, vec![0, 7, 8]));
         let options = parse("-bHn1 -d1").expect("it is good");
         assert_eq!((options.iterations, options.delay_ns), (Some(1), 1_000_000_000));
         assert_eq!(parse("-b").expect("it is good").iterations, None);
@@ -267,6 +279,8 @@ mod tests {
             ("-d -1", "`-1`"),
             ("-d nan", "`nan`"),
             ("-d inf", "`inf`"),
+            ("-d 1e10", "to 4000000000"),
+            ("-u root,no.such.user", "`no.such.user`"),
             ("-d 0.009", "`0.009`"),
             ("-n -1", "`-1`"),
             ("-n 0", "`0`"),

@@ -7,9 +7,8 @@ use cpuledger::interval::{Interval, Usage};
 use cpuledger::{Field, Task};
 use cpuledger_view::column::{TableCell, columns};
 use cpuledger_view::key::{Key, PARTS};
+use cpuledger_view::near::did_you_mean;
 use cpuledger_view::sort;
-
-use crate::near::did_you_mean;
 
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +70,7 @@ impl Order {
             "",
             name,
             names.chain(keys),
-            "there are %CPU, %MEM, TIME+, PID, … and the keys of `--format json`",
+            "sort by a column, such as %CPU, %MEM, TIME+ or PID, or by a JSON key; ptop(1) lists both",
         )
     }
 }

@@ -56,9 +56,9 @@ fn arguments(options: &Options) -> Result<Arguments, String> {
         return Err("the screen has no secure mode; give -b".to_owned());
     }
     let (pid, user) = match &options.who {
-        Who::All => (Vec::new(), None),
-        Who::Pids(pids) => (pids.iter().map(ToString::to_string).collect(), None),
-        Who::User { uid, is_any: false, is_negated: false } => (Vec::new(), Some(uid.to_string())),
+        Who::All => (Vec::new(), Vec::new()),
+        Who::Pids(pids) => (pids.iter().map(ToString::to_string).collect(), Vec::new()),
+        Who::User { uid, is_any: false, is_negated: false } => (Vec::new(), vec![uid.to_string()]),
         Who::User { .. } => {
             return Err("the screen knows neither -U nor !USER; give -b, or a filter there".to_owned());
         }
@@ -106,7 +106,7 @@ mod tests {
             let given = of_screen(&format!("-o {sort}")).expect("it is good");
             assert_eq!(given.sort.as_deref(), Some(expected), "{sort}");
         }
-        assert_eq!(of_screen("-u 7 -i").expect("it is good").user.as_deref(), Some("7"));
+        assert_eq!(of_screen("-u 7 -i").expect("it is good").user, ["7"]);
         for line in ["-s", "-U root", "-u !root"] {
             assert!(of_screen(line).is_err_and(|sentence| sentence.contains("-b")), "{line}");
         }

@@ -39,6 +39,12 @@ impl Selection {
         self.has_matched |= !self.exited.is_empty();
     }
 
+    /// Whether nothing is shown, because what the options ask for did not run.
+    pub fn is_limited_to_idle(&self, options: &Options) -> bool {
+        let is_empty = self.processes.is_empty() && self.tasks.is_empty() && self.exited.is_empty();
+        is_empty && !is_unlimited(options) && !options.shows_idle
+    }
+
     /// With the interval it was made of.
     pub fn shown<'a>(
         &'a self,
@@ -59,21 +65,21 @@ impl Selection {
 }
 
 fn is_unlimited(options: &Options) -> bool {
-    options.pids.is_empty() && options.euid.is_none()
+    options.pids.is_empty() && options.euids.is_empty()
 }
 
 /// Whether the options ask for it; what is not known matches none.
 pub fn is_wanted(options: &Options, row: &Task) -> bool {
     let is_listed = |field, number| row.known.contains(field) && options.pids.contains(&number);
     (options.pids.is_empty() || is_listed(Field::Pid, row.pid.0) || is_listed(Field::Tid, row.tid.0))
-        && options.euid.is_none_or(|uid| row.known.contains(Field::Euid) && uid == row.euid)
+        && (options.euids.is_empty() || row.known.contains(Field::Euid) && options.euids.contains(&row.euid))
 }
 
 /// Whether the options ask for one that died: with -p, those too whose time may be with one of the wanted.
 pub fn is_wanted_exit(options: &Options, exit: &Exit) -> bool {
     let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
     let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
-    is_wanted && options.euid.is_none_or(|uid| exit.euid == Some(uid))
+    is_wanted && (options.euids.is_empty() || exit.euid.is_some_and(|uid| options.euids.contains(&uid)))
 }
 
 /// Tells whether any row is wanted, shown or idle.

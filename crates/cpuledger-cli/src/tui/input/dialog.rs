@@ -5,7 +5,7 @@ use cpuledger_view::key::PROCESS_KEYS;
 use cpuledger_view::query::{MOST_BYTES, Query};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::cmd::top::options::parse_delay;
+use crate::cmd::top::options::{parse_delay, parse_users};
 use crate::tui::choices::{self, SIGNALS};
 use crate::tui::config::{MOST_WIDTH, ShownColumn, sort_name};
 use crate::tui::effect::Effect;
@@ -127,9 +127,9 @@ impl State {
                 Ok(Effect::Cut)
             }
             PromptKind::User => {
-                let uid =
-                    |name| cpuledger::names::uid_of(name).ok_or_else(|| format!("there is no user `{name}`"));
-                self.options.euid = if text.is_empty() { None } else { Some(uid(text)?) };
+                let users = [text.to_owned()];
+                let users = if text.is_empty() { &[] } else { &users[..] };
+                self.options.euids = parse_users(users).map_err(|failure| failure.to_string())?;
                 self.forget_order();
                 self.list();
                 Ok(Effect::None)

@@ -57,7 +57,7 @@ impl FromStr for Form {
         Form::ALL
             .into_iter()
             .find(|form| form.name() == name)
-            .ok_or_else(|| format!("there is no form `{name}`; there are `status`, `stat` and `statm`"))
+            .ok_or_else(|| format!("the texts are status, stat and statm, not `{name}`"))
     }
 }
 

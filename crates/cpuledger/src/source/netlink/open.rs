@@ -37,10 +37,11 @@ pub fn check_namespaces() -> Result<(), Error> {
 /// Why it cannot be opened, in a sentence.
 pub fn refused(failure: Failure) -> Error {
     match failure {
-        Failure::Errno(Errno::EPERM | Errno::EACCES) => unusable(
+        Failure::Errno(Errno::EPERM | Errno::EACCES) => unusable(&format!(
             "reading taskstats is not permitted: CAP_NET_ADMIN is missing; run it as root, or give the binary the \
-             capability: setcap cap_net_admin=ep FILE",
-        ),
+             capability: setcap cap_net_admin=ep {}",
+            facts::own_file()
+        )),
         Failure::Errno(Errno::ENOENT) => unusable(
             "this kernel offers no taskstats; boot one built with CONFIG_TASKSTATS, or leave the network namespace \
              of a container",

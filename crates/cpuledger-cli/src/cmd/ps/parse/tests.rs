@@ -24,8 +24,11 @@ fn every_style_says_the_same() {
     let bsd = Options { has_bsd_options: true, ..numbers.clone() };
     let all_bsd = Options { with_terminal: true, own_everywhere: true, ..bsd.clone() };
     let by_user = Options { whole_formats: vec![WholeFormat::User], ..all_bsd.clone() };
-    let columns =
-        |lists: &[&str]| lists.iter().map(|&text| (ListKind::Columns, text.to_owned())).collect::<Vec<_>>();
+    let of_kind = |kind: ListKind, lists: &[&str]| {
+        lists.iter().map(|&text| (kind, text.to_owned())).collect::<Vec<_>>()
+    };
+    let columns = |lists: &[&str]| of_kind(ListKind::Columns, lists);
+    let of_format = |lists: &[&str]| of_kind(ListKind::ColumnsOrFormat, lists);
     let pids = |pids: &[i64]| pids.iter().map(|&pid| (Property::Pid, pid)).collect::<Vec<_>>();
     for (line, expected) in [
         ("", Options::default()),
@@ -43,7 +46,10 @@ fn every_style_says_the_same() {
         ("-eopid", Options { all: true, columns: columns(&["pid"]), ..Options::default() }),
         (
             "-o pid --format comm --format=s --format:tty",
-            Options { columns: columns(&["pid", "comm", "s", "tty"]), ..Options::default() },
+            Options {
+                columns: [columns(&["pid"]), of_format(&["comm", "s", "tty"])].concat(),
+                ..Options::default()
+            },
         ),
         ("--format json", Options { output: Output::Json, ..Options::default() }),
         ("axo pid=", Options { columns: columns(&["pid="]), ..all_bsd }),
@@ -87,7 +93,7 @@ fn every_style_says_the_same() {
 #[test]
 fn what_is_wrong_is_said() {
     for (line, part) in [
-        ("-p", "`-p` needs a value"),
+        ("-p", "`-p` needs a value: PIDS, such as 1,200"),
         ("-ep", "`-p` needs a value"),
         ("--pid=", "`--pid` needs a value"),
         ("--srt pid", "did you mean `--sort`"),

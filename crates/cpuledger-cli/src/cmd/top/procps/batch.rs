@@ -95,7 +95,7 @@ fn of_collector(options: &Options) -> options::Options {
         has_threads: options.has_threads,
         shows_idle: pids.is_empty(),
         pids,
-        euid: None,
+        euids: Vec::new(),
         order: SortBy::default(),
         has_arguments: options.has_arguments,
         format: Format::Text,

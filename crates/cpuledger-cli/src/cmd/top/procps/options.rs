@@ -390,7 +390,7 @@ pub fn help() -> String {
         };
         text.push_str(&format!(" {:<32}{}\n", format!("{letter}--{}{value}", spec.name), spec.help));
     }
-    text.push_str("\nThese are the options of procps' top. The head is the same too, with the balance on the line that procps leaves blank.\n");
+    text.push_str("\nThese are the options of procps' top. The summary lines are the same too, but the line that procps leaves blank shows\nhow much CPU time is accounted for.\n");
     text
 }
 

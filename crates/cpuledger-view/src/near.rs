@@ -14,12 +14,18 @@ pub fn did_you_mean<'a>(
     let mistakes = |candidate: &str| {
         let candidate = candidate.to_lowercase();
         let is_beginning = name.len() >= LETTERS_A_MISTAKE && candidate.starts_with(&name);
-        let mistakes = strsim::osa_distance(&name, &candidate);
+        // A percent sign is easily left out.
+        let whole = strsim::osa_distance(&name, &candidate);
+        let mistakes = whole.min(strsim::osa_distance(&name, candidate.trim_start_matches('%')));
         (is_beginning || mistakes <= name.chars().count() / LETTERS_A_MISTAKE).then_some(mistakes)
     };
     let mut near: Vec<(usize, &str)> =
         known.filter_map(|candidate| Some((mistakes(candidate)?, candidate))).collect();
     near.sort_by_key(|(mistakes, known)| (*mistakes, known.to_lowercase()));
+    // Only the case is wrong: nothing else was meant.
+    if near.first().is_some_and(|(mistakes, _)| *mistakes == 0) {
+        near.retain(|(mistakes, _)| *mistakes == 0);
+    }
     near.dedup_by_key(|(_, known)| known.to_lowercase());
     let near: Vec<String> = near.iter().take(MOST).map(|(_, name)| format!("`{prefix}{name}`")).collect();
     match near.split_last() {
@@ -35,10 +41,12 @@ mod tests {
 
     #[test]
     fn what_is_near_is_named_and_nothing_else() {
-        let known = ["pid", "PPID", "pri", "rss", "runtime_ns", "PID"];
+        let known = ["pid", "PPID", "pri", "rss", "runtime_ns", "PID", "ppid_ns", "%cpu"];
         for (name, expected) in [
             ("pdi", "; did you mean `pid` or `pri`?"),
             ("ppidd", "; did you mean `PPID`?"),
+            ("Ppid", "; did you mean `PPID`?"),
+            ("cpux", "; did you mean `%cpu`?"),
             ("runt", "; did you mean `runtime_ns`?"),
             ("x", "; see there"),
             ("nonsense", "; see there"),
