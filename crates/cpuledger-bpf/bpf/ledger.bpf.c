@@ -345,17 +345,21 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	return 0;
 }
 
-/* Other CPUs may do the same for another thread of the process: of two slots, the one that the index finds first stays. */
+/*
+ * Other CPUs may do the same for another thread of the process: of two slots, the one that the index finds first stays. It is one of
+ * this very task: after an exec by a thread, the former leader has the same pid and start until its last switch.
+ */
 static __noinline u32 make_slot_of_leader(struct task_struct *leader)
 {
 	u32 number = make_slot(leader), first;
+	struct cpuledger_slot *slot = slot_at(number);
 
-	if (number < CPULEDGER_SLOT_FIRST)
+	if (number < CPULEDGER_SLOT_FIRST || !slot)
 		return number;
-	first = find_leader(leader->tgid, leader->start_boottime);
+	first = find_slot_of(slot->tid, slot->task);
 	if (!first || first == number)
 		return number;
-	index_remove(leader->tgid, number);
+	index_remove(slot->tid, number);
 	give_slot_or_lose_it(number);
 	return first;
 }
