@@ -44,6 +44,16 @@ const ENTRY_STEP_NS: u64 = 50_000;
 /// A clock that differs by more than this is another clock: that of a time namespace.
 const CLOCK_LIMIT_NS: u64 = 1_000_000_000;
 
+/// The arrays that a ledger shares with its hooks.
+pub(super) struct SharedMaps {
+    pub(super) control: Shared<abi::cpuledger_control>,
+    pub(super) cpus: Shared<abi::cpuledger_cpu>,
+    pub(super) slots: Shared<abi::cpuledger_slot>,
+    pub(super) rests: Shared<abi::cpuledger_slot_rest>,
+    pub(super) listed: Shared<u64>,
+    pub(super) index: Shared<abi::cpuledger_bucket>,
+}
+
 impl Ledger {
     /// Loads and attaches the hooks, brings every online CPU into the books, and takes the first cut: from then on all time of the
     /// machine is in the intervals. It waits for no CPU longer than [`ENTRY_LIMIT_NS`].
@@ -63,7 +73,7 @@ impl Ledger {
             });
         }
         let cpus = cpus::cpu_ids()?;
-        let mut object = match load(options, cpus, true) {
+        let object = match load(options, cpus, true) {
             // The kernel may have all but that tracepoint.
             Err(Error::Refused { .. }) if probe::has_atomics() == Some(false) => {
                 return Err(Error::NoAtomics);
@@ -71,17 +81,42 @@ impl Ledger {
             Err(Error::Refused { .. }) => load(options, cpus, false)?,
             loaded => loaded?,
         };
+        let map = |name| object::map(&object, name);
+        let shared = SharedMaps {
+            control: Shared::new(&map(".data.control"), 1)?,
+            cpus: Shared::new(&map("cpus"), cpus)?,
+            slots: Shared::unmapped(&map("slots"), options.slots)?,
+            rests: Shared::unmapped(&map("slot_rests"), options.slots)?,
+            listed: Shared::new(&map("listed"), 2 * options.places(cpus))?,
+            index: Shared::new(&map("tid_index"), options.buckets())?,
+        };
+        let mut ledger = Ledger::prepare(shared, options, cpus, Online::open());
+        ledger.object = Some(object);
+        let before_ns = clock::now_ns();
+        ledger.watch_cpus();
+        if let Some(object) = &mut ledger.object {
+            ledger._links.extend(attach_hooks(object)?);
+        }
+        ledger.enter_cpus();
+        ledger.check_clock(before_ns)?;
+        ledger.close_interval(0)?;
+        Ok(ledger)
+    }
+
+    /// A ledger that is not attached. Its shared records are as the programs expect them; all that is not set here is zero.
+    pub(super) fn prepare(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
+        let SharedMaps { control, cpus: of_cpus, slots, rests, listed, index } = shared;
         let mut ledger = Ledger {
-            control: Shared::new(&object::map_mut(&mut object, ".data.control"), 1)?,
-            cpus: Shared::new(&object::map_mut(&mut object, "cpus"), cpus)?,
-            slots: Shared::unmapped(&object::map_mut(&mut object, "slots"), options.slots)?,
-            rests: Shared::unmapped(&object::map_mut(&mut object, "slot_rests"), options.slots)?,
-            listed: Shared::new(&object::map_mut(&mut object, "listed"), 2 * options.places(cpus))?,
-            index: Shared::new(&object::map_mut(&mut object, "tid_index"), options.buckets())?,
             _links: Vec::new(),
-            _object: object,
+            object: None,
             options,
-            online: Online::open(),
+            control,
+            cpus: of_cpus,
+            slots,
+            rests,
+            listed,
+            index,
+            online,
             is_watching_cpus: false,
             entry: Entry::default(),
             books: Vec::with_capacity(cpus as usize),
@@ -97,18 +132,11 @@ impl Ledger {
             freed: Vec::new(),
             reserved: 0,
         };
-        ledger.prepare(cpus);
-        let before_ns = clock::now_ns();
-        ledger.watch_cpus();
-        ledger._links.extend(attach_hooks(&mut ledger._object)?);
-        ledger.enter_cpus();
-        ledger.check_clock(before_ns)?;
-        ledger.close_interval(0)?;
-        Ok(ledger)
+        ledger.set_shared(cpus);
+        ledger
     }
 
-    /// The shared records as the programs expect them; all else is zero.
-    fn prepare(&mut self, cpus: u32) {
+    fn set_shared(&mut self, cpus: u32) {
         let set = |offset, value: u64| self.control.word(0, offset).store(value, Ordering::Relaxed);
         let free = u64::from(self.options.slots - abi::CPULEDGER_SLOT_FIRST);
         set(offset_of!(abi::cpuledger_control, fresh), u64::from(abi::CPULEDGER_SLOT_FIRST));
@@ -132,7 +160,9 @@ impl Ledger {
     fn enter_cpus(&mut self) {
         let is_uncovered = |cpu: &u32| cut::is_uncovered(cut::run_of(&self.cpus, *cpu));
         let uncovered: Vec<u32> = (0..self.books.len() as u32).filter(is_uncovered).collect();
-        self.entry = Entry::open(&mut self._object, uncovered.into_iter());
+        if let Some(object) = &mut self.object {
+            self.entry = Entry::open(object, uncovered.into_iter());
+        }
         let limit_ns = clock::now_ns() + ENTRY_LIMIT_NS;
         while self.entry.cpus().any(|cpu| is_uncovered(&cpu)) && clock::now_ns() < limit_ns {
             clock::sleep_until(clock::now_ns() + ENTRY_STEP_NS);
@@ -143,7 +173,8 @@ impl Ledger {
 
     /// Attaches the hook that tells when a CPU goes offline, if it is loaded and the kernel takes it.
     fn watch_cpus(&mut self) {
-        let hook = self._object.progs_mut().find(|program| program.name() == HOTPLUG_HOOK);
+        let mut hooks = self.object.iter_mut().flat_map(|object| object.progs_mut());
+        let hook = hooks.find(|program| program.name() == HOTPLUG_HOOK);
         let link = hook.and_then(|hook| hook.attach().ok());
         self.is_watching_cpus = link.is_some();
         self._links.extend(link);

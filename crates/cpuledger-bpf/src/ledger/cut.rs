@@ -211,7 +211,7 @@ fn wait_until_booked(
         if clock::now_ns() > limit {
             return Err(Error::Poisoned { what: format!("a switch on CPU {cpu} did not come to its end") });
         }
-        std::thread::yield_now();
+        clock::yield_now();
     }
     Ok(())
 }

@@ -9,9 +9,13 @@ mod attach;
 mod clock;
 mod cut;
 mod entry;
+#[cfg(test)]
+mod machine;
 mod online;
 mod owned;
 mod shared;
+#[cfg(test)]
+mod turns;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -237,7 +241,8 @@ impl Interval<'_> {
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it.
 pub struct Ledger {
     _links: Vec<Link>,
-    _object: Object,
+    /// None only in a test, where the hooks run in user space.
+    object: Option<Object>,
     options: Options,
     control: Shared<abi::cpuledger_control>,
     cpus: Shared<abi::cpuledger_cpu>,

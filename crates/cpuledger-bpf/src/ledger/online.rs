@@ -19,6 +19,12 @@ impl Online {
         Online { list: File::open("/sys/devices/system/cpu/online").ok() }
     }
 
+    /// Takes all CPUs to be online.
+    #[cfg(test)]
+    pub(super) fn unknown() -> Online {
+        Online { list: None }
+    }
+
     /// For each CPU with a number below `cpu_ids`, whether it is online.
     pub(super) fn read(&self, cpu_ids: usize) -> Vec<bool> {
         let mut bytes = [0; LIST_BYTES];

@@ -51,7 +51,8 @@ impl Ledger {
     /// # Errors
     /// When the kernel refuses the call.
     pub fn id(&self) -> Result<u32, Error> {
-        let hook = self._object.progs().find(|program| program.name() == SWITCH_HOOK);
+        let mut programs = self.object.iter().flat_map(|object| object.progs());
+        let hook = programs.find(|program| program.name() == SWITCH_HOOK);
         let hook = hook.expect("the embedded object defines it");
         let mut info = libbpf_sys::bpf_prog_info::default();
         let mut length = size_of::<libbpf_sys::bpf_prog_info>() as u32;

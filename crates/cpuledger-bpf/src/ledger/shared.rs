@@ -117,6 +117,8 @@ impl<R: Record> Shared<R> {
     /// # Panics
     /// Outside the mapped records, which only a mistake in this crate can cause.
     pub(super) fn word(&self, index: u32, offset: usize) -> &AtomicU64 {
+        #[cfg(test)]
+        super::turns::access();
         assert!(offset + WORD_BYTES <= size_of::<R>() && offset.is_multiple_of(8));
         // SAFETY: it is in the mapping, which lives as long as `self`. It is aligned, because the mapping, the size of a record
         // and `offset` are multiples of 8. All accesses, from here and by the programs, are single loads and stores or atomic.
@@ -128,6 +130,8 @@ impl<R: Record> Shared<R> {
     /// # Panics
     /// As [`Shared::word`].
     pub(super) fn half(&self, index: u32, offset: usize) -> &AtomicU32 {
+        #[cfg(test)]
+        super::turns::access();
         assert!(offset + 4 <= size_of::<R>() && offset.is_multiple_of(4));
         // SAFETY: as in `word`, with multiples of 4.
         unsafe { &*self.record(index).add(offset).cast::<AtomicU32>() }

@@ -90,6 +90,7 @@ impl RowBuilder {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) -> Result<(), crate::Error> {
+        debug_assert_eq!(closed.imbalance_ns(), 0, "the kernel half balances by itself");
         into.clear();
         into.source = SourceKind::Ledger;
         into.start_ns = closed.start_ns;
@@ -115,6 +116,11 @@ impl RowBuilder {
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
         self.close_processes(closed, wanted, snapshot, into);
+        debug_assert_eq!(
+            into.attributed_ns,
+            closed.attributed_ns(),
+            "each nanosecond is given to one process"
+        );
         for entry in self.increments.iter().filter(|entry| entry.process_is_dead) {
             self.lives.forget_process(entry.process);
         }

@@ -1,0 +1,452 @@
+//! The hooks of the ledger and its reader on a simulated machine, in user space: `machine/machine.c` has the machine.
+//!
+//! The hooks are those of `bpf/ledger.bpf.c`, compiled for this machine; the reader is [`Ledger`]. CPUs, tasks that are in the fork
+//! hook, and the reader take turns on one thread. Each may lose its turn before any access to memory, for as long as the others need
+//! for hundreds of switches. So a seed tells all that happens, and what it finds can be run again.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::{CString, c_void};
+use std::mem::offset_of;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cpuledger_load::not_run;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+use super::attach::SharedMaps;
+use super::online::Online;
+use super::shared::Shared;
+use super::turns::{self, Turns};
+use super::{Ledger, Options};
+use crate::abi;
+use crate::map::Record;
+
+/// How a machine is: `struct machine_plan`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    seed: u64,
+    cpus: u32,
+    population: u32,
+    preempts_forks: u32,
+    skew_ns: u32,
+    freezes: u32,
+    freeze_ns: u32,
+    pids: u32,
+    access_ns: u32,
+    work_ns: u32,
+}
+
+/// What it did: `struct machine_seen`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    switches: u64,
+    forks: u64,
+    exits: u64,
+    execs: u64,
+    preempted_forks: u64,
+    turns: u64,
+    shared_slots: u64,
+}
+
+/// `struct machine`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Calls {
+    map: extern "C" fn(i32, i32, u64, u64),
+    run: extern "C" fn(*const Plan, extern "C" fn(i32)),
+    access: extern "C" fn(),
+    now_ns: extern "C" fn() -> u64,
+    sleep_until: extern "C" fn(u64),
+    end: extern "C" fn(),
+    seen: *const Seen,
+}
+
+/// One machine that is loaded, with all that it remembers.
+struct Machine {
+    handle: *mut c_void,
+    calls: Calls,
+}
+
+impl Machine {
+    fn load(library: &Path) -> Machine {
+        let path = CString::new(library.as_os_str().as_encoded_bytes()).expect("a path without NUL");
+        // SAFETY: our own library, which does nothing when it is loaded; the path ends with a NUL.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        assert!(!handle.is_null(), "{} cannot be loaded", library.display());
+        // SAFETY: the library is loaded, and the name ends with a NUL.
+        let machine = unsafe { libc::dlsym(handle, c"machine".as_ptr()) };
+        assert!(!machine.is_null(), "it has a machine");
+        // SAFETY: machine.c defines it as a `struct machine`, which `Calls` repeats.
+        Machine { handle, calls: unsafe { *machine.cast::<Calls>() } }
+    }
+
+    fn seen(&self) -> Seen {
+        // SAFETY: a variable of the library, which is loaded; nothing runs in it now.
+        unsafe { *self.calls.seen }
+    }
+
+    /// An array that the hooks and the reader share.
+    fn share<R: Record>(&self, which: i32, count: u32) -> Shared<R> {
+        let file = memfd_create("cpuledger-machine", MemfdFlags::CLOEXEC).expect("memory");
+        let bytes = size_of::<R>() as u64 * u64::from(count);
+        ftruncate(&file, bytes.next_multiple_of(1 << 16)).expect("memory");
+        (self.calls.map)(which, file.as_raw_fd(), size_of::<R>() as u64, count.into());
+        Shared::new(&file, count).expect("it can be mapped")
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: nothing of the library is used any more: its arrays were mapped twice, and ours stay.
+        unsafe { libc::dlclose(self.handle) };
+    }
+}
+
+/// The reader on such a machine.
+struct Reader {
+    ledger: Ledger,
+    calls: Calls,
+    random: Random,
+    intervals: u64,
+    longest_ns: u64,
+    /// What was wrong.
+    fault: Option<String>,
+}
+
+thread_local! {
+    static READER: Cell<*mut Reader> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// Where the reader begins.
+extern "C" fn read(_: i32) {
+    // SAFETY: `run` has set it, waits until the reader ends, and uses it only afterwards.
+    let reader = unsafe { &mut *READER.get() };
+    let run = std::panic::AssertUnwindSafe(|| reader.run());
+    let fault = std::panic::catch_unwind(run).unwrap_or_else(|_| Some("it panicked".to_owned()));
+    reader.fault = fault;
+    (reader.calls.end)();
+}
+
+impl Reader {
+    fn run(&mut self) -> Option<String> {
+        for interval in 0..self.intervals {
+            let length_ns = match self.random.below(8) {
+                0..3 => 0,
+                3..6 => self.random.below(1_000_000),
+                _ => self.random.below(self.longest_ns),
+            };
+            let parity = self.ledger.interval & 1;
+            let cut_ns = self.ledger.start_ns() + length_ns;
+            let fault = match self.ledger.close_interval(cut_ns) {
+                Err(error) => Some(error.to_string()),
+                // What the first one holds begins before any clock.
+                Ok(_) if interval == 0 => None,
+                Ok(closed) => {
+                    let numbers: HashSet<u32> = closed.tasks.iter().map(|task| task.number).collect();
+                    match closed.imbalance_ns() {
+                        0 if numbers.len() < closed.tasks.len() => Some("a slot is listed twice".to_owned()),
+                        0 => None,
+                        imbalance_ns => Some(format!("balance: {imbalance_ns} ns are missing")),
+                    }
+                }
+            };
+            // Looking takes no turns.
+            let turns = turns::take(None);
+            let fault = fault.or_else(|| self.look(parity));
+            turns::take(turns);
+            if let Some(fault) = fault {
+                return Some(format!("interval {}: {fault}; {:?}", interval + 1, self.ledger.lost()));
+            }
+        }
+        None
+    }
+
+    /// What has to hold after an interval of that parity.
+    fn look(&self, parity: u64) -> Option<String> {
+        let at = 8 * parity as usize;
+        for slot in abi::CPULEDGER_SLOT_FIRST..self.ledger.options.slots {
+            let wall = self.ledger.slots.word(slot, offset_of!(abi::cpuledger_slot, wall_ns) + at);
+            let of_rest = |offset: usize| self.ledger.rests.word(slot, offset + at).load(Ordering::Relaxed);
+            let left_ns = wall.load(Ordering::Relaxed)
+                + of_rest(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns))
+                + of_rest(offset_of!(abi::cpuledger_slot_rest, folded_children_ns));
+            if left_ns > 0 {
+                return Some(format!("{left_ns} ns are left in slot {slot}"));
+            }
+        }
+        let lost = self.ledger.lost();
+        if lost.missed + lost.contended + lost.slots > 0 {
+            return Some("the machine hides no switch, and has room for all free slots".to_owned());
+        }
+        self.free_twice().map(|slot| format!("slot {slot} is free twice"))
+    }
+
+    /// A slot that is in two places for free ones, or that there is not.
+    fn free_twice(&self) -> Option<u32> {
+        let Ledger { control, cpus, slots, books, freed, options, .. } = &self.ledger;
+        let run = abi::CPULEDGER_FREE_RUN;
+        let mut seen = HashSet::new();
+        let mut is_new =
+            |slot: u32| seen.insert(slot) && (abi::CPULEDGER_SLOT_FIRST..options.slots).contains(&slot);
+        let mut batch = |mut link: u32, count: u64| {
+            (0..count).find_map(|_| {
+                let slot = link & !run;
+                if !is_new(slot) {
+                    return Some(slot);
+                }
+                let next = slots.half(slot, offset_of!(abi::cpuledger_slot, ppid_or_next_free));
+                link = if link & run != 0 { link + 1 } else { next.load(Ordering::Relaxed) };
+                None
+            })
+        };
+        let head = control.word(0, offset_of!(abi::cpuledger_control, free_head));
+        let mut first = head.load(Ordering::Relaxed) as u32;
+        while first != 0 {
+            let word = slots.word(first & !run, offset_of!(abi::cpuledger_slot, end_ns_or_batch));
+            let word = word.load(Ordering::Relaxed);
+            if let Some(slot) = batch(first, word >> 32) {
+                return Some(slot);
+            }
+            first = word as u32;
+        }
+        for cpu in 0..books.len() as u32 {
+            for place in [offset_of!(abi::cpuledger_cpu, free), offset_of!(abi::cpuledger_cpu, spare)] {
+                let word = cpus.word(cpu, place).load(Ordering::Relaxed);
+                let count =
+                    word >> abi::CPULEDGER_FREE_COUNT_SHIFT & u64::from(abi::CPULEDGER_FREE_COUNT_MASK);
+                if let Some(slot) = batch(word as u32, count) {
+                    return Some(slot);
+                }
+            }
+        }
+        freed.iter().copied().find(|slot| !is_new(*slot))
+    }
+}
+
+/// Numbers that look random: SplitMix64.
+#[derive(Debug, Clone, Copy)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)) % limit
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// Runs the machine of this seed for some intervals: what it did, and what was wrong.
+fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
+    let mut random = Random(seed);
+    let slots = random.of(&[16, 32, 64, 64, 128, 128, 256, abi::CPULEDGER_LEAST_BATCHED_SLOTS]);
+    let plan = Plan {
+        seed,
+        cpus: random.of(&[2, 2, 3, 4, 8]),
+        population: random.of(&[3, 5, 5, 8, 8, 16, 40]),
+        preempts_forks: random.of(&[0, 1, 1]),
+        skew_ns: random.of(&[0, 0, 5_000]),
+        freezes: random.of(&[0, 50, 500, 5_000]),
+        freeze_ns: random.of(&[10_000, 1_000_000, 30_000_000]),
+        pids: random.of(&[60, 130, 600]),
+        access_ns: random.of(&[2, 20, 100]),
+        work_ns: random.of(&[1_000, 10_000, 100_000]),
+    };
+    let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
+    let (machine, options) = (Machine::load(library), Options { slots });
+    let shared = SharedMaps {
+        cpus: machine.share(0, plan.cpus),
+        slots: machine.share(1, slots),
+        rests: machine.share(2, slots),
+        listed: machine.share(3, 2 * options.places(plan.cpus)),
+        index: machine.share(4, options.buckets()),
+        control: machine.share(5, 1),
+    };
+    let mut ledger = Ledger::prepare(shared, options, plan.cpus, Online::unknown());
+    // They stay as they are prepared: nothing asks the kernel's list.
+    ledger.is_watching_cpus = true;
+    let calls = machine.calls;
+    let mut reader = Reader { ledger, calls, random, intervals, longest_ns, fault: None };
+    READER.set(&raw mut reader);
+    let Calls { access, now_ns, sleep_until, .. } = calls;
+    turns::take(Some(Turns { access, now_ns, sleep_until }));
+    (calls.run)(&raw const plan, read);
+    turns::take(None);
+    let seen = machine.seen();
+    let shares = || Some(format!("{} switches to a task whose slot is another's", seen.shared_slots));
+    let fault = reader.fault.or_else(|| shares().filter(|_| seen.shared_slots > 0));
+    (seen, fault.map(|fault| format!("seed {seed}: {fault}; {slots} slots, {plan:?}, {seen:?}")))
+}
+
+/// A step of the hooks that is done otherwise: in which file, what is written there, and what instead.
+struct Mutation {
+    name: &'static str,
+    file: &'static str,
+    changes: &'static [(&'static str, &'static str)],
+}
+
+/// As it was until a run of `no_going_back_root` missed 0.8 s. A thread that had exec'd got the slot of the former leader, which had
+/// its last switch before it. So two CPUs wrote one slot.
+const SLOT_OF_FORMER_LEADER: Mutation = Mutation {
+    name: "the slot of the former leader is found by pid and start",
+    file: "ledger.bpf.c",
+    changes: &[(
+        "first = find_slot_of(slot->tid, slot->task);",
+        "first = find_leader(leader->tgid, leader->start_boottime);",
+    )],
+};
+
+const MUTATIONS: &[Mutation] = &[
+    SLOT_OF_FORMER_LEADER,
+    Mutation {
+        name: "the target of a fold is not listed",
+        file: "ledger.bpf.c",
+        changes: &[("\tlist_slot(into, interval);\n", "")],
+    },
+    Mutation {
+        name: "the slot of a leader is not listed for its threads",
+        file: "ledger.bpf.c",
+        changes: &[("\t\tlist_slot(number, segment->interval);\n", "")],
+    },
+    Mutation {
+        name: "the dead are folded after the cut, too",
+        file: "ledger.bpf.c",
+        changes: &[("control.is_low && !ends_after_cut(segment)", "control.is_low")],
+    },
+    Mutation {
+        name: "the time that is folded is not added atomically",
+        file: "ledger.bpf.c",
+        changes: &[(
+            "__sync_fetch_and_add(&to[parity & 1], __sync_lock_test_and_set(&from[parity & 1], 0));",
+            "to[parity & 1] += __sync_lock_test_and_set(&from[parity & 1], 0);",
+        )],
+    },
+    Mutation {
+        name: "a switch is told as booked before it is",
+        file: "ledger.bpf.c",
+        changes: &[(
+            "\tcpu->switches++;\n",
+            "\tcpu->switches++;\n\t__sync_lock_test_and_set(&cpu->booked, fresh);\n",
+        )],
+    },
+    Mutation {
+        name: "two CPUs may take a slot that collects out of the index",
+        file: "ledger.bpf.c",
+        changes: &[(
+            "if (into && index_remove(slot->pid, into))",
+            "if (into && (index_remove(slot->pid, into), true))",
+        )],
+    },
+];
+
+/// The machine with these hooks, in a directory of its own.
+struct Library {
+    directory: PathBuf,
+}
+
+impl Library {
+    /// `None`: there is no C compiler.
+    fn build(mutation: Option<&Mutation>) -> Option<Library> {
+        static BUILT: AtomicU32 = AtomicU32::new(0);
+        let number = BUILT.fetch_add(1, Ordering::Relaxed);
+        let directory =
+            std::env::temp_dir().join(format!("cpuledger-machine-{}-{number}", std::process::id()));
+        std::fs::create_dir(&directory).expect("a new directory");
+        let library = Library { directory };
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (hooks, machine) = (package.join("bpf"), package.join("src/ledger/machine"));
+        if let Some(Mutation { name, file, changes }) = mutation {
+            let mut text = std::fs::read_to_string(hooks.join(file)).expect("a file of the hooks");
+            for (from, to) in *changes {
+                assert_eq!(text.matches(from).count(), 1, "{name}: {from}");
+                text = text.replace(from, to);
+            }
+            std::fs::write(library.directory.join(file), text).expect("room for a copy");
+        }
+        // The compiler calls a function before each access of the hooks to memory; the machine defines it.
+        let objects: [(&str, &[&str]); 3] = [
+            (
+                "hooks.c",
+                &["-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "-fno-toplevel-reorder"],
+            ),
+            ("machine.c", &[]),
+            ("fibers.c", &[]),
+        ];
+        let mut link = vec!["-shared".into(), "-Wl,-Bsymbolic".into(), "-o".into(), library.path()];
+        for (source, arguments) in objects {
+            let object = library.directory.join(source).with_extension("o");
+            let includes =
+                [&library.directory, &machine, &hooks].map(|folder| format!("-I{}", folder.display()));
+            let mut compile = Command::new("cc");
+            compile.args(["-std=gnu11", "-O1", "-fPIC", "-w", "-c", "-o"]).arg(&object).args(arguments);
+            run_compiler(compile.args(includes).arg(machine.join(source)))?;
+            link.push(object);
+        }
+        run_compiler(Command::new("cc").args(link))?;
+        Some(library)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join("machine.so")
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // A directory of a few files below that for temporary ones.
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn run_compiler(command: &mut Command) -> Option<()> {
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        output => {
+            let output = output.expect("a compiler that can be started");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(())
+        }
+    }
+}
+
+/// `CPULEDGER_TEST_SEED` runs the machines from another seed on, `CPULEDGER_TEST_FULL=1` many of them.
+fn seeds(few: u64) -> std::ops::Range<u64> {
+    let first = std::env::var("CPULEDGER_TEST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let is_full = std::env::var_os("CPULEDGER_TEST_FULL").is_some_and(|value| value == "1");
+    first..first + if is_full { 50 * few } else { few }
+}
+
+#[test]
+fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
+    let Some(library) = Library::build(None) else { return not_run("there is no C compiler") };
+    let mut all = Seen::default();
+    for seed in seeds(30) {
+        let (seen, fault) = run(&library.path(), seed, 40);
+        assert_eq!(fault, None);
+        all.switches += seen.switches;
+        all.forks += seen.forks;
+        all.exits += seen.exits;
+        all.execs += seen.execs;
+        all.preempted_forks += seen.preempted_forks;
+        all.turns += seen.turns;
+    }
+    assert!(all.forks > 10_000 && all.execs > 1_000 && all.preempted_forks > 1_000, "{all:?}");
+}
+
+#[test]
+fn a_step_done_otherwise_is_found_on_simulated_machines() {
+    for mutation in MUTATIONS {
+        let Some(library) = Library::build(Some(mutation)) else { return not_run("there is no C compiler") };
+        let found = (1..60).find_map(|seed| run(&library.path(), seed, 40).1);
+        assert!(found.is_some(), "nothing is wrong where {}", mutation.name);
+    }
+}

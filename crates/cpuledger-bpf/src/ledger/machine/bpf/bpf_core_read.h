@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Members are where the compiler puts them: there is one kernel, that of ../machine.c. */
+#define bpf_core_field_exists(member) 1
+#define bpf_core_enum_value(type, value) (value)
+#define BPF_CORE_READ(object, member) ((object)->member)

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A machine that runs the hooks of the ledger in user space: CPUs, tasks that switch, fork, exec and die, and the reader. They take
+ * turns on one thread, and may lose their turn before each access to memory, for any time. A seed tells all that happens.
+ */
+#include "kernel.h"
+
+enum {
+	MOST_CPUS = 8,
+	FORK = 8,	/* fiber of the fork hook of CPU 0: it runs in the context of a task, which may be preempted */
+	READER = 16,
+	FIBERS = 17,
+	TASKS = 512,	/* with the idle tasks */
+	PIDS = 1024,
+};
+
+#define NEVER (~0ULL)
+#define EXIT_ZOMBIE 0x20
+#define EXIT_DEAD 0x10
+
+enum stage { LIVES, LEAVES, IS_GONE };
+
+struct process {
+	struct signal_struct signal;
+	u32 tasks;	   /* task_structs that point to it */
+	u32 threads;	   /* that are not released */
+	struct task *exec; /* the thread that execs */
+	bool is_reaped;	   /* its parent ignores SIGCHLD */
+};
+
+struct task {
+	struct task_struct k;
+	struct process *process;
+	bool is_used, is_new, is_on_cpu, is_runnable, is_immortal, is_killed, is_forking, is_released, has_left;
+	enum stage stage;
+	s32 cpu; /* the only one on which it may run; -1: any */
+	u64 wake_ns;
+};
+
+struct cpu {
+	struct task idle, *current;
+	bool is_in_hook;
+	s64 skew_ns;
+	struct task *parent, *child; /* of the fork hook */
+};
+
+/* How a machine is. */
+struct machine_plan {
+	u64 seed;
+	u32 cpus;
+	u32 population;		/* tasks at which it stays */
+	u32 preempts_forks;	/* whether a task may lose its CPU in the fork hook */
+	u32 skew_ns;		/* maximum difference between clocks */
+	u32 freezes;		/* one turn in this number is held up for up to freeze_ns; 0: none */
+	u32 freeze_ns;
+	u32 pids;
+	u32 access_ns;		/* what an access to memory takes */
+	u32 work_ns;		/* maximum time between two switches of a CPU, nearly always */
+};
+
+/* What it did. */
+struct machine_seen {
+	u64 switches, forks, exits, execs, preempted_forks, turns;
+	u64 shared_slots; /* switches after which the slot of the task that runs was another's */
+};
+
+void fiber_make(int number, void (*entry)(int));
+void fiber_run(int number);
+void fiber_stop(void);
+void *map_file(void *address, int file, unsigned long bytes);
+int machine_map_of(const void *map);
+void abort(void);
+
+extern struct cpuledger_control control;
+int cpul_on_switch(bool preempt, struct task_struct *prev, struct task_struct *next);
+int on_fork(struct task_struct *parent, struct task_struct *child);
+int on_entry(void *context);
+int on_rename(struct task_struct *task, const char *comm);
+
+static struct machine_plan plan;
+static struct machine_seen seen;
+static struct cpu machine_cpus[MOST_CPUS];
+static struct task tasks[TASKS];
+static struct process processes[TASKS];
+static struct cred creds[4];
+static struct sighand_struct sighand;
+static struct task *init;
+static u32 population;
+static u8 pid_taken[PIDS];
+static s32 last_freed_pid;
+
+static u64 now_ns, wake_ns[FIBERS], random_state;
+static int running; /* fiber */
+static s64 budget;
+static bool is_over;
+
+static struct {
+	u8 *address;
+	u64 record_bytes, count;
+} maps[5];
+
+static u64 random_word(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1dULL;
+}
+
+static u64 random_below(u64 limit)
+{
+	return (random_word() >> 11) % limit;
+}
+
+static bool one_in(u64 n)
+{
+	return !random_below(n);
+}
+
+/* Up to `limit`; each order of magnitude as often as another. */
+static u64 random_length(u64 limit)
+{
+	u64 bits = 1;
+
+	while (bits < 63 && 1ULL << bits < limit)
+		bits++;
+	return random_below(1ULL << (1 + random_below(bits))) % limit + 1;
+}
+
+#include "turns.h"
+#include "tasks.h"
+
+/* CPUs. */
+
+static struct task *pick(u32 number)
+{
+	struct task *found = NULL;
+	u32 candidates = 0;
+
+	if (one_in(10))
+		return &machine_cpus[number].idle;
+	for (u32 i = 0; i < TASKS; i++) {
+		struct task *task = &tasks[i];
+
+		if (task->is_used && task->is_runnable && !task->is_new && !task->is_on_cpu && !task->has_left && task->wake_ns <= now_ns &&
+		    (task->cpu < 0 || task->cpu == number) && one_in(++candidates))
+			found = task;
+	}
+	return found ? found : &machine_cpus[number].idle;
+}
+
+/* The slot of the task that runs is its own. */
+static void note_shared_slot(const struct cpu *cpu)
+{
+	const struct cpuledger_cpu *record = (void *)(maps[0].address + (cpu - machine_cpus) * maps[0].record_bytes);
+	u32 slot = record->current[record->run & CPULEDGER_RUN_PARITY];
+	const struct cpuledger_slot *of;
+
+	if (slot < CPULEDGER_SLOT_FIRST || slot & CPULEDGER_CURRENT_OF_LEADER)
+		return;
+	of = (void *)(maps[1].address + slot * maps[1].record_bytes);
+	if (of->task != (u64)&cpu->current->k)
+		seen.shared_slots++;
+}
+
+static void switch_to(u32 number, struct task *next)
+{
+	struct cpu *cpu = &machine_cpus[number];
+	struct task *prev = cpu->current;
+
+	if (next == prev)
+		return;
+	seen.switches++;
+	if (prev->is_forking)
+		seen.preempted_forks++;
+	next->is_on_cpu = true;
+	prev->k.se.sum_exec_runtime += 1000;
+	cpu->is_in_hook = true;
+	cpul_on_switch(prev->is_runnable, &prev->k, &next->k);
+	cpu->current = next;
+	cpu->is_in_hook = false;
+	prev->is_on_cpu = false;
+	note_shared_slot(cpu);
+	if (prev->stage == IS_GONE && prev->k.__state == TASK_DEAD) {
+		prev->has_left = true;
+		put_task(prev);
+	}
+}
+
+static void fork_task(u32 number, struct task *task)
+{
+	struct cpu *cpu = &machine_cpus[number];
+	bool is_thread = task->process->exec || task == init ? false : one_in(2);
+	struct task *child;
+
+	if (population >= TASKS - 8)
+		return;
+	child = make_task(task, is_thread, !is_thread && task != init && one_in(6));
+	seen.forks++;
+	if (cpu->child) {
+		/* The hook of another task was preempted on this CPU: the kernel runs no second one. */
+		return;
+	}
+	child->is_new = true;
+	cpu->parent = task;
+	cpu->child = child;
+	task->is_forking = true;
+	task->cpu = number;
+	wake_ns[FORK + number] = 0;
+}
+
+static void fork_main(int fiber)
+{
+	struct cpu *cpu = &machine_cpus[fiber - FORK];
+
+	for (;;) {
+		if (!cpu->child) {
+			sleep_until(NEVER);
+			continue;
+		}
+		on_fork(&cpu->parent->k, &cpu->child->k);
+		cpu->child->is_new = false;
+		cpu->parent->is_forking = false;
+		cpu->parent->cpu = -1;
+		cpu->child = NULL;
+	}
+}
+
+static void begin_exit(struct task *task)
+{
+	task->process->signal.live.counter--;
+	task->stage = LEAVES;
+	if (task->process->exec == task)
+		task->process->exec = NULL;
+	seen.exits++;
+}
+
+static void act(u32 number, struct task *task)
+{
+	u32 share = population < plan.population ? 6 : 2;
+
+	switch (task->stage) {
+	case IS_GONE:
+		task->is_runnable = false;
+		task->k.__state = TASK_DEAD;
+		switch_to(number, pick(number));
+		return;
+	case LEAVES:
+		leave(task);
+		task->stage = IS_GONE;
+		return;
+	case LIVES:
+		break;
+	}
+	if (task->is_killed) {
+		begin_exit(task);
+		return;
+	}
+	if (task->process->exec == task) {
+		become_leader(task);
+		on_rename(&task->k, "exec");
+		return;
+	}
+	for (u32 i = 0; i < TASKS; i++)
+		if (tasks[i].is_used && tasks[i].k.real_parent && ((struct task *)tasks[i].k.real_parent)->process == task->process &&
+		    is_leader(&tasks[i]) && &tasks[i] != task && one_in(2))
+			reap_if_alone(&tasks[i], true);
+	if (random_below(16) < share) {
+		fork_task(number, task);
+		return;
+	}
+	if (!task->is_immortal && !task->process->exec) {
+		if (random_below(16) < 8 - share) {
+			begin_exit(task);
+			/* The whole process. */
+			if (one_in(6))
+				kill_others(task);
+			return;
+		}
+		if (task->process->threads > 1 && one_in(6)) {
+			task->process->exec = task;
+			kill_others(task);
+			task->is_runnable = false;
+			wake_exec(task->process);
+			switch_to(number, pick(number));
+			return;
+		}
+	}
+	if (one_in(3))
+		task->wake_ns = now_ns + random_length(20 * plan.work_ns);
+	switch_to(number, pick(number));
+}
+
+static void cpu_main(int fiber)
+{
+	struct cpu *cpu = &machine_cpus[fiber];
+
+	for (;;) {
+		sleep_until(now_ns + random_length(one_in(200) ? 20000000 : plan.work_ns));
+		if (one_in(20)) {
+			cpu->is_in_hook = true;
+			on_entry(NULL);
+			cpu->is_in_hook = false;
+		}
+		if (cpu->current == &cpu->idle || (cpu->current->is_forking && plan.preempts_forks && one_in(3)))
+			switch_to(fiber, pick(fiber));
+		else if (!cpu->current->is_forking)
+			act(fiber, cpu->current);
+	}
+}
+
+static bool may_run(int fiber)
+{
+	struct cpu *cpu = &machine_cpus[fiber % FORK];
+
+	if (wake_ns[fiber] > now_ns)
+		return false;
+	if (fiber >= FORK && fiber < READER)
+		return cpu->child && cpu->current == cpu->parent && !cpu->is_in_hook;
+	return true;
+}
+
+static bool exists(int fiber)
+{
+	return fiber == READER || fiber % FORK < plan.cpus;
+}
+
+/* Which has the next turn; -1: none is awake. */
+static int next_fiber(void)
+{
+	int found = -1;
+	u32 candidates = 0;
+
+	for (int fiber = 0; fiber < FIBERS; fiber++)
+		if (exists(fiber) && may_run(fiber) && one_in(++candidates))
+			found = fiber;
+	return found;
+}
+
+static void wait_for_one(void)
+{
+	u64 earliest = NEVER;
+
+	for (int fiber = 0; fiber < FIBERS; fiber++)
+		if (exists(fiber) && wake_ns[fiber] > now_ns && wake_ns[fiber] < earliest)
+			earliest = wake_ns[fiber];
+	if (earliest == NEVER)
+		abort();
+	now_ns = earliest;
+}
+
+/* For the reader. */
+
+static void machine_access(void)
+{
+	access();
+}
+
+static u64 machine_now(void)
+{
+	access();
+	return now_ns;
+}
+
+static void machine_sleep_until(u64 time_ns)
+{
+	if (running >= 0)
+		sleep_until(time_ns);
+}
+
+static void machine_end(void)
+{
+	is_over = true;
+	for (;;)
+		lose_turn();
+}
+
+static void machine_map(int which, int file, u64 record_bytes, u64 count)
+{
+	if (which == sizeof(maps) / sizeof(*maps)) {
+		map_file(&control, file, 65536);
+		return;
+	}
+	maps[which].address = map_file(NULL, file, record_bytes * count);
+	maps[which].record_bytes = record_bytes;
+	maps[which].count = count;
+}
+
+static void prepare(const struct machine_plan *of)
+{
+	plan = *of;
+	random_state = (plan.seed + 1) * 0x9e3779b97f4a7c15ULL;
+	running = -1;
+	now_ns = 1000000000;
+	init = make_task(NULL, false, false);
+	init->is_immortal = true;
+	/* Older than the ledger: leaders that sleep, and threads of theirs. */
+	for (u32 i = 0; i < plan.population / 3; i++) {
+		struct task *leader = make_task(init, false, false);
+
+		leader->wake_ns = now_ns + random_length(100000000);
+		make_task(leader, true, false);
+		make_task(leader, true, false);
+	}
+	for (u32 i = 0; i < plan.cpus; i++) {
+		struct cpu *cpu = &machine_cpus[i];
+
+		cpu->current = &cpu->idle;
+		cpu->idle.is_immortal = cpu->idle.is_on_cpu = true;
+		cpu->idle.process = init->process;
+		cpu->idle.k.group_leader = cpu->idle.k.real_parent = &cpu->idle.k;
+		cpu->idle.k.signal = &init->process->signal;
+		cpu->idle.k.real_cred = &creds[0];
+		cpu->skew_ns = plan.skew_ns ? (s64)random_below(2 * plan.skew_ns + 1) - plan.skew_ns : 0;
+		fiber_make(i, cpu_main);
+		fiber_make(FORK + i, fork_main);
+	}
+}
+
+/* Runs the machine until the reader ends it. */
+static void machine_run(const struct machine_plan *of, void (*reader)(int))
+{
+	prepare(of);
+	fiber_make(READER, reader);
+	while (!is_over) {
+		int fiber = next_fiber();
+
+		if (fiber < 0) {
+			wait_for_one();
+			continue;
+		}
+		if (plan.freezes && one_in(plan.freezes)) {
+			wake_ns[fiber] = now_ns + random_length(plan.freeze_ns);
+			continue;
+		}
+		seen.turns++;
+		budget = random_length(one_in(10) ? 4096 : 64);
+		running = fiber;
+		fiber_run(fiber);
+		running = -1;
+	}
+}
+
+/* All that the test uses. */
+struct machine {
+	void (*map)(int which, int file, u64 record_bytes, u64 count);
+	void (*run)(const struct machine_plan *of, void (*reader)(int));
+	void (*access)(void);
+	u64 (*now)(void);
+	void (*sleep_until)(u64 time_ns);
+	void (*end)(void);
+	const struct machine_seen *seen;
+} machine = { machine_map, machine_run, machine_access, machine_now, machine_sleep_until, machine_end, &seen };
