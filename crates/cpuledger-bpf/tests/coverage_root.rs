@@ -117,7 +117,7 @@ fn assert_covers(spinner: &Spinner) {
     let (before_ns, start_ns) = (spinner.runtime_ns(), ledger.start_ns());
     let mut booked_ns = 0;
     let mut count = 0;
-    while count < 10.max(intervals() / 4) {
+    while count < if is_emulated() { 6 } else { 10.max(intervals() / 4) } {
         let interval = ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
         assert_balance(&interval);
         let length_ns = interval.end_ns - interval.start_ns;
@@ -251,7 +251,7 @@ fn capacity_follows_a_cpu_that_comes_and_goes_in_a_storm_root() {
                 }
             }
         });
-        for _ in 0..2 * intervals() {
+        for _ in 0..if is_emulated() { 25 } else { 2 * intervals() } {
             let interval =
                 ledger.close_interval(ledger.start_ns() + INTERVAL_NS).expect("an interval closes");
             assert_balance(&interval);

@@ -128,7 +128,8 @@ impl Drop for Top {
 
 /// Lets the clock jump, and in each wrong hour asks how old these processes are.
 fn jump(pids: &str, count: usize) {
-    for off_s in JUMPS_S {
+    // On an emulated CPU a day forth and back.
+    for off_s in JUMPS_S.into_iter().take(if is_emulated() { 2 } else { JUMPS_S.len() }) {
         sleep(BETWEEN);
         let calendar = Calendar::take();
         calendar.set(off_s);
@@ -157,6 +158,6 @@ fn a_clock_that_jumps_root() {
     let pids: Vec<String> = tops.iter().map(|top| top.child.id().to_string()).collect();
     jump(&pids.join(","), pids.len());
     let jumped = begin.elapsed();
-    tops.iter_mut().for_each(|top| top.wait_for(INTERVALS));
+    tops.iter_mut().for_each(|top| top.wait_for(if is_emulated() { INTERVALS / 2 } else { INTERVALS }));
     tops.into_iter().for_each(|top| top.end(jumped));
 }

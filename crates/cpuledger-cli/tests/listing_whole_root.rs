@@ -74,7 +74,11 @@ fn ps_lists_every_task_root() {
             ("ps ax -o pid= --sort -pid --source", false),
             ("ps -eL -o pid=,lwp= --source", true),
             ("ps axH -o pid=,lwp= --sort lwp --source", true),
-        ] {
+        ]
+        .into_iter()
+        // On an emulated CPU `auto`, which is one of the other sources, is asked for half of them.
+        .skip(if is_emulated() && source == "auto" { 2 } else { 0 })
+        {
             no_task_is_missing(has_threads, || numbers(&output(&format!("{line} {source}"))));
         }
     }
