@@ -131,15 +131,17 @@ fn of_refreshes(arguments: &Arguments, subjects: &[Subject], columns: &[Vec<Watc
 
 fn of_shares(arguments: &Arguments, subjects: &[Subject], columns: &[Vec<Watched>]) -> Table {
     let delay = arguments.delay;
+    let most = thousands(arguments.threads.last().copied().unwrap_or_default());
     let caption = format!(
-        "Share of one CPU of a monitor that refreshes every {delay} s, by the median of its refreshes from the second on, over threads \
-         that sleep in one process. A refresh: its CPU time over the most of them. Start: loading and the first refresh. User and system: of its whole run, the start included"
+        "CPU use of each monitor as a share of one CPU, refreshing every {delay} s while threads of one process sleep (median of the \
+         refreshes after the start). A refresh: CPU time of one refresh with {most} threads. Start: CPU time of loading and of the \
+         first one or two refreshes. User and system: their parts of the whole run, the start included"
     );
     let mut header = vec!["monitor".to_owned(), "rows".to_owned()];
     for &threads in &arguments.threads {
         header.push(format!("{} threads", thousands(threads)));
     }
-    header.extend(["a refresh", "times the ledger", "start", "user", "system"].map(str::to_owned));
+    header.extend(["a refresh", "× ledger", "start", "user", "system"].map(str::to_owned));
     let mut table = Table::new("monitors", &caption, header);
     let last = columns.last().map_or(&[][..], Vec::as_slice);
     for (index, subject) in subjects.iter().enumerate() {
