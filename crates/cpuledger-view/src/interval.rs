@@ -171,6 +171,7 @@ impl Writer {
 
     fn append_lost(&mut self, interval: &Interval) {
         let by = &interval.unattributed_by;
+        let plural = |count: u64, one, many| if count == 1 { one } else { many };
         let losses = [
             (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
             (
@@ -180,11 +181,19 @@ impl Writer {
             (by.not_attached_ns, " ns without a ledger, because the previous one failed"),
             (
                 interval.unidentified_exits,
-                " exited tasks have no name; their time is with their processes and parents",
+                plural(
+                    interval.unidentified_exits,
+                    " exited task has no name; its time is with its process or parent",
+                    " exited tasks have no name; their time is with their processes and parents",
+                ),
             ),
             (
                 interval.missed_switches,
-                " context switches that the kernel hid, so their time is with the task that ran next",
+                plural(
+                    interval.missed_switches,
+                    " context switch that the kernel hid, so its time is with the task that ran next",
+                    " context switches that the kernel hid, so their time is with the task that ran next",
+                ),
             ),
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
