@@ -68,13 +68,13 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
-'*::arguments -- Options in UNIX, BSD and GNU style; `ps --help` lists them:_default' \
+'*::arguments -- Options in UNIX, BSD and GNU style; `cpuledger ps --help` lists them:_default' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
 '--as=[Which file'\''s text to print]:status|stat|statm:_default' \
-'--source=[Where the text comes from\: walk makes it of what one BPF program reads, procfs copies the files of /proc]:auto|walk|procfs:_default' \
+'--source=[Where the text comes from\: walk composes it from what one BPF program reads (needs root), procfs copies the files in /proc; auto picks]:auto|walk|procfs:_default' \
 '()-e[Print every process, in order of pid]' \
 '()--all[Print every process, in order of pid]' \
 '-H[Print one entry per thread, as in /proc/PID/task/TID]' \
@@ -145,7 +145,7 @@ _cpuledger_commands() {
 'top:Show what ran in each interval, on the whole screen or as text' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which sources of CPU time work on this machine, why, and what would make the others work' \
+'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger commands' commands "$@"
@@ -161,7 +161,7 @@ _cpuledger__subcmd__help_commands() {
 'top:Show what ran in each interval, on the whole screen or as text' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which sources of CPU time work on this machine, why, and what would make the others work' \
+'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger help commands' commands "$@"

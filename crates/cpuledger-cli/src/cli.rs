@@ -54,12 +54,12 @@ pub enum Command {
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {
-        /// Options in UNIX, BSD and GNU style; `ps --help` lists them
+        /// Options in UNIX, BSD and GNU style; `cpuledger ps --help` lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<std::ffi::OsString>,
     },
     /// Print the text of /proc/PID/status, stat or statm for many tasks at once
     Status(crate::cmd::status::Arguments),
-    /// Say which sources of CPU time work on this machine, why, and what would make the others work
+    /// Say which ways of measuring CPU time (sources) are usable here, why, and what the others need
     Doctor(crate::cmd::doctor::Arguments),
 }

@@ -43,7 +43,7 @@ fn nothing_found_is_a_header_and_code_1() {
 fn a_wrong_command_line_is_one_sentence_and_code_1() {
     for (arguments, part) in [
         (&["-p", "abc"][..], "`abc` is not a valid pid"),
-        (&["-o", "nonsense"], "`ps L` lists them"),
+        (&["-o", "nonsense"], "`cpuledger ps L` lists the columns"),
         (&["--nonsense"], "`cpuledger ps --help` lists them"),
         (&["-p", "99999999999"], "`99999999999` is not a valid pid (1 to 2147483647)"),
         (&["--pid"], "needs a value: PIDS, such as 1,200"),

@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Prefix each entry with its pid or tid (statm does not include it)
     #[arg(short = 'n', long)]
     numbered: bool,
-    /// Where the text comes from: walk makes it of what one BPF program reads, procfs copies the files of /proc
+    /// Where the text comes from: walk composes it from what one BPF program reads (needs root), procfs copies the files in /proc; auto picks
     #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
     source: Source,
 }

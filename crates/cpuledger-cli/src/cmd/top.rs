@@ -168,7 +168,7 @@ impl Printer<'_> {
         self.writer.append_interval(&mut self.buffer, &shown, &page);
         if self.selection.is_limited_to_idle(self.options) {
             self.buffer.extend_from_slice(
-                b"No selected process ran in this interval; --all also lists those that did not run\n",
+                b"No selected process ran in this interval (--all lists those that live and did not run)\n",
             );
         }
     }

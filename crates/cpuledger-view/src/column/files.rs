@@ -87,7 +87,7 @@ columns! {
         "Instruction pointer; the kernel shows it only while the process exits."
     "pss" "PSS"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(proportional_kib); sorted!(proportional_kib);
-        "KiB of resident memory, each page divided by those that map it."
+        "KiB of resident memory, each page divided by the number of processes that map it."
     "uss" "USS"; 5 Right Push Process; [Vsize] [SHARES];
         shown!(unique_kib); sorted!(unique_kib);
         "KiB of resident memory that no other process maps."
@@ -177,7 +177,7 @@ columns! {
         "Nice value of the autogroup."
     "cgname" "CGNAME"; 27 Left Cut Process; [] [CGROUP];
         shown!(text cgroup_names); sorted!(text cgroup_names);
-        "Cgroups of the process, from the first hierarchy with a name on."
+        "Cgroup paths of the process, starting at the first named hierarchy."
     "lxc" "LXC"; 8 Left Push Both; [] [CGROUP];
         shown!(text lxc); sorted!(text lxc);
         "LXC container."

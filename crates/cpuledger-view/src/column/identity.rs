@@ -80,7 +80,7 @@ columns! {
         "First 8 characters of the name."
     "args" "COMMAND", "command" "COMMAND", "cmd" "CMD"; 27 Left Cut Process; [Comm State] [CMDLINE] optional [Flags] as Arguments;
         cell::args; |_| Key::AsShown;
-        "Arguments of the process; [name] where there are none, or none to be read." => {
+        "Arguments of the process; [name] if there are none or they cannot be read." => {
             figure: Some(Figure::Field(Field::Comm)),
             in_table: in_table!(11 "COMMAND" left 0 rank 0 Command sums; "Name, or arguments."),
             procps: &[TopField { place: 28, name: "COMMAND", by: By::Command }],

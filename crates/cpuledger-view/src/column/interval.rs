@@ -84,7 +84,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("exited_children_ns", "EXITED_CHILDREN_NS")],
             18,
-            "CPU time of dead processes that it inherits: always - here; see `cpuledger top`.",
+            "CPU time it inherits from dead processes: always - here; see `cpuledger top`.",
         ),
         in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
         aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
@@ -99,7 +99,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("accounting_ppid", "ACCOUNTING_PPID")],
             15,
-            "The process that inherits its time, by the parent at fork: always - here; see `cpuledger top`.",
+            "The process that inherits its time: always - here; see `cpuledger top`.",
         ),
         in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         ..Column::NOWHERE

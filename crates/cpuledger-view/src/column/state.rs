@@ -53,7 +53,7 @@ columns! {
         }
     "pri" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, i32::saturating_sub(39, r.task.priority)); number!(priority);
-        "Priority; higher is more urgent. It is sorted as `priority` is."
+        "Priority; higher is more urgent. Sorting by it sorts by `priority`."
     "priority" "PRI"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority); number!(priority);
         "Priority as in /proc/PID/stat." => {

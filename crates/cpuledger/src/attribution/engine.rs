@@ -1,5 +1,5 @@
-//! Which process inherits the time of a dead one: the one place that decides it. Only where the kernel half had no room and lost
-//! identities, it has decided by itself (`fold_slot` of the ledger, `fold` of lifecycle.bpf.c). Pure algebra, no kernel.
+//! Which process inherits the time of a dead one: the one place that decides it. Only where there was no room and identities were
+//! lost, others have decided (`fold_slot` of the ledger, `fold` of lifecycle.bpf.c, `bound_exits`). Pure algebra, no kernel.
 //!
 //! Each process has one accounting parent for its whole life, whatever the kernel makes its parent later: the parent at the
 //! fork or, where no source saw the fork, the first parent that was reported. When a process dies, its *heir* gets its time, that of the

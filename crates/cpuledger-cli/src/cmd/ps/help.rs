@@ -10,7 +10,7 @@ List tasks once, as procps' ps does.
 Usage: cpuledger ps [options]
 
 Options are UNIX letters after a dash, BSD letters without a dash, or GNU words after two dashes. Letters can be
-combined, as in `-ef`, `aux` or `-eo pid,comm`. Separate the items of a list by commas. Without a selection, ps lists
+combined, as in `-ef`, `aux` or `-eo pid,comm`. Separate the items of a list with commas. Without a selection, ps lists
 your processes on this terminal.
 ";
 
@@ -21,8 +21,9 @@ Examples:
   cpuledger ps -p 1,200 -o pid,ppid,comm          these processes and columns
   cpuledger ps -e --sort -rss --format json       every process as JSON, by memory
 
-Exit codes: 0 done; 1 nothing matched, a wrong option, or output failed; 3 no usable source. ps needs no root, but shows
-root more of the processes of others. docs/ps.md says what differs from procps, and has the modes of $PS_PERSONALITY.
+Exit codes: 0 done; 1 nothing matched, a wrong option, or output failed; 3 no usable source. ps works without root;
+as root it shows more about other users' processes. docs/ps.md says what differs from procps, and has the modes of
+$PS_PERSONALITY.
 ";
 
 /// The sections, with the name that `--help` takes for each.
@@ -106,11 +107,12 @@ fn spelled(flag: &Flag) -> String {
         Takes::Value(value) => Some(value.to_owned()),
         Takes::Optional(value) => Some(format!("[{value}]")),
     };
-    unix.chain(bsd).chain(long).chain(value).collect::<Vec<_>>().join(" ")
+    let spellings = unix.chain(bsd).chain(long).collect::<Vec<_>>().join(", ");
+    std::iter::once(spellings).chain(value).collect::<Vec<_>>().join(" ")
 }
 
 fn entry(name: &str, explanation: &str) -> String {
-    if name.len() < INDENT - 2 {
+    if name.len() < INDENT - 3 {
         format!("  {name:width$}{explanation}\n", width = INDENT - 2)
     } else {
         format!("  {name}\n{:INDENT$}{explanation}\n", "")
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn help_has_every_option_and_column() {
         let text = super::options("");
-        for part in ["  -e -A ", "--no-headers", "runqueue_wait_ns", "%cpu pcpu", "--source", "  u "] {
+        for part in ["  -e, -A ", "--no-headers", "runqueue_wait_ns", "%cpu pcpu", "--source", "  u "] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         assert_eq!(text, super::options("all"));

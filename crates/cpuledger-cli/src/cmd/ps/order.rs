@@ -53,7 +53,7 @@ fn criterion(name: &str, descending: bool) -> Result<Criterion, String> {
         Some(by) => Ok(Criterion { by, descending }),
         None => Err(format!(
             "cannot sort by `{name}`: there is no such column{}",
-            did_you_mean("", name, shown_names(), "`ps L` lists them")
+            did_you_mean("", name, shown_names(), "`cpuledger ps L` lists the columns")
         )),
     }
 }

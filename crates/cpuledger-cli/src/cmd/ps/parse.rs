@@ -169,8 +169,9 @@ impl<'a> Reader<'a> {
             };
             let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
             let number = if is_number { items::positive(digits, what) } else { Err(String::new()) };
-            let number =
-                number.map_err(|_| format!("only process ids can follow a process id, not `{text}`"))?;
+            let number = number.map_err(|_| {
+                format!("only process ids can follow a process id, not `{text}`; options come first")
+            })?;
             self.options.listed.push((property, number.into()));
             next = self.next();
         }

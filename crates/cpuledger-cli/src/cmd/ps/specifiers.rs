@@ -52,7 +52,10 @@ pub fn columns_or_format(value: &str, formats: &[&'static str]) -> Result<Vec<Ch
 pub fn named(name: &str) -> Result<Chosen, String> {
     let mut column = Chosen::by_name(name).ok_or_else(|| {
         let known = shown_names().chain(macros::names());
-        format!("there is no column `{name}`{}", did_you_mean("", name, known, "`ps L` lists them"))
+        format!(
+            "there is no column `{name}`{}",
+            did_you_mean("", name, known, "`cpuledger ps L` lists the columns")
+        )
     })?;
     if matches!(column.content, Content::Column(column) if column.align == Align::Pid) {
         column.width = column.width.max(tid_digits());

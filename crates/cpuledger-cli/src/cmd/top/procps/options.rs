@@ -70,12 +70,7 @@ pub static OPTIONS: [Spec; 22] = [
     ),
     option('p', "pid", Takes::Value("PIDLIST"), "only these processes, separated by commas; 0: top itself"),
     option('S', "accum-time-toggle", Takes::Nothing, "include exited children in TIME+"),
-    option(
-        's',
-        "secure-mode",
-        Takes::Nothing,
-        "allow no interactive command that changes anything; with -b only",
-    ),
+    option('s', "secure-mode", Takes::Nothing, "secure mode: only with -b, where it changes nothing"),
     option(
         'U',
         "filter-any-user",
@@ -91,7 +86,7 @@ pub static OPTIONS: [Spec; 22] = [
     option('V', "version", Takes::Nothing, "print the version and exit"),
     option('w', "width", Takes::Maybe("COLUMNS"), "width of the output; without a value: $COLUMNS, else 512"),
     option('1', "single-cpu-toggle", Takes::Nothing, "show each CPU on its own line"),
-    option('A', "apply-defaults", Takes::Nothing, "no effect: top never reads a configuration file here"),
+    option('A', "apply-defaults", Takes::Nothing, "no effect: this mode reads no configuration file"),
     Spec {
         letter: None,
         name: "source",
