@@ -36,7 +36,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterati
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the size that `cpuledger doctor` shows]' -r
@@ -52,7 +52,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk composes it from what one BPF program reads (needs root), procfs copies the files in /proc; auto picks' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or auto, which takes the walk for long listings if it works' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s e -l all -d 'Print every process, in order of pid'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print one entry per thread, as in /proc/PID/task/TID'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Prefix each entry with its pid or tid (statm does not include it)'

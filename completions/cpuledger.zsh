@@ -41,8 +41,8 @@ _arguments "${_arguments_options[@]}" : \
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
 '*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 \[default\: it grows as needed, from the size that \`cpuledger doctor\` shows\]]:N:_default' \
@@ -74,7 +74,7 @@ _arguments "${_arguments_options[@]}" : \
 (status)
 _arguments "${_arguments_options[@]}" : \
 '--as=[Which file'\''s text to print]:status|stat|statm:_default' \
-'--source=[Where the text comes from\: walk composes it from what one BPF program reads (needs root), procfs copies the files in /proc; auto picks]:auto|walk|procfs:_default' \
+'--source=[Where the text comes from\: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or auto, which takes the walk for long listings if it works]:auto|walk|procfs:_default' \
 '()-e[Print every process, in order of pid]' \
 '()--all[Print every process, in order of pid]' \
 '-H[Print one entry per thread, as in /proc/PID/task/TID]' \

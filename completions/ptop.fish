@@ -2,7 +2,7 @@ complete -c ptop -s n -l iterations -d 'Exit after N intervals [default: unlimit
 complete -c ptop -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
 complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
 complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r
-complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both' -r
+complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
 complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c ptop -l source -d 'Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]' -r
 complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the size that `cpuledger doctor` shows]' -r

@@ -24,8 +24,8 @@ _ptop() {
 '*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
 '*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. ptop(1) lists both]:KEY:_default' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 \[default\: it grows as needed, from the size that \`cpuledger doctor\` shows\]]:N:_default' \

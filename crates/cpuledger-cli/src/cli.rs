@@ -13,7 +13,7 @@ Examples:
 
 Exit codes: 0 done, 1 nothing matched or output failed, 2 wrong option (ps: 1), 3 no usable source.
 
-The manual pages cpuledger(1), ptop(1) and cpuledger-ps(1) say more.";
+The manual pages say more: man/ptop.1, man/cpuledger-ps.1 and others.";
 
 /// Show where a Linux machine's CPU time goes, to the nanosecond
 #[derive(Debug, Parser)]

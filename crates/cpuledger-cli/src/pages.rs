@@ -19,8 +19,8 @@ use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};
 use crate::tui::{SETTINGS, key_table};
 
-const FILTERS: &str = "All conditions must hold. or (or |) joins alternatives, not (or !) negates, parentheses \
-    group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word to look \
+const FILTERS: &str = "Conditions separated by spaces must all hold. Write `or` (also `|`) between alternatives, `not` (also `!`) \
+    to negate, and parentheses to group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word to look \
     for in names and arguments. Operators are =, !=, >, >=, <, <=, ~ (matches the regular expression) and !~. Times \
     are nanoseconds or have a unit (5ms), sizes are bytes or have one (10M). A condition on an unknown \
     value is false, with != and !~ too. Names are JSON keys, column headers, and these:";
@@ -91,7 +91,7 @@ fn commands(command: &clap::Command) -> Vec<(clap::Command, String)> {
 
 fn page(command: clap::Command, name: &str, sections: Vec<Roff>) -> Vec<u8> {
     let version = env!("CARGO_PKG_VERSION");
-    let man = Man::new(command.version(version))
+    let man = Man::new(command.version(version).disable_help_subcommand(true))
         .title(name)
         .section("1")
         .date("")

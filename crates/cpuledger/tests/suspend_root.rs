@@ -3,6 +3,7 @@
 //! `CPULEDGER_TEST_MAY_SUSPEND` allows it, as in the guests of `make vm`.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ use nix::sys::signal::{Signal, kill};
 const SLEEP_S: u64 = 4;
 /// CPU time of each worker before the machine sleeps: more than a CPU has in any interval here.
 const WORK_TICKS: u64 = 150;
+/// For how long the kernel may refuse to sleep, because something is busy.
+const BUSY_LIMIT: Duration = Duration::from_secs(20);
 /// Between two cuts.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// What a worker uses at most when it is killed: on an emulated CPU of a busy host much, and half of what it has worked.
@@ -68,10 +71,19 @@ fn stat(pid: i32, index: usize) -> Option<u64> {
 fn suspend() -> u64 {
     const ALARM: &str = "/sys/class/rtc/rtc0/wakealarm";
     let before_ns = suspended_ns();
-    fs::write(ALARM, "0").expect("a clock that can wake the machine");
-    fs::write(ALARM, format!("+{SLEEP_S}")).expect("an alarm");
-    fs::write("/sys/power/state", "mem").expect("the machine sleeps");
-    suspended_ns() - before_ns
+    let begin = Instant::now();
+    loop {
+        fs::write(ALARM, "0").expect("a clock that can wake the machine");
+        fs::write(ALARM, format!("+{SLEEP_S}")).expect("an alarm");
+        match fs::write("/sys/power/state", "mem") {
+            Ok(()) => return suspended_ns() - before_ns,
+            // A CPU that a deadline task has used a moment ago is not let go at once.
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && begin.elapsed() < BUSY_LIMIT => {
+                sleep(INTERVAL)
+            }
+            Err(error) => panic!("the machine does not sleep: {error}"),
+        }
+    }
 }
 
 /// Intervals of a source of snapshots.

@@ -30,7 +30,8 @@ pub struct Arguments {
     /// Prefix each entry with its pid or tid (statm does not include it)
     #[arg(short = 'n', long)]
     numbered: bool,
-    /// Where the text comes from: walk composes it from what one BPF program reads (needs root), procfs copies the files in /proc; auto picks
+    /// Where the text comes from: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or
+    /// auto, which takes the walk for long listings if it works
     #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
     source: Source,
 }

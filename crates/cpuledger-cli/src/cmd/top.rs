@@ -28,10 +28,11 @@ use terminal::{has_screen, terminal_width};
 
 /// What follows the options in the help of `top` and `ptop`.
 pub const AFTER_HELP: &str = "\
-Without a terminal, or with -b, intervals are printed as text: two of them, or with -b any number.
-On the screen, ? shows the keys, F4 filters (filters exist only there) and q ends it.
+Without a terminal, two intervals are printed. With -b, intervals are printed until Ctrl-C, or until there were as many
+as -n says. On the screen, ? shows the keys, F4 sets a filter (only the screen has filters), and q quits.
 
-Sources; auto takes the best that works, and `cpuledger doctor` says which and why:
+Sources, best first. auto takes the first that works. It prefers walk to ledger where context switches are so frequent
+that the ledger would cost too much. `cpuledger doctor` says which one it takes, and why:
   ledger   every context switch: all CPU time. Root, or CAP_BPF and CAP_PERFMON; Linux 5.12
   walk     all tasks at one instant, and tasks that exit. The same privileges; Linux 5.8
   netlink  tasks one after another, and tasks that exit. Root, or CAP_NET_ADMIN
@@ -40,11 +41,11 @@ Sources; auto takes the best that works, and `cpuledger doctor` says which and w
 Examples:
   sudo ptop                                         the screen
   sudo ptop -b -n 1 -d 10                           one interval of 10 s as text
-  sudo ptop -b -n 1 --format json -o rss_bytes      the same interval as JSON, by memory
+  sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
 
 Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source.
 
-The manual page ptop(1) has the columns, keys, filters and settings.";
+The manual (man/ptop.1) has the columns, keys, filters and settings.";
 
 /// Columns where there is neither a terminal nor COLUMNS, as in top.
 const WIDTH_WITHOUT_TERMINAL: usize = 512;

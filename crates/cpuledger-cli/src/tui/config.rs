@@ -362,7 +362,7 @@ pub fn read(text: &str) -> anyhow::Result<(Settings, Vec<String>)> {
             }
             None => {
                 let known = SETTINGS.iter().map(|setting| setting.key);
-                let near = did_you_mean("", key, known, "ptop(1) lists the keys");
+                let near = did_you_mean("", key, known, "the manual (man/ptop.1) lists the keys");
                 warnings.push(format!("there is no key `{}`{near}", key.escape_debug()));
             }
         }

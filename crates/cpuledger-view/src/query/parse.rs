@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
         }
         let Some(what) = what(name) else {
             self.at = begin;
-            let near = did_you_mean("", name, names(), "ptop(1) lists the names");
+            let near = did_you_mean("", name, names(), "the manual (man/ptop.1) lists the names");
             return Err(self.error(format!("unknown name `{}`{near}", name.escape_debug())));
         };
         let at = self.at;

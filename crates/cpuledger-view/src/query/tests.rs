@@ -103,7 +103,7 @@ fn what_is_wrong_is_said_in_a_sentence() {
         ("cpu>nan", "percentage"),
         ("pid=x", "number"),
         ("cpux>5", "did you mean `cpu`"),
-        ("foo>5", "ptop(1) lists the names"),
+        ("foo>5", "man/ptop.1) lists the names"),
         ("cpu>>5", "the operators are"),
         ("rss>10Q", "K, M, G or T"),
         ("runtime_ns>5d", "ms, s or min"),

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "LIST")]
     pub user: Vec<String>,
     /// Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first.
-    /// ptop(1) lists both
+    /// The manual (man/ptop.1) lists them
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
     /// Hide what did not run in the interval: the default, unless the configuration file says otherwise

@@ -70,7 +70,7 @@ impl Order {
             "",
             name,
             names.chain(keys),
-            "sort by a column, such as %CPU, %MEM, TIME+ or PID, or by a JSON key; ptop(1) lists both",
+            "sort by a column, such as %CPU, %MEM, TIME+ or PID, or by a JSON key; the manual (man/ptop.1) lists them",
         )
     }
 }
