@@ -75,8 +75,7 @@ impl Spinner {
 
     /// By /proc, which the tick keeps up to date.
     fn runtime_ns(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.0.id())).unwrap_or_default();
-        text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+        cpuledger_load::runtime_ns(self.pid()).unwrap_or(0)
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use books::Books;
 use cpuledger::TaskId;
 use cpuledger_load::scene::scene;
-use cpuledger_load::{Cgroup, Kin, Kinsman, is_emulated};
+use cpuledger_load::{Cgroup, Kin, Kinsman, is_emulated, runtime_ns};
 
 const ROLES: [&str; 4] = ["alone", "living-threads", "dead-threads", "dead-children"];
 /// Two parts and the leader, but for the first.
@@ -40,12 +40,6 @@ fn is_possible(stolen: i128, booked: u64) -> bool {
 
 fn percent(told: i128, truth: i128) -> f64 {
     (told - truth) as f64 * 100.0 / truth as f64
-}
-
-/// Runtime of a process with one thread that is at rest, by the kernel.
-fn runtime_ns(pid: i32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).expect("it lives");
-    text.split(' ').next().and_then(|word| word.parse().ok()).expect("the first number is its runtime")
 }
 
 /// What was booked for the dead of this parent, less what they executed.
@@ -113,8 +107,10 @@ fn the_time_of_thousands_of_unwaited_children_is_their_parents_root() {
         let group = Cgroup::new("cpuacct").expect("a cgroup is made; it needs root");
         group.write("cgroup.procs", &pid.to_string()).expect("the family moves into it");
         // What the kernel charged to the group, less what its first process used itself.
-        let charged =
-            || i128::from(group.usage_ns().expect("the kernel says it")) - i128::from(runtime_ns(pid));
+        let charged = || {
+            let own_ns = runtime_ns(pid).expect("it lives, and is at rest");
+            i128::from(group.usage_ns().expect("the kernel says it")) - i128::from(own_ns)
+        };
         let before = charged();
         let mut books = Books::open();
         kin.begin().expect("it begins");
