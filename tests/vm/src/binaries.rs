@@ -1,10 +1,9 @@
-//! Static builds of the tests, and the initramfs that is made of them and of what they call.
+//! The initramfs that is made of the tests and of what they call.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::progress::tests_of;
 use cpuledger_vm::protocol::{LISTED, Listed};
@@ -15,21 +14,19 @@ use crate::cpio::Archive;
 use crate::programs::Programs;
 use crate::toolchain::Toolchain;
 
+/// The first process of a guest.
+const GUEST: &str = "cpuledger-vm-guest";
+/// What tests call.
+const PROGRAMS: [&str; 3] = ["cpuledger", "cpuledger-load", GUEST];
+
 /// The archive with all that guests of an architecture need, for these suites.
 pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> anyhow::Result<Vec<u8>> {
     let suites: Vec<&Suite> = suites.suites().collect();
     ensure!(!suites.is_empty(), "no suite has such a name");
-    // All at once: otherwise what the tests depend on, too, would be built once more with other features.
-    let mut arguments = vec!["--bin", "cpuledger", "--bin", "cpuledger-load", "--bin", "cpuledger-vm-guest"];
-    for package in ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-load", "cpuledger-vm"] {
-        arguments.extend(["--package", package]);
-    }
+    let packages = ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-load", "cpuledger-vm"];
     let targets: BTreeSet<&str> =
         suites.iter().map(|suite| suite.target).filter(|name| !name.is_empty()).collect();
-    for target in targets {
-        arguments.extend(["--test", target]);
-    }
-    let messages = toolchain.build(&arguments)?;
+    let messages = toolchain.build(&packages, &targets)?;
 
     let mut archive = Archive::default();
     for folder in ["/dev", "/proc", "/sys", "/tmp", "/run", "/var/tmp"] {
@@ -42,24 +39,23 @@ pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> 
     archive.device(Path::new("/dev/console"), (5, 1));
     archive.file(Path::new("/etc/passwd"), b"root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n");
     archive.file(Path::new("/etc/group"), b"root:x:0:\nnogroup:x:65534:\n");
-    let mut listed = BTreeMap::new();
+    let (mut listed, mut dynamic) = (BTreeMap::new(), Vec::new());
     for built in messages.iter().filter_map(built) {
         let is_it = |suite: &&&Suite| match suite.target {
-            "" => built.package == suite.package && built.kind == "bin",
-            target => built.package == suite.package && built.kind == "test" && built.name == target,
+            "" => built.name == GUEST,
+            target => built.package == suite.package && built.is_test && built.name == target,
         };
         let suite = suites.iter().find(is_it).map(|suite| suite.name());
-        // Tests know where cargo has put what they call; others of the same name are of no use.
+        // Tests know where cargo has put what they call.
         let mut place = built.path.clone();
-        match (built.kind.as_str(), built.name.as_str()) {
-            ("test", _) if suite.is_none() => continue,
-            (_, "cpuledger-vm-guest") => place = PathBuf::from("/init"),
-            ("bin", "cpuledger") => archive.link(Path::new("/usr/bin/cpuledger"), &built.path),
+        match built.name.as_str() {
+            _ if built.is_test && suite.is_none() => continue,
+            GUEST => place = PathBuf::from("/init"),
+            "cpuledger" if !built.is_test => archive.link(Path::new("/usr/bin/cpuledger"), &built.path),
             _ => {}
         }
         let here = toolchain.place_here(&built.path);
-        let content = fs::read(&here).with_context(|| format!("cannot read {}", here.display()))?;
-        archive.file(&place, &content);
+        archive.file(&place, &toolchain.stripped(&here)?);
         if let Some(suite) = suite {
             // Here they are listed at once, in a guest it takes a tenth of a second.
             listed.insert(
@@ -67,6 +63,7 @@ pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> 
                 Listed { path: place, tests: toolchain.runs_here().then(|| tests_of(&here)).transpose()? },
             );
         }
+        dynamic.extend(toolchain.runs_here().then_some(here));
     }
     for suite in suites {
         ensure!(
@@ -76,15 +73,15 @@ pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> 
         );
     }
     archive.file(Path::new(LISTED), &serde_json::to_vec(&listed)?);
-    programs.add_to(&mut archive)?;
+    programs.add_to(&mut archive, &dynamic)?;
     Ok(archive.finish())
 }
 
-/// An executable that cargo has built.
+/// An executable that cargo has built and that guests may need.
 struct Built {
     package: String,
     name: String,
-    kind: String,
+    is_test: bool,
     path: PathBuf,
 }
 
@@ -96,8 +93,10 @@ fn built(message: &Value) -> Option<Built> {
     let package =
         if folder.starts_with("cpuledger") { folder.to_owned() } else { format!("cpuledger-{folder}") };
     let name = message["target"]["name"].as_str()?.to_owned();
-    let kind = message["target"]["kind"][0].as_str()?.to_owned();
-    Some(Built { package, name, kind, path })
+    let is_test = message["target"]["kind"][0] == "test";
+    // Those with `test` and another kind hold the unit tests of a library or a program.
+    let is_wanted = is_test || message["profile"]["test"] == false && PROGRAMS.contains(&name.as_str());
+    is_wanted.then_some(Built { package, name, is_test, path })
 }
 
 #[cfg(test)]
@@ -108,13 +107,20 @@ mod tests {
     fn what_cargo_says_is_found_by_package() {
         let message = serde_json::json!({
             "executable": "/t/vm/deps/walk_root-1", "manifest_path": "/r/crates/cpuledger/Cargo.toml",
-            "target": { "name": "walk_root", "kind": ["test"] },
+            "target": { "name": "walk_root", "kind": ["test"] }, "profile": { "test": true },
         });
         let found = built(&message).expect("an executable");
         assert_eq!(
-            (found.package.as_str(), found.name.as_str(), found.kind.as_str()),
-            ("cpuledger", "walk_root", "test")
+            (found.package.as_str(), found.name.as_str(), found.is_test),
+            ("cpuledger", "walk_root", true)
         );
+        let mut program = serde_json::json!({
+            "executable": "/t/vm/deps/cpuledger-1", "manifest_path": "/r/crates/cpuledger-cli/Cargo.toml",
+            "target": { "name": "cpuledger", "kind": ["bin"] }, "profile": { "test": true },
+        });
+        assert!(built(&program).is_none(), "its unit tests are no program");
+        program["profile"]["test"] = false.into();
+        assert!(built(&program).is_some_and(|found| !found.is_test));
         assert!(built(&serde_json::json!({ "executable": null })).is_none());
     }
 }

@@ -52,9 +52,12 @@ impl Programs {
         Ok(Programs { root, architecture })
     }
 
-    /// Adds all of them, and the libraries that they need.
-    pub fn add_to(&self, archive: &mut Archive) -> anyhow::Result<()> {
+    /// Adds all of them, and the libraries that they and `others` need.
+    pub fn add_to(&self, archive: &mut Archive, others: &[PathBuf]) -> anyhow::Result<()> {
         let mut files = BTreeSet::new();
+        for path in others {
+            files.extend(self.libraries(path)?);
+        }
         for name in PROGRAMS {
             let mut places = FOLDERS.iter().map(|folder| self.root.join(folder).join(name));
             let path = places

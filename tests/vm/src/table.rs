@@ -13,7 +13,7 @@ use crate::boot::Booted;
 const INTRODUCTION: &str = "\
 # Kernels
 
-Written by `make vm`, which boots these kernels of Debian under QEMU's emulation, and runs the privileged tests in them as static programs.
+Written by `make vm`, which boots these kernels of Debian under QEMU's emulation, and runs the privileged tests in them.
 
 Each kernel has two CPUs, which one thread of the emulator runs in turn. There are more machines, each with one kernel: one has 64 CPUs. One
 has eight, with gaps between the ids of those that are online, which tests take offline and back. One has a thread of the emulator for each

@@ -1,10 +1,11 @@
 //! What builds programs for the guests: cargo as it is here or, for another architecture than this machine's, cargo in a Debian of
 //! its own.
 
-use std::env;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
 use cpuledger_vm::Architecture;
@@ -13,16 +14,13 @@ use serde_json::Value;
 use crate::Impossible;
 use crate::apt::run;
 
-/// What makes them small and quick to build.
-const SETTINGS: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_INCREMENTAL", "0")];
-/// Naming the target keeps build scripts and macros as they are: only what runs in the guest is static. libbpf is C, which under
-/// emulation wants to be optimised.
-const SETTINGS_HERE: [(&str, &str); 2] =
-    [("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS", STATIC), ("CFLAGS_x86_64_unknown_linux_gnu", "-O2")];
-/// The compiler of C and its settings are known to the script that runs cargo.
-const SETTINGS_IN_ROOT: [(&str, &str); 1] = [("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", STATIC)];
-const STATIC: &str = "-C target-feature=+crt-static -C strip=symbols";
-
+/// What makes programs of another architecture small and quick to build, and puts all that they need into them. The compiler of C and its
+/// settings are known to the script that runs cargo.
+const SETTINGS_IN_ROOT: [(&str, &str); 3] = [
+    ("CARGO_PROFILE_DEV_DEBUG", "0"),
+    ("CARGO_INCREMENTAL", "0"),
+    ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static -C strip=symbols"),
+];
 /// Our own code, which computes, is optimised: emulation makes each instruction dear. Of others so little runs in a guest that it would
 /// only take longer to build.
 const OPTIMISED: [&str; 4] =
@@ -42,8 +40,8 @@ pub fn target_folder() -> PathBuf {
 
 /// Cargo for one architecture.
 pub enum Toolchain {
-    /// That of this machine, with the folder of its `libelf.a`.
-    Host { libraries: String },
+    /// That of this machine: guests run what `make test` has built already.
+    Host,
     /// In a Debian of its own, which is in this folder.
     Root { folder: PathBuf },
 }
@@ -60,7 +58,7 @@ impl Toolchain {
             return Err(Impossible(sentence).into());
         }
         match architecture {
-            Architecture::Amd64 => Ok(Toolchain::Host { libraries: find_static_libraries()? }),
+            Architecture::Amd64 => Ok(Toolchain::Host),
             Architecture::Arm64 => {
                 let folder = cache.join("arm64").join("root");
                 make_root(&folder)?;
@@ -71,7 +69,20 @@ impl Toolchain {
 
     /// Whether what it builds runs here, too.
     pub fn runs_here(&self) -> bool {
-        matches!(self, Toolchain::Host { .. })
+        matches!(self, Toolchain::Host)
+    }
+
+    /// The content of an executable without what only a debugger reads: a guest has it in memory.
+    pub fn stripped(&self, path: &Path) -> anyhow::Result<Vec<u8>> {
+        let read = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
+        match self {
+            Toolchain::Root { .. } => read(path),
+            Toolchain::Host => {
+                let file = tempfile::NamedTempFile::new()?;
+                run(Command::new("strip").arg("-o").arg(file.path()).arg(path))?;
+                read(file.path())
+            }
+        }
     }
 
     /// Where on this machine lies what the toolchain says it has built.
@@ -82,60 +93,62 @@ impl Toolchain {
         }
     }
 
-    /// Builds, and returns what cargo says of it.
-    pub fn build(&self, arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
-        let (mut command, architecture) = match self {
-            Toolchain::Host { libraries } => {
-                let mut command = Command::new(cargo());
-                command.envs(SETTINGS).envs(SETTINGS_HERE).env("LIBBPF_SYS_LIBRARY_PATH", libraries);
-                (command, Architecture::Amd64)
+    /// Builds the tests of these targets, and what they call. Returns what cargo says of it.
+    pub fn build(&self, packages: &[&str], targets: &BTreeSet<&str>) -> anyhow::Result<Vec<Value>> {
+        match self {
+            Toolchain::Host => {
+                // All of the workspace, as `make test` does: for a part of it cargo would build much once more, with fewer features.
+                let mut tests = Command::new(cargo());
+                tests.args(["test", "--workspace", "--no-run"]);
+                // No test calls it, so that does not build it.
+                let mut guest = Command::new(cargo());
+                guest.args(["build", "--package", "cpuledger-vm", "--bin", "cpuledger-vm-guest"]);
+                Ok([messages(&mut tests)?, messages(&mut guest)?].concat())
             }
             Toolchain::Root { folder } => {
                 fetch_crates()?;
                 let mut command = in_root(folder);
-                let settings = SETTINGS.into_iter().chain(SETTINGS_IN_ROOT);
-                command.arg("env").args(settings.map(|(name, value)| format!("{name}={value}"))).arg("cargo");
-                (command, Architecture::Arm64)
+                let settings = SETTINGS_IN_ROOT.map(|(name, value)| format!("{name}={value}"));
+                command.arg("env").args(settings).args(["cargo", "build"]).args(OPTIMISED);
+                command.args([
+                    "--target",
+                    Architecture::Arm64.target(),
+                    "--features",
+                    "cpuledger-bpf/static",
+                ]);
+                command.args([
+                    "--bin",
+                    "cpuledger",
+                    "--bin",
+                    "cpuledger-load",
+                    "--bin",
+                    "cpuledger-vm-guest",
+                ]);
+                command.args(packages.iter().flat_map(|name| ["--package", name]));
+                command.args(targets.iter().flat_map(|name| ["--test", name]));
+                messages(&mut command)
             }
-        };
-        let output = command
-            .arg("build")
-            .args(OPTIMISED)
-            .args(["--locked", "--quiet", "--target", architecture.target()])
-            .args(["--features", "cpuledger-bpf/static", "--message-format", "json-render-diagnostics"])
-            .args(arguments)
-            .output()
-            .context("cargo cannot be run")?;
-        if !output.status.success() {
-            // What the linker says of each static program that looks up names is of interest then only.
-            eprint!("{}", String::from_utf8_lossy(&output.stderr));
-            bail!("the tests cannot be built as static programs for {}", architecture.name());
         }
-        let messages = output.stdout.split(|&byte| byte == b'\n');
-        Ok(messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).collect())
     }
+}
+
+/// Runs this command of cargo, and returns what it says.
+fn messages(command: &mut Command) -> anyhow::Result<Vec<Value>> {
+    let output = command
+        .args(["--locked", "--quiet", "--message-format", "json-render-diagnostics"])
+        .output()
+        .context("cargo cannot be run")?;
+    if !output.status.success() {
+        // What the linker says of each static program that looks up names is of interest then only.
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        bail!("the tests cannot be built");
+    }
+    let lines = output.stdout.split(|&byte| byte == b'\n');
+    Ok(lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).collect())
 }
 
 fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-/// The folder of a `libelf.a` that programs can be linked with: one that wants nothing but zlib.
-fn find_static_libraries() -> Result<String, Impossible> {
-    let missing = || Impossible("there is no libelf: scripts/install-packages build installs it".to_owned());
-    let wanted = pkg_config("--print-requires-private").ok_or_else(missing)?;
-    match wanted.split_whitespace().find(|library| *library != "zlib") {
-        None => pkg_config("--variable=libdir").ok_or_else(missing),
-        Some(other) => {
-            Err(Impossible(format!("the libelf.a of this system wants {other}; Debian 12's does not")))
-        }
-    }
-}
-
-/// What pkg-config says of libelf.
-fn pkg_config(question: &str) -> Option<String> {
-    let output = Command::new("pkg-config").args([question, "libelf"]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Where the Debian of arm64 builds.
