@@ -39,9 +39,9 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the size that `cpuledger doctor` shows]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 49152 [default: 49152, and as root it grows as needed]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: of the configuration file, or auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval: the default, unless the configuration file says otherwise'
@@ -52,10 +52,10 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or auto, which takes the walk for long listings if it works' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s e -l all -d 'Print every process, in order of pid'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print one entry per thread, as in /proc/PID/task/TID'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Prefix each entry with its pid or tid (statm does not include it)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Put the pid or tid before each entry (useful with statm, whose text lacks it)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l format -d 'Output format' -r -f -a "text\t'For people'

@@ -45,9 +45,9 @@ _arguments "${_arguments_options[@]}" : \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
-'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 \[default\: it grows as needed, from the size that \`cpuledger doctor\` shows\]]:N:_default' \
+'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 49152 \[default\: 49152, and as root it grows as needed\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: of the configuration file, or auto\]]:NAME:_default' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:_default' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
@@ -74,13 +74,13 @@ _arguments "${_arguments_options[@]}" : \
 (status)
 _arguments "${_arguments_options[@]}" : \
 '--as=[Which file'\''s text to print]:status|stat|statm:_default' \
-'--source=[Where the text comes from\: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or auto, which takes the walk for long listings if it works]:auto|walk|procfs:_default' \
+'--source=[Where the text comes from\: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON]:auto|walk|procfs:_default' \
 '()-e[Print every process, in order of pid]' \
 '()--all[Print every process, in order of pid]' \
 '-H[Print one entry per thread, as in /proc/PID/task/TID]' \
 '--threads[Print one entry per thread, as in /proc/PID/task/TID]' \
-'-n[Prefix each entry with its pid or tid (statm does not include it)]' \
-'--numbered[Prefix each entry with its pid or tid (statm does not include it)]' \
+'-n[Put the pid or tid before each entry (useful with statm, whose text lacks it)]' \
+'--numbered[Put the pid or tid before each entry (useful with statm, whose text lacks it)]' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \

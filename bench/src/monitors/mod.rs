@@ -133,7 +133,7 @@ fn of_shares(arguments: &Arguments, subjects: &[Subject], columns: &[Vec<Watched
     let delay = arguments.delay;
     let most = thousands(arguments.threads.last().copied().unwrap_or_default());
     let caption = format!(
-        "CPU use of each monitor as a share of one CPU, refreshing every {delay} s while threads of one process sleep (median of the \
+        "CPU use of each monitor as a share of one CPU, with a delay setting of {delay} s, while threads of one process sleep (median of the \
          refreshes after the start). A refresh: CPU time of one refresh with {most} threads. Start: CPU time of loading and of the \
          first one or two refreshes. User and system: their parts of the whole run, the start included"
     );

@@ -16,11 +16,7 @@ pub enum Error {
     )]
     NoBtf,
     /// bpf(2) answered EPERM, and the caller has not the privileges.
-    #[error(
-        "loading BPF programs is not permitted: {missing}; run it as root, or give the binary the capabilities: \
-         setcap cap_bpf,cap_perfmon=ep {}",
-        own_file()
-    )]
+    #[error("{}", not_permitted(missing, ""))]
     NotPermitted {
         /// Which capabilities are missing.
         missing: &'static str,
@@ -40,6 +36,12 @@ pub enum Error {
         /// The verifier's last lines, or what else libbpf had to say; may be empty.
         log: Vec<String>,
     },
+    /// A walk did not hold what there is.
+    #[error("the walk failed: {what}")]
+    Incomplete {
+        /// What was in the way.
+        what: String,
+    },
     /// The kernel lacks the instructions that the ledger needs.
     #[error(
         "this kernel has no BPF atomics, which the ledger needs and Linux 5.12 added: use another source"
@@ -52,7 +54,7 @@ pub enum Error {
         what: String,
     },
     /// The ledger could not close an interval, so it is poisoned: only a new one has books that balance.
-    #[error("the ledger could not close an interval: {what}; start it again")]
+    #[error("the ledger could not close an interval: {what}; restart cpuledger")]
     Poisoned {
         /// What did not happen.
         what: String,
@@ -92,6 +94,15 @@ impl Error {
             _ => &[],
         }
     }
+}
+
+/// That loading is not permitted, and what helps: `instead` first, the command to copy last.
+pub fn not_permitted(missing: &str, instead: &str) -> String {
+    format!(
+        "loading BPF programs is not permitted: {missing}; {instead}run cpuledger as root, or give the binary the \
+         capabilities: setcap cap_bpf,cap_perfmon=ep {}",
+        own_file()
+    )
 }
 
 /// The errno behind an error of libbpf-rs, which keeps it to itself: only the text of the innermost cause tells it.

@@ -28,7 +28,7 @@ pub mod threads;
 mod walk;
 
 pub use closed::stdout_was_closed;
-pub use error::Error;
+pub use error::{Error, not_permitted};
 pub use exits::{Drained, ExitHook};
 pub use facts::{Fact, facts, own_file};
 pub use inspect::{Inspector, Wanted};

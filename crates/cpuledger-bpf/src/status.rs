@@ -107,10 +107,8 @@ impl StatusWalker {
     fn with_room(room: Room) -> Result<StatusWalker, Error> {
         let cpus = cpus::cpu_ids()?;
         if cpus > abi::CPULEDGER_STATUS_MASK_WORDS * u64::BITS {
-            return Err(Error::Refused {
-                what: "a walk for status text".to_owned(),
-                source: std::io::Error::other(format!("{cpus} CPUs are more than its records can name")),
-                log: Vec::new(),
+            return Err(Error::Incomplete {
+                what: format!("{cpus} CPUs are more than its records can name"),
             });
         }
         let tasks = MappedArray::new("tasks", with_headroom(room.tasks))?;
@@ -160,11 +158,7 @@ impl StatusWalker {
             }
             *self = StatusWalker::with_room(Room::wanted(&walk))?;
         }
-        Err(Error::Refused {
-            what: "a walk".to_owned(),
-            source: std::io::Error::other("tasks are created faster than the buffers can grow"),
-            log: Vec::new(),
-        })
+        Err(Error::Incomplete { what: "tasks are created faster than the buffers can grow".to_owned() })
     }
 
     fn records(&mut self, walk: &abi::cpuledger_status_walk) -> StatusRecords<'_> {

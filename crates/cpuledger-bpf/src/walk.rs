@@ -199,10 +199,8 @@ impl Walker {
                 break;
             }
             if attempt == ATTEMPTS {
-                return Err(Error::Refused {
-                    what: "a walk".to_owned(),
-                    source: std::io::Error::other("tasks are created faster than the buffers can grow"),
-                    log: Vec::new(),
+                return Err(Error::Incomplete {
+                    what: "tasks are created faster than the buffers can grow".to_owned(),
                 });
             }
             *self = Walker::load_programs(self.form, (walk.tasks, walk.processes), self.groups)?;

@@ -6,12 +6,12 @@ const AFTER_HELP: &str = "\
 Examples:
   sudo cpuledger top             what runs, on the whole screen; ? shows the keys, q ends it
   sudo cpuledger top -b -n 1     one interval as text
-  cpuledger ps aux               as procps' ps
+  cpuledger ps aux               same output as procps' `ps aux`
   cpuledger doctor               what works here, and what root would add
 
 `ptop` is `cpuledger top`. Links named `top` and `ps` take the options of procps and print what it prints.
 
-Exit codes: 0 done, 1 nothing matched or output failed, 2 wrong option (ps: 1), 3 no usable source.
+Exit codes: 0 done; 1 something asked for was not found, or output failed; 2 wrong option (ps: 1); 3 no usable source.
 
 The manual pages say more: man/ptop.1, man/cpuledger-ps.1 and others.";
 
@@ -34,7 +34,9 @@ pub struct Cli {
     version,
     about = "Show what ran in each interval, on the whole screen or as text; the same as cpuledger top",
     max_term_width = 100,
-    after_help = crate::cmd::top::AFTER_HELP
+    after_help = crate::cmd::top::AFTER_HELP,
+    // Only `cpuledger top` takes it.
+    mut_arg("procps", |argument| argument.hide(true))
 )]
 pub struct Ptop {
     /// If the kernel rejects a BPF program, also print the last lines of its verifier's log

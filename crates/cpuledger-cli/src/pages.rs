@@ -35,7 +35,7 @@ fn pages() -> Vec<(PathBuf, Vec<u8>)> {
     let name = "cpuledger-top-procps";
     pages.push((Path::new("man").join(format!("{name}.1")), page(procps_top(), name, Vec::new())));
     pages.push(("man/ptop.1".into(), page(Ptop::command(), "ptop", screen_sections())));
-    for (mut command, name) in [(Cli::command(), "cpuledger"), (Ptop::command(), "ptop")] {
+    for (mut command, name) in [(Cli::command(), "cpuledger"), (shown_of_ptop(), "ptop")] {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut command, name, &mut text);
@@ -44,6 +44,13 @@ fn pages() -> Vec<(PathBuf, Vec<u8>)> {
         }
     }
     pages
+}
+
+/// `ptop` without its hidden options: scripts of completions offer these too.
+fn shown_of_ptop() -> clap::Command {
+    let ptop = Ptop::command();
+    let shown = ptop.get_arguments().filter(|argument| !argument.is_hide_set()).cloned();
+    clap::Command::new("ptop").version(env!("CARGO_PKG_VERSION")).args(shown)
 }
 
 /// The options of procps' top are in a table of their own.

@@ -280,7 +280,7 @@ fn in_another_network_namespace_deaths_are_not_seen_root() {
     let output = cpuledger(&["unshare", "--net"], &arguments);
     assert!(output.status.success(), "queries are answered there");
     let sentence = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(sentence.starts_with("cpuledger: cannot see exits: "), "{sentence}");
+    assert!(sentence.starts_with("cpuledger: cannot see tasks that exit: the kernel reports "), "{sentence}");
     assert!(sentence.contains("host's network namespace"), "{sentence}");
     let interval: Value = serde_json::from_slice(&output.stdout).expect("one object");
     assert!(interval["exited"].is_null() && interval["missed_exits"].is_null());

@@ -46,7 +46,7 @@ fn a_wrong_command_line_is_one_sentence_and_code_1() {
         (&["-o", "nonsense"], "`cpuledger ps L` lists the columns"),
         (&["--nonsense"], "`cpuledger ps --help` lists them"),
         (&["-p", "99999999999"], "`99999999999` is not a valid pid (1 to 2147483647)"),
-        (&["--pid"], "needs a value: PIDS, such as 1,200"),
+        (&["--pid"], "needs a value: PIDS, such as 1,42"),
         (&["foo"], "use `-C foo`"),
         (&["bash"], "use `-C bash`"),
         (&["-o", "PPID"], "; did you mean `ppid`?"),

@@ -50,6 +50,7 @@ fn each_form_is_the_text_of_the_file() {
 fn a_wrong_command_line_says_what_is_right() {
     for (arguments, part) in [
         (&[][..], "give one or more pids, or --all"),
+        (&["--source", "netlink", "1"], "status cannot use `netlink`"),
         (&["abc"], "a pid is a whole number from 1 to 2147483647, not `abc`"),
         (&["--as", "maps", "1"], "the texts are status, stat and statm, not `maps`"),
     ] {

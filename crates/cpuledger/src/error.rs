@@ -12,7 +12,7 @@ pub enum Error {
     #[error(transparent)]
     Bpf(#[from] cpuledger_bpf::Error),
     /// A file of procfs that every machine has cannot be read.
-    #[error("cannot read {path}: {source}; {}", remedy_of_procfs(source))]
+    #[error("cannot read {path}: {source}{}", remedy_of_procfs(source))]
     Procfs {
         /// Which file or directory.
         path: String,
@@ -57,11 +57,31 @@ fn remedy_of_netlink(error: &io::Error) -> &'static str {
     }
 }
 
-/// What helps against this answer of procfs.
-fn remedy_of_procfs(error: &io::Error) -> &'static str {
+/// What helps against this answer of procfs, as the end of a sentence.
+pub(crate) fn remedy_of_procfs(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return "; mount procfs on /proc",
+        _ => {}
+    }
     match rustix::io::Errno::from_io_error(error) {
-        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "raise the limit of open files",
-        Some(rustix::io::Errno::NOMEM) => "free some memory",
-        _ => "mount procfs on /proc",
+        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => "; raise the limit of open files",
+        Some(rustix::io::Errno::NOMEM) => "; free some memory",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn procfs_is_to_be_mounted_only_where_it_is_missing() {
+        let sentence = |errno: rustix::io::Errno| {
+            Error::Procfs { path: "/proc/stat".to_owned(), source: errno.into() }.to_string()
+        };
+        assert!(sentence(rustix::io::Errno::NOENT).ends_with("; mount procfs on /proc"));
+        for errno in [rustix::io::Errno::ACCESS, rustix::io::Errno::IO, rustix::io::Errno::MFILE] {
+            assert!(!sentence(errno).contains("mount"), "{}", sentence(errno));
+        }
     }
 }

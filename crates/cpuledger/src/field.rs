@@ -151,7 +151,7 @@ fields! {
     #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, by the same rule." |t| unsigned(t.system_ns);
     #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of children that it has waited for." |t| unsigned(t.children_user_ns);
     #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of children that it has waited for." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; of a process: of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; for a process, that of its live threads." |t| unsigned(t.runqueue_wait_ns);
     #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." |t| unsigned(t.block_io_delay_ns);
     #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for swap-in, where delay accounting is on." |t| unsigned(t.swap_in_delay_ns);
     Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
@@ -165,8 +165,8 @@ fields! {
     #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of children that it has waited for." |t| unsigned(t.children_major_faults);
     #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches because it waited." |t| unsigned(t.voluntary_switches);
     #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches because it was preempted." |t| unsigned(t.involuntary_switches);
-    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; of a process: with children that it has waited for." |t| unsigned(t.read_bytes);
-    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices; of a process: with children that it has waited for." |t| unsigned(t.write_bytes);
+    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; for a process, includes children it has waited for." |t| unsigned(t.read_bytes);
+    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices; for a process, includes children it has waited for." |t| unsigned(t.write_bytes);
     #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped before they reached the device." |t| unsigned(t.cancelled_write_bytes);
     CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
     CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);

@@ -225,7 +225,7 @@ fn netlink_agrees_with_procfs_root() {
     assert!(processes.is_subset(&claimed));
 }
 
-/// What a process has the sum of over its threads, dead ones too. User and system time are of the sum of the ticks, and no sum of theirs.
+/// What a process has the sum of over its threads: the dead ones too, where the kernel keeps their sum. User and system time are of the sum of the ticks, and no sum of theirs.
 fn is_summed(field: Field) -> bool {
     let is_of_process = matches!(
         field,

@@ -97,7 +97,7 @@ pub struct TaskTime {
     pub number: u32,
     /// Time on a CPU, in nanoseconds.
     pub wall_ns: u64,
-    /// Time of threads of its process that died in the interval and whose identity was lost, in nanoseconds.
+    /// Time of threads of its process without a slot, dead or alive, in nanoseconds.
     pub folded_threads_ns: u64,
     /// Likewise of processes that it accounts for.
     pub folded_children_ns: u64,

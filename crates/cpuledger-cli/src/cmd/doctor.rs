@@ -266,7 +266,7 @@ mod tests {
             source: SourceKind::Walk,
             usable,
             reason: "CAP_BPF is missing".to_owned(),
-            remedy: (!usable).then(|| "run it as root".to_owned()),
+            remedy: (!usable).then(|| "run cpuledger as root".to_owned()),
             facts: vec![
                 Fact { name: names::BTF, holds: Some(true) },
                 Fact { name: names::CAP_BPF, holds: Some(false) },
@@ -303,7 +303,7 @@ tasks        89 (pid_max -)
 
 walk         not usable
   why        CAP_BPF is missing
-  remedy     run it as root
+  remedy     run cpuledger as root
   sees       everything
   misses     nothing
   needs      CAP_BPF, CAP_PERFMON

@@ -27,11 +27,11 @@ pub struct Arguments {
     /// Print one entry per thread, as in /proc/PID/task/TID
     #[arg(short = 'H', long)]
     threads: bool,
-    /// Prefix each entry with its pid or tid (statm does not include it)
+    /// Put the pid or tid before each entry (useful with statm, whose text lacks it)
     #[arg(short = 'n', long)]
     numbered: bool,
-    /// Where the text comes from: walk (a BPF program; root, or CAP_BPF and CAP_PERFMON), procfs (the files in /proc), or
-    /// auto, which takes the walk for long listings if it works
+    /// Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it
+    /// works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON
     #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
     source: Source,
 }
@@ -45,10 +45,11 @@ fn pid(text: &str) -> Result<i32, String> {
 type Source = Option<SourceKind>;
 
 fn source(name: &str) -> Result<Source, String> {
-    match name.parse() {
+    match name.parse::<SourceKind>() {
         _ if name == "auto" => Ok(None),
         Ok(kind @ (SourceKind::Walk | SourceKind::Procfs)) => Ok(Some(kind)),
-        _ => Err(format!("unknown source `{name}`; the sources of text are `walk`, `procfs` and `auto`")),
+        Ok(kind) => Err(format!("status cannot use `{kind}`; use `walk`, `procfs` or `auto`")),
+        Err(_) => Err(format!("unknown source `{name}`; use `walk`, `procfs` or `auto`")),
     }
 }
 

@@ -28,15 +28,17 @@ use terminal::{has_screen, terminal_width};
 
 /// What follows the options in the help of `top` and `ptop`.
 pub const AFTER_HELP: &str = "\
-Without a terminal, two intervals are printed. With -b, intervals are printed until Ctrl-C, or until there were as many
-as -n says. On the screen, ? shows the keys, F4 sets a filter (only the screen has filters), and q quits.
+Without a terminal, or with --format, two intervals are printed unless -b or -n is given. With -b, intervals are printed \
+until Ctrl-C, or until N have been printed (-n N). On the screen, ? shows the keys, F4 sets a filter (only the screen has \
+filters), and q quits.
 
-Sources, best first. auto takes the first that works. It prefers walk to ledger where context switches are so frequent
-that the ledger would cost too much. `cpuledger doctor` says which one it takes, and why:
+Sources, best first. auto takes the first that works, except that it takes walk rather than ledger when context switches \
+are so frequent that the ledger would cost too much. --slots forces the ledger. `cpuledger doctor` says which source auto \
+takes, and why:
   ledger   every context switch: all CPU time. Root, or CAP_BPF and CAP_PERFMON; Linux 5.12
   walk     all tasks at one instant, and tasks that exit. The same privileges; Linux 5.8
   netlink  tasks one after another, and tasks that exit. Root, or CAP_NET_ADMIN
-  procfs   the processes in /proc; not what exits in between. No privilege
+  procfs   the processes in /proc; not what ends between two refreshes. No privilege
 
 Examples:
   sudo ptop                                         the screen

@@ -24,7 +24,7 @@ impl Victim {
         ensure!(
             facts::procfs_has_our_numbers(),
             "{} ({}) was left alone: /proc is not that of this PID namespace, where another task may have this number; \
-             start it in the namespace of /proc, or with a procfs of its own",
+             start cpuledger in the namespace of /proc, or with a procfs of its own",
             self.id.tid,
             self.name
         );

@@ -116,7 +116,7 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
             key(&["}"], Action::Scroll(8), "commands to the right"),
             key(&["d", "s"], Action::Delay, "the length of an interval"),
             key(&["Space"], Action::Refresh, "end the interval now"),
-            key(&["Z"], Action::Pause, "pause: nothing new is shown until the next"),
+            key(&["Z"], Action::Pause, "pause: nothing new is shown until you press Z again"),
             key(&["e"], Action::Export(ExportFormat::Json), "write what is seen as JSON"),
             key(&["E"], Action::Export(ExportFormat::Csv), "write what is seen as CSV"),
             key(&["W"], Action::Save, "write the settings to the configuration file"),
@@ -131,8 +131,8 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
 /// Keys of lists and lines to fill in: they are told, not looked up.
 pub static DIALOG_KEYS: [(&str, &str); 9] = [
     ("Up Down PgUp PgDn Home End", "move"),
-    ("Enter", "take it"),
-    ("Esc", "leave it"),
+    ("Enter", "accept"),
+    ("Esc", "cancel"),
     ("Space", "columns: show or hide"),
     ("K J", "columns: move up or down"),
     ("+ -", "columns: wider or narrower"),

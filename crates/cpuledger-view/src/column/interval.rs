@@ -69,7 +69,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("exited_threads_ns", "EXITED_THREADS_NS")],
             17,
-            "CPU time of its threads that died: always - here; `cpuledger top` shows it.",
+            "CPU time of its threads that died: always shown as `-` here; `cpuledger top` shows it.",
         ),
         in_table: in_table!(18 "X" right 5 rank 2 Share sums; "CPU time of its threads that exited in the interval."),
         aliases: &[("x", "CPU time of threads that exited, in percent")],
@@ -84,7 +84,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("exited_children_ns", "EXITED_CHILDREN_NS")],
             18,
-            "CPU time it inherits from dead processes: always - here; see `cpuledger top`.",
+            "CPU time it inherits from dead processes: always shown as `-` here; see `cpuledger top`.",
         ),
         in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
         aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
@@ -99,7 +99,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("accounting_ppid", "ACCOUNTING_PPID")],
             15,
-            "The process that inherits its time: always - here; see `cpuledger top`.",
+            "The process that inherits its time: always shown as `-` here; see `cpuledger top`.",
         ),
         in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         ..Column::NOWHERE
@@ -141,7 +141,7 @@ pub(super) static COLUMNS: &[Column] = &[
         listed: watched(
             &[("stolen_ns", "STOLEN_NS")],
             15,
-            "Time on a CPU without executing: always - here; `cpuledger top` shows it.",
+            "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it.",
         ),
         in_table: in_table!(24 "STOLN" right 5 rank 6 Share; "Time on a CPU without executing."),
         aliases: &[("stolen", "time on a CPU without executing, in percent")],

@@ -67,13 +67,13 @@ columns! {
         "Priority as -l shows it; lower is more urgent."
     "pri_foo" "FOO"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_sub(20)); number!(priority);
-        "Priority minus 20: of an ordinary task the nice value."
+        "Priority minus 20; for an ordinary task, this is its nice value."
     "pri_bar" "BAR"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_add(1)); number!(priority);
         "Priority, real-time below 0."
     "pri_baz" "BAZ"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, r.task.priority.saturating_add(100)); number!(priority);
-        "Priority of the kernel's own scale."
+        "Priority on the kernel's own scale."
     "pri_api" "API"; 3 Right Push Task; [Priority] [];
         |r, c| cell::signed(c, i32::saturating_sub(-1, r.task.priority)); number!(priority);
         "Real-time priority, as sched_setscheduler(2) takes it; below 0 for other tasks."

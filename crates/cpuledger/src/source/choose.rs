@@ -79,9 +79,12 @@ pub fn open_for_intervals(
 /// Names the source that was asked for where it is not permitted, and says what is.
 pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
     move |error| match error {
-        Error::Bpf(refusal @ cpuledger_bpf::Error::NotPermitted { .. }) => Error::Unusable {
+        Error::Bpf(cpuledger_bpf::Error::NotPermitted { missing }) => Error::Unusable {
             source_kind: kind,
-            reason: format!("{refusal}; without --source, cpuledger takes a source that this user may use"),
+            reason: cpuledger_bpf::not_permitted(
+                missing,
+                "leave out --source for a source that this user may use, ",
+            ),
         },
         error => error,
     }

@@ -1,6 +1,6 @@
 //! Where a source that goes by numbers of the kernel may be used.
 
-use crate::error::Error;
+use crate::error::{Error, remedy_of_procfs};
 use crate::facts;
 use crate::source::SourceKind;
 
@@ -12,12 +12,15 @@ pub(super) fn check_namespace(source_kind: SourceKind) -> Result<(), Error> {
             Some(reason) => reason.to_owned(),
             None => return Ok(()),
         },
-        Ok(false) => "it uses the pids of the host's PID namespace, but cpuledger runs in another one; \
-             run it on the host, or in a container with the PID namespace of the host"
-            .to_owned(),
+        Ok(false) => {
+            "this source uses the pids of the host's PID namespace, but cpuledger runs in another one; \
+             run cpuledger on the host, or in a container with the PID namespace of the host"
+                .to_owned()
+        }
         Err(error) => format!(
-            "it uses the pids of the host's PID namespace, and cannot check that this is that namespace: \
-             /proc/self/ns/pid: {error}; mount procfs on /proc"
+            "this source uses the pids of the host's PID namespace, and cannot check that this is that namespace: \
+             /proc/self/ns/pid: {error}{}",
+            remedy_of_procfs(&error)
         ),
     };
     Err(Error::Unusable { source_kind, reason })
@@ -33,12 +36,12 @@ fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
     }
     if facts::has_kernel_clocks() == Some(false) {
         return Some(
-            "it uses the kernel's clocks, but this time namespace shifts them; run it outside of that",
+            "this source needs the kernel's clocks, but this time namespace shifts them; run cpuledger outside it",
         );
     }
     if facts::is_initial_user_namespace() == Some(false) {
         return Some(
-            "the capabilities of a user namespace do not suffice for BPF; run it as the host's root, outside the user namespace",
+            "the capabilities of a user namespace do not suffice for BPF; run cpuledger as the host's root, outside the user namespace",
         );
     }
     if !facts::has_sysfs() {

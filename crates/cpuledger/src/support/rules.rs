@@ -33,14 +33,14 @@ const OF_BPF: &[Rule] = &[
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it uses the pids of the host's PID namespace, but cpuledger runs in another one",
-        remedy: "run it on the host, or in a container with the PID namespace of the host",
+        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
+        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
     },
     Rule {
         fact: names::KERNEL_CLOCKS,
         is_needed: true,
-        reason: "it uses the kernel's clocks, but this time namespace shifts them",
-        remedy: "run it outside the time namespace, or set the namespace's offsets to 0",
+        reason: "this source needs the kernel's clocks, but this time namespace shifts them",
+        remedy: "run cpuledger outside the time namespace, or set the namespace's offsets to 0",
     },
     Rule {
         fact: names::SYSFS_MOUNTED,
@@ -58,19 +58,19 @@ const OF_BPF: &[Rule] = &[
         fact: names::INITIAL_USER_NAMESPACE,
         is_needed: true,
         reason: "loading BPF programs is not permitted: the capabilities of a user namespace do not suffice",
-        remedy: "run it as the host's root, outside the user namespace",
+        remedy: "run cpuledger as the host's root, outside the user namespace",
     },
     Rule {
         fact: names::CAP_BPF,
         is_needed: true,
         reason: "loading BPF programs is not permitted: CAP_BPF is missing",
-        remedy: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+        remedy: "run cpuledger as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
     },
     Rule {
         fact: names::CAP_PERFMON,
         is_needed: true,
         reason: "loading BPF programs is not permitted: CAP_PERFMON is missing",
-        remedy: "run it as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
+        remedy: "run cpuledger as root, or give the binary the capabilities: setcap cap_bpf,cap_perfmon=ep FILE",
     },
     Rule {
         fact: names::LOCKDOWN_PERMITS_READING,
@@ -98,26 +98,26 @@ const OF_NETLINK: &[Rule] = &[
     Rule {
         fact: names::INITIAL_PID_NAMESPACE,
         is_needed: true,
-        reason: "it uses the pids of the host's PID namespace, but cpuledger runs in another one",
-        remedy: "run it on the host, or in a container with the PID namespace of the host",
+        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
+        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
     },
     Rule {
         fact: names::INITIAL_USER_NAMESPACE,
         is_needed: true,
         reason: "reading taskstats is not permitted: the capabilities of a user namespace do not suffice",
-        remedy: "run it as the host's root, outside the user namespace",
+        remedy: "run cpuledger as the host's root, outside the user namespace",
     },
     Rule {
         fact: names::CAP_NET_ADMIN,
         is_needed: true,
         reason: "reading taskstats is not permitted: CAP_NET_ADMIN is missing",
-        remedy: "run it as root, or give the binary the capability: setcap cap_net_admin=ep FILE",
+        remedy: "run cpuledger as root, or give the binary the capability: setcap cap_net_admin=ep FILE",
     },
     Rule {
         fact: names::EXIT_REPORTS,
         is_needed: false,
         reason: "the kernel reports exits only to the host's network namespace",
-        remedy: "to see tasks that exit, run it in the host's network namespace",
+        remedy: "to see tasks that exit, run cpuledger in the host's network namespace",
     },
     Rule {
         fact: names::DELAY_ACCOUNTING,
@@ -139,7 +139,7 @@ const OF_PROCFS: &[Rule] = &[
         fact: names::SHOWS_EVERY_PROCESS,
         is_needed: false,
         reason: "hidepid hides the processes of other users",
-        remedy: "to see all processes, run it as root, or remount: mount -o remount,hidepid=0 /proc",
+        remedy: "to see all processes, run cpuledger as root, or remount: mount -o remount,hidepid=0 /proc",
     },
 ];
 

@@ -29,7 +29,7 @@ fn report(usable: bool) -> Report {
         source,
         usable,
         reason: format!("a reason of {source}"),
-        remedy: (!usable).then(|| "run it as root".to_owned()),
+        remedy: (!usable).then(|| "run cpuledger as root".to_owned()),
         facts: vec![
             fact(names::BTF, Some(true)),
             fact(names::CAP_BPF, Some(usable)),

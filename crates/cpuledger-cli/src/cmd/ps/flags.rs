@@ -56,11 +56,11 @@ pub enum Takes {
 
 /// Examples of values, by their names.
 pub const EXAMPLES: [(&str, &str); 8] = [
-    ("PIDS", "1,200"),
+    ("PIDS", "1,42"),
     ("USERS", "root,www-data"),
     ("GROUPS", "root,adm"),
-    ("IDS", "1,200"),
-    ("SESSIONS", "1,200"),
+    ("IDS", "1,42"),
+    ("SESSIONS", "1,42"),
     ("TERMINALS", "tty1,pts/0"),
     ("NAMES", "sh,bash"),
     ("COLUMNS", "pid,comm"),
@@ -146,7 +146,7 @@ flags! {
         "d" "" [] Nothing, "every process except session leaders" set!(no_leaders = true);
         "" "a" [] Nothing, "every process with a terminal; with `x`, every process" set!(with_terminal = true);
         "" "x" [] Nothing, "your processes, with or without a terminal" set!(own_everywhere = true);
-        "x" "" [] Nothing, "the same as `x`, and `-ax` as `ax`; another meaning in some modes of $PS_PERSONALITY" unix_x;
+        "x" "" [] Nothing, "same as `x` (so `-ax` means `ax`); differs in some modes of $PS_PERSONALITY" unix_x;
         "" "g" [] Nothing, "include session leaders; only $PS_PERSONALITY=sunos4 leaves them out" set!(with_leaders = true);
         "" "T" [] Nothing, "processes on this terminal" own_terminal;
         "" "r" [] Nothing, "only those that are running or wait for I/O" set!(only_running = true);

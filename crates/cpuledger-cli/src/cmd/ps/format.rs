@@ -78,7 +78,7 @@ fn check(options: &Options, lists: &[ColumnList]) -> Result<(), String> {
         }
     }
     if options.no_flags && !options.long && whole.is_none() {
-        return Err("`-y` changes `-l`, which is not there".to_owned());
+        return Err("`-y` needs `-l`".to_owned());
     }
     Ok(())
 }

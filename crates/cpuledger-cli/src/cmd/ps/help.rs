@@ -18,7 +18,7 @@ const EXAMPLES: &str = "
 Examples:
   cpuledger ps aux                                every process, with CPU and memory
   cpuledger ps -eLf                               every thread
-  cpuledger ps -p 1,200 -o pid,ppid,comm          these processes and columns
+  cpuledger ps -p 1,42 -o pid,ppid,comm           these processes and columns
   cpuledger ps -e --sort -rss --format json       every process as JSON, by memory
 
 Exit codes: 0 done; 1 nothing matched, a wrong option, or output failed; 3 no usable source. ps works without root;

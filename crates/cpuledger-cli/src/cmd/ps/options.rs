@@ -208,7 +208,7 @@ impl Options {
     pub fn set_headers(&mut self, headers: Headers) -> Result<(), String> {
         match self.headers.replace(headers) {
             None => Ok(()),
-            Some(_) => Err("header lines are chosen twice; drop one of the options".to_owned()),
+            Some(_) => Err("two options set the headers; drop one of them".to_owned()),
         }
     }
 
@@ -242,7 +242,7 @@ impl Options {
     /// Notes the list of `-q`.
     pub fn list_quick(&mut self, list: &str) -> Result<(), String> {
         if self.quick.is_some() {
-            return Err("`-q` can be there once only; write its numbers into one list".to_owned());
+            return Err("`-q` can be given only once; put all pids in one list".to_owned());
         }
         let pids: Result<Vec<i32>, String> =
             items::items(list)?.map(|item| items::positive(item, "pid")).collect();

@@ -164,7 +164,7 @@ fn threads(options: &Options) -> Result<Threads, String> {
 /// The order, and the lists of columns that are left: `O` may be either.
 fn criteria_and_lists(options: &Options) -> Result<(Vec<Criterion>, Vec<ColumnList>), String> {
     if options.sort.len() > 1 {
-        return Err("there are two orders; write all keys into one".to_owned());
+        return Err("the sort order is given twice; list all keys in one option".to_owned());
     }
     let mut criteria = match options.sort.first() {
         Some(list) => order::by_names(list)?,

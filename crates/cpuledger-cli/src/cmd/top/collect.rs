@@ -11,7 +11,7 @@ use cpuledger::interval::Interval;
 use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{Exits, Source, SourceKind};
-use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
 use cpuledger_view::key::Key;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
@@ -260,7 +260,12 @@ impl Collector {
 impl Snapshots {
     fn open(mut source: Box<dyn Source>, has_threads: bool) -> Snapshots {
         if let Err(error) = source.watch_exits() {
-            output::warn(&format!("cannot see exits: {error}"));
+            // The source is used all the same.
+            let why = match error {
+                Error::Unusable { reason, .. } => reason,
+                error => error.to_string(),
+            };
+            output::warn(&format!("cannot see tasks that exit: {why}"));
         }
         let scope = Scope::Processes;
         let mut snapshots = Snapshots { source, scope, books: Books::default(), exits: Exits::default() };

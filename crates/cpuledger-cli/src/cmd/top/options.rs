@@ -47,9 +47,8 @@ pub struct Arguments {
     /// Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
-    /// Track at most N tasks at a time (slots) in the ledger, 16 to 8388608 [default: it grows as needed, from the
-    /// size that `cpuledger doctor` shows]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    /// The size of the ledger
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help = help_of_slots())]
     pub slots: Option<String>,
     /// Also list what did not run in the interval
     #[arg(long)]
@@ -60,7 +59,8 @@ pub struct Arguments {
     /// Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<std::path::PathBuf>,
-    /// Colours of the screen: auto, 16, 256, true, contrast or mono [default: of the configuration file, or auto]
+    /// Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file's
+    /// theme, else auto]
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
 }
@@ -117,7 +117,7 @@ impl Options {
     pub fn parse(arguments: &Arguments, is_terminal: bool) -> Result<Options, Failure> {
         if arguments.procps {
             return Err(usage(
-                "--procps must come right after `cpuledger top`; the options of procps' top follow it"
+                "the options of procps' top come after another command: use `cpuledger top --procps …`"
                     .to_owned(),
             ));
         }
@@ -154,6 +154,16 @@ impl Options {
             fields: FieldSet::EMPTY,
         })
     }
+}
+
+/// Its numbers are those of the ledger.
+fn help_of_slots() -> String {
+    let possible = ledger::Options::possible_slots();
+    let (least, most, usual) = (possible.start(), possible.end(), ledger::Options::default().slots);
+    format!(
+        "Track at most N tasks at a time (slots) in the ledger, {least} to {most}; without root at most {usual} [default: \
+         {usual}, and as root it grows as needed]"
+    )
 }
 
 fn usage(sentence: String) -> Failure {
@@ -223,7 +233,7 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     match slots {
         Some(slots) if allowed.contains(&slots) => Ok(ledger::Options { slots, may_grow: false }),
         Some(_) => Err(usage(format!(
-            "--slots can be at most {most} without root, not `{text}`; run as root for more"
+            "--slots can be at most {most} without root, not `{text}`; run cpuledger as root for more"
         ))),
         None => Err(usage(format!("--slots needs a number from {least} to {most}, not `{text}`"))),
     }

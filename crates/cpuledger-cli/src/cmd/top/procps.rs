@@ -53,14 +53,15 @@ fn utf8(word: &OsString) -> Result<&str, Failure> {
 /// The options of the screen that mean the same. How text is written is of no use there.
 fn arguments(options: &Options) -> Result<Arguments, String> {
     if options.is_secure {
-        return Err("the screen has no secure mode; give -b".to_owned());
+        return Err("the screen has no secure mode; use -b".to_owned());
     }
     let (pid, user) = match &options.who {
         Who::All => (Vec::new(), Vec::new()),
         Who::Pids(pids) => (pids.iter().map(ToString::to_string).collect(), Vec::new()),
         Who::User { uid, is_any: false, is_negated: false } => (Vec::new(), vec![uid.to_string()]),
         Who::User { .. } => {
-            return Err("the screen knows neither -U nor !USER; give -b, or a filter there".to_owned());
+            return Err("the screen knows neither -U nor !USER; use -b, or set a filter on the screen (F4)"
+                .to_owned());
         }
     };
     Ok(Arguments {

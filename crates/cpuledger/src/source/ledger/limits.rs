@@ -39,7 +39,7 @@ pub(super) fn check_size(caller: &Caller, options: &Options) -> Result<(), Error
         return Ok(());
     }
     Err(refused(format!(
-        "without root it has at most {most} slots, not {}; run it as root for more",
+        "without root it has at most {most} slots, not {}; run cpuledger as root for more",
         options.slots
     )))
 }
@@ -67,7 +67,7 @@ pub(super) fn check_only(caller: &Caller, kernel: &kernel::Ledger) -> Result<(),
 fn second(caller: &Caller) -> Error {
     refused(format!(
         "user {} has a ledger already, and without root there is one for each user; end that one, take the source \
-         `walk`, or run it as root",
+         `walk`, or run cpuledger as root",
         caller.uid
     ))
 }

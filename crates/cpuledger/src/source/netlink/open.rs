@@ -27,8 +27,8 @@ pub fn check_namespaces() -> Result<(), Error> {
     check_namespace(SourceKind::Netlink)?;
     if facts::is_initial_user_namespace() == Some(false) {
         return Err(unusable(
-            "capabilities of this user namespace do not count for taskstats; run it as root of the host, outside a \
-             user namespace",
+            "capabilities of this user namespace do not count for taskstats; run cpuledger as the host's root, outside \
+             the user namespace",
         ));
     }
     Ok(())
@@ -38,19 +38,19 @@ pub fn check_namespaces() -> Result<(), Error> {
 pub fn refused(failure: Failure) -> Error {
     match failure {
         Failure::Errno(Errno::EPERM | Errno::EACCES) => unusable(&format!(
-            "reading taskstats is not permitted: CAP_NET_ADMIN is missing; run it as root, or give the binary the \
+            "reading taskstats is not permitted: CAP_NET_ADMIN is missing; run cpuledger as root, or give the binary the \
              capability: setcap cap_net_admin=ep {}",
             facts::own_file()
         )),
         Failure::Errno(Errno::ENOENT) => unusable(
-            "this kernel offers no taskstats; boot one built with CONFIG_TASKSTATS, or leave the network namespace \
-             of a container",
+            "this kernel offers no taskstats; boot one built with CONFIG_TASKSTATS or, in a container, use the \
+             host's network namespace",
         ),
         Failure::Errno(Errno::EPROTONOSUPPORT | Errno::EAFNOSUPPORT) => {
             unusable("this kernel has no generic netlink; boot one with CONFIG_NET")
         }
         Failure::Errno(Errno::EINVAL) => unusable(
-            "the kernel reports exits to the initial PID and user namespaces only; run it on the host",
+            "the kernel reports exits to the initial PID and user namespaces only; run cpuledger on the host",
         ),
         failure => failed(failure),
     }
@@ -59,8 +59,8 @@ pub fn refused(failure: Failure) -> Error {
 /// That queries are answered, and deaths are not reported.
 pub fn no_reports() -> Error {
     unusable(
-        "the kernel reports exits only to the host's network namespace, but cpuledger runs in another one; run it with the \
-         network namespace of the host",
+        "the kernel reports exits only to the host's network namespace, but cpuledger runs in another one; run cpuledger in \
+         the host's network namespace",
     )
 }
 
@@ -118,7 +118,7 @@ mod tests {
         for (errno, part) in [
             (Errno::EPERM, "setcap cap_net_admin=ep"),
             (Errno::ENOENT, "CONFIG_TASKSTATS"),
-            (Errno::EINVAL, "run it on the host"),
+            (Errno::EINVAL, "run cpuledger on the host"),
             (Errno::EPROTONOSUPPORT, "CONFIG_NET"),
             (Errno::ENOMEM, "netlink"),
         ] {

@@ -93,7 +93,7 @@ fn every_style_says_the_same() {
 #[test]
 fn what_is_wrong_is_said() {
     for (line, part) in [
-        ("-p", "`-p` needs a value: PIDS, such as 1,200"),
+        ("-p", "`-p` needs a value: PIDS, such as 1,42"),
         ("-ep", "`-p` needs a value"),
         ("--pid=", "`--pid` needs a value"),
         ("--srt pid", "did you mean `--sort`"),
@@ -110,7 +110,7 @@ fn what_is_wrong_is_said() {
         ("-o pid -j", "chooses every column"),
         ("-f u", "choose the columns differently"),
         ("u -c", "the priority, which this format has not"),
-        ("-ey", "`-y` changes `-l`"),
+        ("-ey", "needs `-l`"),
         ("-LT", "show threads differently"),
         ("m H", "show threads differently"),
         ("-L f", "a tree shows processes"),
@@ -118,11 +118,11 @@ fn what_is_wrong_is_said() {
         ("-d x", "cannot be combined with the BSD options"),
         ("-V -e", "the only argument"),
         ("-e-f", "a dash stands between letters"),
-        ("h --headers", "chosen twice"),
-        ("--sort pid k comm", "two orders"),
+        ("h --headers", "two options set the headers"),
+        ("--sort pid k comm", "given twice"),
         ("-q 1 -p 1", "`-q` cannot be combined"),
         ("-q 1 --forest", "`-q` cannot be combined with a tree"),
-        ("-q 1 -q 2", "once only"),
+        ("-q 1 -q 2", "only once"),
         ("-o pid -O comm", "for the first list"),
     ] {
         let sentence = Plan::of_line(line).expect_err(line);
