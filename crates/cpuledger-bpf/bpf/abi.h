@@ -33,7 +33,7 @@ enum cpuledger_limits {
 	/* Parents for which exits can be folded when the ring is full; above it, into parent 0. */
 	CPULEDGER_FOLD_ENTRIES = 8192,
 	/* Slots of the ledger: unless stated, at least, at most (a slot number has 32 bits, the arrays 4 GiB). */
-	CPULEDGER_DEFAULT_SLOTS = 49152,
+	CPULEDGER_DEFAULT_SLOTS = 32768,
 	CPULEDGER_MIN_SLOTS = 16,
 	CPULEDGER_MAX_SLOTS = 8 * 1024 * 1024,
 	/* When fewer than 1/8 of the slots are free, tasks that die are folded in the kernel. */
@@ -568,6 +568,38 @@ struct cpuledger_slot {
 struct cpuledger_slot_rest {
 	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
 	u64 folded_children_ns[2];
+	u64 first_ns;		  /* since when this slot tells what the task does: its start or, after an exec by a thread, that; CLOCK_MONOTONIC; 0: it does not tell that */
+	u64 reserved;
+};
+
+/* What a task does while it is on no CPU. */
+enum cpuledger_off {
+	CPULEDGER_OFF_WAITS,	/* for a CPU: it is runnable */
+	CPULEDGER_OFF_SLEEPS,	/* until a signal or an event; a task that is being made, too */
+	CPULEDGER_OFF_BLOCKED,	/* without being interruptible, but not for I/O */
+	CPULEDGER_OFF_IO,	/* likewise, for I/O */
+	CPULEDGER_OFF_STOPPED,	/* by a signal, a tracer or a freezer */
+	CPULEDGER_OFF_UNSEEN,	/* since before the ledger has seen it first, or the kernel has not shown a switch of it */
+	CPULEDGER_OFF_STATES,
+};
+
+/* How `off` is packed: since_ns << SHIFT | state + 1, CLOCK_MONOTONIC; 0: the task is on a CPU. */
+enum cpuledger_off_word {
+	CPULEDGER_OFF_SHIFT = 3,
+	CPULEDGER_OFF_MASK = 7,
+};
+
+/* What the task of a slot does off the CPU: two cache lines at the same index of an array of its own. A switch touches the first one. */
+struct cpuledger_slot_off {
+	u64 off;		/* since when, and in which state: enum cpuledger_off_word */
+	u64 run_delay_ns;	/* what the kernel says that it has waited for a CPU in its life, when it left the CPU last */
+	u64 ns[CPULEDGER_OFF_STATES][2]; /* by state, and parity of the interval */
+	/*
+	 * If it has come back after the cut of `cut_interval`, and the reader had not closed that yet: what it did at the cut, packed as
+	 * `off`, but with the time from which on it waited for a CPU. What lies before the cut is not booked.
+	 */
+	u64 cut_interval;
+	u64 at_cut;
 };
 
 /* 8 tids with their slots, as tid << 32 | slot; 0: free. */
@@ -620,7 +652,8 @@ CPULEDGER_ASSERT_SIZE(cpuledger_birth, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 256);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot, 256);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 32);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 48);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot_off, 128);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_control, 192);
 _Static_assert((u32)CPULEDGER_MIN_SLOTS > (u32)CPULEDGER_SLOT_FIRST, "the smallest ledger has a slot for a task");

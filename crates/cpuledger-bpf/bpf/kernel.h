@@ -40,7 +40,15 @@ enum {
 
 /* include/linux/sched.h */
 enum {
+	TASK_RUNNING = 0,
+	TASK_INTERRUPTIBLE = 0x1,
+	TASK_UNINTERRUPTIBLE = 0x2,
+	TASK_STOPPED = 0x4,
+	TASK_TRACED = 0x8,
 	TASK_DEAD = 0x80,
+	TASK_NOLOAD = 0x400,
+	TASK_RTLOCK_WAIT = 0x1000, /* 5.15, 5f220be21418: a lock that sleeps on PREEMPT_RT */
+	TASK_FROZEN = 0x8000,	   /* 6.1, f5d39b020809 */
 	PF_WQ_WORKER = 0x20,
 	PF_KTHREAD = 0x00200000,
 };
@@ -258,12 +266,22 @@ struct mm_struct {
 	mm_context_t context;
 };
 
+struct rq {
+	u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct sched_entity {
 	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq; /* likewise; of tasks of all scheduling classes */
 };
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_queued; /* by rq.clock; 0: it is not waiting for a CPU */
 };
 
 struct kthread {
@@ -296,6 +314,8 @@ struct task_struct {
 	unsigned int rt_priority;
 	unsigned int policy;
 	int exit_state, exit_code, exit_signal;
+	unsigned in_iowait : 1;
+	unsigned frozen : 1; /* with CONFIG_CGROUPS: by the freezer of cgroups v2 */
 	int pid, tgid;
 	struct sched_entity se;
 	struct sched_info sched_info;

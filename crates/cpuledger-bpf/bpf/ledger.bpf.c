@@ -8,7 +8,7 @@
  * reader does, which moves the start of the segment to T and books what lies before.
  */
 #include "counters.bpf.h"
-#include "slots.bpf.h"
+#include "off.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";
@@ -28,38 +28,6 @@ struct {
 	__type(key, u32);
 	__type(value, u64);
 } listed SEC(".maps");
-
-/* A run segment: the time between two switches of a CPU. What lies before `cut_ns` is of `interval`, the rest of the next one. */
-struct segment {
-	u64 start_ns;
-	u64 end_ns;
-	u64 interval;
-	u64 cut_ns;
-};
-
-static __always_inline bool starts_after_cut(const struct segment *segment)
-{
-	return segment->start_ns >= segment->cut_ns;
-}
-
-static __always_inline bool ends_after_cut(const struct segment *segment)
-{
-	return segment->end_ns > segment->cut_ns || starts_after_cut(segment);
-}
-
-static __always_inline u64 before_cut(const struct segment *segment)
-{
-	if (starts_after_cut(segment))
-		return 0;
-	return (segment->end_ns < segment->cut_ns ? segment->end_ns : segment->cut_ns) - segment->start_ns;
-}
-
-static __always_inline u64 after_cut(const struct segment *segment)
-{
-	if (!ends_after_cut(segment))
-		return 0;
-	return segment->end_ns - (starts_after_cut(segment) ? segment->start_ns : segment->cut_ns);
-}
 
 /*
  * When the running interval ends. A cut counts once it is confirmed: the reader confirms it if it was published early enough for
@@ -167,6 +135,8 @@ static __noinline u32 make_slot(struct task_struct *task)
 										    walked->start_boottime;
 	slot->parent_start_time_ns = parent ? parent->start_boottime : 0;
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
+	if (tells_off(task))
+		open_off(number, task->start_time, slot->first_runtime_ns ? CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS, run_delay(task));
 	slot->parent_pid = parent ? parent->tgid : 0;
 	slot->grandparent_pid = 0;
 	read_users(walked, slot);
@@ -213,6 +183,7 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 		__sync_fetch_and_add(&cpu->folded_processes, 1);
 	}
 	move_time(rest->folded_children_ns, target->folded_children_ns, interval);
+	clear_off(number, interval);
 	slot->tid = 0;
 	slot->exit_interval = 0;
 	if (!give_slot(number))
@@ -259,6 +230,7 @@ __noinline int collect(u32 number, u64 interval)
 		slot->flags |= CPULEDGER_SLOT_COLLECTS;
 	} else {
 		move_time(slot->wall_ns, rest->folded_threads_ns, interval);
+		clear_off(number, interval);
 		__sync_fetch_and_add(&cpu->folded_threads, 1);
 		slot->flags = (slot->flags & CPULEDGER_SLOT_PARENT_KNOWN) | CPULEDGER_SLOT_COLLECTS;
 		slot->tid = slot->pid;
@@ -433,7 +405,8 @@ static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_str
  * The slot of the task that leaves the CPU. It is the task that the last switch brought in, unless the kernel has not run this
  * hook for a switch in between. Then the time of both tasks goes to the one that leaves now.
  */
-static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen)
+static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen,
+					const struct segment *segment)
 {
 	struct cpuledger_slot *slot = slot_at(seen);
 	u32 number;
@@ -445,15 +418,28 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
 	__sync_fetch_and_add(&cpu->missed, 1);
+	if (seen != CPULEDGER_SLOT_IDLE)
+		lose_sight(seen, segment->start_ns);
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	number = find_slot(prev);
 	return number ? number : find_former_or_make(cpu, prev);
 }
 
-static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct segment *segment)
+/* An exec has made this thread the leader of its process: from here on the slot that it gets as such tells what it does. */
+static __noinline int go_on_as_leader(struct cpuledger_cpu *cpu, struct task_struct *task, u32 state, u64 now_ns)
 {
-	u32 number = slot_of_prev(cpu, prev, seen);
+	u32 number = find_former_or_make(cpu, task);
+
+	if (tells_off(task) && number >= CPULEDGER_SLOT_FIRST)
+		open_off(number, now_ns, state, run_delay(task));
+	return 0;
+}
+
+/* `state` is what the task does from now on. */
+static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct segment *segment, u32 state)
+{
+	u32 number = slot_of_prev(cpu, prev, seen, segment);
 	struct cpuledger_slot *slot;
 
 	if (number == CPULEDGER_SLOT_IDLE) {
@@ -470,9 +456,15 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		return;
 	}
 	book_slot(cpu, slot, number, segment);
-	/* After an exec a thread has the tid of its leader: its old tid ends here. */
-	if (task_state(prev) == TASK_DEAD || prev->pid != slot->tid)
+	if (task_state(prev) == TASK_DEAD) {
 		retire(prev, number, segment);
+	} else if (prev->pid != slot->tid) {
+		/* After an exec a thread has the tid of its leader: its old tid ends here. */
+		retire(prev, number, segment);
+		go_on_as_leader(cpu, prev, state, segment->end_ns);
+	} else {
+		go_off(prev, number, state, segment);
+	}
 }
 
 /* Books the segment of a CPU that was not in the books: no hook has seen what ran, or the CPU was offline. */
@@ -519,10 +511,9 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64
 	return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
-	u32 key = bpf_get_smp_processor_id(), parity;
+	u32 key = bpf_get_smp_processor_id(), parity, number;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh;
 	struct segment segment;
@@ -531,7 +522,8 @@ int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task
 		return 0;
 	/* Only the hooks of this CPU change the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
-	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
+	number = slot_of_next(cpu, next, parity ^ 1);
+	cpu->current[parity ^ 1] = number;
 	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
@@ -539,10 +531,24 @@ int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task
 	if (run & CPULEDGER_RUN_OUT)
 		book_out(cpu, run, &segment);
 	else
-		book(cpu, prev, cpu->current[parity & 1], &segment);
+		book(cpu, prev, cpu->current[parity & 1], &segment, off_state(prev, preempt, prev_state));
+	come_on(next, number, &segment);
 	/* An exchange, so that it comes after all that was booked. */
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	return on_switch(preempt, prev, next, prev_state);
+}
+
+/* Before 5.18, fa2c3254d7cf, the scheduler did not tell by which state it has decided. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(cpul_on_switch3, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return on_switch(preempt, prev, next, task_state(prev));
 }
 
 /*
@@ -552,8 +558,9 @@ int BPF_PROG(cpul_on_switch, bool preempt, struct task_struct *prev, struct task
 SEC("perf_event")
 int on_entry(void *context)
 {
-	u32 key = bpf_get_smp_processor_id(), parity;
+	u32 key = bpf_get_smp_processor_id(), parity, number;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	struct task_struct *task;
 	u64 run, fresh;
 	struct segment segment;
 
@@ -563,11 +570,14 @@ int on_entry(void *context)
 	if (!(run & CPULEDGER_RUN_OUT))
 		return 0;
 	parity = run & CPULEDGER_RUN_PARITY;
-	cpu->current[parity ^ 1] = slot_of_next(cpu, bpf_get_current_task_btf(), parity ^ 1);
+	task = bpf_get_current_task_btf();
+	number = slot_of_next(cpu, task, parity ^ 1);
+	cpu->current[parity ^ 1] = number;
 	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	book_out(cpu, run, &segment);
+	come_on(task, number, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }

@@ -38,6 +38,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CPULEDGER_DEFAULT_SLOTS);
+	__type(key, u32);
+	__type(value, struct cpuledger_slot_off);
+} slot_offs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct cpuledger_bucket);
@@ -51,6 +59,11 @@ static __always_inline struct cpuledger_slot *slot_at(u32 number)
 static __always_inline struct cpuledger_slot_rest *rest_at(u32 number)
 {
 	return bpf_map_lookup_elem(&slot_rests, &number);
+}
+
+static __always_inline struct cpuledger_slot_off *off_at(u32 number)
+{
+	return bpf_map_lookup_elem(&slot_offs, &number);
 }
 
 /*

@@ -158,7 +158,8 @@ fn a_storm_of_threads_balances_root() {
 #[test]
 fn too_few_slots_lose_names_and_no_time_root() {
     let mut ledger =
-        Ledger::attach(Options { slots: 24.max(abi::CPULEDGER_MIN_SLOTS) }).expect("the ledger attaches");
+        Ledger::attach(Options { slots: 24.max(abi::CPULEDGER_MIN_SLOTS), ..Options::default() })
+            .expect("the ledger attaches");
     for threads in [false, true] {
         let plan = StormPlan { workers: 4, threads, ..StormPlan::default() };
         let storm = Storm::start(&plan).expect("tasks are made");

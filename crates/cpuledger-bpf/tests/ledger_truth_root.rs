@@ -211,7 +211,8 @@ fn folded_time_stays_in_the_family(threads: bool) {
     // Enough that no process goes without, even if the reader is held up for some ms after a cut, when no task can be
     // folded. Few enough that slots run low in the first interval.
     let slots = if threads { 4000 } else { 1000 } + 2 * live_tasks();
-    let mut ledger = Ledger::attach(Options { slots }).expect("the ledger attaches; it needs root");
+    let mut ledger =
+        Ledger::attach(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");
     let plan = StormPlan { workers: 2, threads, seconds: Some(2), ..StormPlan::default() };
     let storm = Storm::start(&plan).expect("tasks are made");
     // A worker that dies itself may be folded into the task that made it.

@@ -285,7 +285,7 @@ mod tests {
             missed_switches: 4,
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
-            exited: Some(vec![Exited { exit, cpu_ns: 1, accounting_parent: Some(Pid(7)) }]),
+            exited: Some(vec![Exited { exit, cpu_ns: 1, states: None, accounting_parent: Some(Pid(7)) }]),
             ..Interval::default()
         };
         let row = Task::default();

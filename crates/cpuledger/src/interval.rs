@@ -4,6 +4,7 @@ use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
+use crate::states::States;
 use crate::task::{Pid, Task};
 
 /// What one process or task used in an interval.
@@ -19,6 +20,9 @@ pub struct Usage {
     pub exited_children_ns: Option<u64>,
     /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
     pub stolen_ns: Option<u64>,
+    /// What it did while it was on no CPU; `None` where the source does not know it. Then [`Usage::growth`] has the kernel's count of what it
+    /// waited for a CPU, else that of these.
+    pub states: Option<States>,
     /// The heir, which would inherit its time: the parent at fork or, if that is dead, the heir of that one.
     /// `None` where the source does not know it.
     pub accounting_parent: Option<Pid>,
@@ -47,6 +51,8 @@ pub struct Exited {
     pub exit: Exit,
     /// CPU time of its last interval.
     pub cpu_ns: u64,
+    /// What it did in that while it was on no CPU; `None` where the source does not know it.
+    pub states: Option<States>,
     /// As [`Usage::accounting_parent`] of its process.
     pub accounting_parent: Option<Pid>,
 }

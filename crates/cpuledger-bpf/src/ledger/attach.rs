@@ -1,10 +1,11 @@
 //! Loading and attaching the ledger.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-use libbpf_rs::{Link, Object, OpenObject};
+use libbpf_rs::{Link, Object, OpenObject, ProgramMut};
 
 use crate::abi;
 use crate::cpus;
@@ -25,11 +26,17 @@ static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"))
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
 const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];
 
-/// The hook that every ledger has one of, and by whose name ledgers are found: no other software's program has it.
+/// The hook that every ledger has one of, and by whose name ledgers are found: no other software's program has a name that begins so.
 pub(super) const SWITCH_HOOK: &str = "cpul_on_switch";
 
+/// The same for kernels whose scheduler tells three things of a switch and not four.
+const SWITCH_HOOK_OF_THREE: &str = "cpul_on_switch3";
+
 // The kernel cuts off what is longer, and the NUL is the last byte.
-const _: () = assert!(SWITCH_HOOK.len() < abi::CPULEDGER_PROGRAM_NAME_BYTES as usize);
+const _: () = assert!(SWITCH_HOOK_OF_THREE.len() < abi::CPULEDGER_PROGRAM_NAME_BYTES as usize);
+
+/// The constant that says whether to keep what tasks do off the CPU.
+const WANTS_OFF: &str = ".rodata.off";
 
 /// Not indispensable: without it the list of online CPUs is read at each cut.
 const HOTPLUG_HOOK: &str = "on_hotplug";
@@ -50,6 +57,7 @@ pub(super) struct SharedMaps {
     pub(super) cpus: Shared<abi::cpuledger_cpu>,
     pub(super) slots: Shared<abi::cpuledger_slot>,
     pub(super) rests: Shared<abi::cpuledger_slot_rest>,
+    pub(super) offs: Shared<abi::cpuledger_slot_off>,
     pub(super) listed: Shared<u64>,
     pub(super) index: Shared<abi::cpuledger_bucket>,
 }
@@ -73,20 +81,14 @@ impl Ledger {
             });
         }
         let cpus = cpus::cpu_ids()?;
-        let object = match load(options, cpus, true) {
-            // The kernel may have all but that tracepoint.
-            Err(Error::Refused { .. }) if probe::has_atomics() == Some(false) => {
-                return Err(Error::NoAtomics);
-            }
-            Err(Error::Refused { .. }) => load(options, cpus, false)?,
-            loaded => loaded?,
-        };
+        let object = load_what_is_taken(options, cpus)?;
         let map = |name| object::map(&object, name);
         let shared = SharedMaps {
             control: Shared::new(&map(".data.control"), 1)?,
             cpus: Shared::new(&map("cpus"), cpus)?,
             slots: Shared::unmapped(&map("slots"), options.slots)?,
             rests: Shared::unmapped(&map("slot_rests"), options.slots)?,
+            offs: Shared::unmapped(&map("slot_offs"), options.slots)?,
             listed: Shared::new(&map("listed"), 2 * options.places(cpus))?,
             index: Shared::new(&map("tid_index"), options.buckets())?,
         };
@@ -105,7 +107,7 @@ impl Ledger {
 
     /// A ledger that is not attached. Its shared records are as the programs expect them; all that is not set here is zero.
     pub(super) fn prepare(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
-        let SharedMaps { control, cpus: of_cpus, slots, rests, listed, index } = shared;
+        let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index } = shared;
         let mut ledger = Ledger {
             _links: Vec::new(),
             object: None,
@@ -114,6 +116,7 @@ impl Ledger {
             cpus: of_cpus,
             slots,
             rests,
+            offs,
             listed,
             index,
             online,
@@ -131,6 +134,7 @@ impl Ledger {
             of_leaders: HashMap::new(),
             freed: Vec::new(),
             reserved: 0,
+            off_fault_ns: 0,
         };
         ledger.set_shared(cpus);
         ledger
@@ -196,19 +200,58 @@ impl Ledger {
     }
 }
 
-/// Loads the hooks, with or without the one that tells when a CPU goes offline.
-fn load(options: Options, cpus: u32, watches_cpus: bool) -> Result<Object, Error> {
+/// Which hooks are loaded.
+#[derive(Clone, Copy)]
+struct Hooks {
+    /// The one that tells when a CPU goes offline.
+    watches_cpus: bool,
+    /// The one that is told by which state the scheduler has decided.
+    is_told_state: bool,
+}
+
+/// Loads the hooks that the kernel takes. It may lack the tracepoint of CPUs that come and go, and the state of the task that leaves.
+fn load_what_is_taken(options: Options, cpus: u32) -> Result<Object, Error> {
+    let all = Hooks { watches_cpus: true, is_told_state: true };
+    let error = match load(options, cpus, all) {
+        Err(error @ Error::Refused { .. }) => error,
+        loaded => return loaded,
+    };
+    if probe::has_atomics() == Some(false) {
+        return Err(Error::NoAtomics);
+    }
+    let fewer = [(false, true), (true, false), (false, false)];
+    let fewer = fewer.map(|(watches_cpus, is_told_state)| Hooks { watches_cpus, is_told_state });
+    fewer.into_iter().find_map(|hooks| load(options, cpus, hooks).ok()).ok_or(error)
+}
+
+fn load(options: Options, cpus: u32, hooks: Hooks) -> Result<Object, Error> {
     object::load("cpuledger_ledger", OBJECT, |open| {
         resize(open, "cpus", cpus);
         resize(open, "slots", options.slots);
         resize(open, "slot_rests", options.slots);
+        resize(open, "slot_offs", options.slots);
         resize(open, "listed", 2 * options.places(cpus));
         resize(open, "tid_index", options.buckets());
-        for mut program in open.progs_mut().filter(|program| program.name() == HOTPLUG_HOOK) {
-            program.set_autoload(watches_cpus);
+        set_off(open, options.off);
+        for mut program in open.progs_mut() {
+            let is_wanted = match program.name().to_str() {
+                Some(HOTPLUG_HOOK) => hooks.watches_cpus,
+                Some(SWITCH_HOOK) => hooks.is_told_state,
+                Some(SWITCH_HOOK_OF_THREE) => !hooks.is_told_state,
+                _ => true,
+            };
+            program.set_autoload(is_wanted);
         }
         Ok(())
     })
+}
+
+/// Says whether to keep what tasks do off the CPU.
+fn set_off(open: &mut OpenObject, is_wanted: bool) {
+    let mut map =
+        open.maps_mut().find(|map| map.name() == WANTS_OFF).expect("the embedded object defines this map");
+    map.set_initial_value(&u32::from(is_wanted).to_ne_bytes())
+        .expect("a map that is not created yet takes a value of its size");
 }
 
 /// Sets the number of entries of a map that is not created yet; its name is a constant of this crate.
@@ -222,11 +265,20 @@ fn attach_hooks(object: &mut Object) -> Result<Vec<Link>, Error> {
     HOOKS
         .iter()
         .map(|name| {
-            let program = object.progs_mut().find(|program| program.name() == *name);
+            // Of the two switch hooks one is loaded.
+            let is_it = |program: &ProgramMut<'_>| {
+                program.name() == *name || *name == SWITCH_HOOK && is_switch_hook(program.name())
+            };
+            let program = object.progs_mut().find(|program| is_it(program) && program.autoload());
             program
                 .expect("the embedded object defines it")
                 .attach()
                 .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))
         })
         .collect()
+}
+
+/// Whether a program of this name is a switch hook of a ledger.
+pub(super) fn is_switch_hook(name: &OsStr) -> bool {
+    name == SWITCH_HOOK || name == SWITCH_HOOK_OF_THREE
 }

@@ -114,6 +114,8 @@ struct Reader {
     random: Random,
     intervals: u64,
     longest_ns: u64,
+    /// Whether the clocks of all CPUs are the same.
+    has_one_clock: bool,
     /// What was wrong.
     fault: Option<String>,
 }
@@ -150,6 +152,9 @@ impl Reader {
                     let numbers: HashSet<u32> = closed.tasks.iter().map(|task| task.number).collect();
                     match closed.imbalance_ns() {
                         0 if numbers.len() < closed.tasks.len() => Some("a slot is listed twice".to_owned()),
+                        0 if self.has_one_clock && closed.off_fault_ns > 0 => {
+                            Some(format!("off the CPU: {} ns are wrong", closed.off_fault_ns))
+                        }
                         0 => None,
                         imbalance_ns => Some(format!("balance: {imbalance_ns} ns are missing")),
                     }
@@ -262,20 +267,22 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         work_ns: random.of(&[1_000, 10_000, 100_000]),
     };
     let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
-    let (machine, options) = (Machine::load(library), Options { slots });
+    let (machine, options) = (Machine::load(library), Options { slots, off: true });
     let shared = SharedMaps {
         cpus: machine.share(0, plan.cpus),
         slots: machine.share(1, slots),
         rests: machine.share(2, slots),
         listed: machine.share(3, 2 * options.places(plan.cpus)),
         index: machine.share(4, options.buckets()),
-        control: machine.share(5, 1),
+        offs: machine.share(5, slots),
+        control: machine.share(6, 1),
     };
     let mut ledger = Ledger::prepare(shared, options, plan.cpus, Online::unknown());
     // They stay as they are prepared: nothing asks the kernel's list.
     ledger.is_watching_cpus = true;
     let calls = machine.calls;
-    let mut reader = Reader { ledger, calls, random, intervals, longest_ns, fault: None };
+    let has_one_clock = plan.skew_ns == 0;
+    let mut reader = Reader { ledger, calls, random, intervals, longest_ns, has_one_clock, fault: None };
     READER.set(&raw mut reader);
     let Calls { access, now_ns, sleep_until, .. } = calls;
     turns::take(Some(Turns { access, now_ns, sleep_until }));
@@ -346,6 +353,31 @@ const MUTATIONS: &[Mutation] = &[
             "if (into && (index_remove(slot->pid, into), true))",
         )],
     },
+    Mutation {
+        name: "what a task did at the cut is not left for the reader",
+        file: "off.bpf.h",
+        changes: &[("\t\t\tnote_at_cut(off, interval, off_word(wait_ns, state));\n", "\t\t\t;\n")],
+    },
+    Mutation {
+        name: "what a task did at the cut is left after it is overwritten",
+        file: "off.bpf.h",
+        changes: &[("\tif (now_ns >= cut_ns) {\n", "\toff->off = 0;\n\tif (now_ns >= cut_ns) {\n")],
+    },
+    Mutation {
+        name: "time off the CPU is booked in an interval that is over",
+        file: "off.bpf.h",
+        changes: &[("\tif (now_ns >= cut_ns) {\n", "\tif (0) {\n")],
+    },
+    Mutation {
+        name: "what a folded task did stays in its slot",
+        file: "ledger.bpf.c",
+        changes: &[("\tclear_off(number, interval);\n\tslot->tid = 0;\n", "\tslot->tid = 0;\n")],
+    },
+    Mutation {
+        name: "the start of an interval is not respected",
+        file: "off.bpf.h",
+        changes: &[("from_ns = interval_start(interval);", "from_ns = 0;")],
+    },
 ];
 
 /// The machine with these hooks, in a directory of its own.
@@ -365,6 +397,12 @@ impl Library {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let (hooks, machine) = (package.join("bpf"), package.join("src/ledger/machine"));
         if let Some(Mutation { name, file, changes }) = mutation {
+            // All of them: a file is looked for beside the one that includes it.
+            for entry in std::fs::read_dir(&hooks).expect("the hooks") {
+                let path = entry.expect("a file of the hooks").path();
+                let name = path.file_name().expect("it has a name");
+                std::fs::copy(&path, library.directory.join(name)).expect("room for a copy");
+            }
             let mut text = std::fs::read_to_string(hooks.join(file)).expect("a file of the hooks");
             for (from, to) in *changes {
                 assert_eq!(text.matches(from).count(), 1, "{name}: {from}");
@@ -446,7 +484,7 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
 fn a_step_done_otherwise_is_found_on_simulated_machines() {
     for mutation in MUTATIONS {
         let Some(library) = Library::build(Some(mutation)) else { return not_run("there is no C compiler") };
-        let found = (1..60).find_map(|seed| run(&library.path(), seed, 40).1);
+        let found = (1..400).find_map(|seed| run(&library.path(), seed, 40).1);
         assert!(found.is_some(), "nothing is wrong where {}", mutation.name);
     }
 }

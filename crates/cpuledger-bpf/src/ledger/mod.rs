@@ -11,6 +11,7 @@ mod cut;
 mod entry;
 #[cfg(test)]
 mod machine;
+mod off;
 mod online;
 mod owned;
 mod shared;
@@ -28,9 +29,11 @@ use crate::error::Error;
 
 use cut::{Book, ByList, Running, Tail};
 use entry::Entry;
+use off::Alive;
 use online::Online;
 use shared::Shared;
 
+pub use off::{Off, OffState, OffTime};
 pub use owned::ledgers_of;
 
 /// How large a ledger shall be.
@@ -40,11 +43,13 @@ pub struct Options {
     /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`. Unless stated,
     /// `CPULEDGER_DEFAULT_SLOTS`: as many as 16 MiB of locked memory hold.
     pub slots: u32,
+    /// Whether to keep what tasks do while they are on no CPU.
+    pub off: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: abi::CPULEDGER_DEFAULT_SLOTS }
+        Options { slots: abi::CPULEDGER_DEFAULT_SLOTS, off: true }
     }
 }
 
@@ -57,7 +62,10 @@ impl Options {
     /// Kernel memory that a ledger of this size locks, in bytes, on a machine whose CPUs have numbers below `cpu_ids`.
     pub fn locked_bytes(&self, cpu_ids: u32) -> u64 {
         let slots = u64::from(self.slots);
-        slots * (size_of::<abi::cpuledger_slot>() + size_of::<abi::cpuledger_slot_rest>()) as u64
+        let of_slot = size_of::<abi::cpuledger_slot>()
+            + size_of::<abi::cpuledger_slot_rest>()
+            + size_of::<abi::cpuledger_slot_off>();
+        slots * of_slot as u64
             + 2 * u64::from(self.places(cpu_ids)) * size_of::<u64>() as u64
             + u64::from(self.buckets()) * size_of::<abi::cpuledger_bucket>() as u64
             + u64::from(cpu_ids) * size_of::<abi::cpuledger_cpu>() as u64
@@ -106,6 +114,9 @@ pub struct TaskTime {
     pub is_last: bool,
     /// Whether it was on a CPU at the cut.
     pub is_running: bool,
+    /// What it did while it was on none. `None`: that is not kept, the kernel does not tell it, or a task without a slot of its own
+    /// is in its books.
+    pub off: Option<Off>,
     /// The identity of the task; the accumulators in it have no meaning.
     pub slot: abi::cpuledger_slot,
 }
@@ -193,6 +204,9 @@ pub struct Interval<'a> {
     pub stray_ns: u64,
     /// Slots that are free now.
     pub free_slots: u64,
+    /// Time off the CPU of which it is not known what the task did although each of its switches was seen, or that was booked twice,
+    /// in nanoseconds: 0, but where the clocks of two CPUs differ.
+    pub off_fault_ns: u64,
 }
 
 impl Interval<'_> {
@@ -248,6 +262,7 @@ pub struct Ledger {
     cpus: Shared<abi::cpuledger_cpu>,
     slots: Shared<abi::cpuledger_slot>,
     rests: Shared<abi::cpuledger_slot_rest>,
+    offs: Shared<abi::cpuledger_slot_off>,
     listed: Shared<u64>,
     index: Shared<abi::cpuledger_bucket>,
     online: Online,
@@ -274,6 +289,8 @@ pub struct Ledger {
     freed: Vec<u32>,
     /// Places that were reserved on the lists of all closed intervals.
     reserved: u64,
+    /// As in [`Interval`].
+    off_fault_ns: u64,
 }
 
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
@@ -365,7 +382,7 @@ impl Ledger {
         self.close_cpus(cut_ns)?;
         // A switch that was under way may have made a slot for a task that the kernel had hidden.
         self.map_slots()?;
-        let stray_ns = self.gather_tasks();
+        let stray_ns = self.gather_tasks(cut_ns);
         let (number, start_ns) = (self.interval, self.start_ns);
         let free_slots = self.free_slots();
         self.open_next(cut_ns);
@@ -378,6 +395,7 @@ impl Ledger {
             cpus: &self.cpu_times,
             stray_ns,
             free_slots,
+            off_fault_ns: self.off_fault_ns,
         })
     }
 
@@ -388,7 +406,11 @@ impl Ledger {
     fn map_slots(&mut self) -> Result<(), Error> {
         let fresh = self.control.word(0, offset_of!(abi::cpuledger_control, fresh)).load(Ordering::Acquire);
         let end = fresh.min(u64::from(self.options.slots)) as u32;
-        let mapped = self.slots.map_up_to(end).and_then(|()| self.rests.map_up_to(end));
+        let mapped = self
+            .slots
+            .map_up_to(end)
+            .and_then(|()| self.rests.map_up_to(end))
+            .and_then(|()| self.offs.map_up_to(end));
         mapped.map_err(|error| Error::Poisoned { what: error.to_string() })
     }
 
@@ -461,8 +483,9 @@ impl Ledger {
 
     /// Reads and zeroes what the closed interval has listed, and frees the slots of the dead. Returns the time that belongs
     /// to no task any more.
-    fn gather_tasks(&mut self) -> u64 {
+    fn gather_tasks(&mut self, cut_ns: u64) -> u64 {
         self.tasks.clear();
+        self.off_fault_ns = 0;
         let parity = (self.interval & 1) as u32;
         let listed = offset_of!(abi::cpuledger_control, listed);
         let count = self.control.word(0, of_parity(listed, self.interval)).load(Ordering::Acquire);
@@ -478,24 +501,24 @@ impl Ledger {
                 continue;
             }
             let running_ns = self.running.remove(&(number as u32));
-            stray_ns += self.gather_task(number as u32, running_ns);
+            stray_ns += self.gather_task(number as u32, running_ns, cut_ns);
         }
         // Those that ran through the whole interval. The map keeps its memory.
         let mut running = std::mem::take(&mut self.running);
         for (number, running_ns) in running.drain() {
-            stray_ns += self.gather_task(number, Some(running_ns));
+            stray_ns += self.gather_task(number, Some(running_ns), cut_ns);
         }
         self.running = running;
         // Leaders that did not run, and are not on the list.
         while let Some(&number) = self.of_leaders.keys().next() {
-            stray_ns += self.gather_task(number, None);
+            stray_ns += self.gather_task(number, None, cut_ns);
         }
         self.free();
         stray_ns
     }
 
     /// `running_ns` is what the reader has closed of it; None: it was not on a CPU at the cut.
-    fn gather_task(&mut self, number: u32, running_ns: Option<u64>) -> u64 {
+    fn gather_task(&mut self, number: u32, running_ns: Option<u64>, cut_ns: u64) -> u64 {
         // Nearly all are zero: do not write them.
         let take = |word: &AtomicU64| match word.load(Ordering::Relaxed) {
             0 => 0,
@@ -517,8 +540,24 @@ impl Ledger {
             self.freed.push(number);
         }
         let is_running = running_ns.is_some();
-        let time =
-            TaskTime { number, wall_ns, folded_threads_ns, folded_children_ns, is_last, is_running, slot };
+        let end_ns = if is_last { slot.end_ns_or_batch } else { cut_ns };
+        let (off, off_fault_ns) = self.take_off(number, wall_ns, end_ns, is_last, is_running).unzip();
+        // Nothing tells what a task without a slot did.
+        let is_of_one_task = slot.tid != 0
+            && folded_threads_ns == 0
+            && u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS == 0;
+        let off = off.filter(|_| is_of_one_task);
+        self.off_fault_ns += off_fault_ns.filter(|_| is_of_one_task).map_or(0, i64::unsigned_abs);
+        let time = TaskTime {
+            number,
+            wall_ns,
+            folded_threads_ns,
+            folded_children_ns,
+            is_last,
+            is_running,
+            off,
+            slot,
+        };
         if slot.tid == 0 {
             return time.total_ns();
         }
@@ -526,6 +565,31 @@ impl Ledger {
             self.tasks.push(time);
         }
         0
+    }
+
+    /// Reads and zeroes what the task of a slot did off the CPU in the closed interval, until `end_ns`.
+    fn take_off(
+        &self,
+        number: u32,
+        on_ns: u64,
+        end_ns: u64,
+        is_last: bool,
+        is_running: bool,
+    ) -> Option<(Off, i64)> {
+        let first_ns = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
+        let begin_ns = Some(first_ns.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)?;
+        let alive = Alive {
+            interval: self.interval,
+            begin_ns: begin_ns.max(self.start_ns),
+            end_ns,
+            on_ns,
+            is_on_at_end: is_last || is_running,
+        };
+        let taken = off::take(&self.offs, number, alive);
+        if is_last {
+            first_ns.store(0, Ordering::Relaxed);
+        }
+        Some(taken)
     }
 
     /// Takes a slot out of the index. Slots that still collect for a dead task's process are the only ones that the hook leaves in
@@ -618,16 +682,16 @@ mod tests {
 
     #[test]
     fn batches_are_whole_on_large_machines_and_leave_small_ledgers_their_slots() {
-        let batch = |slots, cpus| Options { slots }.slot_batch(cpus);
-        assert_eq!(batch(Options::default().slots, 96), abi::CPULEDGER_SLOT_BATCH);
-        assert_eq!(batch(Options::default().slots, 1024), 3);
+        let batch = |slots, cpus| Options { slots, off: true }.slot_batch(cpus);
+        assert_eq!(batch(Options::default().slots, 64), abi::CPULEDGER_SLOT_BATCH);
+        assert_eq!(batch(Options::default().slots, 1024), 2);
         assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS, 2), abi::CPULEDGER_SLOT_BATCH);
         assert_eq!(batch(abi::CPULEDGER_LEAST_BATCHED_SLOTS - 1, 2), 1);
     }
 
     #[test]
     fn places_of_both_parities_fill_the_list_without_gap() {
-        let options = Options { slots: 100 };
+        let options = Options { slots: 100, off: true };
         let places = options.places(3);
         let mut all: Vec<u32> =
             (0..places).flat_map(|place| [listed_at(place, 0), listed_at(place, 1)]).collect();

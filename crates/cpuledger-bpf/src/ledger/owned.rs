@@ -1,7 +1,9 @@
 //! Which users have ledgers, by the kernel's own list of programs and their owners, which cannot be forged, blocked or evaded.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 
 use libbpf_rs::{Iter, libbpf_sys};
 use rustix::io::Errno;
@@ -12,7 +14,7 @@ use crate::map::decode;
 use crate::object;
 
 use super::Ledger;
-use super::attach::SWITCH_HOOK;
+use super::attach::is_switch_hook;
 
 /// The compiled `bpf/programs.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
@@ -36,13 +38,17 @@ pub fn ledgers_of(uid: u32) -> Result<Vec<u32>, Error> {
         source,
         log: Vec::new(),
     })?;
-    let mut name = [0; NAME_BYTES];
-    name[..SWITCH_HOOK.len()].copy_from_slice(SWITCH_HOOK.as_bytes());
     let programs = bytes.chunks(size_of::<abi::cpuledger_program>()).filter_map(decode);
-    let is_ledger = |program: &abi::cpuledger_program| program.uid == uid && program.name == name;
+    let is_ledger = |program: &abi::cpuledger_program| program.uid == uid && is_switch_hook(name_of(program));
     let mut ids: Vec<u32> = programs.filter(is_ledger).map(|program| program.id).collect();
     ids.sort_unstable();
     Ok(ids)
+}
+
+/// The name without the NULs behind it.
+fn name_of(program: &abi::cpuledger_program) -> &OsStr {
+    let end = program.name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+    OsStr::from_bytes(&program.name[..end])
 }
 
 impl Ledger {
@@ -52,7 +58,7 @@ impl Ledger {
     /// When the kernel refuses the call.
     pub fn id(&self) -> Result<u32, Error> {
         let mut programs = self.object.iter().flat_map(|object| object.progs());
-        let hook = programs.find(|program| program.name() == SWITCH_HOOK);
+        let hook = programs.find(|program| is_switch_hook(program.name()) && program.autoload());
         let hook = hook.expect("the embedded object defines it");
         let mut info = libbpf_sys::bpf_prog_info::default();
         let mut length = size_of::<libbpf_sys::bpf_prog_info>() as u32;

@@ -18,6 +18,8 @@ unsafe impl Record for abi::cpuledger_slot {}
 // SAFETY: arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_slot_rest {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_slot_off {}
+// SAFETY: integers and arrays of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_control {}
 // SAFETY: an array of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_bucket {}

@@ -288,6 +288,7 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         exited_threads_ns: threads_ns,
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
+        states: None,
         accounting_parent: is_ledger.then_some(row.ppid),
         growth,
         is_unseen: row.pid.0 == PARTLY_KNOWN,
@@ -309,7 +310,7 @@ fn dead() -> Vec<Exited> {
             runtime_ns: 2 * cpu_ns,
             lifetime_ns: 3 * cpu_ns,
         };
-        Exited { exit, cpu_ns, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
+        Exited { exit, cpu_ns, states: None, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
     };
     vec![exit(9001, "cc1", 5001), exit(9002, "as", 5001), exit(9003, "cc1", 0), exit(9004, "\"q\"\n", 1)]
 }

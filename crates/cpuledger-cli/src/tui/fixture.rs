@@ -30,7 +30,7 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         runtime_ns: cpu_ns,
         lifetime_ns: 2 * cpu_ns,
     };
-    Exited { exit, cpu_ns, accounting_parent: Some(Pid(30)) }
+    Exited { exit, cpu_ns, states: None, accounting_parent: Some(Pid(30)) }
 }
 
 /// A task or process of a family: number, parent, process, name.
@@ -73,6 +73,7 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
         exited_threads_ns: Some(threads),
         exited_children_ns: Some(children),
         stolen_ns: Some(own / 100),
+        states: None,
         accounting_parent: Some(Pid(accounting)),
         growth,
         is_unseen: false,

@@ -35,9 +35,12 @@ struct task {
 	enum stage stage;
 	s32 cpu; /* the only one on which it may run; -1: any */
 	u64 wake_ns;
+	u64 left_ns; /* when it was on a CPU last; 0: not yet */
 };
 
 struct cpu {
+	struct rq rq;
+	struct cfs_rq cfs_rq;
 	struct task idle, *current;
 	bool is_in_hook;
 	s64 skew_ns;
@@ -72,7 +75,7 @@ int machine_map_of(const void *map);
 void abort(void);
 
 extern struct cpuledger_control control;
-int cpul_on_switch(bool preempt, struct task_struct *prev, struct task_struct *next);
+int cpul_on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state);
 int on_fork(struct task_struct *parent, struct task_struct *child);
 int on_entry(void *context);
 int on_rename(struct task_struct *task, const char *comm);
@@ -97,7 +100,7 @@ static bool is_over;
 static struct {
 	u8 *address;
 	u64 record_bytes, count;
-} maps[5];
+} maps[6];
 
 static u64 random_word(void)
 {
@@ -163,6 +166,34 @@ static void note_shared_slot(const struct cpu *cpu)
 		seen.shared_slots++;
 }
 
+/* What the scheduler decides by when this task leaves the CPU. */
+static u32 state_of(const struct task *task)
+{
+	static const u32 states[] = { TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE, TASK_STOPPED, TASK_UNINTERRUPTIBLE | TASK_NOLOAD };
+
+	if (task->k.__state == TASK_DEAD)
+		return TASK_DEAD;
+	return task->is_runnable && task->wake_ns <= now_ns ? TASK_RUNNING : states[random_below(4)];
+}
+
+/* The kernel knows how long a task has waited for the CPU that it gets now. */
+static void queue(struct cpu *cpu, struct task *task)
+{
+	cpu->rq.clock = now_ns;
+	cpu->cfs_rq.rq = &cpu->rq;
+	task->k.se.cfs_rq = &cpu->cfs_rq;
+	task->k.__state = TASK_RUNNING;
+	if (task->left_ns)
+		task->k.sched_info.last_queued = now_ns - random_below(now_ns - task->left_ns + 1);
+}
+
+static void arrive(struct cpu *cpu, struct task *task)
+{
+	if (task->k.sched_info.last_queued)
+		task->k.sched_info.run_delay += cpu->rq.clock - task->k.sched_info.last_queued;
+	task->k.sched_info.last_queued = 0;
+}
+
 static void switch_to(u32 number, struct task *next)
 {
 	struct cpu *cpu = &machine_cpus[number];
@@ -176,7 +207,11 @@ static void switch_to(u32 number, struct task *next)
 	next->is_on_cpu = true;
 	prev->k.se.sum_exec_runtime += 1000;
 	cpu->is_in_hook = true;
-	cpul_on_switch(prev->is_runnable, &prev->k, &next->k);
+	prev->k.__state = state_of(prev);
+	queue(cpu, next);
+	cpul_on_switch(prev->k.__state == TASK_RUNNING, &prev->k, &next->k, prev->k.__state);
+	arrive(cpu, next);
+	prev->left_ns = now_ns;
 	cpu->current = next;
 	cpu->is_in_hook = false;
 	prev->is_on_cpu = false;

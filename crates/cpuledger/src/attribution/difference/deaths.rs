@@ -257,6 +257,7 @@ impl Deaths {
     pub(super) fn report(&self, attribution: &mut Attribution, into: &mut Vec<Exited>) {
         into.clear();
         into.extend(self.due.iter().map(|death| Exited {
+            states: None,
             exit: death.exit,
             cpu_ns: death.used_ns,
             accounting_parent: attribution.known_heir(death.exit.process).map(|heir| Pid(heir.tid.0)),

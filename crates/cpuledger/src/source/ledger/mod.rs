@@ -8,6 +8,7 @@ mod detail;
 mod limits;
 mod options;
 mod rows;
+mod states;
 mod supervisor;
 
 use std::time::Duration;
@@ -26,7 +27,7 @@ use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
-use rows::RowBuilder;
+use rows::{Idle, RowBuilder};
 use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
@@ -76,7 +77,8 @@ impl Ledger {
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let beside = spawn_scoped(scope, detail::load_inspector);
-            let kernel = kernel::Ledger::attach(kernel::Options { slots: options.slots });
+            let kernel =
+                kernel::Ledger::attach(kernel::Options { slots: options.slots, ..Default::default() });
             let inspector = beside.map_or_else(
                 |_| detail::load_inspector(),
                 |beside| beside.join().expect("loading does not panic"),
@@ -257,7 +259,7 @@ impl Ledger {
     /// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is, and it is tried
     /// again later.
     fn attach_successor(&mut self, slots: u32) {
-        let attach = || kernel::Ledger::attach(kernel::Options { slots }).ok();
+        let attach = || kernel::Ledger::attach(kernel::Options { slots, ..Default::default() }).ok();
         self.successor = self.growth_backoff.attempt(machine::monotonic_ns, attach);
     }
 
@@ -305,7 +307,8 @@ impl Ledger {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
         self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
-        self.rows.add_idle(tasks, from_procfs, &mut snapshot.tasks, &mut into.tasks);
+        let idle = Idle { others: tasks, from_procfs, length_ns: into.length_ns(), are_processes: false };
+        self.rows.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
         snapshot.from_procfs.extend(from_procfs);
         snapshot.from_procfs.sort_unstable();
         snapshot.from_procfs.dedup();

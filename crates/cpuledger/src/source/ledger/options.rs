@@ -16,7 +16,7 @@ pub struct Options {
 }
 
 /// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
-pub const MOST_GROWN_SLOTS: u32 = 196_608;
+pub const MOST_GROWN_SLOTS: u32 = 131_072;
 
 impl Default for Options {
     fn default() -> Options {

@@ -16,10 +16,12 @@ use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::{counters_of, nothing_used};
 use crate::source_kind::SourceKind;
+use crate::states::States;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
 use super::options::Wanted;
+use super::states::{RestingTasks, states_of};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +30,22 @@ struct Account {
     parts: Parts,
     growth: Counters,
     stolen_ns: Option<u64>,
+    /// Of its tasks that ran.
+    states: Option<States>,
+    /// How many of those live.
+    living: u32,
     /// One of its tasks, for its name where nothing else tells it.
     index: Option<usize>,
+}
+
+/// Processes, or tasks, that did not run in an interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Idle<'a> {
+    pub(super) others: &'a [Task],
+    /// Those of them that /proc has told.
+    pub(super) from_procfs: &'a [Tid],
+    pub(super) length_ns: u64,
+    pub(super) are_processes: bool,
 }
 
 /// Everything that is remembered from interval to interval. Memory is reused.
@@ -37,6 +53,7 @@ pub(super) struct RowBuilder {
     pub(super) detail: Detail,
     attribution: Attribution,
     lives: Lives,
+    resting: RestingTasks,
     increments: Vec<Increment>,
     parts: FxHashMap<TaskId, Parts>,
     /// Sorted by process.
@@ -71,6 +88,7 @@ impl RowBuilder {
             detail,
             attribution,
             lives: Lives::new(attached),
+            resting: RestingTasks::default(),
             increments: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
@@ -116,6 +134,7 @@ impl RowBuilder {
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
         self.close_processes(closed, wanted, snapshot, into);
+        self.remember_resting(closed);
         debug_assert_eq!(
             into.attributed_ns,
             closed.attributed_ns(),
@@ -130,11 +149,13 @@ impl RowBuilder {
 
     /// Slots have other numbers from now on.
     pub(super) fn hand_over(&mut self) {
+        self.resting.clear();
         self.lives.hand_over();
     }
 
     /// The same, after a time in which no ledger was attached: until `attached`.
     pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
+        self.resting.clear();
         self.lives.resume_after_gap(attached);
     }
 
@@ -155,6 +176,8 @@ impl RowBuilder {
                 parts,
                 growth: nothing_used(),
                 stolen_ns: Some(0),
+                states: Some(States::default()),
+                living: 0,
                 index: None,
             },
         ));
@@ -210,6 +233,7 @@ impl RowBuilder {
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
+                    states: states_of(time, closed.end_ns),
                     accounting_parent: Some(Pid(heir.tid.0)),
                 });
                 self.lives.end(&seen, &last)
@@ -217,6 +241,7 @@ impl RowBuilder {
                 self.lives.renumber(&seen, &last)
             };
             self.add_growth(seen.process, Some(growth));
+            self.add_states(seen.process, states_of(time, closed.end_ns), false);
         }
     }
 
@@ -229,6 +254,8 @@ impl RowBuilder {
             let row = find_row(&self.rows.tasks, &seen).copied().filter(|_| !self.has_twin(closed, place));
             let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
             self.add_growth(seen.process, growth);
+            let states = states_of(time, closed.end_ns);
+            self.add_states(seen.process, states, true);
             if let Some(account) = self.account_of(seen.process) {
                 account.index = Some(index);
             }
@@ -243,7 +270,11 @@ impl RowBuilder {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
-                growth: growth.map_or_else(Counters::default, |growth| growth.counters.without(held_back)),
+                states,
+                growth: with_wait(
+                    growth.map_or_else(Counters::default, |growth| growth.counters.without(held_back)),
+                    states,
+                ),
                 ..Usage::default()
             });
         }
@@ -269,6 +300,32 @@ impl RowBuilder {
         account.stolen_ns = account.stolen_ns.zip(growth.stolen_ns).map(|(sum, more)| sum + more);
     }
 
+    fn add_states(&mut self, process: TaskId, states: Option<States>, lives: bool) {
+        let Some(account) = self.account_of(process) else { return };
+        account.living += u32::from(lives);
+        account.states = account.states.zip(states).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
+    }
+
+    /// What all tasks of a process did, `row` being its row: those that did not run are counted.
+    fn states_of_process(&self, account: &Account, row: &Task, length_ns: u64) -> Option<States> {
+        let mut states = account.states?;
+        let others = row.threads.checked_sub(account.living).filter(|_| row.known.contains(Field::Threads));
+        self.resting.add_to(&mut states, account.process, others.unwrap_or(0).into(), length_ns);
+        Some(states)
+    }
+
+    /// Remembers what tasks do that may not run soon.
+    fn remember_resting(&mut self, closed: &Closed<'_>) {
+        for time in closed.tasks {
+            if let Some(state) = time.off.and_then(|off| off.at_cut).filter(|_| !time.is_last) {
+                self.resting.rest(time.number, process_of(&time.slot), state);
+            }
+        }
+    }
+
     fn close_processes(
         &mut self,
         closed: &Closed<'_>,
@@ -276,6 +333,8 @@ impl RowBuilder {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) {
+        // What they did in this interval is in the accounts: what counts is who did not run.
+        closed.tasks.iter().for_each(|time| self.resting.wake(time.number));
         for place in 0..self.accounts.len() {
             let account = self.accounts[place];
             let mut row = match self.row_of(account.process) {
@@ -298,6 +357,7 @@ impl RowBuilder {
             total.without(held_back).store_into(&mut row);
             let Parts { self_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.attribution.heir(account.process);
+            let states = self.states_of_process(&account, &row, closed.end_ns - closed.start_ns);
             into.attributed_ns += account.parts.total_ns();
             into.processes.push(Usage {
                 cpu_ns: account.parts.total_ns(),
@@ -305,8 +365,9 @@ impl RowBuilder {
                 exited_threads_ns: Some(exited_threads_ns),
                 exited_children_ns: Some(exited_children_ns),
                 stolen_ns: account.stolen_ns,
+                states,
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
-                growth: growth.without(held_back),
+                growth: with_wait(growth.without(held_back), states),
                 is_unseen: false,
             });
             snapshot.processes.push(row);
@@ -378,7 +439,9 @@ impl RowBuilder {
         into: &mut Interval,
     ) {
         let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
-        self.add_idle(&others, from_procfs, &mut snapshot.processes, &mut into.processes);
+        let length_ns = into.length_ns();
+        let idle = Idle { others: &others, from_procfs, length_ns, are_processes: true };
+        self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
     }
 
     fn with_totals(&self, row: &Task) -> Task {
@@ -393,13 +456,8 @@ impl RowBuilder {
     }
 
     /// Adds rows that are not there yet, without use. What those from /proc have used is unknown.
-    pub(super) fn add_idle(
-        &mut self,
-        others: &[Task],
-        from_procfs: &[Tid],
-        rows: &mut Vec<Task>,
-        usages: &mut Vec<Usage>,
-    ) {
+    pub(super) fn add_idle(&mut self, idle: &Idle<'_>, rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
+        let Idle { others, from_procfs, length_ns, are_processes } = *idle;
         if others.is_empty() {
             return;
         }
@@ -426,6 +484,7 @@ impl RowBuilder {
                 exited_threads_ns: (!is_unseen).then_some(0),
                 exited_children_ns: Some(0),
                 stolen_ns: (!is_unseen).then_some(0),
+                states: if is_unseen { None } else { self.resting.of_idle(row, length_ns, are_processes) },
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
                 growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
                 is_unseen,
@@ -474,6 +533,15 @@ fn find_row<'a>(rows: &'a [Task], seen: &Seen) -> Option<&'a Task> {
     let (tid, pid) = (seen.task.tid.0, seen.process.tid.0);
     let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
     Some(&rows[index]).filter(|row| row.start_time_ns == seen.task.start_time_ns)
+}
+
+/// These figures with what was waited for a CPU between the cuts, where that is known: the kernel adds it up when the wait is over.
+fn with_wait(mut growth: Counters, states: Option<States>) -> Counters {
+    if let Some(States { runqueue_wait_ns, .. }) = states {
+        growth.runqueue_wait_ns = runqueue_wait_ns;
+        growth.known = growth.known.union(FieldSet::of(&[Field::RunqueueWait]));
+    }
+    growth
 }
 
 /// Whether a task has died, or goes on under another tid. A slot that has only collected the time of a process ends too.

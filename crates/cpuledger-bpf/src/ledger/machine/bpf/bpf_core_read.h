@@ -3,3 +3,4 @@
 #define bpf_core_field_exists(member) 1
 #define bpf_core_enum_value(type, value) (value)
 #define BPF_CORE_READ(object, member) ((object)->member)
+#define BPF_CORE_READ_BITFIELD(object, member) ((object)->member)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tasks do while they are on no CPU.
+ *
+ * When a task leaves the CPU, `off` of its slot gets the time and the state. When it comes back, what lies in the running interval is
+ * booked to that state; what lies in earlier ones was their reader's to tell. Before it came back the task may have waited for a CPU: how
+ * long, the kernel knows without a hook at the wake-up. That part is at the end. The reader tells what a task does at the cut: it is the
+ * rest of the time that the task was alive. So a hook books nothing in an interval after its cut. Instead it leaves in `at_cut`
+ * what it overwrites.
+ */
+#ifndef CPULEDGER_OFF_BPF_H
+#define CPULEDGER_OFF_BPF_H
+
+#include "segment.bpf.h"
+#include "slots.bpf.h"
+
+/* Whether the kernel tells how long a task waits for a CPU, and user space wants to know. The latter sets it before it loads this. */
+const volatile u32 wants_off SEC(".rodata.off") = 1;
+
+static __always_inline bool tells_off(struct task_struct *task)
+{
+	return wants_off && bpf_core_field_exists(task->sched_info.last_queued) && bpf_core_field_exists(task->se.cfs_rq) &&
+	       bpf_core_field_exists(((struct cfs_rq *)0)->rq);
+}
+
+static __always_inline u64 run_delay(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+}
+
+static __always_inline u64 off_word(u64 since_ns, u32 state)
+{
+	return since_ns << CPULEDGER_OFF_SHIFT | (state + 1);
+}
+
+/*
+ * What a task does that leaves the CPU; `state` is what the scheduler has decided by. It may have been woken since, which only the
+ * CPU that it leaves lets happen. If a signal keeps it runnable, its own state says so (before 6.14 `state` does not).
+ */
+static __always_inline u32 off_state(struct task_struct *task, bool preempt, u32 state)
+{
+	if (preempt || !state || task_state(task) == TASK_RUNNING)
+		return CPULEDGER_OFF_WAITS;
+	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+		return CPULEDGER_OFF_STOPPED;
+	if (state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT) && !(state & TASK_NOLOAD))
+		return BPF_CORE_READ_BITFIELD(task, in_iowait) ? CPULEDGER_OFF_IO : CPULEDGER_OFF_BLOCKED;
+	if (bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
+		return CPULEDGER_OFF_STOPPED;
+	return CPULEDGER_OFF_SLEEPS;
+}
+
+/* How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook. */
+static __always_inline u64 waited(struct task_struct *task)
+{
+	u64 queued = task->sched_info.last_queued;
+
+	return queued ? run_delay(task) + as_walked(task)->se.cfs_rq->rq->clock - queued : run_delay(task);
+}
+
+/* The cut of the interval before it. */
+static __always_inline u64 interval_start(u64 interval)
+{
+	return *(volatile u64 *)&control.cut[(interval - 1) & (CPULEDGER_CUTS - 1)] >> CPULEDGER_CUT_SHIFT;
+}
+
+static __always_inline void book_off(struct cpuledger_slot_off *off, u32 state, u64 parity, u64 ns)
+{
+	if (ns && state < CPULEDGER_OFF_STATES)
+		off->ns[state][parity & 1] += ns;
+}
+
+/* Leaves for the reader what a task did at the cut: it came back after that. What it did when it came back first counts. */
+static __always_inline void note_at_cut(struct cpuledger_slot_off *off, u64 interval, u64 word)
+{
+	if (off->cut_interval == interval)
+		return;
+	off->at_cut = word;
+	/* An exchange, so that the reader finds what is before it, and this before what is written next. */
+	__sync_lock_test_and_set(&off->cut_interval, interval);
+}
+
+/*
+ * Global functions, which the verifier checks once and not for each path of a switch.
+ */
+
+/*
+ * The task of this slot comes onto the CPU at `now_ns`, in the interval that ends at `cut_ns` or after that. It has waited for a CPU for
+ * `waited_ns` in its life.
+ */
+__noinline int end_off(u32 number, u64 now_ns, u64 waited_ns, u64 interval, u64 cut_ns)
+{
+	struct cpuledger_slot_off *off = off_at(number);
+	u64 since_ns, from_ns, wait_ns;
+	u32 state;
+
+	if (!off || !off->off)
+		return 0;
+	since_ns = off->off >> CPULEDGER_OFF_SHIFT;
+	state = (off->off & CPULEDGER_OFF_MASK) - 1;
+	waited_ns -= off->run_delay_ns;
+	if (state == CPULEDGER_OFF_WAITS || waited_ns > now_ns - since_ns)
+		wait_ns = since_ns;
+	else
+		wait_ns = now_ns - waited_ns;
+	from_ns = interval_start(interval);
+	if (now_ns >= cut_ns) {
+		if (since_ns < cut_ns)
+			note_at_cut(off, interval, off_word(wait_ns, state));
+		interval++;
+		from_ns = cut_ns;
+	}
+	if (from_ns < since_ns)
+		from_ns = since_ns;
+	if (wait_ns < from_ns)
+		wait_ns = from_ns;
+	book_off(off, state, interval, wait_ns - from_ns);
+	book_off(off, CPULEDGER_OFF_WAITS, interval, now_ns - wait_ns);
+	off->off = 0;
+	return 0;
+}
+
+/* From `first_ns` on a slot tells what its task does: this, since then. */
+__noinline int open_off(u32 number, u64 first_ns, u32 state, u64 waited_ns)
+{
+	struct cpuledger_slot_rest *rest = rest_at(number);
+	struct cpuledger_slot_off *off = off_at(number);
+
+	if (!rest || !off)
+		return 0;
+	off->off = off_word(first_ns, state);
+	off->run_delay_ns = waited_ns;
+	off->cut_interval = 0;
+	/* An exchange, so that it comes last: the reader may look at a slot that its last owner has listed. */
+	__sync_lock_test_and_set(&rest->first_ns, first_ns);
+	return 0;
+}
+
+/* The task of this slot leaves the CPU. If no hook has seen how it came, the reader finds a rest of which nothing is known. */
+__noinline int begin_off(u32 number, u64 word, u64 waited_ns)
+{
+	struct cpuledger_slot_off *off = off_at(number);
+
+	if (!off)
+		return 0;
+	off->run_delay_ns = waited_ns;
+	off->off = word;
+	return 0;
+}
+
+/* The kernel has not shown when the task of this slot left the CPU: it is known until this run segment began. */
+__noinline int lose_sight(u32 number, u64 start_ns)
+{
+	struct cpuledger_slot_off *off = off_at(number);
+
+	if (off && !off->off)
+		off->off = off_word(start_ns, CPULEDGER_OFF_UNSEEN);
+	return 0;
+}
+
+/* Forgets what was booked for a task whose identity is lost. */
+__noinline int clear_off(u32 number, u64 interval)
+{
+	struct cpuledger_slot_rest *rest = rest_at(number);
+	struct cpuledger_slot_off *off = off_at(number);
+
+	if (rest)
+		rest->first_ns = 0;
+
+	for (u32 state = 0; off && state < CPULEDGER_OFF_STATES; state++)
+		off->ns[state][interval & 1] = 0;
+	return 0;
+}
+
+/* The task that the switch has brought in. */
+static __always_inline void come_on(struct task_struct *task, u32 number, const struct segment *segment)
+{
+	if (tells_off(task) && number >= CPULEDGER_SLOT_FIRST)
+		end_off(number, segment->end_ns, waited(task), segment->interval, segment->cut_ns);
+}
+
+/* The task that has left the CPU, and lives on. */
+static __always_inline void go_off(struct task_struct *task, u32 number, u32 state, const struct segment *segment)
+{
+	if (tells_off(task))
+		begin_off(number, off_word(segment->end_ns, state), run_delay(task));
+}
+
+#endif

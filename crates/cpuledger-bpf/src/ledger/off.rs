@@ -1,0 +1,187 @@
+//! What tasks do while they are on no CPU: the reader's half. `bpf/off.bpf.h` has the other half.
+
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi;
+
+use super::of_parity;
+use super::shared::Shared;
+
+const OFF: usize = offset_of!(abi::cpuledger_slot_off, off);
+const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);
+const AT_CUT: usize = offset_of!(abi::cpuledger_slot_off, at_cut);
+const NS: usize = offset_of!(abi::cpuledger_slot_off, ns);
+/// Number of states.
+const STATES: usize = abi::CPULEDGER_OFF_STATES as usize;
+const WAITS: usize = abi::CPULEDGER_OFF_WAITS as usize;
+const UNSEEN: usize = abi::CPULEDGER_OFF_UNSEEN as usize;
+
+/// What a task did in an interval while it was on no CPU, in nanoseconds. With its time on a CPU the sum is the time it was alive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OffTime {
+    /// It was runnable, and waited for a CPU.
+    pub waits_ns: u64,
+    /// It slept until a signal or an event.
+    pub sleeps_ns: u64,
+    /// It waited without being interruptible, but not for I/O.
+    pub blocked_ns: u64,
+    /// Likewise, for I/O.
+    pub io_ns: u64,
+    /// A signal, a tracer or a freezer had stopped it.
+    pub stopped_ns: u64,
+    /// What it did is not known: the ledger had not seen it yet, or the kernel has not shown a switch of it.
+    pub unseen_ns: u64,
+}
+
+/// What a task does while it is on no CPU: see [`OffTime`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[expect(missing_docs)]
+pub enum OffState {
+    Waits = abi::CPULEDGER_OFF_WAITS,
+    Sleeps = abi::CPULEDGER_OFF_SLEEPS,
+    Blocked = abi::CPULEDGER_OFF_BLOCKED,
+    Io = abi::CPULEDGER_OFF_IO,
+    Stopped = abi::CPULEDGER_OFF_STOPPED,
+    Unseen = abi::CPULEDGER_OFF_UNSEEN,
+}
+
+impl OffState {
+    const ALL: [OffState; STATES] = [
+        OffState::Waits,
+        OffState::Sleeps,
+        OffState::Blocked,
+        OffState::Io,
+        OffState::Stopped,
+        OffState::Unseen,
+    ];
+}
+
+/// What is known of a task off the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Off {
+    /// What it did in the interval.
+    pub time: OffTime,
+    /// What it did at the cut. `None`: it was on a CPU, or is dead.
+    pub at_cut: Option<OffState>,
+    /// Since when it has been alive in the interval, CLOCK_MONOTONIC. With the time on a CPU, `time` adds up to what has passed from then
+    /// to its end or the cut.
+    pub begin_ns: u64,
+}
+
+impl OffTime {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        let OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns } = *self;
+        waits_ns + sleeps_ns + blocked_ns + io_ns + stopped_ns + unseen_ns
+    }
+
+    fn of(ns: [u64; STATES]) -> OffTime {
+        let [waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns] = ns;
+        OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns }
+    }
+}
+
+/// What is known of a task whose time off the CPU is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Alive {
+    /// In which interval.
+    pub(super) interval: u64,
+    /// From when to when it was alive in it, CLOCK_MONOTONIC.
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    /// How long it was on a CPU meanwhile.
+    pub(super) on_ns: u64,
+    /// Whether it was on one at the end.
+    pub(super) is_on_at_end: bool,
+}
+
+/// What a task did at the cut: the state, and from when on it waited for a CPU instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AtCut {
+    state: OffState,
+    waits_since_ns: u64,
+    /// Since when, if it still does that.
+    since_ns: Option<u64>,
+}
+
+/// Reads and zeroes what was booked for a task, and adds what it did from the last booking to the end. In the second place: the time
+/// that the hooks have booked too much or too little, which is 0 but where the clocks of two CPUs differ.
+pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: Alive) -> (Off, i64) {
+    // In this order: a hook writes the second before it overwrites the first.
+    let word = offs.word(number, OFF).load(Ordering::Acquire);
+    let at_cut = if offs.word(number, CUT_INTERVAL).load(Ordering::Acquire) == alive.interval {
+        unpack(offs.word(number, AT_CUT).load(Ordering::Relaxed)).map(|(state, waits_since_ns)| AtCut {
+            state,
+            waits_since_ns,
+            since_ns: None,
+        })
+    } else {
+        unpack(word).filter(|(_, since_ns)| *since_ns < alive.end_ns).map(|(state, since_ns)| AtCut {
+            state,
+            waits_since_ns: u64::MAX,
+            since_ns: Some(since_ns),
+        })
+    };
+    let at_cut = at_cut.filter(|_| !alive.is_on_at_end);
+    let mut ns = [0; STATES];
+    for (state, ns) in ns.iter_mut().enumerate() {
+        *ns = take_word(offs.word(number, of_parity(NS + 16 * state, alive.interval))).cast_signed();
+    }
+    let length_ns = alive.end_ns.saturating_sub(alive.begin_ns);
+    let rest_ns = length_ns.wrapping_sub(alive.on_ns).cast_signed() - ns.iter().sum::<i64>();
+    let mut fault_ns = 0;
+    match at_cut {
+        Some(AtCut { state, waits_since_ns, since_ns }) if rest_ns >= 0 => {
+            if let Some(since_ns) = since_ns {
+                let expected_ns = alive.end_ns - since_ns.max(alive.begin_ns).min(alive.end_ns);
+                fault_ns = rest_ns - expected_ns.cast_signed();
+            }
+            let waits_ns = alive.end_ns.saturating_sub(waits_since_ns).cast_signed().min(rest_ns);
+            ns[WAITS] += waits_ns;
+            ns[state as usize] += rest_ns - waits_ns;
+        }
+        _ => {
+            fault_ns = rest_ns;
+            ns[UNSEEN] += rest_ns;
+        }
+    }
+    let time = OffTime::of(settled(ns));
+    let has_woken = |at_cut: &AtCut| at_cut.waits_since_ns < alive.end_ns;
+    let at_cut = at_cut.map(|at_cut| if has_woken(&at_cut) { OffState::Waits } else { at_cut.state });
+    (Off { time, at_cut, begin_ns: alive.begin_ns }, fault_ns)
+}
+
+/// The same sum without a negative number.
+fn settled(mut ns: [i64; STATES]) -> [u64; STATES] {
+    for place in 0..STATES {
+        let lacking = ns[place].min(0);
+        ns[place] -= lacking;
+        let mut left = lacking;
+        while left < 0 {
+            let Some(largest) = (0..STATES).max_by_key(|other| ns[*other]).filter(|other| ns[*other] > 0)
+            else {
+                break;
+            };
+            let given = ns[largest].min(-left);
+            ns[largest] -= given;
+            left += given;
+        }
+    }
+    ns.map(|ns| ns.max(0).cast_unsigned())
+}
+
+/// State and time of a word that is packed as `off`; `None`: the task is on a CPU.
+fn unpack(word: u64) -> Option<(OffState, u64)> {
+    let state = (word & u64::from(abi::CPULEDGER_OFF_MASK)).checked_sub(1)? as usize;
+    Some((*OffState::ALL.get(state)?, word >> abi::CPULEDGER_OFF_SHIFT))
+}
+
+/// Nearly all are zero: those are not written.
+fn take_word(word: &AtomicU64) -> u64 {
+    match word.load(Ordering::Relaxed) {
+        0 => 0,
+        _ => word.swap(0, Ordering::Relaxed),
+    }
+}
