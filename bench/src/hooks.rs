@@ -23,6 +23,18 @@ pub struct Arguments {
     /// Populations: sleeping threads
     #[arg(long, value_delimiter = ',', default_value = "200,1000,4000,16000,100000")]
     threads: Vec<usize>,
+    /// Compare with a ledger that does not keep what tasks do off the CPU, instead of none
+    #[arg(long)]
+    states: bool,
+}
+
+/// What a ledger is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// No ledger.
+    Nothing,
+    /// A ledger that does not keep what tasks do off the CPU.
+    WithoutStates,
 }
 
 /// What is timed, and how often in one run: about 0.1 s.
@@ -75,9 +87,18 @@ impl Drop for Latency {
     }
 }
 
-/// Runs `work` while the ledger is attached and read.
-fn attached<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    let mut ledger = Ledger::attach(Options::default()).context("cannot attach the ledger; run as root")?;
+impl Beside {
+    fn run<T>(self, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        match self {
+            Beside::Nothing => work(),
+            Beside::WithoutStates => attached(Options { off: false, ..Options::default() }, work),
+        }
+    }
+}
+
+/// Runs `work` while a ledger is attached and read.
+fn attached<T>(options: Options, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut ledger = Ledger::attach(options).context("cannot attach the ledger; run as root")?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let reader = scope.spawn(|| -> anyhow::Result<()> {
@@ -104,11 +125,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _limits = RaisedLimits::for_threads(arguments.threads.iter().copied().max().unwrap_or(0))
         .context("cannot raise the limits; run as root")?;
     let latency = Latency::compile()?;
-    let mut results = Results::create("hooks", &[])?;
-    let caption = "How many times as long it takes with the ledger attached and read, by the number of sleeping threads";
+    let mut results = Results::create(if arguments.states { "states" } else { "hooks" }, &[])?;
+    let beside = if arguments.states { Beside::WithoutStates } else { Beside::Nothing };
+    let caption = match beside {
+        Beside::Nothing => {
+            "How many times as long it takes with the ledger attached and read, by the number of sleeping threads"
+        }
+        Beside::WithoutStates => {
+            "How many times as long it takes with states as with a ledger without them, by the number of sleeping threads"
+        }
+    };
     let populations = arguments.threads.iter().map(|&threads| thousands(threads));
     let mut table = Table::new(
-        "hooks",
+        if arguments.states { "states" } else { "hooks" },
         caption,
         ["work".to_owned()].into_iter().chain(populations).chain(["median".to_owned()]),
     );
@@ -117,7 +146,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let _sleepers = Sleepers::start(threads, 1)?;
         for ((name, mode, times), ratios) in SUBJECTS.iter().zip(&mut ratios) {
             let work = || latency.run(mode, *times);
-            ratios.push(compare(arguments.rounds, threads, name, work, &mut results)?);
+            ratios.push(compare(arguments.rounds, beside, threads, name, work, &mut results)?);
         }
     }
     for ((name, ..), mut ratios) in SUBJECTS.iter().zip(ratios) {
@@ -131,21 +160,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Durations with and without the ledger, in pairs, after one that does not count. Alternates which of both is first, so that a
+/// Durations with the ledger and with what it is compared with, in pairs, after one that does not count. Alternates which of both is first, so that a
 /// machine that drifts favours neither.
 ///
 /// # Errors
 /// When `work` fails, or the ledger.
 pub fn in_pairs(
     rounds: usize,
+    beside: Beside,
     mut work: impl FnMut() -> anyhow::Result<Duration>,
 ) -> anyhow::Result<(Vec<Duration>, Vec<Duration>)> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
         let is_first = round % 2 == 0;
-        let before = (!is_first).then(&mut work).transpose()?;
-        let attached = attached(&mut work)?;
-        let detached = before.map_or_else(&mut work, Ok)?;
+        let before = (!is_first).then(|| beside.run(&mut work)).transpose()?;
+        let attached = attached(Options::default(), &mut work)?;
+        let detached = before.map_or_else(|| beside.run(&mut work), Ok)?;
         if round > 0 {
             with.push(attached);
             without.push(detached);
@@ -165,12 +195,13 @@ pub fn median_of_pairs(with: &[Duration], without: &[Duration], of: impl Fn(f64,
 
 fn compare(
     rounds: usize,
+    beside: Beside,
     threads: usize,
     name: &str,
     mut work: impl FnMut() -> anyhow::Result<Duration>,
     results: &mut Results,
 ) -> anyhow::Result<f64> {
-    let (with, without) = in_pairs(rounds, &mut work)?;
+    let (with, without) = in_pairs(rounds, beside, &mut work)?;
     let ratio = median_of_pairs(&with, &without, |attached, detached| attached / detached);
     let (attached, detached) = (median(&with), median(&without));
     eprintln!(

@@ -11,7 +11,7 @@ use cpuledger::source::walk::Walk;
 use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source, machine};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
-use crate::hooks::{Latency, in_pairs, median_of_pairs};
+use crate::hooks::{Beside, Latency, in_pairs, median_of_pairs};
 use crate::measure::median;
 use crate::results::{Results, Row};
 use crate::table::Table;
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut table = Table::new("rates", CAPTION, ["what", "measured", "reckoned with"]);
     let mut measured_ns = Vec::new();
     for (event, mode, times, events) in EVENTS {
-        let (with, without) = in_pairs(arguments.rounds, || latency.run(mode, times))?;
+        let (with, without) = in_pairs(arguments.rounds, Beside::Nothing, || latency.run(mode, times))?;
         let added_ns = |with: f64, without: f64| (with - without) * 1e9 / f64::from(events);
         let median_ns = median_of_pairs(&with, &without, added_ns).max(0.0);
         eprintln!("the ledger adds to a {event}: {median_ns:.0} ns");
