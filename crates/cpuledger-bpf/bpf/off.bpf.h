@@ -70,11 +70,9 @@ static __always_inline void book_off(struct cpuledger_slot_off *off, u32 state, 
 		off->ns[state][parity & 1] += ns;
 }
 
-/* Leaves for the reader what a task did at the cut: it came back after that. What it did when it came back first counts. */
+/* Leaves for the reader what a task did at the cut: it came back after that, for the first time: it had left before. */
 static __always_inline void note_at_cut(struct cpuledger_slot_off *off, u64 interval, u64 word)
 {
-	if (off->cut_interval == interval)
-		return;
 	off->at_cut = word;
 	/* An exchange, so that the reader finds what is before it, and this before what is written next. */
 	__sync_lock_test_and_set(&off->cut_interval, interval);

@@ -2,6 +2,7 @@
 
 use crate::Mutation;
 use crate::fold::fold_slot;
+use crate::off::{begin_off, end_off};
 use crate::segment::{Fate, Segment, list_slot};
 use crate::slots::{find_slot, make_slot};
 use crate::words::{
@@ -183,6 +184,14 @@ impl<'a> Processor<'a> {
             self.book(slot, task, &segment);
             let is_own = slot > NO_SLOT && slot & OF_LEADER == 0;
             retired = (fate != Fate::Lives && is_own).then_some((slot, segment));
+        }
+        if world.setup.keeps_off {
+            if slot > NO_SLOT && fate == Fate::Lives && !is_out {
+                begin_off(world, slot, end_ns);
+            }
+            if next > NO_SLOT {
+                end_off(world, next, end_ns, interval, cut_ns);
+            }
         }
         let retire = || retired.iter().for_each(|(slot, segment)| self.retire(*slot, task, fate, segment));
         if !world.has(Mutation::RetiredLate) {

@@ -5,6 +5,7 @@ pub mod explore;
 pub mod fold;
 pub mod hook;
 mod mutation;
+pub mod off;
 pub mod play;
 pub mod reader;
 pub mod scenario;

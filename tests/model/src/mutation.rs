@@ -88,6 +88,14 @@ mutations! {
         ProcessNotAtomic,
         /// Hook: the head of the free slots has no tag.
         UntaggedHead,
+        /// Hook: what a task did at the cut is not left for the reader when it comes back.
+        OffNotLeft,
+        /// Hook: it is left when `off` is overwritten already.
+        OffLeftLate,
+        /// Hook: the exchange that leaves it is no barrier.
+        OffLeftRelaxed,
+        /// Hook: time off the CPU is booked in an interval whose cut has passed.
+        OffBookedAfterCut,
 
         /// Reader: does not look at the clock before it confirms a cut.
         ClockNotRead,
@@ -139,6 +147,10 @@ mutations! {
         CollectorLeftInIndex,
         /// Reader: leaves the places of the list as they are.
         ListNotEmptied,
+        /// Reader: looks whether something was left for it before it reads `off`.
+        OffReadLate,
+        /// Reader: its reads of both order nothing.
+        OffReadRelaxed,
         /// Reader: leaves the accumulators as they are.
         NotZeroed,
         /// Reader: leaves out the time of a CPU on which no hook has seen what ran up to the cut.

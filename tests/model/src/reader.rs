@@ -2,6 +2,7 @@
 
 use crate::Mutation;
 use crate::books::{Interval, Owner};
+use crate::off::{self, Alive};
 use crate::slots::{next_head, number_in};
 use crate::words::{COLLECTS, CONFIRMED, EXITED, FIRST_SLOT, IDLE, NO_SLOT, OF_LEADER, OFFLINE, OUT};
 use crate::words::{PARITY, UNCOVERED, parity_of, proposed, run_word, start_ns};
@@ -320,6 +321,16 @@ impl<'a> Reader<'a> {
             if tid != 0 && flags & EXITED != 0 {
                 closed.dead.push(tid);
             }
+        }
+        if world.setup.keeps_off && exit_interval == 0 {
+            let alive = Alive {
+                interval: self.interval,
+                begin_ns: self.start_ns,
+                end_ns: closed.end,
+                on_ns: total_ns,
+                is_on_at_end: running_ns.is_some(),
+            };
+            off::take(world, number, &alive);
         }
         let owner = world.owner(number, 0, tid);
         if running_ns.is_some() {

@@ -341,6 +341,44 @@ pub fn leader_dies_before_thread(mutation: Mutation) {
     scenario(setup, scripts, &[LONG]).play(mutation);
 }
 
+/// A task leaves the CPU and comes back, around a cut.
+pub fn off_around_cut(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(IDLE, Fate::Lives);
+        cpu.switch(1, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 1, slots: 1, keeps_off: true, ..Setup::default() };
+    scenario(setup, script, &[LONG]).play(mutation);
+}
+
+/// A task comes back twice: both times may be after the cut and before the reader looks.
+pub fn off_twice(mutation: Mutation) {
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(IDLE, Fate::Lives);
+        cpu.switch(1, Fate::Lives);
+        cpu.switch(IDLE, Fate::Lives);
+        cpu.switch(1, Fate::Lives);
+    }];
+    let setup = Setup { tasks: 1, slots: 1, keeps_off: true, ..Setup::default() };
+    scenario(setup, script, &[LONG]).play(mutation);
+}
+
+/// A task leaves one CPU and may come back on another, around a cut.
+pub fn off_and_migration(mutation: Mutation) {
+    let scripts: &'static [Script] = &[
+        |world, cpu| {
+            cpu.switch(IDLE, Fate::Lives);
+            world.kernel.swap(1, AcqRel);
+        },
+        |world, cpu| {
+            let next = world.kernel.swap(0, AcqRel);
+            cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
+        },
+    ];
+    let setup = Setup { running: &[Some(1), Some(0)], keeps_off: true, ..Setup::default() };
+    scenario(setup, scripts, &[LONG]).play(mutation);
+}
+
 /// Two CPUs take free slots, and one gives back one of them.
 ///
 /// # Panics

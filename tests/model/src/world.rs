@@ -2,6 +2,7 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
+use crate::off::Off;
 use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NO_SLOT, OF_LEADER, UNCOVERED, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -115,6 +116,8 @@ pub struct Slot {
     pub folded_threads_ns: [AtomicU64; 2],
     /// Of processes that were folded, likewise.
     pub folded_children_ns: [AtomicU64; 2],
+    /// What the task does off the CPU, where a scenario looks at that.
+    pub off: Off,
 }
 
 /// How a world begins, and which task is the parent of which. Task n has the n-th slot, if it has one from the beginning.
@@ -139,6 +142,8 @@ pub struct Setup {
     /// Time of all tasks is taken together: the model cannot tell in which slot folding leaves it, nor whether the leader of a
     /// thread without a slot still has one.
     pub is_one_family: bool,
+    /// Whether it is kept what tasks do off the CPU. All have a slot from the beginning then.
+    pub keeps_off: bool,
     /// How far the clock of a CPU is ahead of the reader's.
     pub ahead_ns: fn(usize) -> i64,
 }
@@ -155,6 +160,7 @@ impl Default for Setup {
             leader_of: |task| task,
             parent_of: |_| 0,
             is_one_family: false,
+            keeps_off: false,
             ahead_ns: |_| 0,
         }
     }
@@ -236,6 +242,7 @@ impl World {
             batch: zero(),
             folded_threads_ns: pair(),
             folded_children_ns: pair(),
+            off: Off::new(setup.running.contains(&Some(number + 1))),
         };
         let books = Books::default();
         let is_out = |(_, running): &(usize, &Option<u64>)| running.is_none();

@@ -54,6 +54,9 @@ scenarios! {
     last_threads: 2;
     threads_without_a_slot: 2;
     leader_dies_before_thread: 2;
+    off_around_cut: 3;
+    off_twice: 2;
+    off_and_migration: 2;
     free_slots: 3;
     free_slots_in_batches: 3;
     lists_in_batches: 2;
