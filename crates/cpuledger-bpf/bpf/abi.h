@@ -583,7 +583,7 @@ enum cpuledger_off {
 	CPULEDGER_OFF_STATES,
 };
 
-/* How `off` is packed: since_ns << SHIFT | state + 1, CLOCK_MONOTONIC; 0: the task is on a CPU. */
+/* How `off` is packed: since_ns << SHIFT | state + 1. The clock is CLOCK_MONOTONIC. 0: the task is on a CPU. */
 enum cpuledger_off_word {
 	CPULEDGER_OFF_SHIFT = 3,
 	CPULEDGER_OFF_MASK = 7,
@@ -595,8 +595,8 @@ struct cpuledger_slot_off {
 	u64 run_delay_ns;	/* what the kernel says that it has waited for a CPU in its life, when it left the CPU last */
 	u64 ns[CPULEDGER_OFF_STATES][2]; /* by state, and parity of the interval */
 	/*
-	 * If it has come back after the cut of `cut_interval`, and the reader had not closed that yet: what it did at the cut, packed as
-	 * `off`, but with the time from which on it waited for a CPU. What lies before the cut is not booked.
+	 * What it did at the cut of `cut_interval`, if it came back after that and the reader had not closed it yet. Packed as `off`, but with
+	 * the time from which on it waited for a CPU. What lies before the cut is not booked.
 	 */
 	u64 cut_interval;
 	u64 at_cut;

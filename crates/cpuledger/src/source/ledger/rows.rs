@@ -333,7 +333,7 @@ impl RowBuilder {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) {
-        // What they did in this interval is in the accounts: what counts is who did not run.
+        // What they did in this interval is in the accounts: what counts now is which did not run.
         closed.tasks.iter().for_each(|time| self.resting.wake(time.number));
         for place in 0..self.accounts.len() {
             let account = self.accounts[place];
