@@ -39,7 +39,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 49152 [default: 49152, and as root it grows as needed]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'

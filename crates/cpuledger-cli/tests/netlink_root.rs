@@ -326,7 +326,7 @@ fn text_says_what_it_does_not_see_root() {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.contains("source netlink: attributed "), "{text}");
     assert!(text.contains(
-        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
+        "\nNot seen: idle, stolen, blocked and sleeping time, the parent at fork, the last tick of threads that exited"
     ));
     assert!(!text.contains(" running"), "it does not know states: {text}");
     let output = cpuledger(&[], &["ps", "--source", "netlink", "-o", "pid,stat,comm", "-p", "1"]);

@@ -127,6 +127,38 @@ fn three_intervals_balance_and_follow_each_other_root() {
     }
 }
 
+/// What a row did adds up to the time that it was alive; what it is on a CPU is `on_cpu`. Rows without states are not counted.
+fn assert_states_balance(rows: &[Value], on_cpu: &[&str]) -> usize {
+    const OFF: [&str; 5] = ["runqueue_wait_ns", "blocked_ns", "sleep_ns", "stopped_ns", "unseen_ns"];
+    let told: Vec<&Value> = rows.iter().filter(|row| row["elapsed_ns"].is_u64()).collect();
+    for row in &told {
+        let parts = on_cpu.iter().chain(&OFF).map(|key| number(&row[*key]));
+        assert_eq!(parts.sum::<u64>(), number(&row["elapsed_ns"]), "{row}");
+        assert!(number(&row["io_wait_ns"]) <= number(&row["blocked_ns"]), "{row}");
+    }
+    told.len()
+}
+
+#[test]
+fn what_rows_did_is_the_time_they_were_alive_root() {
+    let _alone = alone_as_root();
+    let burner = Killed::shell("while kill -0 $PPID; do /bin/true; done");
+    let intervals = Top::start(&["-n", "3", "-d", "0.7", "--source", "ledger", "-H", "--all"]).finish();
+    for interval in &intervals {
+        let length_ns = number(&interval["end_ns"]) - number(&interval["start_ns"]);
+        let of = |key: &str, on_cpu: &[&str]| assert_states_balance(list(&interval[key]), on_cpu);
+        let counts = [
+            of("processes", &["self_ns", "exited_threads_ns"]),
+            of("tasks", &["cpu_ns"]),
+            of("exited", &["cpu_ns"]),
+        ];
+        println!("{counts:?} rows of processes, tasks and the dead");
+        assert!(counts.iter().all(|&count| count > 0));
+        let row = list(&interval["processes"]).iter().find(|row| row["pid"] == burner.0.id());
+        assert_eq!(number(&row.expect("it lives")["elapsed_ns"]), length_ns, "it has one thread, and lives");
+    }
+}
+
 #[test]
 fn a_burning_process_has_what_its_own_clock_says_root() {
     let _alone = alone_as_root();

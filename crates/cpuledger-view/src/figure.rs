@@ -24,6 +24,11 @@ pub enum Figure {
     Part(Part),
 }
 
+/// The time that a row was alive, of which what it did is told in percent; the length of the interval where it is not known.
+pub fn alive_ns(usage: &Usage, length_ns: u64) -> u64 {
+    usage.states.map_or(length_ns, |states| states.elapsed_ns)
+}
+
 /// A figure by its key.
 #[derive(Debug, Clone, Copy)]
 pub enum Key {

@@ -144,22 +144,23 @@ impl Writer {
         let unseen = match (interval.source, &interval.exited) {
             (SourceKind::Ledger, _) => return self.append_lost(interval),
             (SourceKind::Walk, Some(_)) => {
-                "Not seen: idle and stolen time, the parent at fork of processes older than its hooks, what running tasks \
-                 used since the last tick"
+                "Not seen: idle, stolen, blocked and sleeping time, the parent at fork of processes older than its hooks, \
+                 what running tasks used since the last tick"
             }
             (SourceKind::Walk, None) => {
-                "Not seen: tasks that exited in the interval, idle and stolen time, what running tasks used since the \
-                 last tick"
+                "Not seen: tasks that exited in the interval, idle, stolen, blocked and sleeping time, what running tasks \
+                 used since the last tick"
             }
             (SourceKind::Netlink, Some(_)) => {
-                "Not seen: idle and stolen time, the parent at fork, the last tick of threads that exited"
+                "Not seen: idle, stolen, blocked and sleeping time, the parent at fork, the last tick of threads that \
+                 exited"
             }
             (SourceKind::Netlink, None) => {
-                "Not seen: tasks that exited in the interval, idle and stolen time"
+                "Not seen: tasks that exited in the interval, idle, stolen, blocked and sleeping time"
             }
             (SourceKind::Procfs, _) => {
-                "Not seen: processes that exited in the interval, idle and stolen time (root sees them; `cpuledger \
-                 doctor` says why); time is in ticks"
+                "Not seen: processes that exited in the interval, idle, stolen, blocked and sleeping time (root sees them; \
+                 `cpuledger doctor` says why); time is in ticks"
             }
         };
         self.say(unseen);

@@ -1,6 +1,7 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
+use cpuledger::States;
 use cpuledger::field::Value;
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::source::SourceKind;
@@ -96,6 +97,8 @@ fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Task, usage: &Usage) {
 
 fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
     let exit = &exited.exit;
+    let part =
+        |part: fn(&States) -> u64| exited.states.as_ref().map(part).map_or(Value::Absent, Value::Unsigned);
     line.push(b'{');
     for (key, value) in [
         ("pid", Value::Signed(exit.process.tid.0.into())),
@@ -113,6 +116,13 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("uid", Value::Unsigned(exit.uid.into())),
         ("euid", exit.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
         ("start_time_ns", Value::Unsigned(exit.task.start_time_ns.ns())),
+        ("runqueue_wait_ns", part(|states| states.runqueue_wait_ns)),
+        ("blocked_ns", part(|states| states.blocked_ns)),
+        ("io_wait_ns", part(|states| states.io_wait_ns)),
+        ("sleep_ns", part(|states| states.sleep_ns)),
+        ("stopped_ns", part(|states| states.stopped_ns)),
+        ("unseen_ns", part(|states| states.unseen_ns)),
+        ("elapsed_ns", part(|states| states.elapsed_ns)),
     ] {
         append_member(line, key, value);
     }
@@ -266,8 +276,7 @@ mod tests {
         printed_from(SourceKind::Procfs)
     }
 
-    fn printed_from(source: SourceKind) -> serde_json::Value {
-        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
+    fn exited(id: TaskId, cpu_ns: u64) -> Exited {
         let exit = Exit {
             task: id,
             process: id,
@@ -279,13 +288,18 @@ mod tests {
             runtime_ns: 1,
             lifetime_ns: 1,
         };
+        Exited { exit, cpu_ns, states: None, accounting_parent: Some(Pid(7)) }
+    }
+
+    fn printed_from(source: SourceKind) -> serde_json::Value {
+        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
         let interval = Interval {
             source,
             missed_exits: 3,
             missed_switches: 4,
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
-            exited: Some(vec![Exited { exit, cpu_ns: 1, states: None, accounting_parent: Some(Pid(7)) }]),
+            exited: Some(vec![exited(id, 1)]),
             ..Interval::default()
         };
         let row = Task::default();
@@ -317,6 +331,33 @@ mod tests {
                 (exits, switches)
             );
         }
+    }
+
+    #[test]
+    fn what_the_dead_did_is_told_and_adds_up() {
+        assert!(printed()["exited"][0]["elapsed_ns"].is_null());
+        let states = States {
+            runqueue_wait_ns: 1,
+            blocked_ns: 20,
+            io_wait_ns: 7,
+            sleep_ns: 300,
+            stopped_ns: 4000,
+            unseen_ns: 50_000,
+            elapsed_ns: 654_321,
+        };
+        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
+        let exited = Exited { states: Some(states), ..exited(id, 600_000) };
+        let mut line = Vec::new();
+        append_exited(&mut line, &exited);
+        line.pop();
+        let printed: serde_json::Value = serde_json::from_slice(&line).expect("valid JSON");
+        let number = |key: &str| printed[key].as_u64().expect(key);
+        let off = ["runqueue_wait_ns", "blocked_ns", "sleep_ns", "stopped_ns", "unseen_ns"].map(number);
+        assert_eq!(
+            (number("cpu_ns") + off.iter().sum::<u64>(), number("io_wait_ns")),
+            (number("elapsed_ns"), 7)
+        );
+        assert_eq!(exited.state_imbalance_ns(), Some(0));
     }
 
     #[test]

@@ -49,6 +49,12 @@ pub static PROCESS_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             "system_ns",
             "stolen_ns",
             "runqueue_wait_ns",
+            "blocked_ns",
+            "io_wait_ns",
+            "sleep_ns",
+            "stopped_ns",
+            "unseen_ns",
+            "elapsed_ns",
         ],
         // `runtime_ns` would be the sum of two parts, the others are what the kernel calls children: the waited-for.
         &["tid", "runtime_ns", "children_user_ns", "children_system_ns"],
@@ -67,6 +73,12 @@ pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             "system_ns",
             "stolen_ns",
             "runqueue_wait_ns",
+            "blocked_ns",
+            "io_wait_ns",
+            "sleep_ns",
+            "stopped_ns",
+            "unseen_ns",
+            "elapsed_ns",
             "start_time_ns",
             "uid",
             "state",
@@ -152,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_named_key_exists_and_none_comes_twice() {
-        for (keys, first, count) in [(&*PROCESS_KEYS, "pid", 16), (&*TASK_KEYS, "tid", 11)] {
+        for (keys, first, count) in [(&*PROCESS_KEYS, "pid", 22), (&*TASK_KEYS, "tid", 17)] {
             assert_eq!(keys[0].name(), first);
             assert!(keys.len() > count);
             let mut names: Vec<_> = keys.iter().map(|key| key.name()).collect();
@@ -160,8 +172,8 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), keys.len());
         }
-        assert_eq!(PROCESS_KEYS[15].name(), "runqueue_wait_ns", "all of the contract's keys are known");
-        assert_eq!(TASK_KEYS[10].name(), "state");
+        assert_eq!(PROCESS_KEYS[21].name(), "elapsed_ns", "all of the contract's keys are known");
+        assert_eq!(TASK_KEYS[16].name(), "state");
         assert!(PARTS.iter().all(|part| PROCESS_KEYS.iter().any(|key| key.name() == part.key)));
     }
 }

@@ -151,7 +151,7 @@ fields! {
     #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, by the same rule." |t| unsigned(t.system_ns);
     #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of children that it has waited for." |t| unsigned(t.children_user_ns);
     #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of children that it has waited for." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; for a process, that of its live threads." |t| unsigned(t.runqueue_wait_ns);
+    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; for a process, of its live threads, with `ledger` of all." |t| unsigned(t.runqueue_wait_ns);
     #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." |t| unsigned(t.block_io_delay_ns);
     #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for swap-in, where delay accounting is on." |t| unsigned(t.swap_in_delay_ns);
     Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);

@@ -42,6 +42,13 @@ impl Usage {
     pub fn known_self_ns(&self) -> Option<u64> {
         (!self.is_unseen).then_some(self.self_ns)
     }
+
+    /// The time it was alive less what it did in it, on a CPU and off it: 0. `None` where that is not known.
+    pub fn state_imbalance_ns(&self) -> Option<i64> {
+        let states = self.states?;
+        let told_ns = self.self_ns + self.exited_threads_ns.unwrap_or(0) + states.off_ns();
+        Some(states.elapsed_ns.wrapping_sub(told_ns) as i64)
+    }
 }
 
 /// A task that died in an interval: detail of what the usages already hold.
@@ -55,6 +62,14 @@ pub struct Exited {
     pub states: Option<States>,
     /// As [`Usage::accounting_parent`] of its process.
     pub accounting_parent: Option<Pid>,
+}
+
+impl Exited {
+    /// As [`Usage::state_imbalance_ns`]: 0.
+    pub fn state_imbalance_ns(&self) -> Option<i64> {
+        let states = self.states?;
+        Some(states.elapsed_ns.wrapping_sub(self.cpu_ns + states.off_ns()) as i64)
+    }
 }
 
 /// Time that could not be attributed, by reason, in nanoseconds.

@@ -11,7 +11,7 @@ use cpuledger::interval::{Exited, Interval, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{State, flags};
-use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Snapshot, SourceKind, Task, TaskId, Tid};
+use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
 use tempfile::TempDir;
 
 const SECOND: u64 = 1_000_000_000;
@@ -97,7 +97,7 @@ impl Machine {
             unattributed_by: if is_ledger { by } else { Unattributed::default() },
             processes,
             tasks: usages(&self.snapshot.tasks, false),
-            exited: sees_exits.then(dead),
+            exited: sees_exits.then(|| dead(source)),
             unidentified_exits: 5,
             missed_exits: 6,
             missed_switches: 7,
@@ -282,20 +282,41 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         write_bytes: 0,
         cancelled_write_bytes: 0,
     };
+    let is_unseen = row.pid.0 == PARTLY_KNOWN;
+    let states = (is_ledger && !is_unseen).then(|| {
+        let threads = if is_process { u64::from(row.threads) } else { 1 };
+        states(threads * SECOND, self_ns + threads_ns.unwrap_or(0), growth.runqueue_wait_ns)
+    });
     Usage {
         cpu_ns: self_ns + threads_ns.unwrap_or(0) + children_ns.unwrap_or(0),
         self_ns,
         exited_threads_ns: threads_ns,
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
-        states: None,
+        states,
         accounting_parent: is_ledger.then_some(row.ppid),
         growth,
-        is_unseen: row.pid.0 == PARTLY_KNOWN,
+        is_unseen,
     }
 }
 
-fn dead() -> Vec<Exited> {
+/// What a row did in `elapsed_ns`, with this time on a CPU and this time waiting for one; what did not run slept.
+fn states(elapsed_ns: u64, cpu_ns: u64, runqueue_wait_ns: u64) -> States {
+    let off_ns = elapsed_ns - cpu_ns - runqueue_wait_ns;
+    let part = |divisor: u64| if cpu_ns == 0 { 0 } else { off_ns / divisor };
+    let (blocked_ns, stopped_ns, unseen_ns) = (part(3), part(29), part(31));
+    States {
+        elapsed_ns,
+        runqueue_wait_ns,
+        blocked_ns,
+        io_wait_ns: part(5),
+        sleep_ns: off_ns - blocked_ns - stopped_ns - unseen_ns,
+        stopped_ns,
+        unseen_ns,
+    }
+}
+
+fn dead(source: SourceKind) -> Vec<Exited> {
     let exit = |number: i32, comm: &str, ppid| {
         let id = TaskId { tid: Tid(number), start_time_ns: Boottime::from_ns(number as u64 * SECOND) };
         let cpu_ns = number as u64 * 1000;
@@ -310,7 +331,8 @@ fn dead() -> Vec<Exited> {
             runtime_ns: 2 * cpu_ns,
             lifetime_ns: 3 * cpu_ns,
         };
-        Exited { exit, cpu_ns, states: None, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
+        let states = Sight::of(source).is_ledger.then(|| states(3 * cpu_ns, cpu_ns, cpu_ns / 7));
+        Exited { exit, cpu_ns, states, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
     };
     vec![exit(9001, "cc1", 5001), exit(9002, "as", 5001), exit(9003, "cc1", 0), exit(9004, "\"q\"\n", 1)]
 }
@@ -372,5 +394,27 @@ fn write_files(directory: &Path, pid: i32) {
     let exe = directory.join("exe");
     if exe.symlink_metadata().is_err() {
         symlink("/usr/bin/program", exe).expect("a link");
+    }
+}
+
+/// What recorded outputs tell is possible: each row did something at any time of its life, on a CPU or off it.
+#[test]
+fn states_of_the_ledger_balance() {
+    let machine = Machine::new();
+    let interval = machine.interval(SourceKind::Ledger);
+    let usages = || interval.processes.iter().chain(&interval.tasks);
+    assert_eq!(usages().filter(|usage| usage.states.is_none()).count(), 2, "of one process and its task");
+    for usage in usages().filter(|usage| usage.states.is_some()) {
+        assert_eq!(usage.state_imbalance_ns(), Some(0), "{usage:?}");
+        let states = usage.states.expect("it has some");
+        assert_eq!(states.runqueue_wait_ns, usage.growth.runqueue_wait_ns);
+        assert!(states.io_wait_ns <= states.blocked_ns);
+    }
+    for exited in interval.exited.as_ref().expect("the ledger sees the dead") {
+        assert_eq!(exited.state_imbalance_ns(), Some(0), "{exited:?}");
+    }
+    for source in [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs] {
+        let interval = machine.interval(source);
+        assert!(interval.processes.iter().all(|usage| usage.states.is_none()));
     }
 }

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use cpuledger_view::column::{Column, columns};
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::near::did_you_mean;
 use toml::Value;
@@ -271,7 +272,10 @@ impl Default for Settings {
 /// A name to sort by, as it is written in the tables.
 pub fn sort_name(name: &str) -> Option<&'static str> {
     Order::by_name(name)?;
-    TableColumn::by_name(name).map(TableColumn::name).or_else(|| Order::name_of_top(name))
+    let is_order = |column: &&Column| column.orders.iter().any(|order| order.eq_ignore_ascii_case(name));
+    let by_order = || columns().find(is_order)?.in_table.as_ref().map(|of| of.header);
+    let column = TableColumn::by_name(name).map(TableColumn::name);
+    column.or_else(by_order).or_else(|| Order::name_of_top(name))
 }
 
 /// The theme of that name.

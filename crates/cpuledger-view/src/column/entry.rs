@@ -193,6 +193,8 @@ pub enum TableCell {
     Size,
     /// The figure, a time, in percent of the interval.
     Share,
+    /// The figure, a time, in percent of the time that the row was alive: of all its threads. Of the interval, where that is not known.
+    ElapsedShare,
     /// The figure, a size, in percent of the machine's memory.
     MemoryShare,
     /// The effective user.

@@ -10,7 +10,7 @@ use crate::figure::{Figure, Part};
 use crate::sort;
 
 /// A column of `ps` for what only an interval tells.
-const fn watched(
+pub(super) const fn watched(
     names: &'static [(&'static str, &'static str)],
     width: usize,
     help: &'static str,
@@ -32,7 +32,7 @@ const fn watched(
     })
 }
 
-fn known(number: Option<u64>) -> Value<'static> {
+pub(super) fn known(number: Option<u64>) -> Value<'static> {
     number.map_or(Value::Absent, Value::Unsigned)
 }
 
@@ -126,27 +126,6 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column { figure: Some(Figure::Field(Field::ChildrenSystem)), order_letter: Some('J'), ..Column::NOWHERE },
-    Column {
-        figure: Some(Figure::Field(Field::RunqueueWait)),
-        in_table: in_table!(25 "WAIT" right 5 rank 5 Share sums; "Time spent waiting for a CPU."),
-        aliases: &[("wait", "time spent waiting for a CPU, in percent")],
-        ..Column::NOWHERE
-    },
-    Column {
-        figure: Some(Figure::Part(Part {
-            key: "stolen_ns",
-            help: "Time on a CPU without executing; only the ledger knows it.",
-            value: |usage| known(usage.stolen_ns),
-        })),
-        listed: watched(
-            &[("stolen_ns", "STOLEN_NS")],
-            15,
-            "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it.",
-        ),
-        in_table: in_table!(24 "STOLN" right 5 rank 6 Share; "Time on a CPU without executing."),
-        aliases: &[("stolen", "time on a CPU without executing, in percent")],
-        ..Column::NOWHERE
-    },
     Column {
         figure: Some(Figure::Field(Field::Pid)),
         in_table: in_table!(12 "TGID" right 7 rank 3 Pid; "Id of the process."),

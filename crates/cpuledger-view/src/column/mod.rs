@@ -16,6 +16,7 @@ mod interval;
 mod memory;
 mod owner;
 mod state;
+mod states;
 mod time;
 
 pub use entry::{
@@ -23,7 +24,7 @@ pub use entry::{
 };
 
 /// Every column but the plain fields, by topic.
-static TOPICS: [&[Column]; 8] = [
+static TOPICS: [&[Column]; 9] = [
     identity::COLUMNS,
     owner::COLUMNS,
     state::COLUMNS,
@@ -31,6 +32,7 @@ static TOPICS: [&[Column]; 8] = [
     memory::COLUMNS,
     files::COLUMNS,
     dashes::COLUMNS,
+    states::COLUMNS,
     interval::COLUMNS,
 ];
 
@@ -43,7 +45,7 @@ pub fn columns() -> impl Iterator<Item = &'static Column> {
 pub fn aliased() -> Vec<&'static Column> {
     let is_share = |column: &Column| {
         let cell = column.in_table.as_ref().map(|of| of.cell);
-        matches!(cell, Some(TableCell::Share | TableCell::MemoryShare))
+        matches!(cell, Some(TableCell::Share | TableCell::ElapsedShare | TableCell::MemoryShare))
     };
     let aliased = |column: &&'static Column| !column.aliases.is_empty();
     let mut all: Vec<_> = TOPICS.into_iter().rev().flatten().filter(aliased).collect();

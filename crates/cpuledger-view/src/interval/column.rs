@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use crate::cell::{command_line, signed, unsigned};
 use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
+use crate::figure::alive_ns;
 use crate::key::Key;
 use crate::layout;
 use cpuledger::enrich::names::Names;
@@ -147,7 +148,10 @@ impl TableColumn {
                 Value::Unsigned(bytes) if !line.is_exact => append_bytes(cell, bytes, declared.width),
                 value => append_value(cell, value),
             },
-            TableCell::Share => append_share(cell, line, number(self.value(line))),
+            TableCell::Share => append_share(cell, line, number(self.value(line)), line.length_ns),
+            TableCell::ElapsedShare => {
+                append_share(cell, line, number(self.value(line)), alive_ns(line.usage, line.length_ns));
+            }
             TableCell::MemoryShare => append_memory_share(cell, line, self.value(line)),
             TableCell::User => append_user(cell, line),
             TableCell::Priority => match line.row.priority {
@@ -158,7 +162,7 @@ impl TableColumn {
             TableCell::Time => append_time(cell, line.whole),
             TableCell::Command => append_command(cell, line),
             TableCell::Parts => {} // a bar is drawn, not written
-            TableCell::Subtree => append_share(cell, line, line.subtree_ns),
+            TableCell::Subtree => append_share(cell, line, line.subtree_ns, line.length_ns),
         }
     }
 
@@ -224,12 +228,12 @@ fn append_command(cell: &mut Vec<u8>, line: &Line<'_>) {
     }
 }
 
-/// A time in percent of the interval, or in nanoseconds.
-fn append_share(cell: &mut Vec<u8>, line: &Line<'_>, part_ns: Option<u64>) {
+/// A time in percent of another, or in nanoseconds.
+fn append_share(cell: &mut Vec<u8>, line: &Line<'_>, part_ns: Option<u64>, whole_ns: u64) {
     match part_ns {
         None => cell.push(b'-'),
         Some(part_ns) if line.is_exact => unsigned(cell, part_ns),
-        Some(part_ns) => append_per_mille(cell, per_mille(part_ns, line.length_ns)),
+        Some(part_ns) => append_per_mille(cell, per_mille(part_ns, whole_ns)),
     }
 }
 

@@ -153,7 +153,7 @@ fn many_names_of_the_dead_share_a_line() {
 fn a_page_from_netlink_says_what_was_lost() {
     let text = page_from(SourceKind::Netlink, 0, 512, Vec::new());
     assert!(text.contains(
-        "\nNot seen: idle and stolen time, the parent at fork, the last tick of threads that exited\n"
+        "\nNot seen: idle, stolen, blocked and sleeping time, the parent at fork, the last tick of threads that exited\n"
     ));
     assert!(!text.contains("running") && text.contains(" 0 zombie"), "states are not known: {text}");
     let text = page_from(SourceKind::Netlink, 1234, 512, Vec::new());

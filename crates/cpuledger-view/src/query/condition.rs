@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use regex::bytes::Regex;
 
+use crate::figure::alive_ns;
 use crate::key::Key;
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet, Value};
@@ -52,6 +53,8 @@ pub(super) enum What {
     Key(Key),
     /// A key of nanoseconds in percent of the interval.
     Share(Key),
+    /// A key of nanoseconds in percent of the time that the row was alive.
+    ElapsedShare(Key),
     /// Resident memory in percent.
     MemoryShare,
     /// The effective user.
@@ -102,8 +105,10 @@ impl Node {
             }
             Node::Not(node) => node.fields(),
             Node::Is(condition) => match condition.what {
-                What::Key(Key::Field(field)) | What::Share(Key::Field(field)) => FieldSet::of(&[field]),
-                What::Key(Key::Part(_)) | What::Share(Key::Part(_)) => FieldSet::EMPTY,
+                What::Key(key) | What::Share(key) | What::ElapsedShare(key) => match key {
+                    Key::Field(field) => FieldSet::of(&[field]),
+                    Key::Part(_) => FieldSet::EMPTY,
+                },
                 What::MemoryShare => FieldSet::of(&[Field::Rss]),
                 What::User => FieldSet::of(&[Field::Euid]),
                 What::Arguments => FieldSet::of(&[Field::Comm]),
@@ -118,9 +123,9 @@ impl Condition {
     fn holds(&self, subject: &Subject<'_>) -> Option<bool> {
         match self.what {
             What::Key(key) => self.holds_for(key.value(subject.row, subject.usage)),
-            What::Share(key) => {
-                let Value::Unsigned(ns) = key.value(subject.row, subject.usage) else { return None };
-                self.compare_share(ns as f64 * 100.0 / subject.length_ns.max(1) as f64)
+            What::Share(key) => self.holds_for_share(key, subject, subject.length_ns),
+            What::ElapsedShare(key) => {
+                self.holds_for_share(key, subject, alive_ns(subject.usage, subject.length_ns))
             }
             What::MemoryShare => {
                 let Value::Unsigned(bytes) = Field::Rss.value(subject.row) else { return None };
@@ -155,6 +160,11 @@ impl Condition {
             (Value::Bytes(bytes), _) => self.holds_for_text(bytes),
             _ => None,
         }
+    }
+
+    fn holds_for_share(&self, key: Key, subject: &Subject<'_>, whole_ns: u64) -> Option<bool> {
+        let Value::Unsigned(ns) = key.value(subject.row, subject.usage) else { return None };
+        self.compare_share(ns as f64 * 100.0 / whole_ns.max(1) as f64)
     }
 
     fn holds_for_text(&self, text: &[u8]) -> Option<bool> {

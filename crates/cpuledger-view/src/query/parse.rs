@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         if value.starts_with(['=', '!', '<', '>', '~']) {
             return Err(wrong("the operators are =, !=, >, >=, <, <=, ~ and !~".to_owned()));
         }
-        if matches!(what, What::Share(_) | What::MemoryShare) {
+        if matches!(what, What::Share(_) | What::ElapsedShare(_) | What::MemoryShare) {
             let number = value.strip_suffix('%').unwrap_or(value).parse().ok();
             let number = number.filter(|number: &f64| number.is_finite());
             return number.map(Operand::Share).ok_or_else(|| wrong(format!("`{shown}` is not a percentage")));
@@ -303,6 +303,7 @@ fn of_column(column: &'static Column) -> Option<What> {
     let key = column.key();
     match column.in_table.as_ref().map_or(TableCell::Value, |of| of.cell) {
         TableCell::Share => key.map(What::Share),
+        TableCell::ElapsedShare => key.map(What::ElapsedShare),
         TableCell::MemoryShare => Some(What::MemoryShare),
         TableCell::User => Some(What::User),
         TableCell::Command => Some(What::Arguments),
@@ -319,7 +320,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 fn is_text(what: What) -> bool {
     match what {
         What::User | What::Arguments => true,
-        What::Share(_) | What::MemoryShare => false,
+        What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => false,
         // The kind of a value is the same for every row.
         What::Key(key) => {
             let row = Task { known: cpuledger::field::FieldSet::ALL, ..Task::default() };

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use cpuledger::States;
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::Usage;
@@ -93,6 +94,34 @@ fn not_of_a_condition_on_an_unknown_value_matches() {
         assert!(matches_row(query, &row, None), "{query}");
     }
     assert!(!matches_row("rss<=1M", &row, None));
+}
+
+#[test]
+fn what_a_row_did_is_in_percent_of_the_time_it_was_alive() {
+    let row = Task { known: FieldSet::ALL, runqueue_wait_ns: 1_000_000_000, ..Task::default() };
+    let states = States {
+        elapsed_ns: 4_000_000_000,
+        runqueue_wait_ns: 1_000_000_000,
+        blocked_ns: 2_000_000_000,
+        ..States::default()
+    };
+    let usage = |states| Usage { cpu_ns: 1_000_000_000, states, ..Usage::default() };
+    let holds = |query: &str, usage: &Usage| {
+        let subject = Subject {
+            row: &row,
+            usage,
+            length_ns: 2_000_000_000,
+            users: &Names::of_users(),
+            memory_total_bytes: None,
+            arguments: None,
+        };
+        Query::parse(query).unwrap_or_else(|error| panic!("{query}: {error}")).matches(&subject)
+    };
+    for query in ["wait=25", "%WAIT=25%", "blk=50 io=0", "%BLK=50", "slp=0", "elapsed_ns=4s", "cpu=50"] {
+        assert!(holds(query, &usage(Some(states))), "{query}");
+    }
+    // Without states: of the interval.
+    assert!(holds("wait=50", &usage(None)) && !holds("blk>=0 or stop>=0", &usage(None)));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn csv_for_spreadsheets_is_recorded() {
 
 /// Names of columns that top has, whatever it may be called that keeps them.
 const NAMES: &str = "%CPU CPU %MEM MEM TIME+ TIME PID TID TGID PPID PGRP SID UID USER PR NI VIRT RES SHR SWAP S COMMAND nTH nMaj nMin TH \
-    ACCT P SELF X C USR SYS STOLN WAIT cpu command Nth PARTS SUM time+x sum rss rmem";
+    ACCT P SELF X C USR SYS %STL STL %WAIT WAIT %BLK IO SLP stop cpu command Nth PARTS SUM time+x sum rss rmem";
 
 #[test]
 fn orders_are_recorded() {

@@ -4,7 +4,7 @@ use cpuledger::counters::Counters;
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::{Exited, Usage};
 use cpuledger::text::escape::append_escaped;
-use cpuledger::{Comm, Pid, Task, TaskId};
+use cpuledger::{Comm, Pid, States, Task, TaskId};
 
 use crate::tui::frame::{Kind, RowRef};
 
@@ -87,28 +87,36 @@ impl Sum {
     pub(super) fn new(name: String) -> Sum {
         let known = FieldSet::of(&[Field::Comm, Field::Rss, Field::Runtime, Field::Threads]);
         let task = Task { known, comm: Comm::new(name.as_bytes()), ..Task::default() };
-        Sum { name, rows: 0, task, usage: Usage { growth: zero_growth(), ..Usage::default() } }
+        let usage = Usage {
+            exited_threads_ns: Some(0),
+            exited_children_ns: Some(0),
+            stolen_ns: Some(0),
+            states: Some(States::default()),
+            growth: Counters { known: Counters::FIELDS, ..Counters::default() },
+            ..Usage::default()
+        };
+        Sum { name, rows: 0, task, usage }
     }
 
-    /// Adds a row.
+    /// Adds a row. What is not known of it is not known of the sum.
     pub(super) fn add(&mut self, row: &Task, usage: &Usage) {
         self.rows += 1;
-        let sum = |one: Option<u64>, other: Option<u64>| Some(one.unwrap_or(0) + other?);
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
         self.usage.cpu_ns += usage.cpu_ns;
         self.usage.self_ns += usage.self_ns;
         self.usage.exited_threads_ns = sum(self.usage.exited_threads_ns, usage.exited_threads_ns);
         self.usage.exited_children_ns = sum(self.usage.exited_children_ns, usage.exited_children_ns);
         self.usage.stolen_ns = sum(self.usage.stolen_ns, usage.stolen_ns);
+        self.usage.states = self.usage.states.zip(usage.states).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
         self.usage.growth.add(&usage.growth);
         self.task.known = self.task.known.intersection(row.known.union(FieldSet::of(&[Field::Threads])));
         self.task.rss_bytes += row.rss_bytes;
         self.task.runtime_ns += row.runtime_ns;
         self.task.threads += row.threads.max(1);
     }
-}
-
-fn zero_growth() -> Counters {
-    Counters { known: Counters::FIELDS, ..Counters::default() }
 }
 
 /// As it may be shown.
@@ -143,11 +151,41 @@ pub fn exited_row(exited: &Exited) -> (Task, Usage) {
         runtime_ns: exit.runtime_ns,
         ..Task::default()
     };
+    let waited_ns = exited.states.map(|states| states.runqueue_wait_ns);
+    let growth = Counters {
+        known: if waited_ns.is_some() { FieldSet::of(&[Field::RunqueueWait]) } else { FieldSet::EMPTY },
+        runqueue_wait_ns: waited_ns.unwrap_or_default(),
+        ..Counters::default()
+    };
     let usage = Usage {
         cpu_ns: exited.cpu_ns,
         self_ns: exited.cpu_ns,
+        states: exited.states,
         accounting_parent: exited.accounting_parent,
+        growth,
         ..Usage::default()
     };
     (task, usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_knows_what_is_known_of_all_its_rows() {
+        let states = States { elapsed_ns: 10, sleep_ns: 7, runqueue_wait_ns: 3, ..States::default() };
+        let known = Usage { stolen_ns: Some(5), states: Some(states), ..Usage::default() };
+        let unknown = Usage { stolen_ns: None, states: None, ..known };
+        let sum_of = |usages: &[Usage]| {
+            let mut sum = Sum::new("a".to_owned());
+            usages.iter().for_each(|usage| sum.add(&Task::default(), usage));
+            (sum.usage.stolen_ns, sum.usage.states)
+        };
+        let twice = States { elapsed_ns: 20, sleep_ns: 14, runqueue_wait_ns: 6, ..States::default() };
+        assert_eq!(sum_of(&[known, known]), (Some(10), Some(twice)));
+        for usages in [[unknown, known], [known, unknown]] {
+            assert_eq!(sum_of(&usages), (None, None), "whichever comes first");
+        }
+    }
 }

@@ -104,9 +104,8 @@ pub(super) fn exited_names(making: &Making<'_>, listing: &mut Listing) -> Vec<(u
             let (row, usage) = exited_row(&exited[member as usize]);
             sum.add(&row, &usage);
         }
-        // Counters of a dead task are not told, nor is its memory.
+        // The memory of a dead task is not told; nor are its counters, but what it waited.
         sum.task.known = sum.task.known.intersection(FieldSet::of(&[Field::Comm, Field::Runtime]));
-        sum.usage.growth = Default::default();
         members.sort_by_key(|&index| std::cmp::Reverse(exited[index as usize].cpu_ns));
         listing.sums.push(sum);
         (listing.sums.len() as u32 - 1, members)

@@ -212,7 +212,7 @@ fn what_is_on_the_screen_is_what_json_prints() {
             assert_eq!(seen, expected, "{name}");
         }
         // Columns with a key of their own tell the same.
-        for name in ["%CPU", "SELF", "VIRT", "RES", "USR", "WAIT", "S", "PPID"] {
+        for name in ["%CPU", "SELF", "VIRT", "RES", "USR", "%WAIT", "%BLK", "S", "PPID"] {
             let key = TableColumn::by_name(name).and_then(TableColumn::key).expect("a key");
             if let (Key::Part(_) | Key::Field(_), true) = (key, printed[0].get(key.name()).is_some()) {
                 let expected: Vec<String> = printed.iter().map(|row| as_text(&row[key.name()])).collect();

@@ -490,7 +490,8 @@ impl RowBuilder {
                 is_unseen,
                 ..Usage::default()
             };
-            all.push((*row, usage));
+            let growth = with_wait(usage.growth, usage.states);
+            all.push((*row, Usage { growth, ..usage }));
         }
         all.sort_by_key(|(row, _)| key(row));
         for (row, usage) in all {
