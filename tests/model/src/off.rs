@@ -3,35 +3,8 @@
 
 use crate::Mutation;
 use crate::words::{cut_ns, parity_of};
-use crate::world::World;
-use loom::sync::atomic::AtomicU64;
+use crate::world::{Off, World};
 use loom::sync::atomic::Ordering::{Acquire, Relaxed};
-
-/// `struct cpuledger_slot_off`.
-pub struct Off {
-    /// Since when the task is off the CPU; 0: it is on one.
-    pub off: AtomicU64,
-    /// Time off the CPU, by parity of the interval.
-    pub ns: [AtomicU64; 2],
-    /// The interval after whose cut it came back.
-    pub cut_interval: AtomicU64,
-    /// What `off` was then.
-    pub at_cut: AtomicU64,
-}
-
-impl Off {
-    /// Of a task that is off the CPU since time 0, or on it.
-    #[must_use]
-    pub fn new(is_on: bool) -> Self {
-        let zero = || AtomicU64::new(0);
-        Self {
-            off: AtomicU64::new(if is_on { 0 } else { word(0) }),
-            ns: [zero(), zero()],
-            cut_interval: zero(),
-            at_cut: zero(),
-        }
-    }
-}
 
 /// A time as `off` holds it: never 0.
 fn word(since_ns: u64) -> u64 {

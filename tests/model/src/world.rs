@@ -2,7 +2,6 @@
 
 use crate::Mutation;
 use crate::books::{Books, Owner};
-use crate::off::Off;
 use crate::words::{CUTS, FIRST_INTERVAL, FIRST_SLOT, IDLE, NO_SLOT, OF_LEADER, UNCOVERED, run_word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -118,6 +117,32 @@ pub struct Slot {
     pub folded_children_ns: [AtomicU64; 2],
     /// What the task does off the CPU, where a scenario looks at that.
     pub off: Off,
+}
+
+/// `struct cpuledger_slot_off`.
+pub struct Off {
+    /// Since when the task is off the CPU; 0: it is on one.
+    pub off: AtomicU64,
+    /// Time off the CPU, by parity of the interval.
+    pub ns: [AtomicU64; 2],
+    /// The interval after whose cut it came back.
+    pub cut_interval: AtomicU64,
+    /// What `off` was then.
+    pub at_cut: AtomicU64,
+}
+
+impl Off {
+    /// Of a task that is off the CPU since time 0, or on it.
+    #[must_use]
+    pub fn new(is_on: bool) -> Self {
+        let zero = || AtomicU64::new(0);
+        Self {
+            off: AtomicU64::new(u64::from(!is_on)),
+            ns: [zero(), zero()],
+            cut_interval: zero(),
+            at_cut: zero(),
+        }
+    }
 }
 
 /// How a world begins, and which task is the parent of which. Task n has the n-th slot, if it has one from the beginning.

@@ -73,6 +73,8 @@ pub const LAYERS: &[Layers] = &[
             "ledger/online",
             "ledger/shared",
             "ledger/entry",
+            "ledger/off",
+            "ledger/interval",
             "ledger/cut",
             "ledger/mod",
             "ledger/attach",

@@ -32,7 +32,7 @@ use cut::{Book, ByList, Running, Tail};
 use entry::Entry;
 use off::Alive;
 use online::Online;
-use shared::Shared;
+use shared::{Shared, of_parity};
 
 pub use interval::{CpuTime, Interval, Lost, SharedWrites, TaskTime};
 pub use off::{Off, OffState, OffTime};
@@ -144,11 +144,6 @@ pub struct Ledger {
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
 fn is_leader_of(slot: &abi::cpuledger_slot, pid: i32, interval: u64) -> bool {
     (slot.tid, slot.pid) == (pid, pid) && [0, interval].contains(&slot.exit_interval)
-}
-
-/// Offset of the entry for an interval in a pair of accumulators at `offset`.
-fn of_parity(offset: usize, interval: u64) -> usize {
-    offset + 8 * (interval & 1) as usize
 }
 
 impl Ledger {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi;
 
-use super::of_parity;
-use super::shared::Shared;
+use super::shared::{Shared, of_parity};
 
 const OFF: usize = offset_of!(abi::cpuledger_slot_off, off);
 const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);

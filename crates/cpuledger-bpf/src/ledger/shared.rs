@@ -34,6 +34,11 @@ const LARGEST_PAGE_BYTES: usize = 64 * 1024;
 /// Records in a part of an array that is mapped by parts: a multiple of the page size for every size of record and of page.
 const PART_RECORDS: u32 = 4096;
 
+/// Offset of the entry for an interval in a pair of accumulators at `offset`.
+pub(super) fn of_parity(offset: usize, interval: u64) -> usize {
+    offset + 8 * (interval & 1) as usize
+}
+
 /// The records of a BPF array or data section, mapped for reading and writing.
 pub(super) struct Shared<R: Record> {
     /// `None` once all is mapped.
