@@ -17,7 +17,7 @@ use cpuledger_view::query::aliases;
 
 use crate::cli::{Cli, Ptop};
 use crate::cmd::top::procps::options::{OPTIONS, Takes};
-use crate::tui::{SETTINGS, key_table};
+use crate::tui::{SETTINGS, key_table, state_table};
 
 const FILTERS: &str = "Conditions separated by spaces must all hold. Write `or` (also `|`) between alternatives, `not` (also `!`) \
     to negate, and parentheses to group. A condition is NAME OPERATOR VALUE, as in cpu>5 user=www comm~^java, or a word to look \
@@ -130,6 +130,11 @@ fn screen_sections() -> Vec<Roff> {
     let parts = PROCESS_KEYS.iter().filter(|key| matches!(key, Key::Part(_)));
     parts.for_each(|key| entry(&mut columns, key.name(), key.help()));
     FIELDS.iter().for_each(|info| entry(&mut columns, info.key, info.help));
+    let mut states = Roff::new();
+    states
+        .control("SH", ["STATES"])
+        .text([roman("Columns of the view of states (w), in percent of the time that the row was alive.")]);
+    state_table().for_each(|(name, help)| entry(&mut states, name, help));
     let mut settings = Roff::new();
     settings.control("SH", ["CONFIGURATION FILE"]).text([
         roman("The file "),
@@ -141,7 +146,7 @@ fn screen_sections() -> Vec<Roff> {
         ),
     ]);
     SETTINGS.iter().for_each(|setting| entry(&mut settings, setting.key, setting.help));
-    vec![keys, filters, columns, settings]
+    vec![keys, filters, columns, states, settings]
 }
 
 fn entry(roff: &mut Roff, name: &str, help: &str) {

@@ -1,5 +1,7 @@
 //! What tasks do in an interval, on a CPU and off it.
 
+use crate::task::State;
+
 /// What a process or a task did while it was on no CPU, in nanoseconds. With the time on a CPU the parts add up to the time it was alive:
 /// `cpu + runqueue_wait + blocked + sleep + stopped + unseen = elapsed`. Of a process it is the sum over its threads, those that
 /// died in the interval included; its CPU time in this sum is [`Usage::self_ns`] and [`Usage::exited_threads_ns`].
@@ -25,6 +27,20 @@ pub struct States {
 }
 
 impl States {
+    /// What a task did that was in this state all the time, on no CPU. Whether it waited for I/O is not told by that; `None`: nor is what it did.
+    pub fn of_one(state: State, elapsed_ns: u64) -> Option<States> {
+        let mut states = States { elapsed_ns, ..States::default() };
+        let part_ns = match state.0 {
+            b'S' | b'I' => &mut states.sleep_ns,
+            b'D' => &mut states.blocked_ns,
+            b'T' | b't' => &mut states.stopped_ns,
+            b'R' => &mut states.runqueue_wait_ns,
+            _ => return None,
+        };
+        *part_ns = elapsed_ns;
+        Some(states)
+    }
+
     /// The time it was on no CPU.
     pub fn off_ns(&self) -> u64 {
         self.runqueue_wait_ns + self.blocked_ns + self.sleep_ns + self.stopped_ns + self.unseen_ns

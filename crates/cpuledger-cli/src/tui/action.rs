@@ -55,6 +55,8 @@ pub enum Action {
     OfMachine,
     /// Nanoseconds.
     Exact,
+    /// States in place of the columns, and back.
+    States,
     /// A bar for each CPU.
     Cpus,
     /// Bars of memory.

@@ -127,6 +127,9 @@ fn settings(
         let name = sort.trim_start_matches(['-', '+']);
         settings.sort = config::sort_name(name).unwrap_or(settings.sort);
         settings.is_ascending = options.order.ascending;
+        if settings.has_states {
+            (settings.states_sort, settings.is_states_ascending) = (settings.sort, settings.is_ascending);
+        }
     }
     settings.theme = theme.unwrap_or(settings.theme);
     settings.has_threads |= arguments.threads;

@@ -13,6 +13,7 @@ use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::near::did_you_mean;
 use toml::Value;
 
+use super::shares::StateColumn;
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
 use crate::cmd::top::order::Order;
@@ -107,6 +108,12 @@ pub struct Settings {
     pub is_of_machine: bool,
     /// Nanoseconds and bytes.
     pub is_exact: bool,
+    /// States in place of the columns.
+    pub has_states: bool,
+    /// What these are sorted by: a column of states, or as [`Settings::sort`].
+    pub states_sort: &'static str,
+    /// Lowest first, of states.
+    pub is_states_ascending: bool,
     /// A bar for each CPU, not one for all.
     pub has_cpus: bool,
     /// Show bars for memory and swap.
@@ -145,7 +152,7 @@ macro_rules! flag {
 }
 
 /// Every key of the file.
-pub static SETTINGS: [Setting; 17] = [
+pub static SETTINGS: [Setting; 18] = [
     Setting {
         key: "delay",
         help: "Length of an interval in seconds, at least 0.01; -d overrides it.",
@@ -207,6 +214,7 @@ pub static SETTINGS: [Setting; 17] = [
         "Show CPU time in percent of the whole machine instead of one CPU."
     ),
     flag!(is_exact, "exact", "Show nanoseconds and bytes, as in JSON."),
+    flag!(has_states, "states", "Show where all of the time went instead of the columns, as the key w does."),
     flag!(has_cpus, "cpu_bars", "Show a bar for each CPU instead of one for all."),
     flag!(has_memory, "memory_bars", "Show bars for memory and swap."),
     Setting {
@@ -260,11 +268,43 @@ impl Default for Settings {
             has_arguments: false,
             is_of_machine: false,
             is_exact: false,
+            has_states: false,
+            states_sort: "%HELD",
+            is_states_ascending: false,
             has_cpus: true,
             has_memory: true,
             theme: ThemeName::Auto,
             is_ascii: None,
             has_mouse: true,
+        }
+    }
+}
+
+impl Settings {
+    /// What is sorted by in the view that is shown, and whether the lowest comes first.
+    pub fn order(&self) -> (&'static str, bool) {
+        if self.has_states {
+            (self.states_sort, self.is_states_ascending)
+        } else {
+            (self.sort, self.is_ascending)
+        }
+    }
+
+    /// Sorts the view that is shown by something else.
+    pub fn set_order(&mut self, (name, is_ascending): (&'static str, bool)) {
+        if self.has_states {
+            (self.states_sort, self.is_states_ascending) = (name, is_ascending);
+        } else {
+            (self.sort, self.is_ascending) = (name, is_ascending);
+        }
+    }
+
+    /// A name to sort the view by that is shown, as it is written in the tables.
+    pub fn sort_name(&self, name: &str) -> Option<&'static str> {
+        let column = StateColumn::by_name(name).filter(|_| self.has_states);
+        match column {
+            Some(column) => column.has_order().then_some(column.name),
+            None => sort_name(name),
         }
     }
 }

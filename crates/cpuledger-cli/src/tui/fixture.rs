@@ -10,7 +10,7 @@ use cpuledger::machine::Load;
 use cpuledger::names::Names;
 use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
-use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, Task, TaskId, Tid};
+use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
 
 use super::frame::{Asleep, Frame};
 
@@ -30,7 +30,15 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         runtime_ns: cpu_ns,
         lifetime_ns: 2 * cpu_ns,
     };
-    Exited { exit, cpu_ns, states: None, accounting_parent: Some(Pid(30)) }
+    let states = States {
+        elapsed_ns: 2 * cpu_ns,
+        runqueue_wait_ns: cpu_ns / 2,
+        blocked_ns: cpu_ns / 4,
+        io_wait_ns: cpu_ns / 4,
+        sleep_ns: cpu_ns - cpu_ns / 2 - cpu_ns / 4,
+        ..States::default()
+    };
+    Exited { exit, cpu_ns, states: Some(states), accounting_parent: Some(Pid(30)) }
 }
 
 /// A task or process of a family: number, parent, process, name.
@@ -73,10 +81,26 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
         exited_threads_ns: Some(threads),
         exited_children_ns: Some(children),
         stolen_ns: Some(own / 100),
-        states: None,
+        states: Some(states(own + threads, own, if threads > 0 { 2 } else { 1 })),
         accounting_parent: Some(Pid(accounting)),
         growth,
         is_unseen: false,
+    }
+}
+
+/// What so many tasks did in a second besides using this CPU time; `own` is that of those that live.
+fn states(cpu_ns: u64, own: u64, tasks: u64) -> States {
+    let (waited, blocked) = (own / 10, own / 5);
+    let stopped = if own < 4_000_000 { SECOND / 2 } else { 0 };
+    let elapsed = tasks * SECOND;
+    States {
+        elapsed_ns: elapsed,
+        runqueue_wait_ns: waited,
+        blocked_ns: blocked,
+        io_wait_ns: blocked / 3,
+        sleep_ns: elapsed - cpu_ns - waited - blocked - stopped,
+        stopped_ns: stopped,
+        unseen_ns: 0,
     }
 }
 

@@ -9,7 +9,7 @@ use cpuledger::field::FieldSet;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
-use cpuledger::{Pid, Snapshot, Task, TaskId};
+use cpuledger::{Field, Pid, Snapshot, SourceKind, States, Task, TaskId};
 use rustc_hash::FxHashMap;
 
 use cpuledger::enrich::cgroups;
@@ -115,9 +115,67 @@ impl Frame {
                 let row = self.whole(at);
                 // The walk keeps them in order.
                 let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
-                nothing_used(row.known, self.interval.exited.is_some(), is_unseen)
+                let states = if is_unseen { None } else { self.states_of_idle(at) };
+                let usage = nothing_used(row.known, self.interval.exited.is_some(), is_unseen);
+                Usage { states, ..usage }
             }
         }
+    }
+
+    /// Whether the source tells what tasks did while they were on no CPU.
+    pub fn has_states(&self) -> bool {
+        self.interval.source == SourceKind::Ledger
+            && self.interval.processes.iter().any(|usage| usage.states.is_some())
+    }
+
+    /// What one did that did not run: all the time the same, which its row tells, or those of its threads.
+    fn states_of_idle(&self, at: RowRef) -> Option<States> {
+        if !self.has_states() {
+            return None;
+        }
+        let length_ns = self.interval.length_ns();
+        let of_one = |row: &Task| {
+            let state = Some(row.state).filter(|_| row.known.contains(Field::State));
+            state.and_then(|state| States::of_one(state, length_ns))
+        };
+        let row = self.whole(at);
+        if at.kind == Kind::Task || row.threads <= 1 {
+            return of_one(row);
+        }
+        let mut all = States::default();
+        for thread in self.threads(row.pid) {
+            all.add(&of_one(self.whole(thread))?);
+        }
+        (all.elapsed_ns > 0).then_some(all)
+    }
+
+    /// The threads of a process.
+    pub fn threads(&self, pid: Pid) -> impl Iterator<Item = RowRef> + '_ {
+        [List::Awake, List::Late, List::Walked].into_iter().flat_map(move |list| {
+            let rows = self.rows(Kind::Task, list);
+            let first = rows.partition_point(|row| row.pid < pid);
+            let gone = &self.asleep.gone[Kind::Task as usize];
+            let of_process = rows[first..].iter().take_while(move |row| row.pid == pid).zip(first..);
+            let there = of_process.filter(move |&(_, index)| {
+                list != List::Walked || !gone.get(index).is_some_and(|gone| *gone)
+            });
+            there.map(move |(_, index)| RowRef { kind: Kind::Task, list, index: index as u32 })
+        })
+    }
+
+    /// How long all tasks together that ran in the interval waited for a CPU, and were blocked; `None`: the source does not tell it.
+    pub fn held_ns(&self) -> Option<[u64; 2]> {
+        if !self.has_states() {
+            return None;
+        }
+        let living = self.interval.processes.iter().filter_map(|usage| usage.states);
+        // The dead threads of a process that lives are in its states.
+        let lives = |process: TaskId| self.find(Kind::Process, process).is_some();
+        let dead = self.exited().iter().filter(|exited| !lives(exited.exit.process));
+        let states = living.chain(dead.filter_map(|exited| exited.states));
+        Some(states.fold([0, 0], |[waited, blocked], states| {
+            [waited + states.runqueue_wait_ns, blocked + states.blocked_ns]
+        }))
     }
 
     /// Whether it used CPU time.

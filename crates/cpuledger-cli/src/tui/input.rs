@@ -159,11 +159,15 @@ impl State {
             Action::Arguments => settings.has_arguments = !settings.has_arguments,
             Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
             Action::Exact => settings.is_exact = !settings.is_exact,
+            Action::States => settings.has_states = !settings.has_states,
             Action::Cpus => settings.has_cpus = !settings.has_cpus,
             Action::Memory => settings.has_memory = !settings.has_memory,
             Action::SortBy(name) => self.sort_by(name),
             Action::SortNext(step) => self.sort_next(step),
-            Action::Reverse => settings.is_ascending = !settings.is_ascending,
+            Action::Reverse => {
+                let (name, is_ascending) = settings.order();
+                settings.set_order((name, !is_ascending));
+            }
             Action::Fold(folded) => self.fold(folded),
             Action::FoldAll => self.fold_all(),
             Action::Pause => {
@@ -243,24 +247,25 @@ impl State {
 
     /// By another column from high to low; by the same one in the other direction.
     fn sort_by(&mut self, name: &str) {
-        let Some(name) = super::config::sort_name(name) else {
+        let Some(name) = self.settings.sort_name(name) else {
             return self.complain(format!("cannot sort by {name}"));
         };
-        if self.settings.sort == name {
-            self.settings.is_ascending = !self.settings.is_ascending;
-        } else {
-            self.settings.sort = name;
-            // Numbers and names are looked for from the beginning, times and sizes from the most.
-            self.settings.is_ascending =
-                matches!(name, "PID" | "TGID" | "PPID" | "ACCT" | "USER" | "COMMAND");
-        }
+        let (sorted, is_ascending) = self.settings.order();
+        // Numbers and names are looked for from the beginning, times and sizes from the most.
+        let first = matches!(name, "PID" | "TGID" | "PPID" | "ACCT" | "USER" | "COMMAND");
+        self.settings.set_order((name, if sorted == name { !is_ascending } else { first }));
         self.list();
     }
 
     fn sort_next(&mut self, step: isize) {
-        let names = self.settings.columns.iter().map(|shown| shown.column.name());
-        let names: Vec<&'static str> = names.filter_map(super::config::sort_name).collect();
-        let Some(place) = names.iter().position(|name| *name == self.settings.sort) else {
+        let settings = &self.settings;
+        let names: Vec<&'static str> = if settings.has_states {
+            // What there is room for.
+            self.layout.columns.iter().filter_map(|(_, _, name)| settings.sort_name(name)).collect()
+        } else {
+            settings.columns.iter().filter_map(|shown| settings.sort_name(shown.column.name())).collect()
+        };
+        let Some(place) = names.iter().position(|name| *name == settings.order().0) else {
             return if let Some(name) = names.first() {
                 self.sort_by(name)
             };

@@ -48,6 +48,7 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
             key(&["+", "Right"], Action::Fold(false), "unfold the row"),
             key(&["-", "Left"], Action::Fold(true), "fold the row"),
             key(&["*"], Action::FoldAll, "fold all rows, or unfold them"),
+            key(&["w"], Action::States, "where all of the time went, by state, and back to the columns"),
             key(&["c"], Action::Arguments, "arguments instead of names, and back"),
             key(&["%"], Action::OfMachine, "percent of the machine or of one CPU"),
             key(&["n"], Action::Exact, "nanoseconds and bytes, as in JSON, and back"),

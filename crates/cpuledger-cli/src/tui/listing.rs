@@ -14,10 +14,20 @@ pub use arguments::Arguments;
 pub use entry::{Entry, Id, Item, Listing, Sum, escaped, exited_row};
 pub use making::Making;
 
+/// What an order of those that sleep is made of.
+#[derive(Debug, PartialEq, Eq)]
+struct SortedBy {
+    walk: u64,
+    kind: Kind,
+    has_states: bool,
+    order: (&'static str, bool),
+    query: String,
+}
+
 /// The order of those that sleep: it is the same until they are walked again.
 #[derive(Debug, Default)]
 pub struct SleepOrder {
-    of: Option<(u64, Kind, &'static str, bool, String)>,
+    of: Option<SortedBy>,
     order: Vec<u32>,
 }
 
@@ -104,13 +114,13 @@ impl Making<'_> {
             return &[];
         }
         let settings = self.settings;
-        let of = (
-            self.frame.asleep.walk,
+        let of = SortedBy {
+            walk: self.frame.asleep.walk,
             kind,
-            settings.sort,
-            settings.is_ascending,
-            self.query.text().to_owned(),
-        );
+            has_states: settings.has_states,
+            order: settings.order(),
+            query: self.query.text().to_owned(),
+        };
         if sleep.of.as_ref() != Some(&of) {
             let refs = (0..rows.len() as u32).map(|index| RowRef { kind, list: List::Walked, index });
             let mut ranked: Vec<Ranked<'_>> =

@@ -8,10 +8,11 @@ use rustc_hash::FxHashSet;
 use super::action::Action;
 use super::config::{Group, Settings, Tree};
 use super::file_detail::FileDetail;
-use super::frame::{Frame, Kind, List, RowRef};
+use super::frame::{Frame, Kind, RowRef};
 use super::history::History;
 use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder, escaped, exited_row};
 use super::mode::Mode;
+use super::shares::Times;
 use super::subscription::Subscription;
 use super::victim::Victim;
 use crate::cmd::top::collect::TEXT;
@@ -231,7 +232,8 @@ impl State {
         } else {
             let shown = settings.columns.iter().map(|shown| of_key(shown.column.key()));
             let sorted = of_key(
-                cpuledger_view::interval::column::TableColumn::by_name(settings.sort).and_then(|c| c.key()),
+                cpuledger_view::interval::column::TableColumn::by_name(settings.order().0)
+                    .and_then(|c| c.key()),
             );
             let grouped = if settings.group == Group::Cgroup {
                 FieldSet::of(&[Field::CgroupId])
@@ -239,7 +241,12 @@ impl State {
                 FieldSet::EMPTY
             };
             let always = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
-            shown.fold(always, FieldSet::union).union(sorted).union(grouped).union(self.query.fields())
+            let states = if settings.has_states { Times::FIELDS } else { FieldSet::EMPTY };
+            shown
+                .fold(always.union(states), FieldSet::union)
+                .union(sorted)
+                .union(grouped)
+                .union(self.query.fields())
         };
         Subscription {
             delay_ns: settings.delay_ns,
@@ -291,16 +298,7 @@ impl State {
             Kind::Task => frame.find(kind, id).map(|at| frame.whole(at).pid),
         };
         let Some(pid) = pid else { return Vec::new() };
-        let mut threads = Vec::new();
-        for list in [List::Awake, List::Late, List::Walked] {
-            let rows = frame.rows(Kind::Task, list);
-            let first = rows.partition_point(|row| row.pid < pid);
-            let gone = &frame.asleep.gone[1];
-            let of_process = rows[first..].iter().take_while(|row| row.pid == pid).zip(first..);
-            let there = of_process
-                .filter(|&(_, index)| list != List::Walked || !gone.get(index).is_some_and(|gone| *gone));
-            threads.extend(there.map(|(_, index)| RowRef { kind: Kind::Task, list, index: index as u32 }));
-        }
+        let mut threads: Vec<RowRef> = frame.threads(pid).collect();
         threads.sort_by_key(|&at| (std::cmp::Reverse(frame.cpu_ns(at)), frame.whole(at).tid));
         threads
     }

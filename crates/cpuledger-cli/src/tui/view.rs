@@ -7,6 +7,7 @@ mod dialog;
 mod foot;
 mod head;
 mod help;
+mod states;
 mod table;
 
 use ratatui::buffer::Buffer;
@@ -19,6 +20,9 @@ pub use canvas::Look;
 
 /// From this height on there is a line with the history of the selected row.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
+
+/// From this height on the head has a line more.
+const LEAST_HEIGHT_WITH_WHOLE_HEAD: u16 = 24;
 
 /// Finds out where everything goes.
 pub fn layout(state: &State, size: (u16, u16)) -> Layout {
@@ -34,14 +38,15 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
         rows: (first, rows),
         columns: table::places(state, width)
             .into_iter()
-            .map(|place| (place.from, place.to, place.column.name()))
+            .map(|place| (place.from, place.to, place.shown.name()))
             .collect(),
         labels: foot::labels(width).into_iter().map(|label| (label.from, label.to, label.action)).collect(),
     }
 }
 
 fn most_head_lines(height: u16) -> usize {
-    usize::from(height * 2 / 5).saturating_sub(2).max(1)
+    let below = if height < LEAST_HEIGHT_WITH_WHOLE_HEAD { 2 } else { 1 };
+    usize::from(height * 2 / 5).saturating_sub(below).max(1)
 }
 
 fn foot_lines(height: u16) -> u16 {

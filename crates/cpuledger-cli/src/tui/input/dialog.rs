@@ -7,9 +7,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::cmd::top::options::{parse_delay, parse_users};
 use crate::tui::choices::{self, SIGNALS};
-use crate::tui::config::{MOST_WIDTH, ShownColumn, sort_name};
+use crate::tui::config::{MOST_WIDTH, ShownColumn};
 use crate::tui::effect::Effect;
 use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
+use crate::tui::shares::STATE_COLUMNS;
 use crate::tui::state::State;
 use crate::tui::victim::Victim;
 use cpuledger_proc::signal;
@@ -159,13 +160,25 @@ impl State {
     }
 
     pub(super) fn open_sort(&mut self) {
-        let names = self.possible_columns().into_iter().filter_map(|column| sort_name(column.name()));
-        let items: Vec<String> = names.map(str::to_owned).collect();
-        let selected = items.iter().position(|name| *name == self.settings.sort).unwrap_or(0);
+        let settings = &self.settings;
+        let states = STATE_COLUMNS.iter().filter(|column| settings.has_states && column.has_order());
+        let columns = self.possible_columns().into_iter().map(TableColumn::name);
+        let mut items: Vec<String> = Vec::new();
+        for name in
+            states.map(|column| column.name).chain(columns).filter_map(|name| settings.sort_name(name))
+        {
+            if !items.iter().any(|known| known == name) {
+                items.push(name.to_owned());
+            }
+        }
+        let selected = items.iter().position(|name| *name == settings.order().0).unwrap_or(0);
         self.open_menu(MenuKind::Sort, "Sort by".to_owned(), items, selected);
     }
 
     pub(super) fn open_columns(&mut self) {
+        if self.settings.has_states {
+            return self.complain("the states have columns of their own; press w for the others");
+        }
         let shown = &self.settings.columns;
         let columns: Vec<(ShownColumn, bool)> = self
             .possible_columns()
@@ -233,8 +246,9 @@ impl State {
             MenuKind::Signal(victim) => Effect::Signal(victim, SIGNALS[menu.selected]),
             MenuKind::IoPriority(victim) => Effect::IoPriority(victim, item.clone()),
             MenuKind::Sort => {
-                if let Some(name) = sort_name(item) {
-                    self.settings.sort = name;
+                if let Some(name) = self.settings.sort_name(item) {
+                    let (_, is_ascending) = self.settings.order();
+                    self.settings.set_order((name, is_ascending));
                 }
                 self.list();
                 Effect::None

@@ -16,6 +16,7 @@ use crate::cmd::top::order::Order;
 use crate::cmd::top::select::is_wanted;
 use crate::tui::config::Settings;
 use crate::tui::frame::{Frame, Kind, RowRef};
+use crate::tui::shares::StateColumn;
 
 /// What a listing is made of.
 pub struct Making<'a> {
@@ -92,6 +93,9 @@ impl<'a> Making<'a> {
     fn weigh(&self, at: RowRef) -> sort::Key<'a> {
         let frame = self.frame;
         let whole = frame.whole(at);
+        if let Some(column) = self.state_column() {
+            return column.weigh(&frame.usage(at));
+        }
         match self.order() {
             // Without a usage made for it.
             Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(whole)),
@@ -102,16 +106,24 @@ impl<'a> Making<'a> {
 
     /// By what is no text: the only weight of a sum.
     pub(super) fn weigh_number(&self, task: &Task, usage: &Usage) -> sort::Key<'static> {
-        self.order().weigh_number(&self.frame.interval, task, usage)
+        match self.state_column() {
+            Some(column) => column.weigh(usage),
+            None => self.order().weigh_number(&self.frame.interval, task, usage),
+        }
+    }
+
+    /// The column of states that rows are sorted by.
+    fn state_column(&self) -> Option<&'static StateColumn> {
+        StateColumn::by_name(self.settings.order().0).filter(|_| self.settings.has_states)
     }
 
     fn order(&self) -> Order {
-        Order::by_name(self.settings.sort).unwrap_or(Order::Time)
+        Order::by_name(self.settings.order().0).unwrap_or(Order::Time)
     }
 
     pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
         let order = one.weight.cmp(&other.weight);
-        let order = if self.settings.is_ascending { order } else { order.reverse() };
+        let order = if self.settings.order().1 { order } else { order.reverse() };
         order.then_with(|| one.number.cmp(&other.number))
     }
 }

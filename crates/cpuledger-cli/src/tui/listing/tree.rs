@@ -133,7 +133,7 @@ fn from_roots(nodes: &mut [Node]) -> (Vec<u32>, Vec<u32>) {
 
 /// Those that are shown, in the order of rows; by CPU time that of their subtrees decides.
 fn sorted(making: &Making<'_>, nodes: &[Node], indexes: &[u32]) -> Vec<u32> {
-    let is_by_cpu = making.settings.sort == "%CPU";
+    let is_by_cpu = making.settings.order().0 == "%CPU";
     let mut ranked: Vec<(Ranked<'_>, u32)> = indexes
         .iter()
         .filter(|&&index| nodes[index as usize].is_shown)

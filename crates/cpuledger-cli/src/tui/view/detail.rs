@@ -9,6 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::canvas::{Look, clear, write};
+use super::states::Cells;
 use crate::tui::file_detail::FileDetail;
 use crate::tui::frame::{Frame, Kind, RowRef};
 use crate::tui::listing::escaped;
@@ -32,6 +33,9 @@ const LIMITS: [&str; 5] =
 
 /// Where the second line of a text begins.
 const INDENT: u16 = 2;
+
+/// The widest bar of states.
+const BAR_WIDTH: u16 = 100;
 
 /// The width of the list of threads.
 const THREADS_WIDTH: u16 = 34;
@@ -59,6 +63,16 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     let mut parts = vec![("in the interval", counts(frame, at)), ("ids", ids(frame, at))];
     parts.extend(file_lines(files));
     let mut lines = area.y + 1..area.bottom();
+    let states = Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact);
+    if let Some(legend) = states.legend() {
+        if let Some(line) = lines.next() {
+            let from = write(buffer, 0, line, "states [", look.theme.label);
+            let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
+            states.draw_bar(buffer, look, (from, line), width, look.theme.text);
+            write(buffer, from + width, line, "]", look.theme.label);
+        }
+        draw_part(look, buffer, &mut lines, room, ("states", &legend));
+    }
     for (label, text) in &parts {
         draw_part(look, buffer, &mut lines, room, (label, text));
     }

@@ -1,7 +1,7 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
 use cpuledger::host_statistics::{CpuShare, Memory};
-use cpuledger_view::interval::column::append_bytes;
+use cpuledger_view::interval::column::{append_bytes, append_decimals};
 use cpuledger_view::interval::{Writer, append_uptime};
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
@@ -41,6 +41,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     if let Some(line) = pressure(frame) {
         ranked.push((6, line));
     }
+    ranked.extend(averages(frame).map(|line| (5, line)));
     ranked.push((5, counts(state, frame)));
     ranked.extend(balance(frame, width));
     ranked.push((7, losses(frame)));
@@ -108,6 +109,20 @@ fn counts(state: &State, frame: &Frame) -> Line<'static> {
         parts.push(format!("{} {name} listed", frame.all(kind).count()));
     }
     Line::raw(parts.join(", "))
+}
+
+/// How many tasks did what on average, from the sums of their nanoseconds.
+fn averages(frame: &Frame) -> Option<Line<'static>> {
+    let [waited_ns, blocked_ns] = frame.held_ns()?;
+    let length_ns = u128::from(frame.interval.length_ns().max(1));
+    let average = |sum_ns: u64| {
+        let mut text = Vec::new();
+        append_decimals(&mut text, (u128::from(sum_ns) * 100 / length_ns) as u64, 2);
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let [running, waiting, blocked] = [frame.interval.attributed_ns, waited_ns, blocked_ns].map(average);
+    let text = format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked");
+    Some(Line::raw(text))
 }
 
 fn pressure(frame: &Frame) -> Option<Line<'static>> {

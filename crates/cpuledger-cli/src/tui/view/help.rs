@@ -7,6 +7,7 @@ use ratatui::buffer::Buffer;
 use super::canvas::{Look, write};
 use super::dialog;
 use crate::tui::keys;
+use crate::tui::shares::STATE_COLUMNS;
 
 /// Where the explanations begin.
 const INDENT: u16 = 16;
@@ -45,5 +46,8 @@ fn lines() -> Vec<(String, String)> {
     ));
     lines.push((String::new(), "Columns".to_owned()));
     lines.extend(TABLE.iter().map(|column| (column.name().to_owned(), column.help().to_owned())));
+    lines
+        .push((String::new(), "Columns of states, in percent of the time that the row was alive".to_owned()));
+    lines.extend(STATE_COLUMNS.iter().map(|column| (column.name.to_owned(), column.help.to_owned())));
     lines
 }

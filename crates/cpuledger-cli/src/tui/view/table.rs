@@ -7,6 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::canvas::{Look, fill, write};
+use super::states::{self, Cells, Shown};
 use crate::tui::config::{ShownColumn, Tree};
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
@@ -22,11 +23,15 @@ pub(super) struct Place {
     /// To this one, exclusive.
     pub to: u16,
     /// Which.
-    pub column: TableColumn,
+    pub shown: Shown,
 }
 
 /// The columns there is room for.
 pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
+    if state.settings.has_states {
+        let columns = states::columns(state.frame.as_deref(), &state.settings, width.into());
+        return spread(&columns, width);
+    }
     let settings = &state.settings;
     let mut columns: Vec<ShownColumn> = settings.columns.clone();
     if settings.tree != Tree::No
@@ -37,10 +42,8 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
             columns.iter().position(|shown| shown.column.name() == "%CPU").map_or(0, |place| place + 1);
         columns.insert(place, ShownColumn { column, width: None });
     }
-    let width_of = |shown: &ShownColumn| match shown.width.unwrap_or(shown.column.width(settings.is_exact)) {
-        0 => LEAST_LAST,
-        width => width,
-    };
+    let width_of =
+        |shown: &ShownColumn| at_least(shown.width.unwrap_or(shown.column.width(settings.is_exact)));
     // The width of all with a blank between two.
     let needed = |columns: &[ShownColumn]| columns.iter().map(|shown| width_of(shown) + 1).sum::<usize>() - 1;
     while columns.len() > 1 && needed(&columns) > usize::from(width) {
@@ -48,14 +51,28 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
         let place = columns.iter().rposition(|shown| Some(shown.column.rank()) == highest);
         place.map(|place| columns.remove(place));
     }
-    let spare = usize::from(width).saturating_sub(needed(&columns));
+    let with_width = |shown: &ShownColumn| {
+        let wide = shown.width.unwrap_or(shown.column.width(settings.is_exact));
+        (Shown::Column(shown.column), wide)
+    };
+    spread(&columns.iter().map(with_width).collect::<Vec<_>>(), width)
+}
+
+/// The width of a column; of one that grows, its least.
+fn at_least(width: usize) -> usize {
+    if width == 0 { LEAST_LAST } else { width }
+}
+
+/// Where columns of these widths are, with a blank between two. What is left of the line is for those of width 0.
+fn spread(columns: &[(Shown, usize)], width: u16) -> Vec<Place> {
+    let needed = columns.iter().map(|(_, wide)| at_least(*wide) + 1).sum::<usize>().saturating_sub(1);
+    let spare = usize::from(width).saturating_sub(needed);
     let mut from = 0u16;
     let mut places = Vec::with_capacity(columns.len());
-    for shown in &columns {
-        let grows = shown.width.is_none() && shown.column.width(false) == 0;
-        let wide = width_of(shown) + if grows { spare } else { 0 };
+    for (shown, wide) in columns {
+        let wide = at_least(*wide) + if *wide == 0 { spare } else { 0 };
         let to = from.saturating_add(wide as u16).min(width);
-        places.push(Place { from, to, column: shown.column });
+        places.push(Place { from, to, shown: *shown });
         from = (to + 1).min(width);
     }
     places
@@ -70,13 +87,14 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
     }
     fill(buffer, header_row, look.theme.header);
     for place in &places {
-        let is_sorted = crate::tui::config::sort_name(place.column.name()) == Some(state.settings.sort);
+        let (sorted, is_ascending) = state.settings.order();
+        let is_sorted = state.settings.sort_name(place.shown.name()) == Some(sorted);
         let style = if is_sorted { look.theme.sorted } else { look.theme.header };
-        let name = match place.column.cell() {
-            TableCell::Id if state.settings.has_threads => "TID",
-            _ => place.column.name(),
+        let name = match place.shown {
+            Shown::Column(column) if column.cell() == TableCell::Id && state.settings.has_threads => "TID",
+            shown => shown.name(),
         };
-        let mark = match (is_sorted, state.settings.is_ascending) {
+        let mark = match (is_sorted, is_ascending) {
             (false, _) => "",
             (true, false) => "v",
             (true, true) => "^",
@@ -138,8 +156,16 @@ fn draw_entry(
         subtree_ns: entry.subtree_ns,
         is_exact: settings.is_exact,
     };
-    for place in places {
-        let shows = place.column.cell();
+    let states = Cells::of(&usage, frame.cpu_length_ns(), settings.is_exact);
+    for (index, place) in places.iter().enumerate() {
+        let column = match place.shown {
+            Shown::State(_) => {
+                draw_state(buffer, (index, places), row, &states, look, style);
+                continue;
+            }
+            Shown::Column(column) => column,
+        };
+        let shows = column.cell();
         if shows == TableCell::Parts {
             draw_parts(buffer, place, row, &line, look, style);
             continue;
@@ -152,13 +178,36 @@ fn draw_entry(
         match (is_sum, shows) {
             (true, TableCell::Id) => append_count(state, entry.item, look, cell),
             (true, TableCell::Command) => cell.extend_from_slice(sum_name(state, entry.item).as_bytes()),
-            (true, _) if !place.column.is_of_sums() => {}
-            _ => place.column.append(cell, &line),
+            (true, _) if !column.is_of_sums() => {}
+            _ => column.append(cell, &line),
         }
         if shows == TableCell::Command {
             scroll(cell, state.scrolled);
         }
         put(buffer, place, row, &String::from_utf8_lossy(cell), style);
+    }
+}
+
+/// A cell of states. CPU time that is not known by mode stands in the cells of user and system time, as one.
+fn draw_state(
+    buffer: &mut Buffer,
+    (index, places): (usize, &[Place]),
+    row: u16,
+    states: &Cells,
+    look: &Look,
+    style: Style,
+) {
+    let place = &places[index];
+    let Shown::State(column) = place.shown else { return };
+    match column.name {
+        "STATES" => states.draw_bar(buffer, look, (place.from, row), place.to - place.from, style),
+        "USR" if states.is_undivided() => {
+            let to = places.get(index + 1).map_or(place.to, |next| next.to);
+            let both = Place { from: place.from, to, shown: place.shown };
+            put(buffer, &both, row, &states.undivided_text(), style);
+        }
+        "SYS" if states.is_undivided() => {}
+        _ => put(buffer, place, row, &states.text(column), style),
     }
 }
 
@@ -212,7 +261,7 @@ fn put(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
     let width = usize::from(place.to - place.from);
     let mut bytes = text.as_bytes().to_vec();
     let needed = layout::width(&bytes);
-    let from = if place.column.is_left() { 0 } else { width.saturating_sub(needed) };
+    let from = if place.shown.is_left() { 0 } else { width.saturating_sub(needed) };
     if needed > width {
         layout::cut(&mut bytes, width);
     }

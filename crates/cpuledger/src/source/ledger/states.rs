@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::field::Field;
 use crate::states::States;
-use crate::task::{State, Task, TaskId};
+use crate::task::{Task, TaskId};
 
 /// The state of a living task that has not run since.
 #[derive(Debug, Clone, Copy)]
@@ -51,15 +51,14 @@ impl RestingTasks {
 
     /// What a process or a task did that has not run in an interval of this length, by its row; `None`: that does not tell it.
     pub(super) fn of_idle(&self, row: &Task, length_ns: u64, is_process: bool) -> Option<States> {
-        let mut states = States::default();
         if is_process && row.threads > 1 {
+            let mut states = States::default();
             self.add_to(&mut states, row.id(), row.threads.into(), length_ns);
-        } else {
-            // It is what it was all the time, as it has not run.
-            let state = Some(row.state).filter(|_| row.known.contains(Field::State)).and_then(off_state)?;
-            add(&mut states, state, length_ns);
+            return Some(states);
         }
-        Some(states)
+        // It is what it was all the time, as it has not run.
+        let state = Some(row.state).filter(|_| row.known.contains(Field::State))?;
+        States::of_one(state, length_ns)
     }
 
     /// Adds what `tasks` tasks of a process did that have not run in an interval of this length.
@@ -70,17 +69,6 @@ impl RestingTasks {
             add(states, *state, count * length_ns);
         }
         add(states, OffState::Sleeps, tasks * length_ns);
-    }
-}
-
-/// What a task does whose state is this while it is on no CPU.
-fn off_state(state: State) -> Option<OffState> {
-    match state.0 {
-        b'S' | b'I' => Some(OffState::Sleeps),
-        b'D' => Some(OffState::Blocked),
-        b'T' | b't' => Some(OffState::Stopped),
-        b'R' => Some(OffState::Waits),
-        _ => None,
     }
 }
 
