@@ -300,3 +300,60 @@ fn groups_have_the_cgroups_that_cpu_time_is_divided_by_root() {
         terminal.quit();
     }
 }
+
+/// The sum of the shares of each row of the view of states, in tenths of a percent, by the places of their headers.
+fn sums_of_states(text: &str) -> Vec<u64> {
+    let Some(header) = text.lines().find(|line| line.contains("WAIT") && line.contains("COMMAND")) else {
+        return Vec::new();
+    };
+    let end_of = |name: &str| header.find(name).map(|from| from + name.len());
+    let (Some(from), Some(to)) =
+        (end_of("%HELDv"), end_of(" ?").filter(|_| header.contains(" ? ")).or(end_of("STOP")))
+    else {
+        return Vec::new();
+    };
+    let rows =
+        text.lines().skip_while(|line| *line != header).skip(1).filter(|line| !line.contains(": most "));
+    // Before the shares there are numbers and names of ASCII, but for the sign of a count.
+    let shares = rows.map(|line| line.chars().skip(from).take(to - from).collect::<String>());
+    let tenths = |cells: String| -> Option<u64> {
+        let words = cells.split_whitespace().filter(|word| !word.starts_with('('));
+        let numbers: Vec<u64> = words
+            .filter(|word| word.contains('.'))
+            .filter_map(|word| word.replace('.', "").parse().ok())
+            .collect();
+        (!numbers.is_empty()).then(|| numbers.iter().sum())
+    };
+    shares.filter_map(tenths).collect()
+}
+
+#[test]
+fn states_of_each_row_add_up_as_printed_root() {
+    let cpu = |command: &str| Killed::shell(&format!("exec taskset -c 0 sh -c '{command}'"));
+    let _busy = [cpu("while :; do :; done"), cpu("while :; do /bin/true; done")];
+    let stopped = Killed::shell("while :; do /bin/true; sleep 0.01; kill -STOP $$; done");
+    for (width, height) in [(80, 24), (200, 40)] {
+        let terminal = Terminal::open(&format!("states-{width}"), width, height);
+        terminal.start("--source ledger -d 0.5");
+        let text = terminal.wait_for("On average: ");
+        let line = text.lines().find(|line| line.starts_with("On average: ")).expect("it is seen");
+        let number = |word: usize| line.split(' ').nth(word).and_then(|number| number.parse::<f64>().ok());
+        let waiting = number(4).expect("a number");
+        assert!(waiting > 0.3 && line.ends_with(" blocked"), "two want one CPU: {line}");
+        assert!(text.contains("load average: ") && line.len() <= 80, "{text}");
+        terminal.press(&["w"]);
+        for keys in [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "t"]] {
+            terminal.press(keys);
+            sleep(Duration::from_millis(700));
+            let text = terminal.wait(|text| sums_of_states(text).len() >= 3);
+            let sums = sums_of_states(&text);
+            assert!(sums.iter().all(|sum| *sum == 1000), "{keys:?} at {width}: {sums:?}\n{text}");
+        }
+        terminal.press(&["t", "w"]);
+        terminal.wait(|text| text.contains("%CPU") && !text.contains("%HELD"));
+        terminal.press(&["Enter"]);
+        terminal.wait(|text| text.contains("states [") && text.contains("WAIT"));
+        terminal.quit();
+    }
+    drop(stopped);
+}

@@ -136,7 +136,8 @@ impl Cells {
             StateCell::Share(parts) => (times.sum_ns(parts), sum(parts)),
             StateCell::Io => {
                 // Not more than what is printed of the whole.
-                let io = per_mille(times.io_wait_ns, times.elapsed_ns());
+                let io =
+                    (u128::from(times.io_wait_ns) * 2000 / u128::from(times.elapsed_ns())).div_ceil(2) as u64;
                 (times.io_wait_ns, io.min(sum(&[Part::Blocked])))
             }
             StateCell::Held => (times.held_ns(), per_mille(times.held_ns(), self.length_ns)),

@@ -10,6 +10,7 @@ use crate::tui::config::{Settings, ShownColumn};
 use crate::tui::effect::Effect;
 use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
+use crate::tui::shares::{StateCell, StateColumn};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::{config, export, fixture};
 use cpuledger_view::interval::column::TableColumn;
@@ -160,7 +161,9 @@ fn any_size_will_do() {
         for (width, height) in
             (0..60).step_by(5).map(|size| (size, 60 - size)).chain((0..12).map(|size| (size, size)))
         {
-            for keys in ["x", "H", "t", "H t", "g", "Enter", "k", "?", "S", "/", "n c %"] {
+            for keys in
+                ["x", "H", "t", "H t", "g", "Enter", "k", "?", "S", "/", "n c %", "w", "w n", "w Enter"]
+            {
                 let mut state = state(fixture::frame());
                 press(&mut state, keys);
                 let buffer = drawn(&mut state, width, height, &look(is_ascii));
@@ -319,4 +322,131 @@ fn columns_are_chosen_moved_and_resized() {
     assert_eq!(names[..3], ["PID", "PR", "USER"]);
     assert_eq!(state.settings.columns[2].width, Some(10));
     assert!(config::write(&state.settings).contains("\"USER:10\""));
+}
+
+/// The shares of each row as printed, in tenths of a percent; rows without any are left out.
+fn printed_sums(state: &mut State, width: u16) -> Vec<u64> {
+    let shown = text(state, width, 60);
+    let (first, _) = state.layout.rows;
+    let places = state.layout.columns.clone();
+    let is_share = |name: &str| {
+        StateColumn::by_name(name).is_some_and(|column| matches!(column.cell, StateCell::Share(_)))
+    };
+    let (from, to) = places
+        .iter()
+        .filter(|(_, _, name)| is_share(name))
+        .fold((u16::MAX, 0), |(from, to), place| (from.min(place.0), to.max(place.1)));
+    let rows = shown.lines().skip(usize::from(first)).take(state.listing.entries.len());
+    let cells = rows.map(|line| line.chars().skip(from.into()).take(usize::from(to - from)).collect());
+    let sum = |cells: String| -> Option<u64> {
+        let numbers = cells.split_whitespace().filter(|word| !word.starts_with('('));
+        let tenths = numbers.filter_map(|word| word.replace('.', "").parse::<u64>().ok());
+        let tenths: Vec<u64> = tenths.collect();
+        (!tenths.is_empty()).then(|| tenths.iter().sum())
+    };
+    cells.filter_map(sum).collect()
+}
+
+#[test]
+fn states_are_all_of_the_time_as_printed() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "w");
+    assert_eq!(state.settings.order(), ("%HELD", false), "who waits most comes first");
+    let processes = widths(&mut state);
+    press(&mut state, "H i");
+    let threads = widths(&mut state);
+    for keys in ["w w", "i", "H", "g", "g", "g g t", "* x"] {
+        press(&mut state, keys);
+        for width in [44, 60, 80, 100, 120, 160, 200] {
+            let sums = printed_sums(&mut state, width);
+            assert!(!sums.is_empty(), "{keys} at {width}");
+            assert!(sums.iter().all(|sum| *sum == 1000), "{keys} at {width}: {sums:?}");
+        }
+    }
+    press(&mut state, "t n");
+    let exact = text(&mut state, 200, 24);
+    insta::assert_snapshot!(format!("{processes}=== threads\n{threads}=== exact\n{exact}"));
+}
+
+#[test]
+fn states_have_an_order_of_their_own() {
+    let mut state = state(fixture::frame());
+    press(&mut state, "x w");
+    let first = |state: &State| state.row().map(|(_, row)| row.pid.0);
+    assert_eq!(first(&state), Some(20), "waited and blocked for the longest");
+    text(&mut state, 120, 24);
+    press(&mut state, "< R");
+    assert_eq!(state.settings.order(), ("USER", false));
+    press(&mut state, "> >");
+    assert_eq!(state.settings.order(), ("USR", false));
+    press(&mut state, "S");
+    assert!(state.message.as_ref().is_some_and(|message| message.is_error), "columns are not chosen here");
+    press(&mut state, "w");
+    assert_eq!(state.settings.order(), ("%CPU", false));
+    press(&mut state, "M w");
+    assert_eq!((state.settings.order().0, state.settings.sort), ("USR", "RES"));
+    press(&mut state, "Enter");
+    let shown = text(&mut state, 100, 40);
+    assert!(
+        shown.contains("states [") && shown.contains("w WAIT 3.0, b BLK 6.0\n")
+            || shown.contains("w WAIT 3.0, b BLK 6.0 "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
+    let mut frame = fixture::sleepers(3);
+    let mut walked =
+        std::sync::Arc::into_inner(std::mem::take(&mut frame.asleep.walked)).expect("no other has it");
+    walked.tasks[2].state = cpuledger::task::State(b'D');
+    // A process that sleeps, with the two threads that did not run.
+    walked.processes.push(cpuledger::Task { threads: 2, ..fixture::task(200, 1, 200, "resting") });
+    walked.tasks[1].pid = cpuledger::Pid(200);
+    walked.tasks[2].pid = cpuledger::Pid(200);
+    frame.asleep.walked = std::sync::Arc::new(walked);
+    frame.asleep.gone[0].push(false);
+    let mut state = state(frame);
+    press(&mut state, "w i");
+    let shown = text(&mut state, 120, 24);
+    let line = shown.lines().find(|line| line.ends_with("resting")).expect("its row");
+    assert!(line.contains("100.0   0.0   0.0   0.0   0.0  50.0   (0.0)  50.0   0.0"), "{shown}");
+    let mut frame = fixture::frame();
+    frame.interval.source = cpuledger::SourceKind::Walk;
+    frame.interval.processes.iter_mut().for_each(|usage| usage.states = None);
+    state.take(Box::new(frame));
+    press(&mut state, "x");
+    assert_eq!(printed_sums(&mut state, 120), Vec::<u64>::new(), "no other source tells it");
+    let shown = text(&mut state, 120, 24);
+    assert!(
+        !shown.contains("On average")
+            && shown.contains("      -     -     -     -     -     -       -     -     - ")
+    );
+}
+
+#[test]
+fn the_head_tells_what_tasks_did_on_average() {
+    let mut state = state(fixture::frame());
+    let frame = state.frame.as_ref().expect("it was given");
+    let [waited, blocked] = frame.held_ns().expect("states are known");
+    let living: u64 = frame
+        .interval
+        .processes
+        .iter()
+        .filter_map(|usage| usage.states)
+        .map(|states| states.blocked_ns)
+        .sum();
+    let dead: u64 =
+        frame.exited().iter().filter_map(|exited| exited.states).map(|states| states.blocked_ns).sum();
+    assert_eq!(blocked, living + dead, "all of the dead were processes of their own");
+    let shown = text(&mut state, 80, 24);
+    let line = shown.lines().find(|line| line.starts_with("On average")).expect("a line");
+    let hundredths = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100);
+    let [running, waiting, blocked] =
+        [state.frame.as_ref().expect("it was given").interval.attributed_ns, waited, blocked].map(hundredths);
+    assert_eq!(
+        line,
+        format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked")
+    );
+    assert!(shown.contains("Pressure") && shown.contains("load average"), "beside it: {shown}");
 }
