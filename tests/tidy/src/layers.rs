@@ -97,6 +97,7 @@ pub const LAYERS: &[Layers] = &[
             "error",
             "exit",
             "counters",
+            "states",
             "snapshot",
             "interval",
             "machine",

@@ -88,7 +88,7 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
     }
 }
 
-/// What so many tasks did in a second besides using this CPU time; `own` is that of those that live.
+/// What this number of tasks did in a second besides using this CPU time; `own` is that of those that live.
 fn states(cpu_ns: u64, own: u64, tasks: u64) -> States {
     let (waited, blocked) = (own / 10, own / 5);
     let stopped = if own < 4_000_000 { SECOND / 2 } else { 0 };

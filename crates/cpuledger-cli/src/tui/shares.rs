@@ -88,7 +88,7 @@ impl Times {
         parts.iter().map(|part| self.parts_ns[*part as usize]).sum()
     }
 
-    /// All parts as so many units in whole numbers, in the order of [`Part`].
+    /// All parts as whole numbers whose sum is that of the units, in the order of [`Part`].
     pub fn in_units(&self, units: u64) -> [u64; PARTS] {
         apportion(self.parts_ns, units).unwrap_or_default()
     }

@@ -412,6 +412,15 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
     let line = shown.lines().find(|line| line.ends_with("resting")).expect("its row");
     assert!(line.contains("100.0   0.0   0.0   0.0   0.0  50.0   (0.0)  50.0   0.0"), "{shown}");
     let mut frame = fixture::frame();
+    let states = frame.interval.processes[1].states.as_mut().expect("they are known");
+    (states.unseen_ns, states.sleep_ns) = (states.sleep_ns, 0);
+    state.take(Box::new(frame));
+    for width in [44, 80, 120] {
+        let header = text(&mut state, width, 24).lines().any(|line| line.contains(" STOP     ? "));
+        assert_eq!(header, width >= 80, "there is such a row");
+        assert!(printed_sums(&mut state, width).iter().all(|sum| *sum == 1000));
+    }
+    let mut frame = fixture::frame();
     frame.interval.source = cpuledger::SourceKind::Walk;
     frame.interval.processes.iter_mut().for_each(|usage| usage.states = None);
     state.take(Box::new(frame));
