@@ -44,7 +44,8 @@ impl Times {
         let states = usage.states?;
         let cpu_ns = usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         let growth = &usage.growth;
-        let is_divided = growth.known.contains(Field::User) && growth.known.contains(Field::System);
+        let knows = |field| growth.known.contains(field);
+        let is_divided = cpu_ns == 0 || (knows(Field::User) && knows(Field::System));
         let stolen_ns = usage.stolen_ns.filter(|_| is_divided).unwrap_or(0).min(cpu_ns);
         let executed_ns = cpu_ns - stolen_ns;
         // As the kernel does it: what has no tick in the kernel is user time.
