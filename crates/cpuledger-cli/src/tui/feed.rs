@@ -11,7 +11,7 @@ use cpuledger::source::choose::open_for_listing;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
 use super::event::Event;
-use super::frame::{Asleep, Frame};
+use super::frame::{Asleep, Frame, Sums};
 use super::idle_task_cache::IdleTaskCache;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
@@ -149,6 +149,7 @@ impl Feed {
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             uptime: Boottime::now(),
             boot_id: self.boot_id.clone(),
+            sums: Sums::default(),
         }
     }
 

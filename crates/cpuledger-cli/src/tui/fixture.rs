@@ -12,7 +12,7 @@ use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
 use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
 
-use super::frame::{Asleep, Frame};
+use super::frame::{Asleep, Frame, Sums};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -203,5 +203,6 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         time_of_day: "12:00:01".to_owned(),
         uptime: Boottime::from_ns(90_000 * SECOND),
         boot_id: Some("11111111-2222-3333-4444-555555555555".to_owned()),
+        sums: Sums::default(),
     }
 }

@@ -1,6 +1,7 @@
 //! What one refresh shows: an interval, and what was read around it. The state and the view know nothing else of the
 //! machine, so a recording can feed them as well.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use cpuledger::Boottime;
@@ -39,7 +40,13 @@ pub struct Frame {
     pub uptime: Boottime,
     /// Identifier of the boot.
     pub boot_id: Option<String>,
+    /// Sums that have been made.
+    pub sums: Sums,
 }
+
+/// What processes of many threads did that did not run: each is summed up once, however often it is compared.
+#[derive(Debug, Default)]
+pub struct Sums(RefCell<FxHashMap<Pid, Option<States>>>);
 
 /// Tasks and processes that did not run in the interval.
 #[derive(Debug, Default, Clone)]
@@ -142,11 +149,14 @@ impl Frame {
         if at.kind == Kind::Task || row.threads <= 1 {
             return of_one(row);
         }
-        let mut all = States::default();
-        for thread in self.threads(row.pid) {
-            all.add(&of_one(self.whole(thread))?);
-        }
-        (all.elapsed_ns > 0).then_some(all)
+        let sum = || {
+            let mut all = States::default();
+            for thread in self.threads(row.pid) {
+                all.add(&of_one(self.whole(thread))?);
+            }
+            (all.elapsed_ns > 0).then_some(all)
+        };
+        *self.sums.0.borrow_mut().entry(row.pid).or_insert_with(sum)
     }
 
     /// The threads of a process.

@@ -3,11 +3,13 @@
 mod dialog;
 mod search;
 
+use cpuledger::SourceKind;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::action::{Action, ExportFormat};
 use super::config::{Group, Tree};
 use super::effect::Effect;
+use super::frame::Frame;
 use super::keys;
 use super::listing::{Id, Item};
 use super::mode::{Mode, PromptKind};
@@ -159,7 +161,7 @@ impl State {
             Action::Arguments => settings.has_arguments = !settings.has_arguments,
             Action::OfMachine => settings.is_of_machine = !settings.is_of_machine,
             Action::Exact => settings.is_exact = !settings.is_exact,
-            Action::States => settings.has_states = !settings.has_states,
+            Action::States => self.change_view(),
             Action::Cpus => settings.has_cpus = !settings.has_cpus,
             Action::Memory => settings.has_memory = !settings.has_memory,
             Action::SortBy(name) => self.sort_by(name),
@@ -185,6 +187,15 @@ impl State {
         }
         self.list();
         effect
+    }
+
+    /// States in place of the columns, and back.
+    fn change_view(&mut self) {
+        self.settings.has_states = !self.settings.has_states;
+        let tells_none = |frame: &Frame| frame.interval.source != SourceKind::Ledger;
+        if self.settings.has_states && self.frame.as_deref().is_some_and(tells_none) {
+            self.complain("only the ledger tells the states of tasks; press w for the columns");
+        }
     }
 
     /// What moves the selection.

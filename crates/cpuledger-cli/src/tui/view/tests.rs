@@ -426,6 +426,8 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
     state.take(Box::new(frame));
     press(&mut state, "x");
     assert_eq!(printed_sums(&mut state, 120), Vec::<u64>::new(), "no other source tells it");
+    press(&mut state, "w w");
+    assert!(state.message.take().is_some_and(|message| message.text.starts_with("only the ledger")));
     let shown = text(&mut state, 120, 24);
     assert!(
         !shown.contains("On average")
