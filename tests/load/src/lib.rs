@@ -8,6 +8,7 @@
 //! - [`Storm`]: processes or threads that are made and end without pause,
 //! - [`Burn`]: threads and children that use a stated amount of CPU time, then say exactly how much,
 //! - [`Kin`]: families in which it is not obvious which process accounts for which,
+//! - [`States`]: tasks that do one thing while they are on no CPU, and say for how long,
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
@@ -48,6 +49,7 @@ mod runtime;
 pub mod scene;
 mod shared;
 mod sleepers;
+mod states;
 mod storm;
 mod ticks;
 mod title;
@@ -68,6 +70,7 @@ pub use recorded::Transcript;
 pub use runtime::runtime_ns;
 pub use shared::{Lent, Shared};
 pub use sleepers::{Sleepers, SleepingProcess};
+pub use states::{Did, FileOnDisk, States, StatesPlan};
 pub use storm::{Storm, StormPlan, Stormed};
 pub use ticks::Ticks;
 pub use title::LongArguments;

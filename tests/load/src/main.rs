@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{burn, kin, sleepers, storm, title, without_bpf, zoo};
+use cmd::{burn, kin, sleepers, states, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -20,6 +20,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     Sleepers(sleepers::Arguments),
+    States(states::Arguments),
     Storm(storm::Arguments),
     Burn(burn::Arguments),
     Zoo(zoo::Arguments),
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     }
     let done = match CommandLine::parse().command {
         Command::Sleepers(arguments) => sleepers::run(&arguments),
+        Command::States(arguments) => states::run(&arguments),
         Command::Storm(arguments) => storm::run(&arguments),
         Command::Burn(arguments) => burn::run(&arguments),
         Command::Zoo(arguments) => zoo::run(&arguments),

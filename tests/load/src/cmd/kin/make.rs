@@ -53,7 +53,7 @@ pub(super) fn fork_with_pid(pid: Pid, life: impl FnOnce() -> i32) -> io::Result<
 }
 
 /// A child that has the caller's memory while the caller waits for its end, as vfork(2) makes it.
-pub(super) fn vfork<L: FnOnce() -> i32>(life: L) -> io::Result<Pid> {
+pub(in crate::cmd) fn vfork<L: FnOnce() -> i32>(life: L) -> io::Result<Pid> {
     extern "C" fn begin<L: FnOnce() -> i32>(life: *mut c_void) -> c_int {
         // SAFETY: it points to the option in the frame of `vfork`, which waits, and only the child takes the closure out.
         let life = unsafe { &mut *life.cast::<Option<L>>() }.take();

@@ -11,12 +11,12 @@ use crate::cmd::burn::burn_until;
 use crate::cmd::sys;
 
 /// Waits for the start.
-pub(super) fn wait_for_byte() -> Result<()> {
+pub(in crate::cmd) fn wait_for_byte() -> Result<()> {
     std::io::stdin().read_exact(&mut [0]).context("wait for the start")
 }
 
 /// One write, so that lines of several processes do not mix.
-pub(super) fn say(line: &str) -> Result<()> {
+pub(in crate::cmd) fn say(line: &str) -> Result<()> {
     rustix::io::write(stdout(), line.as_bytes()).context("write a line")?;
     Ok(())
 }
@@ -35,7 +35,7 @@ pub(super) fn tell(role: &str) -> Result<()> {
 }
 
 /// The exit status of a member.
-pub(super) fn status_of(done: Result<()>) -> i32 {
+pub(in crate::cmd) fn status_of(done: Result<()>) -> i32 {
     match done {
         Ok(()) => 0,
         Err(error) => {

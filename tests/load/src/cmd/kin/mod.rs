@@ -2,8 +2,8 @@
 
 mod churn;
 mod families;
-mod make;
-mod member;
+pub(super) mod make;
+pub(super) mod member;
 mod sums;
 
 use std::io::Read;
