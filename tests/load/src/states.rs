@@ -91,7 +91,15 @@ impl States {
         self.running.pid()
     }
 
-    /// Lets them begin.
+    /// Has each wake for a moment, so that whoever looks has seen it.
+    ///
+    /// # Errors
+    /// [`Error::GaveUp`] if they are gone.
+    pub fn be_seen(&mut self) -> Result<(), Error> {
+        self.running.give_word()
+    }
+
+    /// Lets them begin, once they were seen.
     ///
     /// # Errors
     /// [`Error::GaveUp`] if they are gone.

@@ -21,7 +21,8 @@ use super::watch::{Did, Watch, monotonic_ns};
 
 /// Tasks that do one thing while they are on no CPU, and say how long, by clocks of their own
 ///
-/// Prints `ready pid=…`, waits for a byte on stdin, and works for the stated time. Then each task prints, in one write, `did tid=…
+/// Prints `ready pid=…`. At a byte on stdin each task wakes, so that whoever looks has seen it. At the next one they work for the stated
+/// time. Then each task prints, in one write, `did tid=…
 /// begin_ns=… end_ns=… off_ns=… least_ns=… most_ns=… run_delay_ns=… block_ticks=… switches=…`. They live until stdin is closed.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -65,7 +66,7 @@ enum Kind {
 
 /// How long each wait is.
 const TURN: Duration = Duration::from_millis(10);
-const BLOCK_BYTES: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 1024 * 1024;
 const PAGE_BYTES: usize = 4096;
 
 /// Runs the command.
@@ -97,16 +98,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the start.
-fn wait_for_start() -> Result<()> {
+/// Waits for the word to be seen.
+fn wait_for_look() -> Result<()> {
     say(&format!("ready pid={}\n", getpid().as_raw_pid()))?;
     wait_for_byte()
 }
 
 /// The leader does it itself.
 fn alone(work: impl FnOnce(&mut Watch) -> Result<Did>) -> Result<()> {
+    wait_for_look()?;
     let mut watch = Watch::new()?;
-    wait_for_start()?;
+    wait_for_byte()?;
     watch.begin();
     let did = work(&mut watch)?;
     watch.end(did)
@@ -115,10 +117,10 @@ fn alone(work: impl FnOnce(&mut Watch) -> Result<Did>) -> Result<()> {
 /// Processes that wait for the byte of their start, and then for the end of their parent.
 fn children(count: usize, work: impl Fn(&mut Watch) -> Result<Did>) -> Result<()> {
     let (mut hear, mut tell) = std::io::pipe().context("make a pipe")?;
-    let (mut hear_ready, mut tell_ready) = std::io::pipe().context("make a pipe")?;
+    let (mut hear_look, mut tell_look) = std::io::pipe().context("make a pipe")?;
     for _ in 0..count {
         let mut life = || {
-            tell_ready.write_all(b"+").context("be ready")?;
+            hear_look.read_exact(&mut [0]).context("wait to be seen")?;
             let mut watch = Watch::new()?;
             hear.read_exact(&mut [0]).context("wait for the start")?;
             watch.begin();
@@ -130,9 +132,10 @@ fn children(count: usize, work: impl Fn(&mut Watch) -> Result<Did>) -> Result<()
             failed => status_of(failed),
         })
         .context("make a child")?;
-        hear_ready.read_exact(&mut [0]).context("hear that a child is ready")?;
     }
-    wait_for_start()?;
+    wait_for_look()?;
+    tell_look.write_all(&vec![0; count]).context("wake them")?;
+    wait_for_byte()?;
     tell.write_all(&vec![0; count]).context("begin")
 }
 
@@ -149,12 +152,14 @@ fn spin(processes: usize, length_ns: u64) -> Result<()> {
 
 fn usleep(watch: &Watch, length_ns: u64) -> Result<Did> {
     const NAP: Duration = Duration::from_millis(1);
-    let mut least_ns = 0;
+    let (mut least_ns, mut most_ns) = (0, 0);
     while watch.elapsed_ns() < length_ns {
+        let begin_ns = monotonic_ns();
         thread::sleep(NAP);
+        most_ns += monotonic_ns() - begin_ns;
         least_ns += NAP.as_nanos() as u64;
     }
-    Ok(Did::AtLeast(least_ns))
+    Ok(Did::Between(least_ns, most_ns))
 }
 
 /// A child sleeps and tells it, and this one waits for that.
@@ -182,13 +187,17 @@ fn pipe(length_ns: u64) -> Result<()> {
 
 /// Two threads, each of which sleeps while the other waits for it.
 fn futexes(length_ns: u64) -> Result<()> {
+    const LOOK: u32 = u32::MAX - 1;
     let turn = Arc::new(AtomicU32::new(u32::MAX));
-    let begin = |own: u32, turn: Arc<AtomicU32>, ready: std::sync::mpsc::Sender<Result<()>>| {
+    let set = |to| {
+        turn.store(to, Ordering::SeqCst);
+        futex::wake(&turn, futex::Flags::PRIVATE, u32::MAX).context("wake the threads")
+    };
+    let begin = |own: u32, turn: Arc<AtomicU32>| {
         thread::spawn(move || -> Result<()> {
+            await_turn(&turn, |turn| turn <= LOOK)?;
             let mut watch = Watch::new()?;
-            // If nobody hears it, the process is at its end.
-            let _ = ready.send(Ok(()));
-            await_turn(&turn, |turn| turn != u32::MAX)?;
+            await_turn(&turn, |turn| turn < LOOK)?;
             watch.begin();
             let mut slept_ns = 0;
             // Both end in their own turn, the first before the second.
@@ -205,14 +214,11 @@ fn futexes(length_ns: u64) -> Result<()> {
             sys::sleep_for_ever()
         })
     };
-    let (tell, told) = std::sync::mpsc::channel();
-    for own in 0..2 {
-        begin(own, Arc::clone(&turn), tell.clone());
-        told.recv().context("a thread is lost")??;
-    }
-    wait_for_start()?;
-    turn.store(0, Ordering::SeqCst);
-    futex::wake(&turn, futex::Flags::PRIVATE, u32::MAX)?;
+    (0..2).for_each(|own| drop(begin(own, Arc::clone(&turn))));
+    wait_for_look()?;
+    set(LOOK)?;
+    wait_for_byte()?;
+    set(0)?;
     Ok(())
 }
 
@@ -232,10 +238,9 @@ fn await_turn(turn: &AtomicU32, is_it: impl Fn(u32) -> bool) -> Result<()> {
 /// Stops a child that waits for a pipe, and continues it. How long, the child hears at the end.
 fn stop(length_ns: u64) -> Result<()> {
     let (mut hear, mut tell) = std::io::pipe().context("make a pipe")?;
-    let (mut hear_ready, mut tell_ready) = std::io::pipe().context("make a pipe")?;
     let mut life = || -> Result<()> {
+        hear.read_exact(&mut [0])?;
         let mut watch = Watch::new()?;
-        tell_ready.write_all(b"+")?;
         hear.read_exact(&mut [0])?;
         watch.begin();
         let mut bounds = [0; 16];
@@ -249,8 +254,9 @@ fn stop(length_ns: u64) -> Result<()> {
         failed => status_of(failed),
     })
     .context("make a child")?;
-    hear_ready.read_exact(&mut [0]).context("hear that the child is ready")?;
-    wait_for_start()?;
+    wait_for_look()?;
+    tell.write_all(b"+").context("wake the child")?;
+    wait_for_byte()?;
     tell.write_all(b"+").context("begin")?;
     let begin_ns = monotonic_ns();
     let (mut least_ns, mut most_ns) = (0, 0);

@@ -27,7 +27,7 @@ use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
-use rows::{Idle, RowBuilder};
+use rows::{Idle, RowBuilder, idle_time};
 use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
@@ -307,7 +307,7 @@ impl Ledger {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
         self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
-        let idle = Idle { others: tasks, from_procfs, length_ns: into.length_ns(), are_processes: false };
+        let idle = Idle { others: tasks, from_procfs, time: idle_time(into), are_processes: false };
         self.rows.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
         snapshot.from_procfs.extend(from_procfs);
         snapshot.from_procfs.sort_unstable();

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attribution::difference::lives::{Growth, Lives, Seen};
 use crate::attribution::{Attribution, Increment, Parts};
-use crate::clock::Boottime;
+use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet, IO};
@@ -21,7 +21,7 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
 use super::options::Wanted;
-use super::states::{RestingTasks, states_of};
+use super::states::{IdleTime, RestingTasks, states_of};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub(super) struct Idle<'a> {
     pub(super) others: &'a [Task],
     /// Those of them that /proc has told.
     pub(super) from_procfs: &'a [Tid],
-    pub(super) length_ns: u64,
+    pub(super) time: IdleTime,
     pub(super) are_processes: bool,
 }
 
@@ -243,6 +243,10 @@ impl RowBuilder {
             self.add_growth(seen.process, Some(growth));
             self.add_states(seen.process, states_of(time, closed.end_ns), false);
         }
+        // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
+        for time in closed.tasks.iter().filter(|time| time.is_last && !has_ended(time)) {
+            self.add_states(process_of(&time.slot), None, false);
+        }
     }
 
     /// Tasks that live: their rows, and what they grew by.
@@ -321,7 +325,7 @@ impl RowBuilder {
     fn remember_resting(&mut self, closed: &Closed<'_>) {
         for time in closed.tasks {
             if let Some(state) = time.off.and_then(|off| off.at_cut).filter(|_| !time.is_last) {
-                self.resting.rest(time.number, process_of(&time.slot), state);
+                self.resting.rest(time.number, task_of(&time.slot), process_of(&time.slot), state);
             }
         }
     }
@@ -439,8 +443,7 @@ impl RowBuilder {
         into: &mut Interval,
     ) {
         let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
-        let length_ns = into.length_ns();
-        let idle = Idle { others: &others, from_procfs, length_ns, are_processes: true };
+        let idle = Idle { others: &others, from_procfs, time: idle_time(into), are_processes: true };
         self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
     }
 
@@ -457,7 +460,7 @@ impl RowBuilder {
 
     /// Adds rows that are not there yet, without use. What those from /proc have used is unknown.
     pub(super) fn add_idle(&mut self, idle: &Idle<'_>, rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
-        let Idle { others, from_procfs, length_ns, are_processes } = *idle;
+        let Idle { others, from_procfs, time, are_processes } = *idle;
         if others.is_empty() {
             return;
         }
@@ -484,7 +487,12 @@ impl RowBuilder {
                 exited_threads_ns: (!is_unseen).then_some(0),
                 exited_children_ns: Some(0),
                 stolen_ns: (!is_unseen).then_some(0),
-                states: if is_unseen { None } else { self.resting.of_idle(row, length_ns, are_processes) },
+                states: if is_unseen {
+                    None
+                } else {
+                    let has_run = self.lives.totals(row.id()).is_some();
+                    self.resting.of_idle(row, &time, are_processes, has_run)
+                },
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
                 growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
                 is_unseen,
@@ -516,6 +524,12 @@ impl RowBuilder {
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len()
     }
+}
+
+/// When those were alive that did not run in this interval.
+pub(super) fn idle_time(interval: &Interval) -> IdleTime {
+    let end = Boottime::from_ns(interval.end_ns + suspended_ns());
+    IdleTime { length_ns: interval.length_ns(), end }
 }
 
 /// The order in which tasks are listed and looked for.
