@@ -423,7 +423,12 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	number = find_slot(prev);
-	return number ? number : find_former_or_make(cpu, prev);
+	if (!number)
+		number = find_former_or_make(cpu, prev);
+	/* It gets all of this segment: its time off the CPU ends where that begins. What it has waited is over. */
+	if (tells_off(prev) && number >= CPULEDGER_SLOT_FIRST)
+		end_off(number, segment->start_ns, run_delay(prev), segment->interval, segment->cut_ns);
+	return number;
 }
 
 /* An exec has made this thread the leader of its process: from here on the slot that it gets as such tells what it does. */
@@ -668,6 +673,9 @@ int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
 	fresh = exchange_run(cpu, (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &segment);
 	if (!fresh)
 		return 0;
+	/* Its last task goes on elsewhere, or waits until the CPU comes back. */
+	if (wants_off && !(run & CPULEDGER_RUN_OUT))
+		lose_sight(cpu->current[run & CPULEDGER_RUN_PARITY], segment.start_ns);
 	book_out(cpu, run & ~CPULEDGER_RUN_OFFLINE, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;

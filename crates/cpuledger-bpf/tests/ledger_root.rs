@@ -31,9 +31,24 @@ fn assert_balance(interval: &Interval<'_>) {
     );
 }
 
+/// What each task did off the CPU adds up with its time on one.
+fn assert_off(interval: &Interval<'_>) {
+    if interval.off_fault_ns > 0 {
+        return;
+    }
+    for task in interval.tasks {
+        let Some(off) = task.off else { continue };
+        let end_ns = if task.is_last { task.slot.end_ns_or_batch } else { interval.end_ns };
+        let alive_ns = end_ns - off.begin_ns.min(end_ns);
+        assert_eq!(task.wall_ns + off.time.total_ns(), alive_ns, "{task:?}");
+        assert!(!(task.is_running && off.at_cut.is_some()), "{task:?}");
+    }
+}
+
 /// Closes intervals of `length` for as long as `total`, or an eighth of it where the CPU is emulated, and checks each. Returns how many, and how many tasks were seen dead.
 fn run(ledger: &mut Ledger, length: Duration, total: Duration) -> (u64, u64) {
-    let (mut intervals, mut deaths) = (0, 0);
+    let (mut intervals, mut deaths, mut faults) = (0, 0, 0);
+    let missed = ledger.lost().missed;
     let total = if is_emulated() { total / 8 } else { total };
     let end_ns = ledger.start_ns() + total.as_nanos() as u64;
     // From when the last one has ended, not from when it should have: a busy machine shall not take longer, but fewer.
@@ -44,7 +59,12 @@ fn run(ledger: &mut Ledger, length: Duration, total: Duration) -> (u64, u64) {
         assert!(interval.end_ns >= cut_ns);
         intervals += 1;
         deaths += interval.tasks.iter().filter(|task| task.is_last).count() as u64;
+        faults += u64::from(interval.off_fault_ns > 0);
+        assert_off(&interval);
     }
+    // A hidden switch is found when the next one comes.
+    let hidden = ledger.lost().missed - missed;
+    assert!(faults == 0 || hidden > 0, "{faults} of {intervals} intervals have faults");
     (intervals, deaths)
 }
 

@@ -148,6 +148,9 @@ pub struct Interval {
     pub missed_exits: u64,
     /// Switches that the kernel has not shown: the time of the task that left is with the one that came.
     pub missed_switches: u64,
+    /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
+    #[doc(hidden)]
+    pub off_fault_ns: u64,
 }
 
 impl Interval {
@@ -201,6 +204,7 @@ impl Interval {
         self.begin = Begin::Cut;
         self.unattributed_by = Unattributed::default();
         self.missed_switches = 0;
+        self.off_fault_ns = 0;
         self.missed_exits = 0;
         self.processes.clear();
         self.tasks.clear();

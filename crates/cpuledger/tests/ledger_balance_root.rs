@@ -3,8 +3,10 @@
 mod books;
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -16,7 +18,10 @@ use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::not_run::MAY_UNPLUG;
 use cpuledger_load::scene::alone;
-use cpuledger_load::{ForkingShells, Kin, Mixture, Storm, StormPlan, is_emulated, not_run, removable_cpu};
+use cpuledger_load::{
+    Cgroup, FileOnDisk, ForkingShells, Kin, Mixture, States, StatesPlan, Storm, StormPlan, is_emulated,
+    not_run, removable_cpu,
+};
 
 /// Lengths of intervals, in turn.
 const LENGTHS_NS: [u64; 6] =
@@ -67,6 +72,36 @@ fn has_hotplug(name: &str) -> bool {
     name.starts_with("a CPU comes and goes")
 }
 
+/// What each task and process did adds up to the time it was alive.
+fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval) {
+    // What a task did whose switches are hidden is known by its neighbours only.
+    assert!(interval.missed_switches > 0 || interval.off_fault_ns == 0, "{name}: {}", interval.off_fault_ns);
+    if interval.missed_switches > 0 {
+        return;
+    }
+    let length_ns = interval.length_ns();
+    for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+        let states = usage.states.unwrap_or_else(|| panic!("{name}: {row:?}"));
+        assert_eq!(usage.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {row:?} {usage:?}");
+        assert!(states.elapsed_ns <= length_ns, "{name}: {row:?} {usage:?}");
+    }
+    let mut dead: HashMap<i32, u64> = HashMap::new();
+    for exited in interval.exited.iter().flatten() {
+        let states = exited.states.unwrap_or_else(|| panic!("{name}: {exited:?}"));
+        assert_eq!(exited.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {exited:?}");
+        *dead.entry(exited.exit.process.tid.0).or_default() += 1;
+    }
+    for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+        let Some(states) = usage.states else { continue };
+        let cpu_ns = usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
+        assert_eq!(cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {row:?} {usage:?}");
+        // Threads that have died since the cut are in no count, but ran in the interval.
+        let ran = interval.tasks.len() as u64;
+        let threads = u64::from(row.threads).max(ran) + dead.get(&row.pid.0).copied().unwrap_or(0) + 1;
+        assert!(states.elapsed_ns <= threads * length_ns, "{name}: {row:?} {usage:?}");
+    }
+}
+
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
@@ -74,7 +109,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let begin_ns = ledger.start_ns();
-    let (mut intervals, mut deaths) = (0, 0);
+    let (mut intervals, mut deaths, mut faults) = (0, 0, 0);
     for length_ns in lengths() {
         let start_ns = ledger.start_ns();
         ledger
@@ -88,11 +123,17 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
         let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");
+        assert_states(&format!("{name}, interval {intervals}"), &snapshot, &interval);
+        faults += u64::from(interval.off_fault_ns > 0);
         intervals += 1;
         deaths += interval.exited.as_ref().map_or(0, Vec::len);
     }
     let seconds = Duration::from_nanos(ledger.start_ns() - begin_ns).as_secs_f64();
-    println!("{name}: {intervals} intervals, {:.0} deaths a second, 0 ns", deaths as f64 / seconds);
+    let missed = ledger.lost().missed;
+    println!(
+        "{name}: {intervals} intervals, {:.0} deaths a second, 0 ns; {faults} with faults, {missed} switches missed",
+        deaths as f64 / seconds
+    );
     drop(load);
 }
 
@@ -112,6 +153,124 @@ fn every_interval_balances_under_each_load_root() {
         kin.begin().expect("they begin");
         kin
     });
+}
+
+/// Longer than any test.
+const FOR_EVER_MS: u64 = 3_600_000;
+
+fn states(plan: StatesPlan) -> States {
+    let mut states = States::start(&StatesPlan { ms: FOR_EVER_MS, ..plan }).expect("tasks that do one thing");
+    states.be_seen().and_then(|()| states.begin()).expect("they begin");
+    states
+}
+
+fn of_kind(kind: &'static str) -> States {
+    states(StatesPlan { kind, ..StatesPlan::default() })
+}
+
+#[test]
+fn every_interval_balances_under_each_wait_root() {
+    let _alone = alone();
+    for kind in ["usleep", "futex", "stop", "vfork"] {
+        assert_balance_under(kind, || of_kind(kind));
+    }
+    assert_balance_under("three times as many as CPUs", || {
+        states(StatesPlan { kind: "spin", processes: 6, ..StatesPlan::default() })
+    });
+    assert_balance_under("a real-time task", || {
+        let sleeper = of_kind("usleep");
+        let chrt = Command::new("chrt").args(["-f", "-p", "10", &sleeper.pid().to_string()]).status();
+        println!("chrt: {chrt:?}");
+        sleeper
+    });
+    match FileOnDisk::new(16 << 20).expect("a file is written") {
+        Some(file) => {
+            for kind in ["disk", "sync"] {
+                let file = Some(file.path().to_owned());
+                assert_balance_under(kind, || states(StatesPlan { kind, file, ..StatesPlan::default() }));
+            }
+        }
+        None => not_run("it reads a file past the page cache: have the folder of the tests on a disk"),
+    }
+}
+
+/// Frozen and thawed, again and again, while it lives; thawed at its end.
+struct Freezing {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Freezing {
+    fn start(group: &Cgroup) -> Freezing {
+        let file = group.path().join("cgroup.freeze");
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                for state in ["1", "0"] {
+                    fs::write(&file, state).expect("a cgroup can be frozen");
+                    std::thread::sleep(Duration::from_millis(70));
+                }
+            }
+        });
+        Freezing { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Freezing {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn every_interval_balances_in_a_cgroup_that_is_held_back_root() {
+    let _alone = alone();
+    let spin = |group: &Cgroup| {
+        let spinning =
+            States::start(&StatesPlan { kind: "usleep", ms: FOR_EVER_MS, ..StatesPlan::default() });
+        let mut spinning = spinning.expect("a task");
+        group.write("cgroup.procs", &spinning.pid().to_string()).expect("it moves");
+        spinning.be_seen().and_then(|()| spinning.begin()).expect("it begins");
+        spinning
+    };
+    match Cgroup::new("cpuacct").ok().filter(|group| group.path().join("cgroup.freeze").exists()) {
+        Some(group) => assert_balance_under("frozen and thawed", || (Freezing::start(&group), spin(&group))),
+        None => not_run("it freezes a cgroup: mount v2"),
+    }
+    match Cgroup::new("cpu") {
+        Ok(group) => {
+            let limited = match group.is_v1() {
+                true => group
+                    .write("cpu.cfs_period_us", "20000")
+                    .and_then(|()| group.write("cpu.cfs_quota_us", "5000")),
+                false => group.write("cpu.max", "5000 20000"),
+            };
+            limited.expect("the kernel limits CPU time of cgroups");
+            assert_balance_under("throttled", || {
+                let mut spinning = States::start(&StatesPlan {
+                    kind: "spin",
+                    ms: FOR_EVER_MS,
+                    processes: 2,
+                    ..StatesPlan::default()
+                })
+                .expect("tasks");
+                for pid in children_of(spinning.pid()) {
+                    group.write("cgroup.procs", &pid).expect("it moves");
+                }
+                spinning.be_seen().and_then(|()| spinning.begin()).expect("they begin");
+                spinning
+            });
+        }
+        Err(reason) => not_run(&format!("it limits the CPU time of a cgroup: {reason}")),
+    }
+}
+
+fn children_of(pid: i32) -> Vec<String> {
+    let text =
+        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("the kernel lists children");
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Taken offline and back again and again while it lives; online at its end.

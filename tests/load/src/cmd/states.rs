@@ -67,6 +67,8 @@ enum Kind {
 /// How long each wait is.
 const TURN: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: usize = 1024 * 1024;
+/// Waiters at a futex; the kernel takes the number as signed.
+const ALL: u32 = i32::MAX as u32;
 const PAGE_BYTES: usize = 4096;
 
 /// Runs the command.
@@ -188,10 +190,12 @@ fn pipe(length_ns: u64) -> Result<()> {
 /// Two threads, each of which sleeps while the other waits for it.
 fn futexes(length_ns: u64) -> Result<()> {
     const LOOK: u32 = u32::MAX - 1;
+    /// One has ended: nobody waits any more.
+    const END: u32 = 1 << 30;
     let turn = Arc::new(AtomicU32::new(u32::MAX));
     let set = |to| {
         turn.store(to, Ordering::SeqCst);
-        futex::wake(&turn, futex::Flags::PRIVATE, u32::MAX).context("wake the threads")
+        futex::wake(&turn, futex::Flags::PRIVATE, ALL).context("wake the threads")
     };
     let begin = |own: u32, turn: Arc<AtomicU32>| {
         thread::spawn(move || -> Result<()> {
@@ -200,14 +204,15 @@ fn futexes(length_ns: u64) -> Result<()> {
             await_turn(&turn, |turn| turn < LOOK)?;
             watch.begin();
             let mut slept_ns = 0;
-            // Both end in their own turn, the first before the second.
             while watch.elapsed_ns() < length_ns {
-                await_turn(&turn, |turn| turn % 2 == own)?;
+                await_turn(&turn, |turn| turn >= END || turn % 2 == own)?;
                 thread::sleep(TURN);
                 slept_ns += TURN.as_nanos() as u64;
                 turn.fetch_add(1, Ordering::SeqCst);
-                futex::wake(&turn, futex::Flags::PRIVATE, u32::MAX)?;
+                futex::wake(&turn, futex::Flags::PRIVATE, ALL)?;
             }
+            turn.store(END, Ordering::SeqCst);
+            futex::wake(&turn, futex::Flags::PRIVATE, ALL)?;
             // While the other slept, this one waited; it may have begun or ended by that.
             let waited_ns = slept_ns.saturating_sub(2 * TURN.as_nanos() as u64);
             watch.end(Did::AtLeast(slept_ns + waited_ns))?;

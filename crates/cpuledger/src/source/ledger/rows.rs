@@ -117,6 +117,7 @@ impl RowBuilder {
         into.capacity_ns = closed.capacity_ns();
         into.idle_ns = Some(closed.idle_ns());
         into.unattributed_ns = Some(closed.unattributed_ns());
+        into.off_fault_ns = closed.off_fault_ns;
         into.unattributed_by = Unattributed {
             no_slot_ns: closed.no_slot_ns(),
             forgotten_task_ns: closed.stray_ns,
