@@ -33,9 +33,6 @@ fn assert_balance(interval: &Interval<'_>) {
 
 /// What each task did off the CPU adds up with its time on one.
 fn assert_off(interval: &Interval<'_>) {
-    if interval.off_fault_ns > 0 {
-        return;
-    }
     for task in interval.tasks {
         let Some(off) = task.off else { continue };
         let end_ns = if task.is_last { task.slot.end_ns_or_batch } else { interval.end_ns };

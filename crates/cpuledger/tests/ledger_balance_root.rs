@@ -76,10 +76,8 @@ fn has_hotplug(name: &str) -> bool {
 fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval) {
     // What a task did whose switches are hidden is known by its neighbours only.
     assert!(interval.missed_switches > 0 || interval.off_fault_ns == 0, "{name}: {}", interval.off_fault_ns);
-    if interval.missed_switches > 0 {
-        return;
-    }
-    let length_ns = interval.length_ns();
+    // It may have been given time from before it was born.
+    let length_ns = interval.length_ns() + interval.off_fault_ns;
     for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
         let states = usage.states.unwrap_or_else(|| panic!("{name}: {row:?}"));
         assert_eq!(usage.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {row:?} {usage:?}");
@@ -119,7 +117,12 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert_eq!(interval.imbalance_ns(), Some(0), "{name}, interval {intervals}");
         // What a CPU runs while it is taken down no hook is told.
         let by = Unattributed { uncovered_cpu_ns: 0, ..interval.unattributed_by };
-        assert_eq!(by.total_ns(), 0, "{name}, interval {intervals}");
+        assert_eq!(
+            by.total_ns(),
+            0,
+            "{name}, interval {intervals}: {by:?}, {} switches missed",
+            interval.missed_switches
+        );
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
         let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");

@@ -117,6 +117,13 @@ impl States {
     }
 }
 
+impl Drop for States {
+    fn drop(&mut self) {
+        // Most of what it could say at its end has been said. If it is gone, there is nothing to end.
+        let _ = self.running.kill();
+    }
+}
+
 fn parse(line: &str) -> Option<Did> {
     line.strip_prefix("did ")?;
     Some(Did {

@@ -200,6 +200,7 @@ pub const SUITES: &[Suite] = &[
         needs: &[OpenCodedIterator],
         exceptions: &[("texts_are_whole", SPEED), AT_ENDS],
     },
+    Suite { package: "cpuledger", target: "states_root", needs: &[Atomics], exceptions: &[] },
     Suite { package: "cpuledger", target: "ledger_truth_root", needs: &[Atomics], exceptions: &[LONG] },
     Suite {
         package: "cpuledger",

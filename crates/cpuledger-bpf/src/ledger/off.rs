@@ -147,9 +147,13 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
         }
     }
     let time = OffTime::of(settled(ns));
+    // Where switches are hidden, a task may have been given time on a CPU from before it was born: then it is taken for older.
+    let excess_ns = time.total_ns().cast_signed() - ns.iter().sum::<i64>();
+    fault_ns += excess_ns;
+    let begin_ns = alive.begin_ns.saturating_sub(excess_ns.max(0).cast_unsigned());
     let has_woken = |at_cut: &AtCut| at_cut.waits_since_ns < alive.end_ns;
     let at_cut = at_cut.map(|at_cut| if has_woken(&at_cut) { OffState::Waits } else { at_cut.state });
-    (Off { time, at_cut, begin_ns: alive.begin_ns }, fault_ns)
+    (Off { time, at_cut, begin_ns }, fault_ns)
 }
 
 /// The same sum without a negative number.
