@@ -13,7 +13,7 @@ use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot, States};
 use cpuledger_load::scene::{scene_of_times, were_missed};
-use cpuledger_load::{Did, FileOnDisk, StatesPlan, is_emulated, not_run, online_cpus};
+use cpuledger_load::{Cgroup, Did, FileOnDisk, StatesPlan, is_emulated, not_run, online_cpus};
 
 const INTERVAL_NS: u64 = 150_000_000;
 /// Of the time of a task, in thousandths, by which an account may be off.
@@ -129,7 +129,19 @@ impl Case {
 
 /// Has tasks do what the plan says. All states of each task add up, and so do its elapsed times.
 fn play(plan: &StatesPlan, tasks: usize, check: impl Fn(&Case)) {
+    play_in(None, plan, tasks, check);
+}
+
+/// Likewise, with all children of the first process in a cgroup.
+fn play_in(group: Option<&Cgroup>, plan: &StatesPlan, tasks: usize, check: impl Fn(&Case)) {
     let mut states = cpuledger_load::States::start(plan).expect("tasks that know what they do");
+    if let Some(group) = group {
+        let pid = states.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("its children");
+        for child in children.split_whitespace() {
+            group.write("cgroup.procs", child).expect("it moves");
+        }
+    }
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
@@ -231,6 +243,30 @@ fn who_waits_for_a_cpu_waits_as_long_as_the_kernel_says_root() {
             });
         });
     }
+}
+
+#[test]
+fn who_is_throttled_waits_for_a_cpu_root() {
+    scene_of_times(|| {
+        let group = match Cgroup::new("cpu") {
+            Ok(group) => group,
+            Err(reason) => return not_run(&format!("it limits the CPU time of a cgroup: {reason}")),
+        };
+        let limited = match group.is_v1() {
+            true => group
+                .write("cpu.cfs_period_us", "20000")
+                .and_then(|()| group.write("cpu.cfs_quota_us", "5000")),
+            false => group.write("cpu.max", "5000 20000"),
+        };
+        limited.expect("the kernel limits CPU time of cgroups");
+        play_in(Some(&group), &StatesPlan { processes: 1, ..plan("spin") }, 1, |case| {
+            case.assert_none(&["I/O", "blocked", "stopped", "sleep"]);
+            let Case { did, told, .. } = *case;
+            // It has a quarter of a CPU.
+            let length_ns = did.end_ns - did.begin_ns;
+            assert!(told.states.runqueue_wait_ns * 10 > length_ns * 7, "{case:#?}");
+        });
+    });
 }
 
 /// Has the kernel count delays of tasks that are made from now on, for as long as this lives.
