@@ -518,7 +518,7 @@ static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
-	u32 key = bpf_get_smp_processor_id(), parity, number;
+	u32 key = bpf_get_smp_processor_id(), parity;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
 	u64 run, fresh;
 	struct segment segment;
@@ -527,8 +527,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 		return 0;
 	/* Only the hooks of this CPU change the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
-	number = slot_of_next(cpu, next, parity ^ 1);
-	cpu->current[parity ^ 1] = number;
+	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
 	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
@@ -536,8 +535,9 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	if (run & CPULEDGER_RUN_OUT)
 		book_out(cpu, run, &segment);
 	else
-		book(cpu, prev, cpu->current[parity & 1], &segment, off_state(prev, preempt, prev_state));
-	come_on(next, number, &segment);
+		book(cpu, prev, cpu->current[parity & 1], &segment, off_state_of(prev, preempt, prev_state));
+	/* Read back: for the verifier it is any number, so that it looks at this once. */
+	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment);
 	/* An exchange, so that it comes after all that was booked. */
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;

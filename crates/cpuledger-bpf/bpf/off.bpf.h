@@ -33,21 +33,39 @@ static __always_inline u64 off_word(u64 since_ns, u32 state)
 	return since_ns << CPULEDGER_OFF_SHIFT | (state + 1);
 }
 
+/* What a task does that leaves the CPU: facts for `off_state`. */
+enum off_fact {
+	OFF_IS_RUNNABLE = 1 << 0,
+	OFF_IS_FOR_IO = 1 << 1,
+	OFF_IS_FROZEN = 1 << 2,
+};
+
 /*
- * What a task does that leaves the CPU; `state` is what the scheduler has decided by. It may have been woken since, which only the
- * CPU that it leaves lets happen. If a signal keeps it runnable, its own state says so (before 6.14 `state` does not).
+ * What it does, by these facts and by the state that the scheduler has decided by. A global function: for the verifier its result
+ * is any number, so that what follows is looked at once and not for each state.
  */
-static __always_inline u32 off_state(struct task_struct *task, bool preempt, u32 state)
+__noinline u32 off_state(u32 facts, u32 state)
 {
-	if (preempt || !state || task_state(task) == TASK_RUNNING)
+	if (facts & OFF_IS_RUNNABLE || !state)
 		return CPULEDGER_OFF_WAITS;
 	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
 		return CPULEDGER_OFF_STOPPED;
 	if (state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT) && !(state & TASK_NOLOAD))
-		return BPF_CORE_READ_BITFIELD(task, in_iowait) ? CPULEDGER_OFF_IO : CPULEDGER_OFF_BLOCKED;
-	if (bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD(task, frozen))
-		return CPULEDGER_OFF_STOPPED;
-	return CPULEDGER_OFF_SLEEPS;
+		return facts & OFF_IS_FOR_IO ? CPULEDGER_OFF_IO : CPULEDGER_OFF_BLOCKED;
+	return facts & OFF_IS_FROZEN ? CPULEDGER_OFF_STOPPED : CPULEDGER_OFF_SLEEPS;
+}
+
+/*
+ * The task may have been woken since the scheduler has decided, which the CPU that it leaves lets happen. If a signal keeps it
+ * runnable, its own state says so (before 6.14 `state` does not).
+ */
+static __always_inline u32 off_state_of(struct task_struct *task, bool preempt, u32 state)
+{
+	u32 facts = preempt | (task_state(task) == TASK_RUNNING) | BPF_CORE_READ_BITFIELD(task, in_iowait) << 1;
+
+	if (bpf_core_field_exists(task->frozen))
+		facts |= BPF_CORE_READ_BITFIELD(task, frozen) << 2;
+	return off_state(facts, state);
 }
 
 /* How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook. */
