@@ -27,14 +27,14 @@ pub struct States {
 }
 
 impl States {
-    /// What a task did that was in this state all the time, on no CPU. Whether it waited for I/O is not told by that; `None`: nor is what it did.
+    /// What a task did that had no CPU all the time, and is in this state after that. `R`: it has been woken since, so it slept. Whether it
+    /// waited for I/O is not told; `None`: nor is what it did.
     pub fn of_one(state: State, elapsed_ns: u64) -> Option<States> {
         let mut states = States { elapsed_ns, ..States::default() };
         let part_ns = match state.0 {
-            b'S' | b'I' => &mut states.sleep_ns,
+            b'S' | b'I' | b'R' => &mut states.sleep_ns,
             b'D' => &mut states.blocked_ns,
             b'T' | b't' => &mut states.stopped_ns,
-            b'R' => &mut states.runqueue_wait_ns,
             _ => return None,
         };
         *part_ns = elapsed_ns;

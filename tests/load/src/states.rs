@@ -91,7 +91,7 @@ impl States {
         self.running.pid()
     }
 
-    /// Has each wake for a moment, so that whoever looks has seen it.
+    /// Has each wake for a moment, so that a ledger has seen it.
     ///
     /// # Errors
     /// [`Error::GaveUp`] if they are gone.

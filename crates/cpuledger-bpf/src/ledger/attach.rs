@@ -282,3 +282,19 @@ fn attach_hooks(object: &mut Object) -> Result<Vec<Link>, Error> {
 pub(super) fn is_switch_hook(name: &OsStr) -> bool {
     name == SWITCH_HOOK || name == SWITCH_HOOK_OF_THREE
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Hooks, Options, attach_hooks, load};
+    use crate::cpus;
+
+    #[test]
+    fn hooks_for_kernels_that_tell_three_things_of_a_switch_are_taken_root() {
+        let cpus = cpus::cpu_ids().expect("the numbers of CPUs");
+        for watches_cpus in [true, false] {
+            let hooks = Hooks { watches_cpus, is_told_state: false };
+            let mut object = load(Options::default(), cpus, hooks).expect("it loads; it needs root");
+            assert_eq!(attach_hooks(&mut object).expect("they attach").len(), super::HOOKS.len());
+        }
+    }
+}

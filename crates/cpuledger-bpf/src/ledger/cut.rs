@@ -85,6 +85,8 @@ pub(super) enum Tail {
     Split,
     /// A task had it, the idle task too.
     Ran(Running),
+    /// It went offline, and no hook has seen when this task left it.
+    Lost(Running),
     /// It was online, and no hook has seen what ran; for this time, in nanoseconds.
     Uncovered(u64),
     /// It was offline, likewise.
@@ -180,14 +182,14 @@ impl Book {
             }
             self.written = closed;
             let ns = cut_ns - start_ns(word);
+            let running = Running {
+                slot: current & !OF_LEADER,
+                instead_of_thread_of: (current & OF_LEADER != 0).then_some(current_pid.cast_signed()),
+                wall_ns: ns,
+            };
             let tail = match word & OUT {
-                // No hook has seen when the task that ran last has left it.
-                0 if out == OFFLINE => Tail::Uncovered(ns),
-                0 => Tail::Ran(Running {
-                    slot: current & !OF_LEADER,
-                    instead_of_thread_of: (current & OF_LEADER != 0).then_some(current_pid.cast_signed()),
-                    wall_ns: ns,
-                }),
+                0 if out == OFFLINE => Tail::Lost(running),
+                0 => Tail::Ran(running),
                 UNCOVERED => Tail::Uncovered(ns),
                 _ => Tail::Offline(ns),
             };

@@ -289,6 +289,12 @@ impl Ledger {
                 Tail::Split => {}
                 Tail::Offline(ns) => offline_ns += ns,
                 Tail::Uncovered(ns) => time.uncovered_ns += ns,
+                Tail::Lost(Running { slot, instead_of_thread_of, wall_ns }) => {
+                    time.uncovered_ns += wall_ns;
+                    if slot >= abi::CPULEDGER_SLOT_FIRST && instead_of_thread_of.is_none() {
+                        off::lose_sight(&self.offs, slot, cut_ns - wall_ns);
+                    }
+                }
                 Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns, .. }) => time.idle_ns += wall_ns,
                 Tail::Ran(Running { slot, instead_of_thread_of: Some(pid), wall_ns })
                     if is_leader_of(&self.slots.copy(slot), pid, interval) =>

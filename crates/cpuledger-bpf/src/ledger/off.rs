@@ -156,6 +156,13 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
     (Off { time, at_cut, begin_ns }, fault_ns)
 }
 
+/// No hook has seen when the task of this slot left its CPU: nothing is known of it from `since_ns` on. `lose_sight` of the hooks does the same.
+pub(super) fn lose_sight(offs: &Shared<abi::cpuledger_slot_off>, number: u32, since_ns: u64) {
+    let word = since_ns << abi::CPULEDGER_OFF_SHIFT | u64::from(abi::CPULEDGER_OFF_UNSEEN + 1);
+    // If it is not 0, the task has come and gone elsewhere since.
+    let _ = offs.word(number, OFF).compare_exchange(0, word, Ordering::AcqRel, Ordering::Relaxed);
+}
+
 /// The same sum without a negative number.
 fn settled(mut ns: [i64; STATES]) -> [u64; STATES] {
     for place in 0..STATES {

@@ -21,7 +21,7 @@ use super::watch::{Did, Watch, monotonic_ns};
 
 /// Tasks that do one thing while they are on no CPU, and say how long, by clocks of their own
 ///
-/// Prints `ready pid=…`. At a byte on stdin each task wakes, so that whoever looks has seen it. At the next one they work for the stated
+/// Prints `ready pid=…`. At a byte on stdin each task wakes, so that a ledger has seen it. At the next one they work for the stated
 /// time. Then each task prints, in one write, `did tid=…
 /// begin_ns=… end_ns=… off_ns=… least_ns=… most_ns=… run_delay_ns=… block_ticks=… switches=…`. They live until stdin is closed.
 #[derive(clap::Args)]
@@ -190,7 +190,7 @@ fn pipe(length_ns: u64) -> Result<()> {
 /// Two threads, each of which sleeps while the other waits for it.
 fn futexes(length_ns: u64) -> Result<()> {
     const LOOK: u32 = u32::MAX - 1;
-    /// One has ended: nobody waits any more.
+    /// One has ended: none waits any more.
     const END: u32 = 1 << 30;
     let turn = Arc::new(AtomicU32::new(u32::MAX));
     let set = |to| {
