@@ -189,7 +189,7 @@ fn plan(kind: &'static str) -> StatesPlan {
 }
 
 #[test]
-fn who_sleeps_is_told_so_root() {
+fn a_task_that_sleeps_is_told_so_root() {
     for (kind, tasks) in [("usleep", 1), ("pipe", 1), ("futex", 2)] {
         scene_of_times(|| {
             play(&plan(kind), tasks, |case| {
@@ -201,7 +201,7 @@ fn who_sleeps_is_told_so_root() {
 }
 
 #[test]
-fn who_is_stopped_is_told_so_root() {
+fn a_task_that_is_stopped_is_told_so_root() {
     scene_of_times(|| {
         play(&plan("stop"), 1, |case| {
             case.assert_did("stopped", case.told.states.stopped_ns, 0);
@@ -211,7 +211,7 @@ fn who_is_stopped_is_told_so_root() {
 }
 
 #[test]
-fn who_waits_for_its_child_cannot_be_interrupted_root() {
+fn a_task_that_waits_for_its_child_cannot_be_interrupted_root() {
     scene_of_times(|| {
         play(&plan("vfork"), 1, |case| {
             case.assert_did("blocked", case.told.blocked_without_io_ns(), 0);
@@ -223,7 +223,7 @@ fn who_waits_for_its_child_cannot_be_interrupted_root() {
 /// One has a CPU, two share one, and six share all. The kernel's count of what each waits ends when it reads it, so that both have
 /// the same.
 #[test]
-fn who_waits_for_a_cpu_waits_as_long_as_the_kernel_says_root() {
+fn a_task_that_waits_for_a_cpu_waits_as_long_as_the_kernel_says_root() {
     let cpus = online_cpus().expect("sysfs");
     let last = *cpus.last().expect("a CPU");
     for (processes, cpu) in [(1, None), (2, Some(last)), (3 * cpus.len().min(8), None)] {
@@ -248,7 +248,7 @@ fn who_waits_for_a_cpu_waits_as_long_as_the_kernel_says_root() {
 }
 
 #[test]
-fn who_is_throttled_waits_for_a_cpu_root() {
+fn a_task_that_is_throttled_waits_for_a_cpu_root() {
     scene_of_times(|| {
         let group = match Cgroup::new("cpu") {
             Ok(group) => group,
@@ -295,7 +295,7 @@ impl Drop for DelayAccounting {
 }
 
 #[test]
-fn who_reads_from_a_disk_waits_for_io_root() {
+fn a_task_that_reads_from_a_disk_waits_for_io_root() {
     let Some(file) = FileOnDisk::new(FILE_BYTES).expect("a file is written") else {
         return not_run("it reads a file past the page cache: have the folder of the tests on a disk");
     };
