@@ -59,9 +59,9 @@ fn run(ledger: &mut Ledger, length: Duration, total: Duration) -> (u64, u64) {
         faults += u64::from(interval.off_fault_ns > 0);
         assert_off(&interval);
     }
-    // A hidden switch is found when the next one comes.
+    // A hidden switch is found when the next one comes, which the last interval may not see.
     let hidden = ledger.lost().missed - missed;
-    assert!(faults == 0 || hidden > 0, "{faults} of {intervals} intervals have faults");
+    assert!(faults <= 1 || hidden > 0, "{faults} of {intervals} intervals have faults");
     (intervals, deaths)
 }
 

@@ -74,9 +74,6 @@ fn has_hotplug(name: &str) -> bool {
 
 /// What each task and process did adds up to the time it was alive.
 fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval) {
-    // What a task did whose switches are hidden is known by its neighbours only. On a CPU that comes and goes, some are not seen.
-    let are_all_seen = interval.missed_switches == 0 && !has_hotplug(name);
-    assert!(!are_all_seen || interval.off_fault_ns == 0, "{name}: {}", interval.off_fault_ns);
     // It may have been given time from before it was born.
     let length_ns = interval.length_ns() + interval.off_fault_ns;
     for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
@@ -138,6 +135,8 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         "{name}: {intervals} intervals, {:.0} deaths a second, 0 ns; {faults} with faults, {missed} switches missed",
         deaths as f64 / seconds
     );
+    // A hidden switch is found when the next one comes, which the last interval may not see. On a CPU that comes and goes, some are not seen.
+    assert!(faults <= 1 || missed > 0 || has_hotplug(name), "{name}: {faults} intervals with faults");
     drop(load);
 }
 
