@@ -244,13 +244,7 @@ fn every_interval_balances_in_a_cgroup_that_is_held_back_root() {
     }
     match Cgroup::new("cpu") {
         Ok(group) => {
-            let limited = match group.is_v1() {
-                true => group
-                    .write("cpu.cfs_period_us", "20000")
-                    .and_then(|()| group.write("cpu.cfs_quota_us", "5000")),
-                false => group.write("cpu.max", "5000 20000"),
-            };
-            limited.expect("the kernel limits CPU time of cgroups");
+            group.limit_cpu(5_000, 20_000).expect("the kernel limits CPU time of cgroups");
             assert_balance_under("throttled", || {
                 let mut spinning = States::start(&StatesPlan {
                     kind: "spin",

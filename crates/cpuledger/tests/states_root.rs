@@ -254,13 +254,7 @@ fn a_task_that_is_throttled_waits_for_a_cpu_root() {
             Ok(group) => group,
             Err(reason) => return not_run(&format!("it limits the CPU time of a cgroup: {reason}")),
         };
-        let limited = match group.is_v1() {
-            true => group
-                .write("cpu.cfs_period_us", "20000")
-                .and_then(|()| group.write("cpu.cfs_quota_us", "5000")),
-            false => group.write("cpu.max", "5000 20000"),
-        };
-        limited.expect("the kernel limits CPU time of cgroups");
+        group.limit_cpu(5_000, 20_000).expect("the kernel limits CPU time of cgroups");
         play_in(Some(&group), &StatesPlan { processes: 1, ..plan("spin") }, 1, |case| {
             case.assert_none(&["I/O", "blocked", "stopped", "sleep"]);
             let Case { did, told, .. } = *case;

@@ -73,6 +73,18 @@ impl Cgroup {
         fs::write(self.path.join(name), value).map_err(Error::system(format!("write {name} of a cgroup")))
     }
 
+    /// Limits the CPU time of its tasks to `quota_us` in each `period_us`, both in microseconds. It has to have the controller `cpu`.
+    ///
+    /// # Errors
+    /// [`Error::System`] where the kernel refuses it.
+    pub fn limit_cpu(&self, quota_us: u32, period_us: u32) -> Result<(), Error> {
+        if !self.is_v1 {
+            return self.write("cpu.max", &format!("{quota_us} {period_us}"));
+        }
+        self.write("cpu.cfs_period_us", &period_us.to_string())?;
+        self.write("cpu.cfs_quota_us", &quota_us.to_string())
+    }
+
     /// Its number: that of its folder.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ mod turns;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use libbpf_rs::{Link, Object};
 
@@ -32,7 +32,7 @@ use cut::{Book, ByList, Running, Tail};
 use entry::Entry;
 use off::Alive;
 use online::Online;
-use shared::{Shared, of_parity};
+use shared::{Shared, of_parity, take_word};
 
 pub use interval::{CpuTime, Interval, Lost, SharedWrites, TaskTime};
 pub use off::{Off, OffState, OffTime};
@@ -368,17 +368,12 @@ impl Ledger {
 
     /// `running_ns` is what the reader has closed of it; None: it was not on a CPU at the cut.
     fn gather_task(&mut self, number: u32, running_ns: Option<u64>, cut_ns: u64) -> u64 {
-        // Nearly all are zero: do not write them.
-        let take = |word: &AtomicU64| match word.load(Ordering::Relaxed) {
-            0 => 0,
-            _ => word.swap(0, Ordering::Relaxed),
-        };
         let own = |offset| self.slots.word(number, of_parity(offset, self.interval));
         let folded = |offset| self.rests.word(number, of_parity(offset, self.interval));
-        let wall_ns = running_ns.unwrap_or(0) + take(own(offset_of!(abi::cpuledger_slot, wall_ns)));
+        let wall_ns = running_ns.unwrap_or(0) + take_word(own(offset_of!(abi::cpuledger_slot, wall_ns)));
         let folded_threads_ns = self.of_leaders.remove(&number).unwrap_or(0)
-            + take(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
-        let folded_children_ns = take(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
+            + take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
+        let folded_children_ns = take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
         let slot = self.slots.copy(number);
         let is_last = slot.exit_interval == self.interval;
         if is_last {

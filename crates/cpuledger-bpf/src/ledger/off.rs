@@ -1,11 +1,11 @@
 //! What tasks do while they are on no CPU: the reader's half. `bpf/off.bpf.h` has the other half.
 
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::abi;
 
-use super::shared::{Shared, of_parity};
+use super::shared::{Shared, of_parity, take_word};
 
 const OFF: usize = offset_of!(abi::cpuledger_slot_off, off);
 const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);
@@ -186,12 +186,4 @@ fn settled(mut ns: [i64; STATES]) -> [u64; STATES] {
 fn unpack(word: u64) -> Option<(OffState, u64)> {
     let state = (word & u64::from(abi::CPULEDGER_OFF_MASK)).checked_sub(1)? as usize;
     Some((*OffState::ALL.get(state)?, word >> abi::CPULEDGER_OFF_SHIFT))
-}
-
-/// Nearly all are zero: those are not written.
-fn take_word(word: &AtomicU64) -> u64 {
-    match word.load(Ordering::Relaxed) {
-        0 => 0,
-        _ => word.swap(0, Ordering::Relaxed),
-    }
 }

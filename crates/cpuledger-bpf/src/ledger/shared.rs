@@ -39,6 +39,14 @@ pub(super) fn of_parity(offset: usize, interval: u64) -> usize {
     offset + 8 * (interval & 1) as usize
 }
 
+/// Reads and zeroes an accumulator. Nearly all are zero: those are not written.
+pub(super) fn take_word(word: &AtomicU64) -> u64 {
+    match word.load(Ordering::Relaxed) {
+        0 => 0,
+        _ => word.swap(0, Ordering::Relaxed),
+    }
+}
+
 /// The records of a BPF array or data section, mapped for reading and writing.
 pub(super) struct Shared<R: Record> {
     /// `None` once all is mapped.

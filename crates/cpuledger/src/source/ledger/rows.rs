@@ -229,12 +229,13 @@ impl RowBuilder {
         for place in 0..self.ended.len() {
             let time = &closed.tasks[self.ended[place]];
             let (seen, last) = (seen(time), counters_of(&time.slot.last));
+            let states = states_of(time, closed.end_ns);
             let growth = if has_died(time) {
                 let heir = self.attribution.heir(seen.process);
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
-                    states: states_of(time, closed.end_ns),
+                    states,
                     accounting_parent: Some(Pid(heir.tid.0)),
                 });
                 self.lives.end(&seen, &last)
@@ -242,7 +243,7 @@ impl RowBuilder {
                 self.lives.renumber(&seen, &last)
             };
             self.add_growth(seen.process, Some(growth));
-            self.add_states(seen.process, states_of(time, closed.end_ns), false);
+            self.add_states(seen.process, states, false);
         }
         // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
         for time in closed.tasks.iter().filter(|time| time.is_last && !has_ended(time)) {

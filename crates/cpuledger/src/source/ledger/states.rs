@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_not_run_did_what_it_does_at_the_cut() {
+    fn a_task_that_did_not_run_did_what_it_does_at_the_cut() {
         let task = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(100) };
         let time = IdleTime { length_ns: 1000, end: Boottime::from_ns(5000) };
         let mut resting = RestingTasks::default();
