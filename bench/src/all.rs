@@ -18,7 +18,7 @@ pub struct Arguments {
 /// A table: its title, the command line that makes it, and the short form of that.
 type Table = (&'static str, &'static str, &'static str);
 
-const TABLES: [Table; 8] = [
+const TABLES: [Table; 9] = [
     (
         "S1 (2003, procfs/procps threading): listings over sleeping threads",
         "listings --rounds 5 --threads 100,1000,2000,4000,8000,16000,100000",
@@ -48,6 +48,11 @@ const TABLES: [Table; 8] = [
         "S4, TEST 2: what the rows sum to, beside two busy loops and compilers",
         "coverage --rounds 3 --seconds 5",
         "coverage --rounds 1 --seconds 2",
+    ),
+    (
+        "Ours: what tools say of tasks that wait, are blocked, and fight for a lock",
+        "waiting",
+        "waiting --rounds 1 --seconds 1",
     ),
     (
         "S5 (cost of collection): forks, threads and switches with the ledger attached and detached",

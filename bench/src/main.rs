@@ -19,6 +19,7 @@ mod stalls;
 mod status;
 mod supervise;
 mod table;
+mod waiting;
 mod walk;
 
 use std::process::ExitCode;
@@ -64,7 +65,9 @@ enum Command {
     Screen(screen::Arguments),
     /// How long a walk keeps its CPU, beside cyclictest
     Stalls(stalls::Arguments),
-    /// Puts the tables of the newest results into the README
+    /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
+    Waiting(waiting::Arguments),
+    /// Puts the tables of the newest results into the README and docs/states.md
     Readme(readme::Arguments),
 }
 
@@ -93,6 +96,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
+        Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
     }
 }

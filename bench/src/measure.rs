@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
 
 /// Something whose wall time is taken.
 pub struct Subject<'a> {
@@ -82,4 +83,11 @@ pub fn cpu_ns(pid: u32) -> anyhow::Result<u64> {
         sum_ns += schedstat.split(' ').next().unwrap_or_default().parse::<u64>()?;
     }
     Ok(sum_ns)
+}
+
+/// User and system time of all children that were waited for.
+pub fn children_cpu_ns() -> anyhow::Result<[u64; 2]> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    Ok([usage.user_time(), usage.system_time()]
+        .map(|time| (time.tv_sec() * 1_000_000 + time.tv_usec()).unsigned_abs() * 1_000))
 }

@@ -1,4 +1,4 @@
-//! The tables of the README: those of the newest results.
+//! The tables of the README and of the documents: those of the newest results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,25 @@ use crate::table::{FILE, replaced};
 #[derive(Debug, clap::Args)]
 pub struct Arguments {}
 
-/// Puts the tables of the newest results into the README.
+/// What has tables, from the root of the project.
+const DOCUMENTS: [&str; 2] = ["README.md", "docs/states.md"];
+
+/// Puts the tables of the newest results into the README and the documents.
 ///
 /// # Errors
 /// When nothing was measured, or a file cannot be read or written.
 pub fn run(_: &Arguments) -> anyhow::Result<()> {
-    let text = replaced(&fs::read_to_string(readme())?, &newest_first(&folders())?)?;
-    fs::write(readme(), text)?;
-    println!("README.md has the newest of each table");
+    let tables = newest_first(&folders())?;
+    for name in DOCUMENTS {
+        let path = document(name);
+        fs::write(&path, replaced(&fs::read_to_string(&path)?, &tables)?)?;
+        println!("{name} has the newest of each table");
+    }
     Ok(())
 }
 
-fn readme() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
 /// The tables of all dates, the last one's first: each tells its own. Short forms do not count.
@@ -47,11 +53,13 @@ mod tests {
     use crate::table::blocks;
 
     #[test]
-    fn the_readme_has_the_tables_of_the_newest_results() {
-        let readme = fs::read_to_string(readme()).expect("the README");
+    fn documents_have_the_tables_of_the_newest_results() {
         let tables = newest_first(&folders()).expect("results");
-        assert!(!blocks(&readme).expect("they end").is_empty(), "the README has no table of measurements");
-        let expected = replaced(&readme, &tables).expect("all are measured");
-        assert!(readme == expected, "the README has other figures: run `cpuledger-bench readme`");
+        for name in DOCUMENTS {
+            let text = fs::read_to_string(document(name)).expect("a document");
+            assert!(!blocks(&text).expect("they end").is_empty(), "{name} has no table of measurements");
+            let expected = replaced(&text, &tables).expect("all are measured");
+            assert!(text == expected, "{name} has other figures: run `cpuledger-bench readme`");
+        }
     }
 }

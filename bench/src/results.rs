@@ -114,8 +114,33 @@ fn series(release: &str) -> String {
 
 /// A program and its version: the first word of what it says of itself that has digits and a point.
 fn version(program: &str) -> String {
-    let output = Command::new(program).arg("-V").output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let is_version = |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
-    format!("{program} {}", text.split_whitespace().find(is_version).unwrap_or("of unknown version"))
+    let word = ["-V", "--version"].into_iter().find_map(|option| {
+        let output = Command::new(program).arg(option).output().ok()?;
+        version_in(&String::from_utf8_lossy(&output.stdout))
+    });
+    format!("{program} {}", word.as_deref().unwrap_or("of unknown version"))
+}
+
+fn version_in(text: &str) -> Option<String> {
+    let words = text.split_whitespace().map(|word| word.trim_start_matches('v'));
+    { words }
+        .find(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found() {
+        for (text, version) in [
+            ("top from procps-ng 4.0.2\n", Some("4.0.2")),
+            ("bpftrace v0.17.0\n", Some("0.17.0")),
+            ("perf version 6.1.192\n", Some("6.1.192")),
+            ("", None),
+        ] {
+            assert_eq!(version_in(text).as_deref(), version, "{text}");
+        }
+    }
 }

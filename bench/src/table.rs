@@ -11,13 +11,14 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 10] = [
+const ORDER: [&str; 11] = [
     "listings",
     "refreshes",
     "status",
     "enumerate",
     "monitors",
     "coverage",
+    "waiting",
     "hooks",
     "rates",
     "against",

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::pty::openpty;
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
+
+use crate::measure::children_cpu_ns;
 
 /// How a refresh is known.
 #[derive(Debug, Clone, Copy)]
@@ -98,13 +99,13 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 /// # Errors
 /// When it cannot be run, or ends by itself.
 pub fn watch(monitor: &Monitor, plan: &Plan) -> anyhow::Result<Watched> {
-    let before = children()?;
+    let before = children_cpu_ns()?;
     let (mut child, output) = start(monitor)?;
     let refreshes = follow(&child, output, monitor.mark, plan);
     let ended = end(&mut child);
     let refreshes = refreshes.with_context(|| format!("cannot watch {}", monitor.name))?;
     ended?;
-    let after = children()?;
+    let after = children_cpu_ns()?;
     let counted = refreshes.get(FIRST..).unwrap_or_default();
     Ok(Watched {
         start_ns: counted.first().map(|refresh| refresh.cpu_ns),
@@ -217,13 +218,6 @@ fn end(child: &mut Child) -> anyhow::Result<()> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
-}
-
-/// User and system time of all that was waited for.
-fn children() -> anyhow::Result<[u64; 2]> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    Ok([usage.user_time(), usage.system_time()]
-        .map(|time| (time.tv_sec() * 1_000_000 + time.tv_usec()).unsigned_abs() * 1_000))
 }
 
 #[cfg(test)]

@@ -487,7 +487,8 @@ struct cpuledger_cpu {
 	u64 run;		/* since when the running task has run: enum cpuledger_run */
 	u64 booked;		/* the `run` that a hook wrote last, as soon as all before it is booked */
 	u64 idle_ns[2];
-	u64 no_slot_ns[2];	/* of tasks that found no slot */
+	u64 lag_ns;		/* this clock less the scheduler's, both read at once: the least that was seen lately; 0: none was */
+	u64 lag_at_ns;		/* when that was seen */
 	u32 current[2];		/* slot of the running task: enum cpuledger_slot_number, enum cpuledger_current */
 	u64 switches;
 	u32 at_cut[2];		/* slot that ran when the interval of that parity ended, where a switch has closed it; 0: none */
@@ -496,13 +497,14 @@ struct cpuledger_cpu {
 	/* Rarely used. */
 	u64 uncovered_ns[2];	/* online, and no hook has seen what ran */
 	u64 offline_ns[2];
-	u64 reserved;
+	u64 reserved2;
 
 	/* What this CPU has taken from the lines that all CPUs share: the only other ones that a fork or a first touch writes. */
 	u64 list_place[2];	/* interval << 32 | next place on its list, by parity; a multiple of LIST_BATCH: none is reserved */
 	u64 free;		/* free slots of this CPU: enum cpuledger_free */
 	u64 spare;		/* a full batch beside it, or 0; likewise */
-	u64 reserved2[4];
+	u64 no_slot_ns[2];	/* of tasks that found no slot; rarely used */
+	u64 reserved3[2];
 
 	/* Lost detail. */
 	u64 no_slot;		/* attempts to give a task a slot when none was free */
@@ -512,7 +514,7 @@ struct cpuledger_cpu {
 	u64 contended;		/* switches that lost all their attempts: the time is with the task before or after */
 	u64 missed;		/* switches that the kernel has not shown: the time went to the task after */
 	u64 lost_slots;		/* free slots that could not be given back: none, unless dozens of CPUs gave one back at once */
-	u64 reserved3;
+	u64 reserved4;
 };
 
 /*

@@ -8,6 +8,7 @@
  * reader does, which moves the start of the segment to T and books what lies before.
  */
 #include "counters.bpf.h"
+#include "list.bpf.h"
 #include "off.bpf.h"
 #include <bpf/bpf_tracing.h>
 
@@ -16,18 +17,6 @@ char LICENSE[] SEC("license") = "GPL";
 /* The end of an interval that has none yet. */
 #define NO_CUT (~0ULL >> CPULEDGER_CUT_SHIFT)
 #define VOID_CUT (~0ULL)
-
-/*
- * The slots touched in an interval. LIST_BATCH places for even intervals, as many for odd ones, and so on; user space sets their
- * number before it loads this.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2 * (CPULEDGER_DEFAULT_SLOTS + CPULEDGER_LIST_BATCH));
-	__type(key, u32);
-	__type(value, u64);
-} listed SEC(".maps");
 
 /*
  * When the running interval ends. A cut counts once it is confirmed: the reader confirms it if it was published early enough for
@@ -43,41 +32,6 @@ static __always_inline u64 read_cut(u64 interval, u64 now)
 		word = seen == word ? VOID_CUT : seen;
 	}
 	return word & CPULEDGER_CUT_CONFIRMED ? word >> CPULEDGER_CUT_SHIFT : NO_CUT;
-}
-
-/* The next place that this CPU has reserved on the list of an interval. Only switches list slots, so nothing interrupts this. */
-static __always_inline u32 next_place(struct cpuledger_cpu *cpu, u64 interval)
-{
-	u64 *next = &cpu->list_place[interval & 1], place = *next;
-
-	if ((u32)(place >> 32) != (u32)interval || !(place & (CPULEDGER_LIST_BATCH - 1)))
-		place = interval << 32 | (u32)__sync_fetch_and_add(&control.listed[interval & 1], CPULEDGER_LIST_BATCH);
-	*next = place + 1;
-	return place;
-}
-
-/* Puts a slot on the list of an interval, once. Several CPUs may fold into the same slot. */
-__noinline int list_slot(u32 number, u64 interval)
-{
-	struct cpuledger_slot *slot = slot_at(number);
-	struct cpuledger_cpu *cpu = this_cpu();
-	u64 *entry, parity = interval & 1;
-	u32 place, key;
-
-	if (!slot || !cpu || __sync_lock_test_and_set(&slot->mark[parity], interval) == interval)
-		return 0;
-	place = next_place(cpu, interval);
-	key = (place & ~(CPULEDGER_LIST_BATCH - 1)) * 2 + parity * CPULEDGER_LIST_BATCH + (place & (CPULEDGER_LIST_BATCH - 1));
-	entry = bpf_map_lookup_elem(&listed, &key);
-	if (entry)
-		*entry = number;
-	return 0;
-}
-
-static __always_inline void touch(struct cpuledger_slot *slot, u32 number, u64 interval)
-{
-	if (slot->mark[interval & 1] != interval)
-		list_slot(number, interval);
 }
 
 static __always_inline void book_slot(struct cpuledger_cpu *cpu, struct cpuledger_slot *slot, u32 number,
@@ -135,8 +89,6 @@ static __noinline u32 make_slot(struct task_struct *task)
 										    walked->start_boottime;
 	slot->parent_start_time_ns = parent ? parent->start_boottime : 0;
 	slot->first_runtime_ns = task->se.sum_exec_runtime;
-	if (tells_off(task))
-		open_off(number, task->start_time, slot->first_runtime_ns ? CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS, run_delay(task));
 	slot->parent_pid = parent ? parent->tgid : 0;
 	slot->grandparent_pid = 0;
 	read_users(walked, slot);
@@ -146,6 +98,9 @@ static __noinline u32 make_slot(struct task_struct *task)
 		read_activity(task, &slot->last.activity);
 	}
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
+	/* Last: from here on the reader takes what is in the slot for this task. */
+	if (tells_off(task))
+		open_off(number, task->start_time, slot->first_runtime_ns ? CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS, run_delay(task));
 	if (index_insert(task->pid, number))
 		return number;
 	give_slot_or_lose_it(number);
@@ -418,8 +373,11 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
 	__sync_fetch_and_add(&cpu->missed, 1);
-	if (seen != CPULEDGER_SLOT_IDLE)
+	if (seen != CPULEDGER_SLOT_IDLE) {
+		/* What it did before it came is booked, and this segment is not. */
+		list_slot(seen, segment->interval + starts_after_cut(segment));
 		lose_sight(seen, segment->start_ns);
+	}
 	if (!prev->pid)
 		return CPULEDGER_SLOT_IDLE;
 	number = find_slot(prev);
@@ -537,7 +495,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	else
 		book(cpu, prev, cpu->current[parity & 1], &segment, off_state_of(prev, preempt, prev_state));
 	/* Read back: for the verifier it is any number, so that it looks at this once. */
-	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment);
+	come_on(cpu, next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment);
 	/* An exchange, so that it comes after all that was booked. */
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
@@ -582,7 +540,7 @@ int on_entry(void *context)
 	if (!fresh)
 		return 0;
 	book_out(cpu, run, &segment);
-	come_on(task, number, &segment);
+	come_on(cpu, task, number, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }
@@ -658,12 +616,12 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
  * comes up enters the books at its first switch, the first event that any hook sees of it.
  */
 SEC("tp_btf/cpuhp_exit")
-int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
+int BPF_PROG(on_hotplug, unsigned int dead_cpu, int state, int step, int result)
 {
 	struct cpuledger_cpu *cpu;
 	u64 run, fresh;
 	struct segment segment;
-	u32 key = number;
+	u32 key = dead_cpu, number;
 
 	if (result || step != (int)bpf_core_enum_value(enum cpuhp_state, CPUHP_TEARDOWN_CPU))
 		return 0;
@@ -674,8 +632,11 @@ int BPF_PROG(on_hotplug, unsigned int number, int state, int step, int result)
 	if (!fresh)
 		return 0;
 	/* Its last task goes on elsewhere, or waits until the CPU comes back. */
-	if (wants_off && !(run & CPULEDGER_RUN_OUT))
-		lose_sight(cpu->current[run & CPULEDGER_RUN_PARITY], segment.start_ns);
+	number = cpu->current[run & CPULEDGER_RUN_PARITY];
+	if (wants_off && !(run & CPULEDGER_RUN_OUT) && number >= CPULEDGER_SLOT_FIRST) {
+		list_slot_apart(number, segment.interval + starts_after_cut(&segment));
+		lose_sight(number, segment.start_ns);
+	}
 	book_out(cpu, run & ~CPULEDGER_RUN_OFFLINE, &segment);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;

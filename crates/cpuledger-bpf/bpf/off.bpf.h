@@ -33,47 +33,82 @@ static __always_inline u64 off_word(u64 since_ns, u32 state)
 	return since_ns << CPULEDGER_OFF_SHIFT | (state + 1);
 }
 
-/* What a task does that leaves the CPU: facts for `off_state`. */
-enum off_fact {
-	OFF_IS_RUNNABLE = 1 << 0,
-	OFF_IS_FOR_IO = 1 << 1,
-	OFF_IS_FROZEN = 1 << 2,
-};
-
-/*
- * What it does, by these facts and by the state that the scheduler has decided by. A global function: for the verifier its result
- * is any number, so that what follows is looked at once and not for each state.
- */
-__noinline u32 off_state(u32 facts, u32 state)
+/* 1 if any bit is set. The verifier follows both sides of a branch by themselves, so there is none. */
+static __always_inline u32 is_any(u64 bits)
 {
-	if (facts & OFF_IS_RUNNABLE || !state)
-		return CPULEDGER_OFF_WAITS;
-	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
-		return CPULEDGER_OFF_STOPPED;
-	if (state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT) && !(state & TASK_NOLOAD))
-		return facts & OFF_IS_FOR_IO ? CPULEDGER_OFF_IO : CPULEDGER_OFF_BLOCKED;
-	return facts & OFF_IS_FROZEN ? CPULEDGER_OFF_STOPPED : CPULEDGER_OFF_SLEEPS;
+	barrier_var(bits);
+	return -bits >> 63;
 }
 
+/* What a task does that leaves the CPU: facts that tell it. */
+enum off_fact {
+	OFF_IS_RUNNABLE = 1 << 0,
+	OFF_IS_STOPPED = 1 << 1,
+	OFF_IS_BLOCKED = 1 << 2,
+	OFF_IS_FOR_IO = 1 << 3,
+	OFF_IS_FROZEN = 1 << 4,
+	OFF_FACTS = 1 << 5,
+};
+
+#define OFF_STATE(facts)                                                  \
+	((facts) & OFF_IS_RUNNABLE ? CPULEDGER_OFF_WAITS :                \
+	 (facts) & OFF_IS_STOPPED  ? CPULEDGER_OFF_STOPPED :              \
+	 (facts) & OFF_IS_BLOCKED  ? ((facts) & OFF_IS_FOR_IO ? CPULEDGER_OFF_IO : CPULEDGER_OFF_BLOCKED) : \
+	 (facts) & OFF_IS_FROZEN   ? CPULEDGER_OFF_STOPPED : CPULEDGER_OFF_SLEEPS)
+#define OFF_4_STATES(facts) OFF_STATE(facts), OFF_STATE((facts) + 1), OFF_STATE((facts) + 2), OFF_STATE((facts) + 3)
+#define OFF_16_STATES(facts) OFF_4_STATES(facts), OFF_4_STATES((facts) + 4), OFF_4_STATES((facts) + 8), OFF_4_STATES((facts) + 12)
+
+static const u8 off_states[OFF_FACTS] SEC(".rodata.states") = { OFF_16_STATES(0), OFF_16_STATES(16) };
+
 /*
- * The task may have been woken since the scheduler has decided, which the CPU that it leaves lets happen. If a signal keeps it
- * runnable, its own state says so (before 6.14 `state` does not).
+ * What a task does that leaves the CPU; `state` is what the scheduler has decided by. The task may have been woken since, which the
+ * CPU that it leaves lets happen. If a signal keeps it runnable, its own state says so (before 6.14 `state` does not).
  */
 static __always_inline u32 off_state_of(struct task_struct *task, bool preempt, u32 state)
 {
-	u32 facts = preempt | (task_state(task) == TASK_RUNNING) | BPF_CORE_READ_BITFIELD(task, in_iowait) << 1;
+	u32 is_awake = (1 ^ is_any(state)) | (1 ^ is_any(task_state(task))) | preempt;
+	u32 is_load = 1 ^ is_any(state & TASK_NOLOAD);
+	u32 facts = is_awake | is_any(state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN)) << 1;
 
+	facts |= (is_any(state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT)) & is_load) << 2;
+	facts |= BPF_CORE_READ_BITFIELD(task, in_iowait) << 3;
 	if (bpf_core_field_exists(task->frozen))
-		facts |= BPF_CORE_READ_BITFIELD(task, frozen) << 2;
-	return off_state(facts, state);
+		facts |= BPF_CORE_READ_BITFIELD(task, frozen) << 4;
+	return off_states[facts & (OFF_FACTS - 1)];
 }
 
-/* How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook. */
-static __always_inline u64 waited(struct task_struct *task)
+/* By how much the scheduler's clock and this one may drift apart: 488 parts of a million, which is about what adjtimex(2) allows. */
+#define DRIFT_SHIFT 11
+/* No switch takes longer than this, or one of the clocks has jumped. */
+#define LAG_LIMIT_NS 200000ULL
+
+/*
+ * How long before this hook the scheduler has read its clock, which says when `task`, of this CPU, was queued. It does so at the
+ * beginning of a switch or, if that follows, at the wake-up: some microseconds. The clocks have different origins, whose difference is
+ * the least that is seen.
+ */
+static __always_inline u64 hook_lag(struct cpuledger_cpu *cpu, struct task_struct *task, const struct segment *segment)
+{
+	u64 lag_ns = segment->end_ns - as_walked(task)->se.cfs_rq->rq->clock;
+	u64 least_ns = cpu->lag_ns + ((segment->end_ns - cpu->lag_at_ns) >> DRIFT_SHIFT);
+
+	/* What is less is a large number here. */
+	if (!cpu->lag_ns || lag_ns - least_ns > LAG_LIMIT_NS) {
+		cpu->lag_ns = least_ns = lag_ns;
+		cpu->lag_at_ns = segment->end_ns;
+	}
+	return lag_ns - least_ns;
+}
+
+/*
+ * How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook, and
+ * leaves out what passes from its clock to the task.
+ */
+static __always_inline u64 waited(struct task_struct *task, u64 lag_ns)
 {
 	u64 queued = task->sched_info.last_queued;
 
-	return queued ? run_delay(task) + as_walked(task)->se.cfs_rq->rq->clock - queued : run_delay(task);
+	return queued ? run_delay(task) + as_walked(task)->se.cfs_rq->rq->clock - queued + lag_ns : run_delay(task);
 }
 
 /* The cut of the interval before it. */
@@ -97,21 +132,16 @@ static __always_inline void note_at_cut(struct cpuledger_slot_off *off, u64 inte
 }
 
 /*
- * Global functions, which the verifier checks once and not for each path of a switch.
- */
-
-/*
  * The task of this slot comes onto the CPU at `now_ns`, in the interval that ends at `cut_ns` or after that. It has waited for a CPU for
  * `waited_ns` in its life.
  */
-__noinline int end_off(u32 number, u64 now_ns, u64 waited_ns, u64 interval, u64 cut_ns)
+static __always_inline void end_off_of(struct cpuledger_slot_off *off, u64 now_ns, u64 waited_ns, u64 interval, u64 cut_ns)
 {
-	struct cpuledger_slot_off *off = off_at(number);
 	u64 since_ns, from_ns, wait_ns;
 	u32 state;
 
 	if (!off || !off->off)
-		return 0;
+		return;
 	since_ns = off->off >> CPULEDGER_OFF_SHIFT;
 	state = (off->off & CPULEDGER_OFF_MASK) - 1;
 	waited_ns -= off->run_delay_ns;
@@ -133,6 +163,16 @@ __noinline int end_off(u32 number, u64 now_ns, u64 waited_ns, u64 interval, u64 
 	book_off(off, state, interval, wait_ns - from_ns);
 	book_off(off, CPULEDGER_OFF_WAITS, interval, now_ns - wait_ns);
 	off->off = 0;
+}
+
+/*
+ * Global functions, which the verifier checks once and not for each path of a switch.
+ */
+
+/* Likewise, where it is rare. */
+__noinline int end_off(u32 number, u64 now_ns, u64 waited_ns, u64 interval, u64 cut_ns)
+{
+	end_off_of(off_at(number), now_ns, waited_ns, interval, cut_ns);
 	return 0;
 }
 
@@ -149,18 +189,6 @@ __noinline int open_off(u32 number, u64 first_ns, u32 state, u64 waited_ns)
 	off->cut_interval = 0;
 	/* An exchange, so that it comes last: the reader may look at a slot that its last owner has listed. */
 	__sync_lock_test_and_set(&rest->first_ns, first_ns);
-	return 0;
-}
-
-/* The task of this slot leaves the CPU. If no hook has seen how it came, the reader finds a rest of which nothing is known. */
-__noinline int begin_off(u32 number, u64 word, u64 waited_ns)
-{
-	struct cpuledger_slot_off *off = off_at(number);
-
-	if (!off)
-		return 0;
-	off->run_delay_ns = waited_ns;
-	off->off = word;
 	return 0;
 }
 
@@ -189,17 +217,29 @@ __noinline int clear_off(u32 number, u64 interval)
 }
 
 /* The task that the switch has brought in. */
-static __always_inline void come_on(struct task_struct *task, u32 number, const struct segment *segment)
+static __always_inline void come_on(struct cpuledger_cpu *cpu, struct task_struct *task, u32 number, const struct segment *segment)
 {
-	if (tells_off(task) && number >= CPULEDGER_SLOT_FIRST)
-		end_off(number, segment->end_ns, waited(task), segment->interval, segment->cut_ns);
+	u64 lag_ns;
+
+	if (!tells_off(task))
+		return;
+	lag_ns = hook_lag(cpu, task, segment);
+	if (number >= CPULEDGER_SLOT_FIRST)
+		end_off_of(off_at(number), segment->end_ns, waited(task, lag_ns), segment->interval, segment->cut_ns);
 }
 
-/* The task that has left the CPU, and lives on. */
+/* The task that has left the CPU, and lives on. If no hook has seen how it came, the reader finds a rest of which nothing is known. */
 static __always_inline void go_off(struct task_struct *task, u32 number, u32 state, const struct segment *segment)
 {
-	if (tells_off(task))
-		begin_off(number, off_word(segment->end_ns, state), run_delay(task));
+	struct cpuledger_slot_off *off;
+
+	if (!tells_off(task))
+		return;
+	off = off_at(number);
+	if (!off)
+		return;
+	off->run_delay_ns = run_delay(task);
+	off->off = off_word(segment->end_ns, state);
 }
 
 #endif

@@ -28,7 +28,6 @@ mod on_purpose;
 mod reader;
 #[cfg(test)]
 mod recorded;
-mod shares;
 mod state;
 mod subscription;
 mod terminal;
@@ -56,5 +55,5 @@ pub fn key_table() -> Vec<(&'static str, Vec<(String, String)>)> {
 /// Headers of the view of states with what they mean, for the manual.
 #[cfg(test)]
 pub fn state_table() -> impl Iterator<Item = (&'static str, &'static str)> {
-    shares::STATE_COLUMNS.iter().map(|column| (column.name, column.help))
+    cpuledger_view::shares::STATE_COLUMNS.iter().map(|column| (column.name, column.help))
 }

@@ -356,5 +356,11 @@ fn states_of_each_row_add_up_as_printed_root() {
         terminal.wait(|text| text.contains("states [") && text.contains("WAIT"));
         terminal.quit();
     }
+    // It may begin there, too.
+    let terminal = Terminal::open("states-by", 120, 40);
+    terminal.start("--by wait,command -d 0.5");
+    let text = terminal.wait(|text| text.contains("%HELDv") && sums_of_states(text).len() >= 3);
+    assert!(text.contains("[+] ") && sums_of_states(&text).iter().all(|sum| *sum == 1000), "{text}");
+    terminal.quit();
     drop(stopped);
 }

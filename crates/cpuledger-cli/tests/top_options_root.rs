@@ -141,3 +141,65 @@ fn many_short_intervals_in_csv_root() {
     assert!(bounds.windows(2).all(|pair| pair[0].1 == pair[1].0), "they follow each other: {bounds:?}");
     assert!(sums.iter().all(|(processes, others)| processes >= others && *others > 0), "{sums:?}");
 }
+
+/// The sum of the shares of each row, in tenths of a percent, by the places of their headers.
+fn sums_of_shares(text: &str) -> Vec<u64> {
+    let lines = text.lines().skip_while(|line| !line.contains(" WAIT "));
+    let header = lines.clone().next().expect("a header");
+    let end_of = |name: &str| header.find(name).map(|from| from + name.len());
+    let (from, to) =
+        (end_of("%HELD").expect("a column"), end_of(" ? ").or(end_of(" STOP")).expect("a column"));
+    let cells = lines.skip(1).take_while(|line| !line.is_empty()).map(|line| &line[from..to]);
+    let shares = |cells: &str| -> Vec<u64> {
+        let words = cells.split_whitespace().filter(|word| !word.starts_with('('));
+        words.filter_map(|word| word.replace('.', "").parse().ok()).collect()
+    };
+    cells.map(shares).filter(|shares| !shares.is_empty()).map(|shares| shares.iter().sum()).collect()
+}
+
+#[test]
+fn what_waits_most_comes_first_root() {
+    let mut loops: Vec<_> = (0..3)
+        .map(|_| Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn())
+        .collect();
+    let pids: Vec<String> =
+        loops.iter().map(|child| child.as_ref().expect("taskset runs").id().to_string()).collect();
+    let first = |text: &str| {
+        let row = text.lines().skip_while(|line| !line.contains(" WAIT ")).nth(1).expect("a row");
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let printed = text(top(&["-n", "1", "-d", "0.5", "--by", "wait"]));
+    assert!(sums_of_shares(&printed).iter().all(|sum| *sum == 1000), "{printed}");
+    assert!(pids.contains(&first(&printed)[0]), "two thirds of its time: {printed}");
+    let printed = text(top(&["-n", "1", "-d", "0.5", "--by", "wait,command"]));
+    assert!(sums_of_shares(&printed).iter().all(|sum| *sum == 1000), "{printed}");
+    assert_eq!(first(&printed).last().map(String::as_str), Some("sh"), "{printed}");
+    let found = intervals(&["-n", "1", "-d", "0.5", "--by", "wait"]);
+    let rows = found[0]["processes"].as_array().expect("rows");
+    let waits: Vec<u64> = rows.iter().filter_map(|row| row["runqueue_wait_ns"].as_u64()).collect();
+    assert!(waits[0] > 250_000_000 && waits.is_sorted_by(|one, other| one >= other), "{waits:?}");
+    for child in loops.iter_mut().flatten() {
+        child.kill().and_then(|()| child.wait()).expect("it is ours");
+    }
+}
+
+/// A source that does not know it is not taken instead.
+#[test]
+fn states_are_refused_where_there_is_no_ledger_root() {
+    let run = |command: &mut Command| {
+        let output = command.args(["-b", "-n", "1", "-d", "0.1", "--by", "wait"]).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let program = env!("CARGO_BIN_EXE_cpuledger");
+    let unprivileged = ["--reuid", "65534", "--regid", "65534", "--clear-groups", program, "top"];
+    let (code, sentence) = run(Command::new("setpriv").args(unprivileged));
+    assert_eq!(code, Some(3), "{sentence}");
+    assert!(
+        sentence.starts_with("cpuledger: --by wait needs the ledger, the only source that"),
+        "{sentence}"
+    );
+    assert_eq!(sentence.lines().count(), 1, "{sentence}");
+    let (code, sentence) = run(Command::new(program).args(["top", "--source", "procfs"]));
+    assert_eq!(code, Some(2), "{sentence}");
+    assert!(sentence.contains("procfs does not tell where all of the time went"), "{sentence}");
+}

@@ -1,20 +1,18 @@
 //! An interval as text in top's habits: a head, a table, and the dead by name.
 
+pub mod by;
 pub mod column;
 
 use crate::cell::unsigned;
+use crate::group::{DeadName, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
 use cpuledger::enrich::row::Surroundings;
-use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::interval::{Interval, Usage};
 use cpuledger::source::SourceKind;
-use cpuledger::text::escape::append_escaped;
 use cpuledger_proc::machine::loadavg::Load;
 
-use column::{Line, append_decimals, append_per_mille, append_two_digits, of_batch, per_mille};
-
-/// Names of exited tasks that are listed one by one; the rest share a line.
-const EXITED_NAMES: usize = 40;
+use column::{Line, append_decimals, append_two_digits, of_batch};
 
 /// What the text shows besides the interval.
 #[derive(Debug)]
@@ -29,6 +27,10 @@ pub struct Page<'a> {
     pub has_arguments: bool,
     /// Columns of the terminal.
     pub width: usize,
+    /// Shares of states in place of the usual columns.
+    pub has_states: bool,
+    /// Rows put together, in the place of rows.
+    pub groups: Option<&'a [Sum]>,
 }
 
 /// Writes intervals; its buffers are reused.
@@ -36,7 +38,6 @@ pub struct Page<'a> {
 pub struct Writer {
     line: Vec<u8>,
     cell: Vec<u8>,
-    by_name: Vec<usize>,
 }
 
 impl Writer {
@@ -44,7 +45,14 @@ impl Writer {
     pub fn append_interval(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         self.append_head(text, shown, page);
         text.push(b'\n');
-        self.append_table(text, shown, page);
+        match page.groups {
+            Some(groups) => self.append_groups(text, groups, shown, page),
+            None if page.has_states => self.append_states(text, shown, page),
+            None => self.append_table(text, shown, page),
+        }
+        if page.has_states {
+            self.append_blocked(text, shown, page);
+        }
         self.append_exited(text, shown, page);
     }
 
@@ -276,33 +284,13 @@ impl Writer {
             self.append_cell(column.width(false), column.is_left());
         }
         self.end_line(text, page);
-        let length_ns = shown.interval.length_ns();
-        let (indexes, rows, usages) = match shown.tasks {
-            Some(tasks) => (tasks, &shown.snapshot.tasks, &shown.interval.tasks),
-            None => (shown.processes, &shown.snapshot.processes, &shown.interval.processes),
-        };
-        for &index in indexes {
-            let (whole, usage) = (&rows[index], &usages[index]);
-            let row = &shown.interval.row(usage, whole);
-            let line = Line {
-                row,
-                whole,
-                usage,
-                length_ns,
-                users: &page.around.users,
-                memory_total_bytes: page.around.machine.memory_total_bytes,
-                has_arguments: page.has_arguments,
-                cmdline: page.around.details.cmdline(row),
-                is_task: shown.tasks.is_some(),
-                subtree_ns: None,
-                is_exact: false,
-            };
+        for_each_line(shown, page, |line| {
             for column in of_batch() {
-                column.append(&mut self.cell, &line);
+                column.append(&mut self.cell, line);
                 self.append_cell(column.width(false), column.is_left());
             }
             self.end_line(text, page);
-        }
+        });
     }
 
     /// Moves the cell to the line, aligned; a cell wider than its column pushes the rest to the right.
@@ -323,47 +311,43 @@ impl Writer {
         let Some(exited) = shown.interval.exited.as_ref().filter(|_| !shown.exited.is_empty()) else {
             return;
         };
-        let name = |index: usize| exited[index].exit.comm;
-        self.by_name.clear();
-        self.by_name.extend_from_slice(shown.exited);
-        self.by_name.sort_unstable_by(|&one, &other| name(one).as_bytes().cmp(name(other).as_bytes()));
-        let mut groups: Vec<(u64, &[usize])> = self
-            .by_name
-            .chunk_by(|&one, &other| name(one) == name(other))
-            .map(|group| (group.iter().map(|&index| exited[index].cpu_ns).sum(), group))
-            .collect();
-        groups.sort_by_key(|&(cpu_ns, _)| std::cmp::Reverse(cpu_ns));
-        let mut lines = Vec::new();
-        for &(cpu_ns, group) in groups.iter().take(EXITED_NAMES) {
-            lines.push((group.len(), cpu_ns, Some(group[0])));
-        }
-        if let Some(rest) = groups.get(EXITED_NAMES..).filter(|rest| !rest.is_empty()) {
-            let tasks = rest.iter().map(|(_, group)| group.len()).sum();
-            lines.push((tasks, rest.iter().map(|(cpu_ns, _)| cpu_ns).sum(), None));
-        }
         text.push(b'\n');
         self.say(match shown.tasks {
+            _ if page.has_states => "Exited, by name",
             None => "Exited, by name (their time is in %CPU of their processes and parents above)",
             Some(_) => "Exited, by name (their time is in no line above)",
         });
         self.end_line(text, page);
-        self.say(" EXITED  %CPU COMMAND");
-        self.end_line(text, page);
-        for (tasks, cpu_ns, first) in lines {
-            self.append_exited_line(tasks, per_mille(cpu_ns, shown.interval.length_ns()), first, exited);
-            self.end_line(text, page);
-        }
+        let names: Vec<Sum> = dead_names(exited, shown.exited.iter().copied())
+            .into_iter()
+            .map(|DeadName { sum, .. }| sum)
+            .collect();
+        self.append_dead_names(text, &names, shown, page);
     }
+}
 
-    fn append_exited_line(&mut self, tasks: usize, per_mille: u64, first: Option<usize>, exited: &[Exited]) {
-        unsigned(&mut self.cell, tasks);
-        self.append_cell(7, false);
-        append_per_mille(&mut self.cell, per_mille);
-        self.append_cell(5, false);
-        match first {
-            Some(index) => append_escaped(&mut self.line, exited[index].exit.comm.as_bytes()),
-            None => self.say("(other names)"),
-        }
+/// Calls `each` with every shown row: the tasks, if they are wanted, or the processes.
+fn for_each_line(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Line<'_>)) {
+    let (indexes, rows, usages) = match shown.tasks {
+        Some(tasks) => (tasks, &shown.snapshot.tasks, &shown.interval.tasks),
+        None => (shown.processes, &shown.snapshot.processes, &shown.interval.processes),
+    };
+    for &index in indexes {
+        let (whole, usage) = (&rows[index], &usages[index]);
+        let row = &shown.interval.row(usage, whole);
+        each(&Line {
+            row,
+            whole,
+            usage,
+            length_ns: shown.interval.length_ns(),
+            users: &page.around.users,
+            memory_total_bytes: page.around.machine.memory_total_bytes,
+            has_arguments: page.has_arguments,
+            cmdline: page.around.details.cmdline(row),
+            is_task: shown.tasks.is_some(),
+            subtree_ns: None,
+            is_exact: false,
+        });
     }
 }
 

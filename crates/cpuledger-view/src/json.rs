@@ -1,12 +1,12 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
-use cpuledger::States;
 use cpuledger::field::Value;
-use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Usage};
 use cpuledger::source::SourceKind;
 use cpuledger::task::Task;
 use cpuledger::text::escape::append_escaped;
+use cpuledger::{Lived, States};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.interval/1";
@@ -51,6 +51,16 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
         }
         None => line.extend_from_slice(b"null,"),
     }
+    append_key(line, "blocked");
+    match &interval.blocked {
+        Some(blocked) => {
+            line.push(b'[');
+            shown.blocked.iter().for_each(|&index| append_blocked(line, &blocked[index]));
+            close(line, b']');
+        }
+        None => line.extend_from_slice(b"null,"),
+    }
+    append_member(line, "blocked_tasks", known(interval.blocked.as_ref().map(|_| interval.blocked_tasks)));
     // I7: where a list was full, time is kept and identity lost, and it is said.
     let unidentified = interval.exited.as_ref().map(|_| interval.unidentified_exits);
     append_member(line, "unidentified_exits", known(unidentified));
@@ -99,6 +109,8 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
     let exit = &exited.exit;
     let part =
         |part: fn(&States) -> u64| exited.states.as_ref().map(part).map_or(Value::Absent, Value::Unsigned);
+    let lived =
+        |part: fn(&Lived) -> u64| exited.lived.as_ref().map(part).map_or(Value::Absent, Value::Unsigned);
     line.push(b'{');
     for (key, value) in [
         ("pid", Value::Signed(exit.process.tid.0.into())),
@@ -123,9 +135,39 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("stopped_ns", part(|states| states.stopped_ns)),
         ("unseen_ns", part(|states| states.unseen_ns)),
         ("elapsed_ns", part(|states| states.elapsed_ns)),
+        ("life_cpu_ns", lived(|lived| lived.cpu_ns)),
+        ("life_runqueue_wait_ns", lived(|lived| lived.states.runqueue_wait_ns)),
+        ("life_blocked_ns", lived(|lived| lived.states.blocked_ns)),
+        ("life_io_wait_ns", lived(|lived| lived.states.io_wait_ns)),
+        ("life_sleep_ns", lived(|lived| lived.states.sleep_ns)),
+        ("life_stopped_ns", lived(|lived| lived.states.stopped_ns)),
+        ("life_unseen_ns", lived(|lived| lived.states.unseen_ns)),
+        ("life_elapsed_ns", lived(|lived| lived.states.elapsed_ns)),
     ] {
         append_member(line, key, value);
     }
+    close(line, b'}');
+}
+
+fn append_blocked(line: &mut Vec<u8>, blocked: &Blocked) {
+    line.push(b'{');
+    for (key, value) in [
+        ("pid", Value::Signed(blocked.process.tid.0.into())),
+        ("tid", Value::Signed(blocked.task.tid.0.into())),
+        ("comm", Value::Bytes(blocked.comm.as_bytes())),
+        ("euid", blocked.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
+        ("start_time_ns", Value::Unsigned(blocked.task.start_time_ns.ns())),
+        ("since_ns", blocked.since_ns.map_or(Value::Absent, Value::Unsigned)),
+        ("blocked_for_ns", Value::Unsigned(blocked.blocked_for_ns)),
+    ] {
+        append_member(line, key, value);
+    }
+    append_key(line, "for_io");
+    line.extend_from_slice(match blocked.for_io {
+        Some(true) => b"true,",
+        Some(false) => b"false,",
+        None => b"null,",
+    });
     close(line, b'}');
 }
 
@@ -288,7 +330,7 @@ mod tests {
             runtime_ns: 1,
             lifetime_ns: 1,
         };
-        Exited { exit, cpu_ns, states: None, accounting_parent: Some(Pid(7)) }
+        Exited { exit, cpu_ns, states: None, lived: None, accounting_parent: Some(Pid(7)) }
     }
 
     fn printed_from(source: SourceKind) -> serde_json::Value {
@@ -300,6 +342,16 @@ mod tests {
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
             exited: Some(vec![exited(id, 1)]),
+            blocked: Some(vec![Blocked {
+                task: id,
+                process: id,
+                comm: Comm::new(b"dd"),
+                euid: None,
+                since_ns: None,
+                blocked_for_ns: 5,
+                for_io: Some(true),
+            }]),
+            blocked_tasks: 1,
             ..Interval::default()
         };
         let row = Task::default();
@@ -310,6 +362,7 @@ mod tests {
             processes: &[0],
             tasks: Some(&[0]),
             exited: &[0],
+            blocked: &[0],
             boot_id: None,
         };
         let mut line = Vec::new();
@@ -346,7 +399,8 @@ mod tests {
             elapsed_ns: 654_321,
         };
         let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
-        let exited = Exited { states: Some(states), ..exited(id, 600_000) };
+        let lived = Lived { cpu_ns: 600_000, states };
+        let exited = Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) };
         let mut line = Vec::new();
         append_exited(&mut line, &exited);
         line.pop();
@@ -358,6 +412,9 @@ mod tests {
             (number("elapsed_ns"), 7)
         );
         assert_eq!(exited.state_imbalance_ns(), Some(0));
+        for key in ["cpu", "runqueue_wait", "blocked", "io_wait", "sleep", "stopped", "unseen", "elapsed"] {
+            assert_eq!(number(&format!("life_{key}_ns")), number(&format!("{key}_ns")), "{key}");
+        }
     }
 
     #[test]
@@ -392,6 +449,7 @@ mod tests {
             ("Rows of `processes` and `tasks`", &printed["processes"][0]),
             ("Rows of `processes` and `tasks`", &printed["tasks"][0]),
             ("Rows of `exited`", &printed["exited"][0]),
+            ("Rows of `blocked`", &printed["blocked"][0]),
         ] {
             let section = section(heading);
             for key in keys(object) {

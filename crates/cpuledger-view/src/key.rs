@@ -29,10 +29,22 @@ impl Key {
     }
 }
 
+/// The keys of what a row did besides using the CPU, and of all its time.
+const STATE_KEYS: [&str; 8] = [
+    "stolen_ns",
+    "runqueue_wait_ns",
+    "blocked_ns",
+    "io_wait_ns",
+    "sleep_ns",
+    "stopped_ns",
+    "unseen_ns",
+    "elapsed_ns",
+];
+
 /// The keys of a process, in the order of output: those of the contract, then every other field.
 pub static PROCESS_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     keys(
-        &[
+        [
             "pid",
             "ppid",
             "accounting_ppid",
@@ -47,15 +59,9 @@ pub static PROCESS_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
             "exited_children_ns",
             "user_ns",
             "system_ns",
-            "stolen_ns",
-            "runqueue_wait_ns",
-            "blocked_ns",
-            "io_wait_ns",
-            "sleep_ns",
-            "stopped_ns",
-            "unseen_ns",
-            "elapsed_ns",
-        ],
+        ]
+        .into_iter()
+        .chain(STATE_KEYS),
         // `runtime_ns` would be the sum of two parts, the others are what the kernel calls children: the waited-for.
         &["tid", "runtime_ns", "children_user_ns", "children_system_ns"],
     )
@@ -63,26 +69,9 @@ pub static PROCESS_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 
 /// The keys of a task.
 pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let first = ["tid", "pid", "comm", "cpu_ns", "user_ns", "system_ns"];
     keys(
-        &[
-            "tid",
-            "pid",
-            "comm",
-            "cpu_ns",
-            "user_ns",
-            "system_ns",
-            "stolen_ns",
-            "runqueue_wait_ns",
-            "blocked_ns",
-            "io_wait_ns",
-            "sleep_ns",
-            "stopped_ns",
-            "unseen_ns",
-            "elapsed_ns",
-            "start_time_ns",
-            "uid",
-            "state",
-        ],
+        first.into_iter().chain(STATE_KEYS).chain(["start_time_ns", "uid", "state"]),
         // What the threads of a process share is told once, of the process.
         &[
             "accounting_ppid",
@@ -110,7 +99,8 @@ pub static TASK_KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
 });
 
 /// The named keys, then the rest of the parts and of the field table but for these.
-fn keys(first: &[&str], without: &[&str]) -> Vec<Key> {
+fn keys(first: impl Iterator<Item = &'static str>, without: &[&str]) -> Vec<Key> {
+    let first: Vec<&str> = first.collect();
     let all = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
     let rest = all.filter(|key| !first.contains(key) && !without.contains(key));
     first.iter().copied().chain(rest).filter_map(Key::by_name).collect()
@@ -129,6 +119,8 @@ pub struct Shown<'a> {
     pub tasks: Option<&'a [usize]>,
     /// Of the exited, likewise; empty where the source sees none.
     pub exited: &'a [usize],
+    /// Of the blocked, likewise.
+    pub blocked: &'a [usize],
     /// Identifier of the boot.
     pub boot_id: Option<&'a str>,
 }

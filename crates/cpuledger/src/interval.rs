@@ -4,8 +4,8 @@ use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
-use crate::states::States;
-use crate::task::{Pid, Task};
+use crate::states::{Lived, States};
+use crate::task::{Comm, Pid, Task, TaskId};
 
 /// What one process or task used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +60,8 @@ pub struct Exited {
     pub cpu_ns: u64,
     /// What it did in that while it was on no CPU; `None` where the source does not know it.
     pub states: Option<States>,
+    /// What it did since the ledger was attached or, if it began later, in all of its life; `None` where that is not known.
+    pub lived: Option<Lived>,
     /// As [`Usage::accounting_parent`] of its process.
     pub accounting_parent: Option<Pid>,
 }
@@ -70,6 +72,25 @@ impl Exited {
         let states = self.states?;
         Some(states.elapsed_ns.wrapping_sub(self.cpu_ns + states.off_ns()) as i64)
     }
+}
+
+/// A task that was blocked all the time: it did not run in the interval, and waits without being interruptible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocked {
+    /// Which.
+    pub task: TaskId,
+    /// Its process.
+    pub process: TaskId,
+    /// Its name when it was blocked.
+    pub comm: Comm,
+    /// Its effective user.
+    pub euid: Option<u32>,
+    /// Since when, CLOCK_MONOTONIC; `None`: since before the ledger was attached.
+    pub since_ns: Option<u64>,
+    /// For how long, by the end of the interval; where [`Blocked::since_ns`] is not known, at least.
+    pub blocked_for_ns: u64,
+    /// Whether it waits for I/O.
+    pub for_io: Option<bool>,
 }
 
 /// Time that could not be attributed, by reason, in nanoseconds.
@@ -101,6 +122,9 @@ impl Unattributed {
         self.reasons().iter().map(|(_, _, ns)| ns).sum()
     }
 }
+
+/// Maximum number of tasks in [`Interval::blocked`].
+pub const MOST_BLOCKED: usize = 1024;
 
 /// What an interval begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -141,6 +165,13 @@ pub struct Interval {
     pub tasks: Vec<Usage>,
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
+    /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`]; `None` where the source does not know
+    /// them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after [`Ledger::find_blocked`].
+    ///
+    /// [`Ledger::find_blocked`]: crate::source::ledger::Ledger::find_blocked
+    pub blocked: Option<Vec<Blocked>>,
+    /// How many there are in all.
+    pub blocked_tasks: u64,
     /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
     /// the walk it is with the parent of their process.
     pub unidentified_exits: u64,
@@ -202,6 +233,8 @@ impl Interval {
 
     pub(crate) fn clear(&mut self) {
         self.begin = Begin::Cut;
+        self.blocked = None;
+        self.blocked_tasks = 0;
         self.unattributed_by = Unattributed::default();
         self.missed_switches = 0;
         self.off_fault_ns = 0;

@@ -44,5 +44,5 @@ pub use field::{Field, FieldSet, Value};
 pub use interval::Interval;
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
-pub use states::States;
+pub use states::{Lived, States};
 pub use task::{Comm, Pid, Task, TaskId, Tid};

@@ -1,5 +1,7 @@
 //! What tasks do in an interval, on a CPU and off it.
 
+use cpuledger_bpf::ledger::OffState;
+
 use crate::task::State;
 
 /// What a process or a task did while it was on no CPU, in nanoseconds. With the time on a CPU the parts add up to the time it was alive:
@@ -30,15 +32,25 @@ impl States {
     /// What a task did that had no CPU all the time, and is in this state after that. `R`: it has been woken since, so it slept. Whether it
     /// waited for I/O is not told; `None`: nor is what it did.
     pub fn of_one(state: State, elapsed_ns: u64) -> Option<States> {
-        let mut states = States { elapsed_ns, ..States::default() };
-        let part_ns = match state.0 {
-            b'S' | b'I' | b'R' => &mut states.sleep_ns,
-            b'D' => &mut states.blocked_ns,
-            b'T' | b't' => &mut states.stopped_ns,
-            _ => return None,
-        };
-        *part_ns = elapsed_ns;
+        let mut states = States::default();
+        states.add_time(off_state(state)?, elapsed_ns);
         Some(states)
+    }
+
+    /// Adds time in one state.
+    pub(crate) fn add_time(&mut self, state: OffState, ns: u64) {
+        self.elapsed_ns += ns;
+        match state {
+            OffState::Waits => self.runqueue_wait_ns += ns,
+            OffState::Sleeps => self.sleep_ns += ns,
+            OffState::Blocked => self.blocked_ns += ns,
+            OffState::Io => {
+                self.blocked_ns += ns;
+                self.io_wait_ns += ns;
+            }
+            OffState::Stopped => self.stopped_ns += ns,
+            OffState::Unseen => self.unseen_ns += ns,
+        }
     }
 
     /// The time it was on no CPU.
@@ -57,5 +69,88 @@ impl States {
         self.sleep_ns += sleep_ns;
         self.stopped_ns += stopped_ns;
         self.unseen_ns += unseen_ns;
+    }
+}
+
+/// What a task did since the ledger was attached or, if it began later, in all of its life.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lived {
+    /// CPU time.
+    pub cpu_ns: u64,
+    /// What it did while it was on no CPU.
+    pub states: States,
+}
+
+impl Lived {
+    /// The time it was alive less what it did in it: 0.
+    pub fn imbalance_ns(&self) -> i64 {
+        self.states.elapsed_ns.wrapping_sub(self.cpu_ns + self.states.off_ns()) as i64
+    }
+}
+
+/// What a task that ran did in an interval, as it is added to its life.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(crate) states: States,
+    /// Since when it was alive in the interval, and until when, CLOCK_MONOTONIC.
+    pub(crate) begin_ns: u64,
+    pub(crate) end_ns: u64,
+    /// What it does from there on.
+    pub(crate) rests: OffState,
+}
+
+/// The sum over a life, from one interval in which a task ran to the next: between these it rests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LifeStates {
+    lived: Lived,
+    until_ns: u64,
+    rests: OffState,
+}
+
+impl LifeStates {
+    /// A life that began at this time; what it did until it ran is not known.
+    pub(crate) fn new(begin_ns: u64) -> LifeStates {
+        LifeStates { lived: Lived::default(), until_ns: begin_ns, rests: OffState::Unseen }
+    }
+
+    /// Adds an interval in which it ran.
+    pub(crate) fn pass(&mut self, cpu_ns: u64, stretch: &Stretch) {
+        self.lived.states.add_time(self.rests, stretch.begin_ns.saturating_sub(self.until_ns));
+        self.lived.states.add(&stretch.states);
+        self.lived.cpu_ns += cpu_ns;
+        self.until_ns = stretch.end_ns;
+        self.rests = stretch.rests;
+    }
+
+    /// All of it.
+    pub(crate) fn lived(&self) -> Lived {
+        self.lived
+    }
+}
+
+/// What a task has done that has not run, and whose state is this now. One that runs now was woken since; one that is parked sleeps.
+pub(crate) fn off_state(state: State) -> Option<OffState> {
+    match state.0 {
+        b'S' | b'I' | b'R' | b'P' => Some(OffState::Sleeps),
+        b'D' => Some(OffState::Blocked),
+        b'T' | b't' => Some(OffState::Stopped),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_did_not_run_did_what_its_state_says() {
+        let of = |letter| States::of_one(State(letter), 10);
+        let slept = States { elapsed_ns: 10, sleep_ns: 10, ..States::default() };
+        for letter in *b"SIRP" {
+            assert_eq!(of(letter), Some(slept), "{}", letter as char);
+        }
+        assert_eq!(of(b'D').map(|states| (states.blocked_ns, states.io_wait_ns)), Some((10, 0)));
+        assert_eq!(of(b't').map(|states| states.stopped_ns), Some(10));
+        assert_eq!(of(b'Z'), None);
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use books::{Books, forks, is_full};
 use cpuledger::interval::Unattributed;
-use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::source::ledger::{Ledger, Lost, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::not_run::MAY_UNPLUG;
 use cpuledger_load::scene::alone;
@@ -72,19 +72,27 @@ fn has_hotplug(name: &str) -> bool {
     name.starts_with("a CPU comes and goes")
 }
 
-/// What each task and process did adds up to the time it was alive.
-fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval) {
+/// What each task and process did adds up to the time it was alive. `is_short`: slots ran low, and tasks without one are in the books of
+/// others, of which the states are not told.
+fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval, is_short: bool) {
     // It may have been given time from before it was born.
     let length_ns = interval.length_ns() + interval.off_fault_ns;
     for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
-        let states = usage.states.unwrap_or_else(|| panic!("{name}: {row:?}"));
+        let Some(states) = usage.states else {
+            assert!(is_short, "{name}: {row:?}");
+            continue;
+        };
         assert_eq!(usage.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {row:?} {usage:?}");
         assert!(states.elapsed_ns <= length_ns, "{name}: {row:?} {usage:?}");
     }
     let mut dead: HashMap<i32, u64> = HashMap::new();
     for exited in interval.exited.iter().flatten() {
-        let states = exited.states.unwrap_or_else(|| panic!("{name}: {exited:?}"));
-        assert_eq!(exited.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {exited:?}");
+        match exited.states {
+            Some(states) => {
+                assert_eq!(exited.cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {exited:?}");
+            }
+            None => assert!(is_short, "{name}: {exited:?}"),
+        }
         *dead.entry(exited.exit.process.tid.0).or_default() += 1;
     }
     for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
@@ -98,6 +106,33 @@ fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval) {
     }
 }
 
+/// How often tasks had no slot of their own.
+fn want_of_slots(lost: &Lost) -> u64 {
+    lost.no_slot + lost.no_entry + lost.folded_threads + lost.folded_processes
+}
+
+/// How many intervals a switch that the kernel hides may stay undetected: until the next one on its CPU.
+const PATIENCE: usize = 30;
+
+/// Time off the CPU that is booked twice or not at all. Only switches that the kernel hides from the hooks make some.
+#[derive(Default)]
+struct Faults {
+    /// Intervals that have some.
+    intervals: u64,
+    /// Since the last hidden switch was found.
+    unexplained_ns: u64,
+}
+
+impl Faults {
+    fn add(&mut self, interval: &Interval) {
+        self.intervals += u64::from(interval.off_fault_ns > 0);
+        self.unexplained_ns = match interval.missed_switches {
+            0 => self.unexplained_ns + interval.off_fault_ns,
+            _ => 0,
+        };
+    }
+}
+
 /// Closes intervals one after another, each of which balances to 0 ns with nothing unattributed, under a load of that name.
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
@@ -105,8 +140,12 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let begin_ns = ledger.start_ns();
-    let (mut intervals, mut deaths, mut faults) = (0, 0, 0);
-    for length_ns in lengths() {
+    let (mut intervals, mut deaths, mut faults) = (0, 0, Faults::default());
+    let (mut before_last, mut last) = (ledger.lost(), ledger.lost());
+    for (place, length_ns) in lengths().chain(std::iter::repeat_n(LENGTHS_NS[0], PATIENCE)).enumerate() {
+        if place >= lengths().count() && faults.unexplained_ns == 0 {
+            break;
+        }
         let start_ns = ledger.start_ns();
         ledger
             .close(start_ns + length_ns, &wanted, &mut snapshot, &mut interval)
@@ -124,19 +163,23 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
         let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");
-        assert_states(&format!("{name}, interval {intervals}"), &snapshot, &interval);
-        faults += u64::from(interval.off_fault_ns > 0);
+        let lost = ledger.lost();
+        // What is short at the beginning of an interval may have been counted at the end of the one before.
+        let is_short = want_of_slots(&lost) > want_of_slots(&before_last);
+        (before_last, last) = (last, lost);
+        assert_states(&format!("{name}, interval {intervals}"), &snapshot, &interval, is_short);
+        faults.add(&interval);
         intervals += 1;
         deaths += interval.exited.as_ref().map_or(0, Vec::len);
     }
     let seconds = Duration::from_nanos(ledger.start_ns() - begin_ns).as_secs_f64();
-    let missed = ledger.lost().missed;
     println!(
-        "{name}: {intervals} intervals, {:.0} deaths a second, 0 ns; {faults} with faults, {missed} switches missed",
-        deaths as f64 / seconds
+        "{name}: {intervals} intervals, {:.0} deaths a second, 0 ns; {} with faults, {} switches missed",
+        deaths as f64 / seconds,
+        faults.intervals,
+        ledger.lost().missed
     );
-    // A hidden switch is found when the next one comes, which the last interval may not see. On a CPU that comes and goes, some are not seen.
-    assert!(faults <= 1 || missed > 0 || has_hotplug(name), "{name}: {faults} intervals with faults");
+    assert_eq!(faults.unexplained_ns, 0, "{name}");
     drop(load);
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::fs::statfs;
@@ -154,7 +155,10 @@ impl FileOnDisk {
         let beside = std::env::current_exe().ok().and_then(|path| path.parent().map(Path::to_path_buf));
         let folders = beside.into_iter().chain([std::env::temp_dir(), "/var/tmp".into()]);
         let Some(folder) = { folders }.find(|folder| is_on_disk(folder)) else { return Ok(None) };
-        let made = FileOnDisk { path: folder.join(format!("cpuledger-disk-{}", std::process::id())) };
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let made =
+            FileOnDisk { path: folder.join(format!("cpuledger-disk-{}-{number}", std::process::id())) };
         let fail = Error::system("write a file on a disk");
         let written = File::create(&made.path).and_then(|mut file| {
             file.write_all(&vec![b'+'; bytes])?;

@@ -131,7 +131,7 @@ impl Ledger {
             tasks: Vec::new(),
             cpu_times: Vec::new(),
             running: HashMap::new(),
-            of_leaders: HashMap::new(),
+            unlisted: HashMap::new(),
             freed: Vec::new(),
             reserved: 0,
             off_fault_ns: 0,

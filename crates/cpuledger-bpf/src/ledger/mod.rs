@@ -88,10 +88,11 @@ impl Options {
         most.clamp(1, abi::CPULEDGER_SLOT_BATCH)
     }
 
-    /// Places on the list of an interval: each CPU may leave a part of the last ones it has reserved.
+    /// Places on the list of an interval: each CPU may leave a part of the last ones it has reserved, and most of those for the task
+    /// that had it when it went offline.
     fn places(&self, possible_cpus: u32) -> u32 {
         let batch = abi::CPULEDGER_LIST_BATCH;
-        self.slots.next_multiple_of(batch) + possible_cpus * batch
+        self.slots.next_multiple_of(batch) + 2 * possible_cpus * batch
     }
 
     /// Buckets of the index of tids: at most half of their entries are ever used.
@@ -132,8 +133,8 @@ pub struct Ledger {
     cpu_times: Vec<CpuTime>,
     /// Slots on a CPU at the cut, with the time that the reader has closed.
     running: HashMap<u32, u64>,
-    /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise.
-    of_leaders: HashMap<u32, u64>,
+    /// Slots of leaders whose threads without a slot were on a CPU at the cut, likewise; 0: one that itself was lost sight of.
+    unlisted: HashMap<u32, u64>,
     freed: Vec<u32>,
     /// Places that were reserved on the lists of all closed intervals.
     reserved: u64,
@@ -293,13 +294,14 @@ impl Ledger {
                     time.uncovered_ns += wall_ns;
                     if slot >= abi::CPULEDGER_SLOT_FIRST && instead_of_thread_of.is_none() {
                         off::lose_sight(&self.offs, slot, cut_ns - wall_ns);
+                        self.unlisted.entry(slot).or_insert(0);
                     }
                 }
                 Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_IDLE, wall_ns, .. }) => time.idle_ns += wall_ns,
                 Tail::Ran(Running { slot, instead_of_thread_of: Some(pid), wall_ns })
                     if is_leader_of(&self.slots.copy(slot), pid, interval) =>
                 {
-                    *self.of_leaders.entry(slot).or_insert(0) += wall_ns;
+                    *self.unlisted.entry(slot).or_insert(0) += wall_ns;
                 }
                 Tail::Ran(Running { slot: abi::CPULEDGER_SLOT_NONE, wall_ns, .. })
                 | Tail::Ran(Running { instead_of_thread_of: Some(_), wall_ns, .. }) => {
@@ -358,8 +360,8 @@ impl Ledger {
             stray_ns += self.gather_task(number, Some(running_ns), cut_ns);
         }
         self.running = running;
-        // Leaders that did not run, and are not on the list.
-        while let Some(&number) = self.of_leaders.keys().next() {
+        // Those that did not run, and are not on the list.
+        while let Some(&number) = self.unlisted.keys().next() {
             stray_ns += self.gather_task(number, None, cut_ns);
         }
         self.free();
@@ -371,7 +373,7 @@ impl Ledger {
         let own = |offset| self.slots.word(number, of_parity(offset, self.interval));
         let folded = |offset| self.rests.word(number, of_parity(offset, self.interval));
         let wall_ns = running_ns.unwrap_or(0) + take_word(own(offset_of!(abi::cpuledger_slot, wall_ns)));
-        let folded_threads_ns = self.of_leaders.remove(&number).unwrap_or(0)
+        let folded_threads_ns = self.unlisted.remove(&number).unwrap_or(0)
             + take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
         let folded_children_ns = take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
         let slot = self.slots.copy(number);
@@ -405,7 +407,9 @@ impl Ledger {
         if slot.tid == 0 {
             return time.total_ns();
         }
-        if time.total_ns() > 0 || is_last {
+        // One that came onto a CPU, and no hook has seen how it left, has no time on it.
+        let is_lost = || time.off.is_some_and(|off| off.at_cut == Some(OffState::Unseen));
+        if time.total_ns() > 0 || is_last || is_lost() {
             self.tasks.push(time);
         }
         0

@@ -64,6 +64,8 @@ pub struct Off {
     pub time: OffTime,
     /// What it did at the cut. `None`: it was on a CPU, or is dead.
     pub at_cut: Option<OffState>,
+    /// Since when it does that, CLOCK_MONOTONIC. `None`: it has run since the cut, or was on a CPU.
+    pub since_ns: Option<u64>,
     /// Since when it has been alive in the interval, CLOCK_MONOTONIC. With the time on a CPU, `time` adds up to what has passed from then
     /// to its end or the cut.
     pub begin_ns: u64,
@@ -147,13 +149,15 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
         }
     }
     let time = OffTime::of(settled(ns));
-    // Where switches are hidden, a task may have been given time on a CPU from before it was born: then it is taken for older.
+    // Where switches are hidden, a task may have been given time on a CPU from before it was born, be it after the cut: then it is taken
+    // for older.
     let excess_ns = time.total_ns().cast_signed() - ns.iter().sum::<i64>();
     fault_ns += excess_ns;
-    let begin_ns = alive.begin_ns.saturating_sub(excess_ns.max(0).cast_unsigned());
+    let begin_ns = alive.begin_ns.min(alive.end_ns).saturating_sub(excess_ns.max(0).cast_unsigned());
     let has_woken = |at_cut: &AtCut| at_cut.waits_since_ns < alive.end_ns;
+    let since_ns = at_cut.and_then(|at_cut| at_cut.since_ns);
     let at_cut = at_cut.map(|at_cut| if has_woken(&at_cut) { OffState::Waits } else { at_cut.state });
-    (Off { time, at_cut, begin_ns }, fault_ns)
+    (Off { time, at_cut, since_ns, begin_ns }, fault_ns)
 }
 
 /// No hook has seen when the task of this slot left its CPU: nothing is known of it from `since_ns` on. `lose_sight` of the hooks does the same.

@@ -11,11 +11,13 @@ mod terminal;
 
 use anyhow::Context;
 use cpuledger::Boottime;
+use cpuledger::enrich::cgroups::Cgroups;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
 use cpuledger::{Snapshot, Task, machine};
+use cpuledger_view::group::Group;
 use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
@@ -44,8 +46,11 @@ Examples:
   sudo ptop                                         the screen
   sudo ptop -b -n 1 -d 10                           one interval of 10 s as text
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
+  sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
+  sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
 
-Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source.
+Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source. --by wait needs the ledger: \
+where that cannot be used, the code is 3, and 2 with another --source.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";
 
@@ -92,6 +97,7 @@ struct Printer<'a> {
     buffer: Vec<u8>,
     selection: Selection,
     around: Surroundings,
+    cgroups: Cgroups,
     writer: Writer,
     boot_id: Option<String>,
     load: Option<Load>,
@@ -106,6 +112,7 @@ impl Printer<'_> {
             buffer: Vec::new(),
             selection: Selection::default(),
             around: Surroundings::now(),
+            cgroups: Cgroups::default(),
             writer: Writer::default(),
             boot_id: machine::boot_id(),
             load: None,
@@ -155,7 +162,12 @@ impl Printer<'_> {
 
     fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
         let shown = self.selection.shown(self.options, interval, snapshot, None);
-        look_up(&mut self.around, self.options, &shown);
+        look_up((&mut self.around, &mut self.cgroups), self.options, &shown);
+        let paths = self.cgroups.paths();
+        let groups = (self.options.by.group != Group::No).then(|| {
+            let names = (&self.around.users, &*paths);
+            self.selection.groups(self.options, interval, snapshot, names)
+        });
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
         let page = Page {
@@ -164,6 +176,8 @@ impl Printer<'_> {
             around: &self.around,
             has_arguments: self.options.has_arguments,
             width: self.width,
+            has_states: self.options.by.has_states,
+            groups: groups.as_deref(),
         };
         if std::mem::replace(&mut self.has_header, true) {
             self.buffer.push(b'\n');
@@ -178,7 +192,7 @@ impl Printer<'_> {
 }
 
 /// Looks up what the rows will show.
-fn look_up(around: &mut Surroundings, options: &Options, shown: &Shown<'_>) {
+fn look_up((around, cgroups): (&mut Surroundings, &mut Cgroups), options: &Options, shown: &Shown<'_>) {
     let (indexes, rows) = match shown.tasks {
         Some(tasks) => (tasks, &shown.snapshot.tasks),
         None => (shown.processes, &shown.snapshot.processes),
@@ -190,6 +204,10 @@ fn look_up(around: &mut Surroundings, options: &Options, shown: &Shown<'_>) {
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
+    cgroups.begin();
+    if options.by.group == Group::Cgroup {
+        rows.iter().for_each(|row| cgroups.learn(row));
+    }
 }
 
 /// COLUMNS, else the width of the terminal.

@@ -7,11 +7,13 @@ use std::path::Path;
 use cpuledger::counters::Counters;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::Memory;
-use cpuledger::interval::{Exited, Interval, Unattributed, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{State, flags};
-use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
+use cpuledger::{
+    Boottime, Comm, Field, FieldSet, Lived, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid,
+};
 use tempfile::TempDir;
 
 const SECOND: u64 = 1_000_000_000;
@@ -98,6 +100,8 @@ impl Machine {
             processes,
             tasks: usages(&self.snapshot.tasks, false),
             exited: sees_exits.then(|| dead(source)),
+            blocked: is_ledger.then(blocked),
+            blocked_tasks: if is_ledger { 4 } else { 0 },
             unidentified_exits: 5,
             missed_exits: 6,
             missed_switches: 7,
@@ -332,9 +336,33 @@ fn dead(source: SourceKind) -> Vec<Exited> {
             lifetime_ns: 3 * cpu_ns,
         };
         let states = Sight::of(source).is_ledger.then(|| states(3 * cpu_ns, cpu_ns, cpu_ns / 7));
-        Exited { exit, cpu_ns, states, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
+        // Of one, not all of its life is known.
+        let lived = states
+            .filter(|_| number != 9002)
+            .map(|_| Lived { cpu_ns: 2 * cpu_ns, states: self::states(5 * cpu_ns, 2 * cpu_ns, cpu_ns / 5) });
+        Exited { exit, cpu_ns, states, lived, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
     };
     vec![exit(9001, "cc1", 5001), exit(9002, "as", 5001), exit(9003, "cc1", 0), exit(9004, "\"q\"\n", 1)]
+}
+
+/// Tasks that were blocked all the time: a process, a thread, and one that was so before the ledger was attached.
+fn blocked() -> Vec<Blocked> {
+    let id =
+        |number: i32| TaskId { tid: Tid(number), start_time_ns: Boottime::from_ns(number as u64 * SECOND) };
+    let blocked = |tid, pid, comm: &str, since_ns: Option<u64>, for_io| Blocked {
+        task: id(tid),
+        process: id(pid),
+        comm: Comm::new(comm.as_bytes()),
+        euid: since_ns.map(|_| 0),
+        since_ns,
+        blocked_for_ns: 123 * SECOND - since_ns.unwrap_or_default(),
+        for_io,
+    };
+    vec![
+        blocked(9100, 9100, "mount.nfs", None, None),
+        blocked(4003, 4000, "wri\x1bter", Some(119_800_000_000), Some(true)),
+        blocked(5001, 5001, "make", Some(121 * SECOND), Some(false)),
+    ]
 }
 
 fn write(path: &Path, text: &str) {

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
-use super::config::{self, Settings};
+use super::config::{self, Settings, Tree};
 use super::effect::Effect;
 use super::event::Event;
 use super::feed::{Feed, Order};
@@ -122,6 +122,11 @@ fn settings(
     let (mut settings, mut warnings) = config::load(arguments.config.as_deref())?;
     if arguments.delay.is_some() {
         settings.delay_ns = options.delay_ns;
+    }
+    if arguments.by.is_some() {
+        settings.has_states = options.by.has_states;
+        settings.group = options.by.group;
+        settings.tree = Tree::No;
     }
     if let Some(sort) = &arguments.sort {
         let name = sort.trim_start_matches(['-', '+']);

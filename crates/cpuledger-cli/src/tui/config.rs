@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use cpuledger_view::column::{Column, columns};
+use cpuledger_view::group::Group;
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::near::did_you_mean;
 use toml::Value;
 
-use super::shares::StateColumn;
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
 use crate::cmd::top::order::Order;
+use cpuledger_view::shares::{MOST_HELD, StateColumn};
 
 /// A column of the table, and its width if it was changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,19 +37,6 @@ pub enum Tree {
     Parent,
     /// By accounting parent.
     Accounting,
-}
-
-/// What rows are put together by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Nothing.
-    No,
-    /// The cgroup.
-    Cgroup,
-    /// The effective user.
-    User,
-    /// The name.
-    Command,
 }
 
 /// Names of a choice in the file.
@@ -269,7 +257,7 @@ impl Default for Settings {
             is_of_machine: false,
             is_exact: false,
             has_states: false,
-            states_sort: "%HELD",
+            states_sort: MOST_HELD,
             is_states_ascending: false,
             has_cpus: true,
             has_memory: true,

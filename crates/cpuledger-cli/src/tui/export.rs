@@ -50,12 +50,14 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
     let processes: Vec<usize> = (0..seen.snapshot.processes.len()).collect();
     let tasks: Vec<usize> = (0..seen.snapshot.tasks.len()).collect();
     let exited: Vec<usize> = (0..seen.interval.exited.as_ref().map_or(0, Vec::len)).collect();
+    let blocked: Vec<usize> = (0..seen.interval.blocked.as_ref().map_or(0, Vec::len)).collect();
     let shown = Shown {
         interval: &seen.interval,
         snapshot: &seen.snapshot,
         processes: &processes,
         tasks: state.settings.has_threads.then_some(&*tasks),
         exited: &exited,
+        blocked: &blocked,
         boot_id: frame.boot_id.as_deref(),
     };
     let mut bytes = Vec::new();
@@ -94,6 +96,8 @@ impl Seen {
                 missed_exits: from.missed_exits,
                 missed_switches: from.missed_switches,
                 exited: from.exited.as_ref().map(|_| Vec::new()),
+                blocked: from.blocked.clone(),
+                blocked_tasks: from.blocked_tasks,
                 ..Interval::default()
             },
             snapshot: Snapshot { source: from.source, ..Snapshot::default() },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
 use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
-use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Usage};
 use cpuledger::machine::Load;
 use cpuledger::names::Names;
 use cpuledger::source::Exit;
@@ -38,7 +38,7 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         sleep_ns: cpu_ns - cpu_ns / 2 - cpu_ns / 4,
         ..States::default()
     };
-    Exited { exit, cpu_ns, states: Some(states), accounting_parent: Some(Pid(30)) }
+    Exited { exit, cpu_ns, states: Some(states), lived: None, accounting_parent: Some(Pid(30)) }
 }
 
 /// A task or process of a family: number, parent, process, name.
@@ -104,6 +104,20 @@ fn states(cpu_ns: u64, own: u64, tasks: u64) -> States {
     }
 }
 
+/// A task of a process that was blocked all the time until the 101st second.
+fn blocked((tid, pid): (i32, i32), comm: &str, since_ns: Option<u64>, for_io: Option<bool>) -> Blocked {
+    let id = |tid| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(SECOND) };
+    Blocked {
+        task: id(tid),
+        process: id(pid),
+        comm: Comm::new(comm.as_bytes()),
+        euid: Some(0),
+        since_ns,
+        blocked_for_ns: 101 * SECOND - since_ns.unwrap_or(80 * SECOND),
+        for_io,
+    }
+}
+
 /// A machine of two CPUs and one second: a shell compiles, a server has threads, and everything balances.
 pub fn frame() -> Frame {
     let rows = [
@@ -161,6 +175,11 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         processes: usages,
         tasks: task_usages,
         exited: Some(dead),
+        blocked: Some(vec![
+            blocked((70, 70), "dd", Some(SECOND), Some(true)),
+            blocked((82, 81), "hung", None, None),
+        ]),
+        blocked_tasks: 3,
         ..Interval::default()
     };
     let mut users = Names::of_users();

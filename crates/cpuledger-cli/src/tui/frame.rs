@@ -33,7 +33,7 @@ pub struct Frame {
     /// Names of users.
     pub users: Names,
     /// Paths of cgroups by their numbers.
-    pub cgroups: Arc<FxHashMap<cgroups::Key, String>>,
+    pub cgroups: Arc<cgroups::Paths>,
     /// The local time of day at the end, `12:00:01`.
     pub time_of_day: String,
     /// Time since the boot.
@@ -173,7 +173,8 @@ impl Frame {
         })
     }
 
-    /// How long all tasks together that ran in the interval waited for a CPU, and were blocked; `None`: the source does not tell it.
+    /// How long all tasks together waited for a CPU, and were blocked. These are the tasks of processes that ran in the interval, and those
+    /// that were blocked all the time. `None`: the source does not tell it.
     pub fn held_ns(&self) -> Option<[u64; 2]> {
         if !self.has_states() {
             return None;
@@ -183,9 +184,16 @@ impl Frame {
         let lives = |process: TaskId| self.find(Kind::Process, process).is_some();
         let dead = self.exited().iter().filter(|exited| !lives(exited.exit.process));
         let states = living.chain(dead.filter_map(|exited| exited.states));
-        Some(states.fold([0, 0], |[waited, blocked], states| {
+        let sums = states.fold([0, 0], |[waited, blocked], states| {
             [waited + states.runqueue_wait_ns, blocked + states.blocked_ns]
-        }))
+        });
+        // Those of a process that has a row are in it.
+        let has_row = |pid: Pid| self.snapshot.processes.binary_search_by_key(&pid, |row| row.pid).is_ok();
+        let blocked = self.interval.blocked.iter().flatten();
+        let listed = self.interval.blocked.as_ref().map_or(0, Vec::len) as u64;
+        let others = blocked.filter(|blocked| !has_row(Pid(blocked.process.tid.0))).count() as u64;
+        let others = others + self.interval.blocked_tasks.saturating_sub(listed);
+        Some([sums[0], sums[1] + others * self.interval.length_ns()])
     }
 
     /// Whether it used CPU time.

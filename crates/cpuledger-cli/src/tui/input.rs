@@ -4,10 +4,11 @@ mod dialog;
 mod search;
 
 use cpuledger::SourceKind;
+use cpuledger_view::group::Group;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::action::{Action, ExportFormat};
-use super::config::{Group, Tree};
+use super::config::Tree;
 use super::effect::Effect;
 use super::frame::Frame;
 use super::keys;

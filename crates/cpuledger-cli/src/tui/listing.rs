@@ -6,12 +6,14 @@ mod group;
 mod making;
 mod tree;
 
-use super::config::{Group, Tree};
+use cpuledger_view::group::{Group, Sum};
+
+use super::config::Tree;
 use super::frame::{Kind, List, RowRef};
 use making::Ranked;
 
 pub use arguments::Arguments;
-pub use entry::{Entry, Id, Item, Listing, Sum, escaped, exited_row};
+pub use entry::{Entry, Id, Item, Listing};
 pub use making::Making;
 
 /// What an order of those that sleep is made of.
@@ -137,8 +139,8 @@ impl Making<'_> {
     }
 
     /// Names of the dead among the rows.
-    fn ranked_sums(&self, listing: &Listing, exited: &[(u32, Vec<u32>)]) -> Vec<Ranked<'static>> {
-        let rank = |(sum, members): &(u32, Vec<u32>)| {
+    fn ranked_sums(&self, listing: &Listing, exited: &[(u32, Vec<usize>)]) -> Vec<Ranked<'static>> {
+        let rank = |(sum, members): &(u32, Vec<usize>)| {
             let Sum { task, usage, name, .. } = &listing.sums[*sum as usize];
             let weight = self.weigh_number(task, usage);
             let id = Id::ExitedName(name.clone());
@@ -150,7 +152,7 @@ impl Making<'_> {
     }
 
     /// Those of a name, unless they are folded.
-    fn push_exited(&self, listing: &mut Listing, entry: Entry, exited: &[(u32, Vec<u32>)]) {
+    fn push_exited(&self, listing: &mut Listing, entry: Entry, exited: &[(u32, Vec<usize>)]) {
         listing.entries.push(entry);
         let Item::ExitedName(sum) = entry.item else { return };
         if entry.fold != Some(false) {
@@ -159,7 +161,7 @@ impl Making<'_> {
         let members = exited.iter().find(|(known, _)| *known == sum).map_or(&[][..], |(_, members)| members);
         for (index, &member) in members.iter().enumerate() {
             let follows = u64::from(index + 1 < members.len());
-            let entry = Entry { depth: 1, follows, ..Entry::flat(Item::Exited(member)) };
+            let entry = Entry { depth: 1, follows, ..Entry::flat(Item::Exited(member as u32)) };
             listing.entries.push(entry);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cpuledger::detail::Details;
 use cpuledger::enrich::lookups::Lookups;
-use cpuledger::text::escape::append_escaped;
+use cpuledger::text::escape::escaped;
 use cpuledger::{Boottime, Comm, Task, TaskId, Tid};
 use cpuledger_proc::task::limits::parse_limits;
 
@@ -146,12 +146,6 @@ fn detail(row: &Task) -> FileDetail {
         oom: files.map_or([None; 2], |files| [files.oom_score, files.oom_adjustment]),
         limits: parse_limits(&limits),
     }
-}
-
-fn escaped(bytes: &[u8]) -> String {
-    let mut text = Vec::new();
-    append_escaped(&mut text, bytes);
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 #[cfg(test)]

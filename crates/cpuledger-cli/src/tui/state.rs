@@ -1,22 +1,24 @@
 //! What the screen shows and where the user is in it. It never draws, reads a file or touches a task: it takes frames and
 //! actions, and says what is to be done.
 
+use cpuledger::text::escape::escaped;
 use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
+use cpuledger_view::group::exited_row;
 use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;
 
 use super::action::Action;
-use super::config::{Group, Settings, Tree};
+use super::config::{Settings, Tree};
 use super::file_detail::FileDetail;
 use super::frame::{Frame, Kind, RowRef};
 use super::history::History;
-use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder, escaped, exited_row};
+use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder};
 use super::mode::Mode;
-use super::shares::Times;
 use super::subscription::Subscription;
 use super::victim::Victim;
 use crate::cmd::top::collect::TEXT;
 use crate::cmd::top::options::Options;
+use cpuledger_view::shares::Times;
 
 /// A line that is said until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,17 +237,12 @@ impl State {
                 cpuledger_view::interval::column::TableColumn::by_name(settings.order().0)
                     .and_then(|c| c.key()),
             );
-            let grouped = if settings.group == Group::Cgroup {
-                FieldSet::of(&[Field::CgroupId])
-            } else {
-                FieldSet::EMPTY
-            };
             let always = TEXT.union(FieldSet::of(&[Field::Ppid, Field::Threads]));
             let states = if settings.has_states { Times::FIELDS } else { FieldSet::EMPTY };
             shown
                 .fold(always.union(states), FieldSet::union)
                 .union(sorted)
-                .union(grouped)
+                .union(settings.group.fields())
                 .union(self.query.fields())
         };
         Subscription {

@@ -1,9 +1,10 @@
-use super::column::{append_bytes, append_time};
+use super::column::{append_bytes, append_per_mille, append_time};
 use super::*;
+use crate::group::MOST_NAMES;
 use cpuledger::clock::Boottime;
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::Unattributed;
+use cpuledger::interval::{Exited, Unattributed};
 use cpuledger::snapshot::Snapshot;
 use cpuledger::source::Exit;
 use cpuledger::task::{Comm, Pid, State, Task, TaskId, Tid};
@@ -40,7 +41,7 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
         runtime_ns: cpu_ns,
         lifetime_ns: cpu_ns,
     };
-    Exited { exit, cpu_ns, states: None, accounting_parent: None }
+    Exited { exit, cpu_ns, states: None, lived: None, accounting_parent: None }
 }
 
 /// One process and the given dead, on a page of that width.
@@ -73,9 +74,18 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
         processes: &[0],
         tasks: None,
         exited: &exited,
+        blocked: &[],
         boot_id: None,
     };
-    let page = Page { time_of_day: "12:00:01", load: None, around: &around, has_arguments: false, width };
+    let page = Page {
+        time_of_day: "12:00:01",
+        load: None,
+        around: &around,
+        has_arguments: false,
+        width,
+        has_states: false,
+        groups: None,
+    };
     text_of(|text| Writer::default().append_interval(text, &shown, &page))
 }
 
@@ -145,7 +155,7 @@ fn many_names_of_the_dead_share_a_line() {
     let dead = (0..100u64).map(|number| exited(&format!("name{number:03}"), 1000 - number)).collect();
     let text = page(512, dead);
     let (_, listed) = text.split_once("EXITED").expect("there are dead");
-    assert_eq!(listed.lines().count(), 1 + EXITED_NAMES + 1);
+    assert_eq!(listed.lines().count(), 1 + MOST_NAMES + 1);
     assert!(text.ends_with("     60   0.0 (other names)\n"), "{text}");
 }
 

@@ -17,6 +17,9 @@ use crate::task::Task;
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = (Option<u64>, Option<u64>);
 
+/// Paths by the numbers of their cgroups.
+pub type Paths = FxHashMap<Key, String>;
+
 /// Cgroups whose paths are remembered; beyond that those that no row had last time are forgotten, and then all.
 const MOST: usize = 16_384;
 
@@ -46,7 +49,7 @@ struct Known {
 pub struct Cgroups {
     frame: u64,
     known: FxHashMap<Key, Known>,
-    paths: Arc<FxHashMap<Key, String>>,
+    paths: Arc<Paths>,
 }
 
 impl Cgroups {
@@ -56,7 +59,7 @@ impl Cgroups {
     }
 
     /// The paths by now, to be kept beside a frame.
-    pub fn paths(&self) -> Arc<FxHashMap<Key, String>> {
+    pub fn paths(&self) -> Arc<Paths> {
         Arc::clone(&self.paths)
     }
 

@@ -32,6 +32,13 @@ pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// The same as a string.
+pub fn escaped(bytes: &[u8]) -> String {
+    let mut line = Vec::new();
+    append_escaped(&mut line, bytes);
+    String::from_utf8_lossy(&line).into_owned()
+}
+
 /// Appends a sentence that may quote a user's words: only invisible characters are escaped. It may have several lines.
 pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
     for character in sentence.chars() {
@@ -92,13 +99,7 @@ fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{append_escaped, append_printable};
-
-    fn escaped(bytes: &[u8]) -> String {
-        let mut line = Vec::new();
-        append_escaped(&mut line, bytes);
-        String::from_utf8(line).expect("escaped text is UTF-8")
-    }
+    use super::{append_printable, escaped};
 
     #[test]
     fn printable_text_is_unchanged() {

@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// The CPU they are bound to
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// The file to read; `disk` needs one, on a file system that has O_DIRECT
+    /// The file to read or write; one to read must be on a disk, and `disk` needs O_DIRECT
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 }
@@ -54,12 +54,18 @@ enum Kind {
     Pipe,
     /// Wait for a thread at a futex, which waits for this one
     Futex,
+    /// Two threads, the leader and another, fight for a mutex, and work with and without it
+    Mutex,
     /// Are stopped by SIGSTOP, and continued, again and again
     Stop,
     /// Wait for a child that borrows their memory
     Vfork,
+    /// Wait all the time for one child that borrows their memory
+    Hung,
     /// Read a file past the page cache
     Disk,
+    /// Read a file through the page cache, from which its pages are dropped each time
+    Cold,
     /// Write to a file and have it written to the disk, without end
     Sync,
 }
@@ -85,11 +91,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Kind::Usleep => alone(|watch| usleep(watch, length_ns))?,
         Kind::Pipe => pipe(length_ns)?,
         Kind::Futex => futexes(length_ns)?,
+        Kind::Mutex => fight(length_ns)?,
         Kind::Stop => stop(length_ns)?,
-        Kind::Vfork => alone(|watch| vforks(watch, length_ns))?,
+        Kind::Vfork => alone(|watch| vforks(watch, length_ns, 5 * TURN))?,
+        Kind::Hung => alone(|watch| vforks(watch, length_ns, Duration::from_nanos(length_ns)))?,
         Kind::Disk => {
             let file = DirectFile::open(file()?)?;
             alone(|watch| file.read_until(watch, length_ns))?;
+        }
+        Kind::Cold => {
+            let file = File::open(file()?).context("open the file to read")?;
+            alone(|watch| read_cold(&file, watch, length_ns))?;
         }
         Kind::Sync => {
             let file = file()?;
@@ -240,6 +252,42 @@ fn await_turn(turn: &AtomicU32, is_it: impl Fn(u32) -> bool) -> Result<()> {
     }
 }
 
+/// The leader and a thread want the same mutex again and again. The one that finds it locked waits at its futex.
+fn fight(length_ns: u64) -> Result<()> {
+    let (shared, start) = (Arc::new(Mutex::new(())), Arc::new(Barrier::new(2)));
+    let theirs = (Arc::clone(&shared), Arc::clone(&start));
+    thread::spawn(move || -> Result<()> {
+        let mut watch = Watch::new()?;
+        theirs.1.wait();
+        watch.begin();
+        watch.end(fight_until(&theirs.0, &watch, length_ns))?;
+        sys::sleep_for_ever()
+    });
+    alone(|watch| {
+        start.wait();
+        Ok(fight_until(&shared, watch, length_ns))
+    })
+}
+
+fn fight_until(shared: &Mutex<()>, watch: &Watch, length_ns: u64) -> Did {
+    const WITH_NS: u64 = 400_000;
+    const WITHOUT_NS: u64 = 100_000;
+    let work = |cpu_ns: u64| {
+        let begin_ns = sys::thread_cpu_ns();
+        while sys::thread_cpu_ns() - begin_ns < cpu_ns {
+            std::hint::spin_loop();
+        }
+    };
+    while watch.elapsed_ns() < length_ns {
+        // A thread that panics with it leaves nothing behind that the other could find broken.
+        let held = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        work(WITH_NS);
+        drop(held);
+        work(WITHOUT_NS);
+    }
+    Did::AtLeast(0)
+}
+
 /// Stops a child that waits for a pipe, and continues it. How long, the child hears at the end.
 fn stop(length_ns: u64) -> Result<()> {
     let (mut hear, mut tell) = std::io::pipe().context("make a pipe")?;
@@ -288,12 +336,12 @@ fn stop_once(child: Pid) -> Result<(u64, u64)> {
     Ok((end_ns - stopped_ns, continued_ns - asked_ns))
 }
 
-fn vforks(watch: &Watch, length_ns: u64) -> Result<Did> {
+fn vforks(watch: &Watch, length_ns: u64, turn: Duration) -> Result<Did> {
     let inner_ns = AtomicU64::new(0);
     while watch.elapsed_ns() < length_ns {
         let life = || {
             let begin_ns = monotonic_ns();
-            thread::sleep(5 * TURN);
+            thread::sleep(turn);
             inner_ns.fetch_add(monotonic_ns() - begin_ns, Ordering::Relaxed);
             0
         };
@@ -332,6 +380,22 @@ impl DirectFile {
         }
         Ok(Did::Off)
     }
+}
+
+/// From its beginning to its end, again and again, after the cache has dropped what it had of it.
+fn read_cold(file: &File, watch: &Watch, length_ns: u64) -> Result<Did> {
+    let length = file.metadata().context("look at it")?.len();
+    ensure!(length > 0, "the file to read is empty");
+    let mut place = vec![0; BLOCK_BYTES];
+    let mut offset = length;
+    while watch.elapsed_ns() < length_ns {
+        if offset >= length {
+            fadvise(file, 0, None, Advice::DontNeed).context("drop it from the cache")?;
+            offset = 0;
+        }
+        offset += file.read_at(&mut place, offset).context("read what the cache has dropped")? as u64;
+    }
+    Ok(Did::Off)
 }
 
 fn sync(path: &Path, length_ns: u64) -> Result<Did> {

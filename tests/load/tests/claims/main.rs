@@ -4,6 +4,7 @@ mod burn;
 mod limits;
 mod proc;
 mod sleepers;
+mod states;
 mod storm;
 mod zoo;
 mod zoo_of_processes;

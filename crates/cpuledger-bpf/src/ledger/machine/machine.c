@@ -176,15 +176,30 @@ static u32 state_of(const struct task *task)
 	return task->is_runnable && task->wake_ns <= now_ns ? TASK_RUNNING : states[random_below(4)];
 }
 
+/* The scheduler has a clock of its own, which gains 100 us each second. */
+static u64 scheduler_ns(u64 ns)
+{
+	return 7000000 + ns + ns / 10000;
+}
+
+/* The task is on the run queue of this CPU, whose clock was read some time ago. */
+static void look_at_clock(struct cpu *cpu, struct task *task)
+{
+	u64 clock_ns = scheduler_ns(now_ns) - random_below(now_ns < 20000 ? 1 : 20000);
+
+	if (clock_ns > cpu->rq.clock)
+		cpu->rq.clock = clock_ns;
+	cpu->cfs_rq.rq = &cpu->rq;
+	task->k.se.cfs_rq = &cpu->cfs_rq;
+}
+
 /* The kernel knows how long a task has waited for the CPU that it gets now. */
 static void queue(struct cpu *cpu, struct task *task)
 {
-	cpu->rq.clock = now_ns;
-	cpu->cfs_rq.rq = &cpu->rq;
-	task->k.se.cfs_rq = &cpu->cfs_rq;
+	look_at_clock(cpu, task);
 	task->k.__state = TASK_RUNNING;
-	if (task->left_ns)
-		task->k.sched_info.last_queued = now_ns - random_below(now_ns - task->left_ns + 1);
+	if (task->left_ns && scheduler_ns(task->left_ns) <= cpu->rq.clock)
+		task->k.sched_info.last_queued = cpu->rq.clock - random_below(cpu->rq.clock - scheduler_ns(task->left_ns) + 1);
 }
 
 static void arrive(struct cpu *cpu, struct task *task)
@@ -330,6 +345,7 @@ static void cpu_main(int fiber)
 {
 	struct cpu *cpu = &machine_cpus[fiber];
 
+	look_at_clock(cpu, &cpu->idle);
 	for (;;) {
 		sleep_until(now_ns + random_length(one_in(200) ? 20000000 : plan.work_ns));
 		if (one_in(20)) {

@@ -6,12 +6,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use cpuledger::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
 use cpuledger::interval::Interval;
 use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::{Exits, Source, SourceKind};
 use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
@@ -175,6 +177,12 @@ impl Collector {
             Backend::Snapshots(_) => collector.cut(0)?,
         }
         collector.deadline_ns = collector.begin_ns;
+        if wants_blocked(options)
+            && let Backend::Ledger(ledger) = &mut collector.backend
+            && let Err(error) = ledger.find_blocked()
+        {
+            output::warn(&format!("cannot list tasks that are blocked already: {error}"));
+        }
         privileges::give_up(match &collector.backend {
             Backend::Ledger(_) => SourceKind::Ledger,
             Backend::Snapshots(snapshots) => snapshots.source.kind(),
@@ -310,6 +318,12 @@ impl Snapshots {
 
 /// The wanted source, or the best that works.
 fn open_backend(options: &Options) -> anyhow::Result<Backend> {
+    if options.by.has_states && options.source.is_none() {
+        let ledger = Ledger::open(options.size);
+        return Ok(Backend::Ledger(Box::new(ledger.context(
+            "--by wait needs the ledger, the only source that tells where all of the time went",
+        )?)));
+    }
     let length = Duration::from_nanos(options.delay_ns);
     Ok(match open_for_intervals(options.source, options.size, length)? {
         ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
@@ -317,6 +331,12 @@ fn open_backend(options: &Options) -> anyhow::Result<Backend> {
             Backend::Snapshots(Box::new(Snapshots::open(source, options.has_threads)))
         }
     })
+}
+
+/// Whether tasks are told of that are blocked since before the ledger was attached, which costs a walk.
+fn wants_blocked(options: &Options) -> bool {
+    let is_json = options.format == Format::Json;
+    options.by.has_states || options.is_screen || options.shows_idle && is_json
 }
 
 /// What the text shows, and what it is made of.
@@ -347,7 +367,11 @@ fn fields(options: &Options) -> FieldSet {
         (Format::Text, _) => TEXT,
         (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
     };
-    shown.union(options.fields)
+    let of_groups = match options.by.group {
+        Group::No => FieldSet::EMPTY,
+        group => group.fields().union(FieldSet::of(&[Field::RunqueueWait])),
+    };
+    shown.union(options.fields).union(of_groups)
 }
 
 #[cfg(test)]

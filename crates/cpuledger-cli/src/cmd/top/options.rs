@@ -5,6 +5,8 @@ use std::str::FromStr;
 use cpuledger::FieldSet;
 use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
+use cpuledger_view::group::Group;
+use cpuledger_view::shares::{MOST_HELD, StateColumn};
 
 use super::order::{Order, SortBy};
 use crate::exit::Failure;
@@ -34,6 +36,10 @@ pub struct Arguments {
     /// The manual (man/ptop.1) lists them
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
+    /// Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits
+    /// most comes first. Both work together: wait,cgroup
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<String>,
     /// Hide what did not run in the interval: the default, unless the configuration file says otherwise
     #[arg(short, long)]
     pub idle: bool,
@@ -78,6 +84,15 @@ pub enum Format {
     CsvSafe,
 }
 
+/// What is shown in the place of the usual columns and rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct By {
+    /// Where all of the time went, by state.
+    pub has_states: bool,
+    /// Rows put together.
+    pub group: Group,
+}
+
 /// What was asked for, checked.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -93,6 +108,8 @@ pub struct Options {
     pub euids: Vec<u32>,
     /// The order of rows.
     pub order: SortBy,
+    /// What is shown in the place of the usual columns and rows.
+    pub by: By,
     /// Arguments are shown in the place of names.
     pub has_arguments: bool,
     /// How intervals are printed.
@@ -132,6 +149,7 @@ impl Options {
             ));
         }
         let source = arguments.source.as_deref().map_or(Ok(None), parse_source)?;
+        let by = parse_by(arguments.by.as_deref(), format, source)?;
         if arguments.slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
             return Err(usage(
                 "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
@@ -144,7 +162,8 @@ impl Options {
             has_threads: arguments.threads,
             pids: parse_pids(&arguments.pid)?,
             euids: parse_users(&arguments.user)?,
-            order: arguments.sort.as_deref().map_or(Ok(SortBy::default()), parse_sort)?,
+            order: arguments.sort.as_deref().map_or_else(|| Ok(usual_order(by, format)), parse_sort)?,
+            by,
             has_arguments: arguments.command_line,
             format,
             source,
@@ -221,6 +240,49 @@ fn parse_format(text: &str) -> Result<Format, Failure> {
     }
 }
 
+fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {
+    let mut by = By::default();
+    for word in words.into_iter().flat_map(|words| words.split(',')) {
+        let group = match word.trim() {
+            "wait" => {
+                by.has_states = true;
+                continue;
+            }
+            "cgroup" => Group::Cgroup,
+            "user" => Group::User,
+            "command" => Group::Command,
+            _ => return Err(usage(format!("--by takes wait, cgroup, user or command, not `{word}`"))),
+        };
+        if by.group != Group::No && by.group != group {
+            return Err(usage("--by takes one of cgroup, user and command".to_owned()));
+        }
+        by.group = group;
+    }
+    if by.group != Group::No && format != Format::Text {
+        return Err(usage(
+            "--by cgroup, user and command work with text only: json and csv have the rows; drop --by or --format"
+                .to_owned(),
+        ));
+    }
+    match source.filter(|kind| by.has_states && *kind != SourceKind::Ledger) {
+        Some(kind) => Err(usage(format!(
+            "--by wait needs the ledger, because {kind} does not tell where all of the time went; -o wait sorts by what \
+             it knows"
+        ))),
+        None => Ok(by),
+    }
+}
+
+/// Where nothing else is asked for.
+fn usual_order(by: By, format: Format) -> SortBy {
+    let order = match format {
+        _ if !by.has_states => None,
+        Format::Text => StateColumn::by_name(MOST_HELD).map(Order::State),
+        Format::Json | Format::Csv | Format::CsvSafe => Order::by_name("runqueue_wait_ns"),
+    };
+    order.map_or_else(SortBy::default, |by| SortBy { by, ascending: false })
+}
+
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
     if text == "auto" { Ok(None) } else { SourceKind::from_str(text).map(Some).map_err(usage) }
 }
@@ -282,6 +344,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shown_is_one_group_states_or_both() {
+        let by = |line: &str| parse(line).expect("it is good").by;
+        assert_eq!(by(""), By { has_states: false, group: Group::No });
+        assert_eq!(by("--by wait"), By { has_states: true, group: Group::No });
+        assert_eq!(by("--by cgroup,wait"), By { has_states: true, group: Group::Cgroup });
+        assert_eq!(by("--by user --source walk"), By { has_states: false, group: Group::User });
+        let order = |line: &str| parse(line).expect("it is good").order.by;
+        assert!(matches!(order("--by wait"), Order::State(column) if column.name == "%HELD"));
+        assert!(
+            matches!(order("--by wait --format csv"), Order::Key(key) if key.name() == "runqueue_wait_ns")
+        );
+        assert!(matches!(order("--by wait -o pid"), Order::Key(key) if key.name() == "pid"));
+        assert!(matches!(order("--by user"), Order::Key(key) if key.name() == "cpu_ns"));
+    }
+
+    #[test]
     fn bad_values_are_named_in_a_sentence() {
         for (line, part) in [
             ("-d 0", "`0`"),
@@ -308,6 +386,10 @@ mod tests {
             ("-i --all", "--all"),
             ("-c --format json", "-c"),
             ("-c --format csv", "-c"),
+            ("--by waits", "`waits`"),
+            ("--by user,command", "one of"),
+            ("--by cgroup --format json", "text only"),
+            ("--by wait --source walk", "needs the ledger"),
         ] {
             let failure = parse(line).expect_err(line);
             assert!(

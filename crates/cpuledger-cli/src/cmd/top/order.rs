@@ -8,6 +8,7 @@ use cpuledger::{Field, Task};
 use cpuledger_view::column::{TableCell, columns};
 use cpuledger_view::key::{Key, PARTS};
 use cpuledger_view::near::did_you_mean;
+use cpuledger_view::shares::StateColumn;
 use cpuledger_view::sort;
 
 /// What rows are sorted by.
@@ -17,6 +18,8 @@ pub enum Order {
     Key(Key),
     /// CPU time of the whole life, which a key does not tell.
     Time,
+    /// What a column of states shows.
+    State(&'static StateColumn),
 }
 
 /// The order of rows; those that are equal follow by pid and tid.
@@ -97,6 +100,7 @@ impl Order {
                     () => sort::Key::Absent,
                 };
             }
+            Order::State(column) => return column.weigh(usage),
             Order::Key(key) => key,
         };
         match sort::Key::from(key.value(&interval.row(usage, row), usage)) {

@@ -17,6 +17,11 @@ struct Line {
 
 /// What a command line prints of an interval from that source, or the sentence on what is wrong with it.
 fn output(machine: &Machine, source: SourceKind, line: &str) -> Vec<u8> {
+    output_in(100, machine, source, line)
+}
+
+/// Likewise in that number of columns.
+fn output_in(width: usize, machine: &Machine, source: SourceKind, line: &str) -> Vec<u8> {
     let words = std::iter::once("top").chain(line.split_whitespace());
     let options = match Options::parse(&Line::parse_from(words).arguments, false) {
         Ok(options) => options,
@@ -26,7 +31,7 @@ fn output(machine: &Machine, source: SourceKind, line: &str) -> Vec<u8> {
     machine.settle(&mut printer.around);
     printer.boot_id = Some("11111111-2222-3333-4444-555555555555".to_owned());
     printer.load = Some(machine::load());
-    printer.width = 100;
+    printer.width = width;
     printer.append(&machine.interval(source), &machine.snapshot).expect("memory takes everything");
     printer.buffer
 }
@@ -91,4 +96,65 @@ fn orders_are_recorded() {
         }
     }
     transcript.assert_recorded("top_orders");
+}
+
+/// The sum of the shares of each row as printed, in tenths of a percent, by the places of their headers.
+fn sums_of_shares(text: &str) -> Vec<u64> {
+    let mut sums = Vec::new();
+    let mut place: Option<(usize, usize)> = None;
+    for line in text.lines() {
+        let end_of = |name: &str| line.find(name).map(|from| from + name.len());
+        if line.contains(" WAIT ") {
+            let first = if line.contains(" USR ") { " USR" } else { " CPU" };
+            let last = [" REST", " ? ", " STOP"].into_iter().find_map(end_of).expect("shares have an end");
+            // The widest cell of a share is as wide as its column.
+            place = line.find(first).map(|from| (from - 2, last));
+            continue;
+        }
+        let Some((from, to)) = place.filter(|_| !line.is_empty()) else {
+            place = None;
+            continue;
+        };
+        let cells: String = line.chars().skip(from).take(to - from).collect();
+        let shares = cells.split_whitespace().filter(|word| word.contains('.') && !word.starts_with('('));
+        let tenths: Vec<u64> = shares.filter_map(|word| word.replace('.', "").parse().ok()).collect();
+        if !tenths.is_empty() {
+            sums.push(tenths.iter().sum());
+        }
+    }
+    sums
+}
+
+#[test]
+fn what_is_shown_by_states_and_groups_is_recorded() {
+    let machine = Machine::new();
+    let mut transcript = Transcript::default();
+    let by = ["wait", "cgroup", "user", "command", "wait,cgroup", "wait,command"];
+    for (width, options) in
+        [(512, ""), (80, ""), (60, ""), (100, "--all"), (100, "-H --all -o pid"), (100, "-o -wait")]
+    {
+        for by in by {
+            let line = format!("-b --by {by} {options}");
+            let text = output_in(width, &machine, SourceKind::Ledger, &line);
+            let sums = sums_of_shares(&String::from_utf8_lossy(&text));
+            assert!(sums.iter().all(|sum| *sum == 1000), "{line} in {width} columns: {sums:?}");
+            assert!(
+                sums.len() >= 3 && (by != "wait" || sums.len() >= 7),
+                "{line} in {width} columns: {sums:?}"
+            );
+            transcript.add(&format!("top {line}   # {width} columns"), &text);
+        }
+    }
+    for source in [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs] {
+        for by in ["cgroup", "user", "command"] {
+            let line = format!("-b --by {by}");
+            transcript.add(&format!("top {line}   # {source}"), &output(&machine, source, &line));
+        }
+        let line = format!("-b --by wait --source {source}");
+        transcript.add(&format!("top {line}"), &output(&machine, source, &line));
+    }
+    for line in ["-b --by wait,user --format csv", "-b --by user,command", "-b --by waiting"] {
+        transcript.add(&format!("top {line}"), &output(&machine, SourceKind::Ledger, line));
+    }
+    transcript.assert_recorded("top_by");
 }

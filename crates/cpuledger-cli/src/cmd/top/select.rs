@@ -1,10 +1,14 @@
 //! Which rows of an interval are shown, sorted as the options ask.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-use cpuledger::interval::{Interval, Usage};
+use cpuledger::enrich::cgroups::Paths;
+use cpuledger::enrich::names::Names;
+use cpuledger::interval::{Blocked, Interval, Usage};
 use cpuledger::source::Exit;
 use cpuledger::{Field, Snapshot, Task};
+use cpuledger_view::group::Sum;
 use cpuledger_view::key::Shown;
 use cpuledger_view::sort;
 
@@ -16,6 +20,7 @@ pub struct Selection {
     processes: Vec<usize>,
     tasks: Vec<usize>,
     exited: Vec<usize>,
+    blocked: Vec<usize>,
     /// Whether any row so far was one that the options ask for, idle or not.
     pub has_matched: bool,
 }
@@ -36,7 +41,41 @@ impl Selection {
                 self.exited.push(index);
             }
         }
-        self.has_matched |= !self.exited.is_empty();
+        self.blocked.clear();
+        let blocked = interval.blocked.iter().flatten().enumerate();
+        self.blocked.extend(
+            blocked.filter(|(_, blocked)| is_wanted_blocked(options, blocked)).map(|(index, _)| index),
+        );
+        self.has_matched |= !self.exited.is_empty() || !self.blocked.is_empty();
+    }
+
+    /// Puts the rows together that were chosen, and sorts the sums.
+    pub fn groups(
+        &self,
+        options: &Options,
+        interval: &Interval,
+        snapshot: &Snapshot,
+        (users, paths): (&Names, &Paths),
+    ) -> Vec<Sum> {
+        let (indexes, rows, usages) = if options.has_threads {
+            (&self.tasks, &snapshot.tasks, &interval.tasks)
+        } else {
+            (&self.processes, &snapshot.processes, &interval.processes)
+        };
+        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+        for &index in indexes {
+            let name = options.by.group.name_of(&rows[index], users, paths);
+            let sum = sums.entry(name).or_insert_with_key(|name| Sum::new(name.clone()));
+            sum.add(&rows[index], &usages[index]);
+        }
+        let mut groups: Vec<Sum> = sums.into_values().collect();
+        let weigh = |sum: &Sum| options.order.by.weigh_number(interval, &sum.task, &sum.usage);
+        // Those that are equal stay in the order of their names.
+        groups.sort_by(|one, other| {
+            let order = weigh(one).cmp(&weigh(other));
+            if options.order.ascending { order } else { order.reverse() }
+        });
+        groups
     }
 
     /// Whether nothing is shown, because what the options ask for did not run.
@@ -59,6 +98,7 @@ impl Selection {
             processes: &self.processes,
             tasks: options.has_threads.then_some(&*self.tasks),
             exited: &self.exited,
+            blocked: &self.blocked,
             boot_id,
         }
     }
@@ -80,6 +120,13 @@ pub fn is_wanted_exit(options: &Options, exit: &Exit) -> bool {
     let numbers = [exit.task.tid.0, exit.process.tid.0, exit.ppid.0];
     let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
     is_wanted && (options.euids.is_empty() || exit.euid.is_some_and(|uid| options.euids.contains(&uid)))
+}
+
+/// Whether the options ask for one that is blocked.
+pub fn is_wanted_blocked(options: &Options, blocked: &Blocked) -> bool {
+    let numbers = [blocked.task.tid.0, blocked.process.tid.0];
+    let is_wanted = options.pids.is_empty() || numbers.iter().any(|number| options.pids.contains(number));
+    is_wanted && (options.euids.is_empty() || blocked.euid.is_some_and(|uid| options.euids.contains(&uid)))
 }
 
 /// Tells whether any row is wanted, shown or idle.

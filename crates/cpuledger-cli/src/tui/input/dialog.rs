@@ -10,10 +10,10 @@ use crate::tui::choices::{self, SIGNALS};
 use crate::tui::config::{MOST_WIDTH, ShownColumn};
 use crate::tui::effect::Effect;
 use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
-use crate::tui::shares::STATE_COLUMNS;
 use crate::tui::state::State;
 use crate::tui::victim::Victim;
 use cpuledger_proc::signal;
+use cpuledger_view::shares::STATE_COLUMNS;
 
 impl State {
     pub(super) fn open(&mut self, kind: PromptKind, text: String) {

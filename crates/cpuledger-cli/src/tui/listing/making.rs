@@ -16,7 +16,7 @@ use crate::cmd::top::order::Order;
 use crate::cmd::top::select::is_wanted;
 use crate::tui::config::Settings;
 use crate::tui::frame::{Frame, Kind, RowRef};
-use crate::tui::shares::StateColumn;
+use cpuledger_view::shares::StateColumn;
 
 /// What a listing is made of.
 pub struct Making<'a> {
@@ -93,9 +93,6 @@ impl<'a> Making<'a> {
     fn weigh(&self, at: RowRef) -> sort::Key<'a> {
         let frame = self.frame;
         let whole = frame.whole(at);
-        if let Some(column) = self.state_column() {
-            return column.weigh(&frame.usage(at));
-        }
         match self.order() {
             // Without a usage made for it.
             Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(whole)),
@@ -106,19 +103,15 @@ impl<'a> Making<'a> {
 
     /// By what is no text: the only weight of a sum.
     pub(super) fn weigh_number(&self, task: &Task, usage: &Usage) -> sort::Key<'static> {
-        match self.state_column() {
-            Some(column) => column.weigh(usage),
-            None => self.order().weigh_number(&self.frame.interval, task, usage),
-        }
-    }
-
-    /// The column of states that rows are sorted by.
-    fn state_column(&self) -> Option<&'static StateColumn> {
-        StateColumn::by_name(self.settings.order().0).filter(|_| self.settings.has_states)
+        self.order().weigh_number(&self.frame.interval, task, usage)
     }
 
     fn order(&self) -> Order {
-        Order::by_name(self.settings.order().0).unwrap_or(Order::Time)
+        let name = self.settings.order().0;
+        match StateColumn::by_name(name).filter(|_| self.settings.has_states) {
+            Some(column) => Order::State(column),
+            None => Order::by_name(name).unwrap_or(Order::Time),
+        }
     }
 
     pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {

@@ -3,16 +3,17 @@
 use std::ops::Range;
 
 use cpuledger::field::Field;
+use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
 use cpuledger_view::key::{Key, PROCESS_KEYS};
+use cpuledger_view::shares::cells::Cells;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::canvas::{Look, clear, write};
-use super::states::Cells;
+use super::states::{draw_bar, legend};
 use crate::tui::file_detail::FileDetail;
 use crate::tui::frame::{Frame, Kind, RowRef};
-use crate::tui::listing::escaped;
 use crate::tui::state::State;
 
 /// What grew in the interval, as the pane names it.
@@ -64,14 +65,14 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer, area: Rect) 
     parts.extend(file_lines(files));
     let mut lines = area.y + 1..area.bottom();
     let states = Cells::of(&frame.usage(at), frame.cpu_length_ns(), state.settings.is_exact);
-    if let Some(legend) = states.legend() {
+    if let Some(words) = legend(&states) {
         if let Some(line) = lines.next() {
             let from = write(buffer, 0, line, "states [", look.theme.label);
             let width = room.saturating_sub(from + 2).min(BAR_WIDTH);
-            states.draw_bar(buffer, look, (from, line), width, look.theme.text);
+            draw_bar(&states, buffer, look, (from, line), width, look.theme.text);
             write(buffer, from + width, line, "]", look.theme.label);
         }
-        draw_part(look, buffer, &mut lines, room, ("states", &legend));
+        draw_part(look, buffer, &mut lines, room, ("states", &words));
     }
     for (label, text) in &parts {
         draw_part(look, buffer, &mut lines, room, (label, text));

@@ -1,5 +1,6 @@
 //! The last lines: the history of the selected row, and the keys or what is to be said.
 
+use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::append_per_mille;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,7 +10,7 @@ use crate::tui::action::Action;
 use crate::tui::frame::Kind;
 use crate::tui::history::INTERVALS;
 use crate::tui::keys;
-use crate::tui::listing::{Item, escaped};
+use crate::tui::listing::Item;
 use crate::tui::state::State;
 
 /// A word of the last line.

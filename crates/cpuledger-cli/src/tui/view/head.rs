@@ -1,13 +1,16 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
 use cpuledger::host_statistics::{CpuShare, Memory};
+use cpuledger_view::interval::by::append_blocked_task;
 use cpuledger_view::interval::column::{append_bytes, append_decimals};
 use cpuledger_view::interval::{Writer, append_uptime};
+use cpuledger_view::layout;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::canvas::Look;
+use crate::cmd::top::select::is_wanted_blocked;
 use crate::tui::frame::{Frame, Kind};
 use crate::tui::state::State;
 
@@ -45,6 +48,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     ranked.push((5, counts(state, frame)));
     ranked.extend(balance(frame, width));
     ranked.push((7, losses(frame)));
+    ranked.extend(blocked(state, frame, width).map(|line| (3, line)));
     while ranked.len() > most.max(1) {
         let highest = ranked.iter().map(|(rank, _)| *rank).max();
         let place = ranked.iter().rposition(|(rank, _)| Some(*rank) == highest);
@@ -123,6 +127,31 @@ fn averages(frame: &Frame) -> Option<Line<'static>> {
     let [running, waiting, blocked] = [frame.interval.attributed_ns, waited_ns, blocked_ns].map(average);
     let text = format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked");
     Some(Line::raw(text))
+}
+
+/// What was blocked all the time by name, as much of it as there is room for.
+fn blocked(state: &State, frame: &Frame, width: u16) -> Option<Line<'static>> {
+    let all = frame.interval.blocked.as_deref().filter(|_| state.settings.has_states)?;
+    let listed: Vec<_> = all.iter().filter(|blocked| is_wanted_blocked(&state.options, blocked)).collect();
+    let not_listed = frame.interval.blocked_tasks - all.len() as u64;
+    let mut text = String::new();
+    for (index, blocked) in listed.iter().enumerate() {
+        let mut words = Vec::new();
+        append_blocked_task(&mut words, blocked);
+        let before = if index == 0 { "Blocked all the time: " } else { "; " };
+        let more = format!("; {} more", (listed.len() - index) as u64 + not_listed);
+        let words = format!("{before}{}", String::from_utf8_lossy(&words));
+        let needed = layout::width(text.as_bytes()) + layout::width(words.as_bytes());
+        let is_last = index + 1 == listed.len() && not_listed == 0;
+        if index > 0 && needed + if is_last { 0 } else { more.len() } > usize::from(width) {
+            return Some(Line::raw(text + &more));
+        }
+        text += &words;
+    }
+    if not_listed > 0 && !text.is_empty() {
+        text += &format!("; {not_listed} more");
+    }
+    (!text.is_empty()).then(|| Line::raw(text))
 }
 
 fn pressure(frame: &Frame) -> Option<Line<'static>> {

@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use super::canvas::{Look, write};
 use super::dialog;
 use crate::tui::keys;
-use crate::tui::shares::STATE_COLUMNS;
+use cpuledger_view::shares::STATE_COLUMNS;
 
 /// Where the explanations begin.
 const INDENT: u16 = 16;

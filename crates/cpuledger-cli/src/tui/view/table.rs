@@ -3,11 +3,13 @@
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{Line, TableColumn};
 use cpuledger_view::layout;
+use cpuledger_view::shares::cells::Cells;
+use cpuledger_view::shares::columns::ViewColumn;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
 use super::canvas::{Look, fill, write};
-use super::states::{self, Cells, Shown};
+use super::states;
 use crate::tui::config::{ShownColumn, Tree};
 use crate::tui::frame::Frame;
 use crate::tui::listing::{Entry, Item};
@@ -23,7 +25,7 @@ pub(super) struct Place {
     /// To this one, exclusive.
     pub to: u16,
     /// Which.
-    pub shown: Shown,
+    pub shown: ViewColumn,
 }
 
 /// The columns there is room for.
@@ -53,7 +55,7 @@ pub(super) fn places(state: &State, width: u16) -> Vec<Place> {
     }
     let with_width = |shown: &ShownColumn| {
         let wide = shown.width.unwrap_or(shown.column.width(settings.is_exact));
-        (Shown::Column(shown.column), wide)
+        (ViewColumn::Column(shown.column), wide)
     };
     spread(&columns.iter().map(with_width).collect::<Vec<_>>(), width)
 }
@@ -64,7 +66,7 @@ fn at_least(width: usize) -> usize {
 }
 
 /// Where columns of these widths are, with a blank between two. What is left of the line is for those of width 0.
-fn spread(columns: &[(Shown, usize)], width: u16) -> Vec<Place> {
+fn spread(columns: &[(ViewColumn, usize)], width: u16) -> Vec<Place> {
     let needed = columns.iter().map(|(_, wide)| at_least(*wide) + 1).sum::<usize>().saturating_sub(1);
     let spare = usize::from(width).saturating_sub(needed);
     let mut from = 0u16;
@@ -91,7 +93,9 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
         let is_sorted = state.settings.sort_name(place.shown.name()) == Some(sorted);
         let style = if is_sorted { look.theme.sorted } else { look.theme.header };
         let name = match place.shown {
-            Shown::Column(column) if column.cell() == TableCell::Id && state.settings.has_threads => "TID",
+            ViewColumn::Column(column) if column.cell() == TableCell::Id && state.settings.has_threads => {
+                "TID"
+            }
             shown => shown.name(),
         };
         let mark = match (is_sorted, is_ascending) {
@@ -159,11 +163,11 @@ fn draw_entry(
     let states = Cells::of(&usage, frame.cpu_length_ns(), settings.is_exact);
     for (index, place) in places.iter().enumerate() {
         let column = match place.shown {
-            Shown::State(_) => {
+            ViewColumn::State(_) => {
                 draw_state(buffer, (index, places), row, &states, look, style);
                 continue;
             }
-            Shown::Column(column) => column,
+            ViewColumn::Column(column) => column,
         };
         let shows = column.cell();
         if shows == TableCell::Parts {
@@ -198,9 +202,9 @@ fn draw_state(
     style: Style,
 ) {
     let place = &places[index];
-    let Shown::State(column) = place.shown else { return };
+    let ViewColumn::State(column) = place.shown else { return };
     match column.name {
-        "STATES" => states.draw_bar(buffer, look, (place.from, row), place.to - place.from, style),
+        "STATES" => states::draw_bar(states, buffer, look, (place.from, row), place.to - place.from, style),
         "USR" if states.is_undivided() => {
             let to = places.get(index + 1).map_or(place.to, |next| next.to);
             let both = Place { from: place.from, to, shown: place.shown };

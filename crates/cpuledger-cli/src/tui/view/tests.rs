@@ -10,10 +10,10 @@ use crate::tui::config::{Settings, ShownColumn};
 use crate::tui::effect::Effect;
 use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
-use crate::tui::shares::{StateCell, StateColumn};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::{config, export, fixture};
 use cpuledger_view::interval::column::TableColumn;
+use cpuledger_view::shares::{StateCell, StateColumn};
 
 #[derive(Debug, Parser)]
 struct Line {
@@ -436,6 +436,29 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
 }
 
 #[test]
+fn the_head_names_what_was_blocked_all_the_time() {
+    let mut state = state(fixture::frame());
+    let line = |state: &mut State, width| {
+        let shown = text(state, width, 24);
+        shown.lines().find(|line| line.starts_with("Blocked all")).map(str::to_owned)
+    };
+    assert_eq!(line(&mut state, 120), None, "it is part of the view of states");
+    press(&mut state, "w");
+    let [first, second] = ["dd (70) for 100.0 s, I/O", "; hung (82 of 81) for more than 21.0 s"];
+    for (width, words) in [(60, format!("{first}; 2 more")), (120, format!("{first}{second}; 1 more"))] {
+        assert_eq!(line(&mut state, width), Some(format!("Blocked all the time: {words}")));
+    }
+    state.frame.as_mut().expect("it was given").interval.blocked_tasks = 2;
+    assert_eq!(line(&mut state, 85), Some(format!("Blocked all the time: {first}{second}")));
+    state.options.pids = vec![81];
+    assert!(
+        line(&mut state, 120).is_some_and(|line| line.starts_with("Blocked all the time: hung (82 of 81)"))
+    );
+    state.options.pids = vec![83];
+    assert_eq!(line(&mut state, 120), None);
+}
+
+#[test]
 fn the_head_tells_what_tasks_did_on_average() {
     let mut state = state(fixture::frame());
     let frame = state.frame.as_ref().expect("it was given");
@@ -449,7 +472,9 @@ fn the_head_tells_what_tasks_did_on_average() {
         .sum();
     let dead: u64 =
         frame.exited().iter().filter_map(|exited| exited.states).map(|states| states.blocked_ns).sum();
-    assert_eq!(blocked, living + dead, "all of the dead were processes of their own");
+    // Two of the list that have no row, and one that is not listed.
+    let hung = 3 * frame.interval.length_ns();
+    assert_eq!(blocked, living + dead + hung, "all of the dead were processes of their own");
     let shown = text(&mut state, 80, 24);
     let line = shown.lines().find(|line| line.starts_with("On average")).expect("a line");
     let hundredths = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100);

@@ -257,6 +257,7 @@ impl Deaths {
     pub(super) fn report(&self, attribution: &mut Attribution, into: &mut Vec<Exited>) {
         into.clear();
         into.extend(self.due.iter().map(|death| Exited {
+            lived: None,
             states: None,
             exit: death.exit,
             cpu_ns: death.used_ns,

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
+use crate::states::{LifeStates, Lived, Stretch};
 use crate::task::TaskId;
 
 /// The kernel brings the runtime of a running task up to date at each tick, of which there are at least 100 a second.
@@ -26,6 +27,10 @@ pub(crate) struct Seen {
     pub(crate) wall_ns: u64,
     /// Whether it was on a CPU at the cut.
     pub(crate) is_running: bool,
+    /// What it did besides; `None`: not known.
+    pub(crate) stretch: Option<Stretch>,
+    /// When its life began or, if that was before, when the ledger was attached: CLOCK_MONOTONIC.
+    pub(crate) born_ns: u64,
 }
 
 /// What a task's figures grew by.
@@ -51,6 +56,8 @@ struct Life {
     /// No ledger was attached since it was looked at last.
     is_past_gap: bool,
     shown: Shown,
+    /// What it did since it was first seen; `None`: of some of that it is not known.
+    states: Option<LifeStates>,
 }
 
 /// What the totals of a task are.
@@ -75,7 +82,17 @@ impl Life {
             stolen_ns: 0,
             is_past_gap: false,
             shown: Shown::Own,
+            states: None,
         }
+    }
+
+    /// Adds an interval in which it ran.
+    fn pass(&mut self, seen: &Seen) {
+        self.wall_ns += seen.wall_ns;
+        self.states = self.states.zip(seen.stretch).map(|(mut states, stretch)| {
+            states.pass(seen.wall_ns, &stretch);
+            states
+        });
     }
 
     fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
@@ -126,7 +143,7 @@ impl Lives {
     /// A task that is alive, with its figures of now; `None` where it could not be looked at: then they come later.
     pub(crate) fn go_on(&mut self, seen: &Seen, now: Option<&Counters>) -> Option<Growth> {
         let mut life = self.take(seen);
-        life.wall_ns += seen.wall_ns;
+        life.pass(seen);
         let now = now.filter(|_| self.knows_totals(seen, &mut life));
         let growth = now.map(|now| life.advance(now, seen.is_running));
         self.tasks.insert(seen.number, life);
@@ -140,7 +157,12 @@ impl Lives {
             life.task == seen.task || (life.process == seen.process && seen.task == seen.process)
         };
         let known = self.tasks.remove(&seen.number).filter(is_same);
-        known.unwrap_or_else(|| self.first(seen))
+        let mut life = known.unwrap_or_else(|| self.first(seen));
+        if life.task != seen.task {
+            // What it did before is of another task.
+            life.states = None;
+        }
+        life
     }
 
     /// Forgets the processes that do not live, whose deaths may not have been told.
@@ -188,20 +210,20 @@ impl Lives {
     }
 
     /// A task that has died, with its final figures.
-    pub(crate) fn end(&mut self, seen: &Seen, last: &Counters) -> Growth {
+    pub(crate) fn end(&mut self, seen: &Seen, last: &Counters) -> (Growth, Option<Lived>) {
         let mut life = self.take(seen);
-        life.wall_ns += seen.wall_ns;
+        life.pass(seen);
         self.knows_totals(seen, &mut life);
         let growth = life.advance(last, false);
         if seen.task == seen.process {
             self.leaders.insert(seen.process, growth.totals);
         }
-        growth
+        (growth, life.states.map(|states| states.lived()))
     }
 
     /// A thread that goes on under the tid of its leader, in a slot that begins with its figures.
     pub(crate) fn renumber(&mut self, seen: &Seen, last: &Counters) -> Growth {
-        let growth = self.end(seen, last);
+        let (growth, _) = self.end(seen, last);
         self.renumbered.insert(seen.process, last.runtime_ns);
         growth
     }
@@ -257,12 +279,14 @@ impl Lives {
             if std::mem::take(&mut life.is_past_gap) {
                 // What it ran in the gap is not booked: it is no time that the scheduler has charged beyond that on a CPU.
                 life.wall_ns += seen.first_runtime_ns.saturating_sub(life.counters.runtime_ns);
+                life.states = None;
             }
             return life;
         }
         let life = Life::new(seen.task, seen.process, figures_before(seen));
+        let states = Some(LifeStates::new(seen.born_ns));
         if seen.task != seen.process {
-            return life;
+            return Life { states, ..life };
         }
         // Between its last switch as a thread and its first as the leader it has not run; the old leader has another runtime.
         let is_renumbered = self.renumbered.get(&seen.process) == Some(&seen.first_runtime_ns);
@@ -272,7 +296,7 @@ impl Lives {
         match self.leaders.remove(&seen.process) {
             Some(totals) => Life { shown: Shown::Leader(totals), ..life },
             None if is_renumbered => Life { shown: Shown::Awaited { is_late: false }, ..life },
-            None => life,
+            None => Life { states, ..life },
         }
     }
 }
@@ -314,6 +338,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::states::States;
     use crate::task::Tid;
 
     fn id(tid: i32, start_time_ns: u64) -> TaskId {
@@ -321,7 +346,17 @@ mod tests {
     }
 
     fn seen(number: u32, task: TaskId, process: TaskId, wall_ns: u64) -> Seen {
-        Seen { number, task, process, first_runtime_ns: 0, first: None, wall_ns, is_running: false }
+        Seen {
+            number,
+            task,
+            process,
+            first_runtime_ns: 0,
+            first: None,
+            wall_ns,
+            is_running: false,
+            stretch: None,
+            born_ns: 0,
+        }
     }
 
     fn counters(runtime_ns: u64, user_ns: u64) -> Counters {
@@ -337,7 +372,7 @@ mod tests {
         // The runtime of a running task is behind by a tick: no theft.
         let running = Seen { is_running: true, ..seen(3, task, task, LONGEST_TICK_NS) };
         assert_eq!(lives.go_on(&running, Some(&counters(40, 30))).expect("seen").stolen_ns, Some(0));
-        let growth = lives.end(&seen(3, task, task, 0), &counters(LONGEST_TICK_NS + 40, 30));
+        let (growth, _) = lives.end(&seen(3, task, task, 0), &counters(LONGEST_TICK_NS + 40, 30));
         assert_eq!(growth.stolen_ns, Some(0));
     }
 
@@ -352,7 +387,7 @@ mod tests {
         // This one ended before the first look: only its runtime is known.
         let other = id(8, 30);
         let ended = Seen { first_runtime_ns: 10, ..seen(4, other, other, 5) };
-        let growth = lives.end(&ended, &counters(15, 7));
+        let (growth, _) = lives.end(&ended, &counters(15, 7));
         assert_eq!(growth.counters.known, FieldSet::of(&[Field::Runtime]));
         assert_eq!((growth.counters.runtime_ns, growth.stolen_ns), (5, Some(0)));
     }
@@ -382,7 +417,7 @@ mod tests {
         lives.go_on(&seen(3, process, process, 30), Some(&counters(30, 10)));
         lives.go_on(&seen(4, thread, process, 50), Some(&counters(50, 20)));
         // The leader dies, the thread is the leader now, in a slot of its own.
-        assert_eq!(lives.end(&seen(3, process, process, 1), &counters(31, 10)).counters.runtime_ns, 1);
+        assert_eq!(lives.end(&seen(3, process, process, 1), &counters(31, 10)).0.counters.runtime_ns, 1);
         assert_eq!(lives.renumber(&seen(4, thread, process, 5), &counters(55, 20)).counters.runtime_ns, 5);
         let leader =
             Seen { first_runtime_ns: 55, first: Some(counters(55, 20)), ..seen(5, process, process, 7) };
@@ -448,7 +483,7 @@ mod tests {
         let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 200);
         assert!(lives.go_on(&seen(3, task, task, 30), None).is_none());
-        let growth = lives.end(&seen(3, task, task, 10), &counters(40, 40));
+        let (growth, _) = lives.end(&seen(3, task, task, 10), &counters(40, 40));
         assert_eq!((growth.counters.runtime_ns, growth.stolen_ns), (40, Some(0)));
     }
 
@@ -468,5 +503,46 @@ mod tests {
                 prop_assert_eq!((life.counters.user_ns, life.counters.system_ns), (user_ns, system_ns));
             }
         }
+    }
+
+    #[test]
+    fn a_life_is_the_sum_of_its_intervals_and_the_rests_between() {
+        use cpuledger_bpf::ledger::OffState;
+
+        let (task, process) = (id(8, 5), id(7, 1));
+        let mut lives = Lives::new(Boottime::from_ns(0));
+        // It is alive in it from one time to another, runs for 10 ns, and sleeps for the rest.
+        let ran = |begin_ns: u64, end_ns: u64, rests| Seen {
+            stretch: Some(Stretch {
+                states: States {
+                    elapsed_ns: end_ns - begin_ns,
+                    sleep_ns: end_ns - begin_ns - 10,
+                    ..States::default()
+                },
+                begin_ns,
+                end_ns,
+                rests,
+            }),
+            born_ns: 90,
+            ..seen(3, task, process, 10)
+        };
+        let zero = Counters::ZERO;
+        lives.go_on(&ran(100, 200, OffState::Io), Some(&zero));
+        lives.go_on(&ran(500, 600, OffState::Waits), None);
+        let (_, lived) = lives.end(&ran(600, 650, OffState::Unseen), &zero);
+        let lived = lived.expect("all of it is known");
+        let states = States {
+            elapsed_ns: 560,
+            unseen_ns: 10,
+            blocked_ns: 300,
+            io_wait_ns: 300,
+            sleep_ns: 220,
+            ..States::default()
+        };
+        assert_eq!((lived, lived.imbalance_ns()), (Lived { cpu_ns: 30, states }, 0));
+        // Where it is not known what it did in one of them, its life is not known.
+        lives.go_on(&ran(700, 800, OffState::Sleeps), Some(&zero));
+        lives.go_on(&Seen { stretch: None, ..ran(800, 900, OffState::Sleeps) }, Some(&zero));
+        assert_eq!(lives.end(&ran(900, 950, OffState::Unseen), &zero).1, None);
     }
 }

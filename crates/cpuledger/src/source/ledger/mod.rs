@@ -4,6 +4,7 @@
 //! The kernel half books the time. Here it is given to processes ([`crate::attribution`]). One call at the cut reads the figures of
 //! the tasks that ran ([`detail`]), and [`crate::attribution::difference`] says what they grew by.
 
+mod blocked;
 mod detail;
 mod limits;
 mod options;
@@ -27,7 +28,7 @@ use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
-use rows::{Idle, RowBuilder, idle_time};
+use rows::{Idle, RowBuilder};
 use supervisor::{Backoff, Supervised};
 
 pub use kernel::Lost;
@@ -54,6 +55,7 @@ pub struct Ledger {
     /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
     walk: Option<Walk>,
     others: Snapshot,
+    finds_blocked: bool,
 }
 
 /// How many more processes may be remembered than twice those alive.
@@ -101,7 +103,29 @@ impl Ledger {
             lost,
             walk: None,
             others: Snapshot::default(),
+            finds_blocked: false,
         })
+    }
+
+    /// Finds the tasks that are blocked already, by one walk: from now on [`Interval::blocked`] has those too that have not run since the
+    /// ledger was attached.
+    ///
+    /// # Errors
+    /// When there cannot be a walk.
+    pub fn find_blocked(&mut self) -> Result<(), Error> {
+        self.finds_blocked = true;
+        let had_walk = self.walk.is_some();
+        let fields =
+            FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime, Field::Comm, Field::State, Field::Euid]);
+        self.walk(Scope::Tasks, fields)?;
+        let start_ns = self.start_ns();
+        self.rows.find_blocked(&self.others, start_ns);
+        if !had_walk {
+            // Its buffers follow the population.
+            self.walk = None;
+            self.others = Snapshot::default();
+        }
+        Ok(())
     }
 
     /// When the running interval began, CLOCK_MONOTONIC.
@@ -194,6 +218,10 @@ impl Ledger {
             self.rows.resume_after_gap(Boottime::now());
             // Deaths in the gap were not told.
             self.forget_dead();
+            if self.finds_blocked {
+                // Without a walk those are told that are blocked from now on.
+                let _ = self.find_blocked();
+            }
         }
         Ok(())
     }
@@ -280,6 +308,16 @@ impl Ledger {
         let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
         into.unidentified_exits = folded(&lost) - folded(&before);
         into.missed_switches = lost.missed - before.missed;
+        let hides_runs = |lost: &Lost| lost.no_slot + lost.no_entry + folded(lost);
+        if hides_runs(&lost) > hides_runs(&before) {
+            // What was blocked may have run and died.
+            self.rows.forget_blocked();
+            (into.blocked, into.blocked_tasks) = (None, 0);
+            if self.finds_blocked {
+                // Without a walk those are told that are blocked from now on.
+                let _ = self.find_blocked();
+            }
+        }
         let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
         if hides_deaths(&lost) > hides_deaths(&before) || self.rows.remembered() > self.remembered_limit {
             self.forget_dead();
@@ -307,7 +345,7 @@ impl Ledger {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
         self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
-        let idle = Idle { others: tasks, from_procfs, time: idle_time(into), are_processes: false };
+        let idle = Idle { others: tasks, from_procfs, time: self.rows.idle_time(into), are_processes: false };
         self.rows.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
         snapshot.from_procfs.extend(from_procfs);
         snapshot.from_procfs.sort_unstable();

@@ -1,6 +1,6 @@
 //! From the booked times of tasks to rows of processes and tasks with what each used.
 
-use cpuledger_bpf::ledger::{Interval as Closed, TaskTime};
+use cpuledger_bpf::ledger::{Interval as Closed, OffState, TaskTime};
 use cpuledger_bpf::{Wanted as WantedTask, abi};
 use rustc_hash::FxHashMap;
 
@@ -10,13 +10,13 @@ use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet, IO};
-use crate::interval::{Exited, Interval, Unattributed, Usage};
+use crate::interval::{Blocked, Exited, Interval, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::{counters_of, nothing_used};
 use crate::source_kind::SourceKind;
-use crate::states::States;
+use crate::states::{States, Stretch};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
@@ -67,6 +67,10 @@ pub(super) struct RowBuilder {
     /// For what the kernel keeps from programs.
     procfs: Option<Procfs>,
     io: IoAccess,
+    /// When the ledger was attached, CLOCK_MONOTONIC.
+    attached_ns: u64,
+    /// How long the machine was suspended, when the last interval was closed.
+    suspended_ns: u64,
 }
 
 impl RowBuilder {
@@ -98,6 +102,8 @@ impl RowBuilder {
             rows: Snapshot::default(),
             procfs: None,
             io: IoAccess::of_caller(),
+            attached_ns: attached.ns().saturating_sub(suspended_ns()),
+            suspended_ns: suspended_ns(),
         })
     }
 
@@ -127,6 +133,7 @@ impl RowBuilder {
         snapshot.clear();
         snapshot.source = SourceKind::Ledger;
         snapshot.begin_ns = closed.end_ns;
+        self.suspended_ns = suspended_ns();
         self.attribute(closed);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
@@ -157,7 +164,9 @@ impl RowBuilder {
     /// The same, after a time in which no ledger was attached: until `attached`.
     pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
         self.resting.clear();
+        self.resting.blocked.clear();
         self.lives.resume_after_gap(attached);
+        self.attached_ns = attached.ns().saturating_sub(suspended_ns());
     }
 
     /// Gives every nanosecond to a living process.
@@ -228,17 +237,19 @@ impl RowBuilder {
         self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
         for place in 0..self.ended.len() {
             let time = &closed.tasks[self.ended[place]];
-            let (seen, last) = (seen(time), counters_of(&time.slot.last));
-            let states = states_of(time, closed.end_ns);
+            let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
+            let states = seen.stretch.map(|stretch| stretch.states);
             let growth = if has_died(time) {
                 let heir = self.attribution.heir(seen.process);
+                let (growth, lived) = self.lives.end(&seen, &last);
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
                     states,
+                    lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
                 });
-                self.lives.end(&seen, &last)
+                growth
             } else {
                 self.lives.renumber(&seen, &last)
             };
@@ -256,11 +267,11 @@ impl RowBuilder {
         for place in 0..self.living.len() {
             let index = self.living[place];
             let time = &closed.tasks[index];
-            let seen = seen(time);
+            let seen = self.seen(time, closed);
             let row = find_row(&self.rows.tasks, &seen).copied().filter(|_| !self.has_twin(closed, place));
             let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
             self.add_growth(seen.process, growth);
-            let states = states_of(time, closed.end_ns);
+            let states = seen.stretch.map(|stretch| stretch.states);
             self.add_states(seen.process, states, true);
             if let Some(account) = self.account_of(seen.process) {
                 account.index = Some(index);
@@ -283,6 +294,27 @@ impl RowBuilder {
                 ),
                 ..Usage::default()
             });
+        }
+    }
+
+    fn seen(&self, time: &TaskTime, closed: &Closed<'_>) -> Seen {
+        let slot = &time.slot;
+        let states = states_of(time, closed.end_ns);
+        Seen {
+            number: time.number,
+            task: task_of(slot),
+            process: process_of(slot),
+            first_runtime_ns: slot.first_runtime_ns,
+            first: (!time.is_last).then(|| counters_of(&slot.last)),
+            wall_ns: time.wall_ns,
+            is_running: time.is_running,
+            stretch: time.off.zip(states).map(|(off, states)| Stretch {
+                states,
+                begin_ns: off.begin_ns,
+                end_ns: off.begin_ns + states.elapsed_ns,
+                rests: off.at_cut.unwrap_or(OffState::Unseen),
+            }),
+            born_ns: slot.start_time_ns.saturating_sub(self.suspended_ns).max(self.attached_ns),
         }
     }
 
@@ -326,8 +358,20 @@ impl RowBuilder {
     /// Remembers what tasks do that may not run soon.
     fn remember_resting(&mut self, closed: &Closed<'_>) {
         for time in closed.tasks {
-            if let Some(state) = time.off.and_then(|off| off.at_cut).filter(|_| !time.is_last) {
-                self.resting.rest(time.number, task_of(&time.slot), process_of(&time.slot), state);
+            let Some(off) = time.off.filter(|_| !time.is_last) else { continue };
+            let Some(state) = off.at_cut else { continue };
+            let (task, process) = (task_of(&time.slot), process_of(&time.slot));
+            self.resting.rest(time.number, task, process, state);
+            if matches!(state, OffState::Blocked | OffState::Io) {
+                self.resting.blocked.add(Blocked {
+                    task,
+                    process,
+                    comm: Comm::from_c_bytes(&time.slot.comm),
+                    euid: Some(time.slot.euid),
+                    since_ns: off.since_ns,
+                    blocked_for_ns: closed.end_ns,
+                    for_io: Some(state == OffState::Io),
+                });
             }
         }
     }
@@ -340,7 +384,8 @@ impl RowBuilder {
         into: &mut Interval,
     ) {
         // What they did in this interval is in the accounts: what counts now is which did not run.
-        closed.tasks.iter().for_each(|time| self.resting.wake(time.number));
+        closed.tasks.iter().for_each(|time| self.resting.wake(time.number, task_of(&time.slot)));
+        self.resting.blocked.tell(into);
         for place in 0..self.accounts.len() {
             let account = self.accounts[place];
             let mut row = match self.row_of(account.process) {
@@ -445,7 +490,7 @@ impl RowBuilder {
         into: &mut Interval,
     ) {
         let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
-        let idle = Idle { others: &others, from_procfs, time: idle_time(into), are_processes: true };
+        let idle = Idle { others: &others, from_procfs, time: self.idle_time(into), are_processes: true };
         self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
     }
 
@@ -522,16 +567,26 @@ impl RowBuilder {
         self.lives.keep_living(lives);
     }
 
+    /// Remembers which of all tasks are blocked.
+    pub(super) fn find_blocked(&mut self, all: &Snapshot, start_ns: u64) {
+        self.resting.blocked.find(all, start_ns);
+    }
+
+    /// Slots ran low: tasks may have run that the books do not have by name.
+    pub(super) fn forget_blocked(&mut self) {
+        self.resting.blocked.clear();
+    }
+
+    /// When those were alive that did not run in the interval that was closed last.
+    pub(super) fn idle_time(&self, interval: &Interval) -> IdleTime {
+        let end = Boottime::from_ns(interval.end_ns + self.suspended_ns);
+        IdleTime { length_ns: interval.length_ns(), end }
+    }
+
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len()
     }
-}
-
-/// When those were alive that did not run in this interval.
-pub(super) fn idle_time(interval: &Interval) -> IdleTime {
-    let end = Boottime::from_ns(interval.end_ns + suspended_ns());
-    IdleTime { length_ns: interval.length_ns(), end }
 }
 
 /// The order in which tasks are listed and looked for.
@@ -592,19 +647,6 @@ fn increment(time: &TaskTime) -> Increment {
         folded_children_ns: time.folded_children_ns,
         has_died: has_died(time),
         process_is_dead: time.is_last && u32::from(slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
-    }
-}
-
-fn seen(time: &TaskTime) -> Seen {
-    let slot = &time.slot;
-    Seen {
-        number: time.number,
-        task: task_of(slot),
-        process: process_of(slot),
-        first_runtime_ns: slot.first_runtime_ns,
-        first: (!time.is_last).then(|| counters_of(&slot.last)),
-        wall_ns: time.wall_ns,
-        is_running: time.is_running,
     }
 }
 

@@ -3,10 +3,11 @@
 use cpuledger_bpf::ledger::{Off, OffState, TaskTime};
 use rustc_hash::FxHashMap;
 
+use super::blocked::BlockedTasks;
 use crate::clock::Boottime;
 use crate::field::Field;
-use crate::states::States;
-use crate::task::{State, Task, TaskId};
+use crate::states::{States, off_state};
+use crate::task::{Task, TaskId};
 
 /// The state of a living task that has not run since.
 #[derive(Debug, Clone, Copy)]
@@ -40,20 +41,25 @@ pub(super) struct RestingTasks {
     by_slot: FxHashMap<u32, Resting>,
     by_task: FxHashMap<TaskId, OffState>,
     by_process: FxHashMap<TaskId, FxHashMap<OffState, u32>>,
+    /// Those that are blocked, by name: these stay known where slots get other numbers.
+    pub(super) blocked: BlockedTasks,
 }
 
 impl RestingTasks {
-    /// Forgets all: slots have other numbers from now on.
+    /// Forgets what is kept by slot: slots have other numbers from now on.
     pub(super) fn clear(&mut self) {
         self.by_slot.clear();
         self.by_task.clear();
         self.by_process.clear();
     }
 
-    /// The task of this slot has run in an interval. Not to be called before [`RestingTasks::add_to`] was for that interval.
-    pub(super) fn wake(&mut self, slot: u32) {
+    /// A task has run in an interval. Not to be called before [`RestingTasks::add_to`] was for that interval.
+    pub(super) fn wake(&mut self, slot: u32, task: TaskId) {
+        self.blocked.wake(task);
         let Some(Resting { task, process, state }) = self.by_slot.remove(&slot) else { return };
         self.by_task.remove(&task);
+        // An exec may have changed its tid.
+        self.blocked.wake(task);
         let Some(counts) = self.by_process.get_mut(&process) else { return };
         if let Some(count) = counts.get_mut(&state) {
             *count -= 1;
@@ -96,7 +102,7 @@ impl RestingTasks {
                 None if has_run => OffState::Sleeps,
                 None => by_row()?,
             };
-            add(&mut states, state, alive_ns);
+            states.add_time(state, alive_ns);
         }
         Some(states)
     }
@@ -106,36 +112,9 @@ impl RestingTasks {
         for (state, count) in self.by_process.get(&process).into_iter().flatten() {
             let count = u64::from(*count).min(tasks);
             tasks -= count;
-            add(states, *state, count * length_ns);
+            states.add_time(*state, count * length_ns);
         }
-        add(states, OffState::Sleeps, tasks * length_ns);
-    }
-}
-
-/// What a task has done whose state is this now, and of which the ledger has not seen that it does anything.
-fn off_state(state: State) -> Option<OffState> {
-    match state.0 {
-        // One that runs now was woken after the cut.
-        b'S' | b'I' | b'R' | b'P' => Some(OffState::Sleeps),
-        b'D' => Some(OffState::Blocked),
-        b'T' | b't' => Some(OffState::Stopped),
-        _ => None,
-    }
-}
-
-/// Adds time in one state.
-fn add(states: &mut States, state: OffState, ns: u64) {
-    states.elapsed_ns += ns;
-    match state {
-        OffState::Waits => states.runqueue_wait_ns += ns,
-        OffState::Sleeps => states.sleep_ns += ns,
-        OffState::Blocked => states.blocked_ns += ns,
-        OffState::Io => {
-            states.blocked_ns += ns;
-            states.io_wait_ns += ns;
-        }
-        OffState::Stopped => states.stopped_ns += ns,
-        OffState::Unseen => states.unseen_ns += ns,
+        states.add_time(OffState::Sleeps, tasks * length_ns);
     }
 }
 
@@ -174,8 +153,9 @@ mod tests {
             let task = TaskId { tid: Tid(slot.cast_signed()), ..process };
             resting.rest(slot, task, process, state);
         }
-        resting.wake(5);
-        resting.wake(4);
+        let wake = |resting: &mut RestingTasks, slot| resting.wake(slot, process);
+        wake(&mut resting, 5);
+        wake(&mut resting, 4);
         let mut states = States::default();
         resting.add_to(&mut states, process, 10, 100);
         let expected = States {
@@ -187,8 +167,8 @@ mod tests {
             ..States::default()
         };
         assert_eq!((states, states.off_ns()), (expected, 1000));
-        resting.wake(2);
-        resting.wake(3);
+        wake(&mut resting, 2);
+        wake(&mut resting, 3);
         assert!(resting.by_process.is_empty() && resting.by_slot.is_empty() && resting.by_task.is_empty());
     }
 

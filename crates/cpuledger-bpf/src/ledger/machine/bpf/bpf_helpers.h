@@ -10,6 +10,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #define __weak __attribute__((weak))
 #define __ksym
+#define barrier_var(variable) __asm__ volatile("" : "+r"(variable))
 
 void *bpf_map_lookup_elem(void *map, const void *key);
 u32 bpf_get_smp_processor_id(void);

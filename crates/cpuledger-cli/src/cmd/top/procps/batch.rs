@@ -97,6 +97,7 @@ fn of_collector(options: &Options) -> options::Options {
         pids,
         euids: Vec::new(),
         order: SortBy::default(),
+        by: options::By::default(),
         has_arguments: options.has_arguments,
         format: Format::Text,
         source: options.source,

@@ -1,8 +1,12 @@
 //! What rows did with all of their time, and its shares as they are printed: tenths of a percent that add up to 100.0.
 
+pub mod cells;
+pub mod columns;
+
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::Usage;
-use cpuledger_view::sort;
+
+use crate::sort;
 
 /// A part of the time that a row was alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +149,9 @@ const fn column(name: &'static str, cell: StateCell, width: usize, help: &'stati
     StateColumn { name, cell, width, help }
 }
 
+/// The column by which those come first that were held up for the longest.
+pub const MOST_HELD: &str = "%HELD";
+
 /// The width of a share.
 const SHARE_WIDTH: usize = 5;
 
@@ -154,7 +161,7 @@ const fn share(name: &'static str, parts: &'static [Part], help: &'static str) -
 
 /// Every column of states, from left to right. The last two stand for others where there is little room.
 pub static STATE_COLUMNS: [StateColumn; 13] = [
-    column("%HELD", StateCell::Held, 6, "WAIT and BLK in percent of the interval, of all its threads."),
+    column(MOST_HELD, StateCell::Held, 6, "WAIT and BLK in percent of the interval, of all its threads."),
     share("USR", &[Part::User], "On a CPU, in user mode."),
     share("SYS", &[Part::System], "On a CPU, in the kernel."),
     share("STL", &[Part::Stolen], "On a CPU that did not execute it, but an interrupt or another guest."),

@@ -1,0 +1,214 @@
+//! Rows put together: by cgroup, user or name, and the dead by name.
+
+use std::collections::BTreeMap;
+
+use cpuledger::States;
+use cpuledger::counters::Counters;
+use cpuledger::enrich::cgroups::{self, Paths};
+use cpuledger::enrich::names::Names;
+use cpuledger::field::{Field, FieldSet};
+use cpuledger::interval::{Exited, Usage};
+use cpuledger::task::{Comm, Pid, Task};
+use cpuledger::text::escape::escaped;
+
+/// Names of the dead that have lines of their own; the rest share one.
+pub(crate) const MOST_NAMES: usize = 40;
+
+/// What rows are put together by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Group {
+    /// Nothing.
+    #[default]
+    No,
+    /// The cgroup.
+    Cgroup,
+    /// The effective user.
+    User,
+    /// The name.
+    Command,
+}
+
+impl Group {
+    /// What is read of a row for its group.
+    pub fn fields(self) -> FieldSet {
+        match self {
+            Group::No => FieldSet::EMPTY,
+            Group::Cgroup => FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]),
+            Group::User => FieldSet::of(&[Field::Euid]),
+            Group::Command => FieldSet::of(&[Field::Comm]),
+        }
+    }
+
+    /// The name of the group of a row; `-`: not known.
+    pub fn name_of(self, row: &Task, users: &Names, paths: &Paths) -> String {
+        match self {
+            Group::Cgroup => match cgroups::key(row) {
+                None => "-".to_owned(),
+                Some(key) => match paths.get(&key) {
+                    Some(path) => escaped(path.as_bytes()),
+                    None => format!("cgroup {}", key.1.or(key.0).unwrap_or_default()),
+                },
+            },
+            Group::User if !row.known.contains(Field::Euid) => "-".to_owned(),
+            Group::User => match users.name(row.euid) {
+                b"" => row.euid.to_string(),
+                name => escaped(name),
+            },
+            Group::Command if !row.known.contains(Field::Comm) => "-".to_owned(),
+            Group::Command | Group::No => escaped(row.comm.as_bytes()),
+        }
+    }
+}
+
+/// Rows put together.
+#[derive(Debug, Clone)]
+pub struct Sum {
+    /// Of what.
+    pub name: String,
+    /// How many.
+    pub rows: usize,
+    /// What of a task makes sense for all of them.
+    pub task: Task,
+    /// The sum of what they used.
+    pub usage: Usage,
+}
+
+impl Sum {
+    /// Of nothing yet.
+    pub fn new(name: String) -> Sum {
+        let known = FieldSet::of(&[Field::Comm, Field::Rss, Field::Runtime, Field::Threads]);
+        let task = Task { known, comm: Comm::new(name.as_bytes()), ..Task::default() };
+        let usage = Usage {
+            exited_threads_ns: Some(0),
+            exited_children_ns: Some(0),
+            stolen_ns: Some(0),
+            states: Some(States::default()),
+            growth: Counters { known: Counters::FIELDS, ..Counters::default() },
+            ..Usage::default()
+        };
+        Sum { name, rows: 0, task, usage }
+    }
+
+    /// Adds a row. What is not known of it is not known of the sum.
+    pub fn add(&mut self, row: &Task, usage: &Usage) {
+        self.rows += 1;
+        let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        self.usage.cpu_ns += usage.cpu_ns;
+        self.usage.self_ns += usage.self_ns;
+        self.usage.exited_threads_ns = sum(self.usage.exited_threads_ns, usage.exited_threads_ns);
+        self.usage.exited_children_ns = sum(self.usage.exited_children_ns, usage.exited_children_ns);
+        self.usage.stolen_ns = sum(self.usage.stolen_ns, usage.stolen_ns);
+        self.usage.states = self.usage.states.zip(usage.states).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
+        self.usage.growth.add(&usage.growth);
+        self.task.known = self.task.known.intersection(row.known.union(FieldSet::of(&[Field::Threads])));
+        self.task.rss_bytes += row.rss_bytes;
+        self.task.runtime_ns += row.runtime_ns;
+        self.task.threads += row.threads.max(1);
+    }
+}
+
+/// The row of one that died: what its record tells.
+pub fn exited_row(exited: &Exited) -> (Task, Usage) {
+    const KNOWN: FieldSet = FieldSet::of(&[
+        Field::Tid,
+        Field::Pid,
+        Field::Ppid,
+        Field::Comm,
+        Field::Uid,
+        Field::StartTime,
+        Field::Runtime,
+    ]);
+    const EFFECTIVE: FieldSet = FieldSet::of(&[Field::Euid]);
+    let exit = &exited.exit;
+    let task = Task {
+        known: if exit.euid.is_some() { KNOWN.union(EFFECTIVE) } else { KNOWN },
+        tid: exit.task.tid,
+        pid: Pid(exit.process.tid.0),
+        ppid: exit.ppid,
+        comm: exit.comm,
+        uid: exit.uid,
+        euid: exit.euid.unwrap_or_default(),
+        start_time_ns: exit.task.start_time_ns,
+        runtime_ns: exit.runtime_ns,
+        ..Task::default()
+    };
+    let waited_ns = exited.states.map(|states| states.runqueue_wait_ns);
+    let growth = Counters {
+        known: if waited_ns.is_some() { FieldSet::of(&[Field::RunqueueWait]) } else { FieldSet::EMPTY },
+        runqueue_wait_ns: waited_ns.unwrap_or_default(),
+        ..Counters::default()
+    };
+    let usage = Usage {
+        cpu_ns: exited.cpu_ns,
+        self_ns: exited.cpu_ns,
+        states: exited.states,
+        accounting_parent: exited.accounting_parent,
+        growth,
+        ..Usage::default()
+    };
+    (task, usage)
+}
+
+/// The dead of one name.
+#[derive(Debug, Clone)]
+pub struct DeadName {
+    /// All of them.
+    pub sum: Sum,
+    /// Their indexes, those with the most CPU time first.
+    pub members: Vec<usize>,
+}
+
+/// The dead with these indexes by name: that with the most CPU time first, and in the last place all that are beyond a bound.
+pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>) -> Vec<DeadName> {
+    let mut names: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for index in indexes {
+        names.entry(exited[index].exit.comm.as_bytes()).or_default().push(index);
+    }
+    let cpu_ns = |members: &[usize]| members.iter().map(|&index| exited[index].cpu_ns).sum::<u64>();
+    let mut sorted: Vec<(&[u8], Vec<usize>)> = names.into_iter().collect();
+    sorted.sort_by_cached_key(|(_, members)| std::cmp::Reverse(cpu_ns(members)));
+    let rest: Vec<usize> =
+        sorted.drain(sorted.len().min(MOST_NAMES)..).flat_map(|(_, members)| members).collect();
+    let mut named: Vec<(String, Vec<usize>)> =
+        sorted.into_iter().map(|(name, members)| (escaped(name), members)).collect();
+    if !rest.is_empty() {
+        named.push(("(other names)".to_owned(), rest));
+    }
+    let make = |(name, mut members): (String, Vec<usize>)| {
+        let mut sum = Sum::new(name);
+        for &member in &members {
+            let (row, usage) = exited_row(&exited[member]);
+            sum.add(&row, &usage);
+        }
+        // The memory of a dead task is not told; nor are its counters, but what it waited.
+        sum.task.known = sum.task.known.intersection(FieldSet::of(&[Field::Comm, Field::Runtime]));
+        members.sort_by_key(|&index| std::cmp::Reverse(exited[index].cpu_ns));
+        DeadName { sum, members }
+    };
+    named.into_iter().map(make).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_knows_what_is_known_of_all_its_rows() {
+        let states = States { elapsed_ns: 10, sleep_ns: 7, runqueue_wait_ns: 3, ..States::default() };
+        let known = Usage { stolen_ns: Some(5), states: Some(states), ..Usage::default() };
+        let unknown = Usage { stolen_ns: None, states: None, ..known };
+        let sum_of = |usages: &[Usage]| {
+            let mut sum = Sum::new("a".to_owned());
+            usages.iter().for_each(|usage| sum.add(&Task::default(), usage));
+            (sum.usage.stolen_ns, sum.usage.states)
+        };
+        let twice = States { elapsed_ns: 20, sleep_ns: 14, runqueue_wait_ns: 6, ..States::default() };
+        assert_eq!(sum_of(&[known, known]), (Some(10), Some(twice)));
+        for usages in [[unknown, known], [known, unknown]] {
+            assert_eq!(sum_of(&usages), (None, None), "whichever comes first");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What `top --by` prints: states in the place of the usual columns, and rows put together.
+
+use cpuledger::interval::{Blocked, Usage};
+use cpuledger::text::escape::append_escaped;
+
+use super::column::{Line, TableColumn, append_decimals, append_per_mille, per_mille};
+use super::{Page, Writer, for_each_line};
+use crate::cell::{signed, unsigned};
+use crate::group::Sum;
+use crate::key::Shown;
+use crate::shares::StateCell;
+use crate::shares::cells::Cells;
+use crate::shares::columns::{Room, ViewColumn, columns};
+
+/// Columns of states, and their widths.
+type Columns = Vec<(ViewColumn, usize)>;
+
+/// The width of a count of rows.
+const COUNT_WIDTH: usize = 7;
+/// That of a share of CPU time.
+const SHARE_WIDTH: usize = 5;
+
+/// Tasks that were blocked all the time that have a line each.
+const MOST_BLOCKED_LINES: usize = 40;
+
+/// Where rows are put together: how the count of rows and the names are headed.
+struct Headers {
+    count: &'static str,
+    name: &'static str,
+}
+
+impl Writer {
+    /// A line for each row, with its states.
+    pub(super) fn append_states(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let mut has_unseen = false;
+        for_each_line(shown, page, |line| has_unseen |= is_unseen(line.usage));
+        let room = Room { width: page.width, has_unseen, is_exact: false, without: &["STATES"] };
+        let columns = columns(&room);
+        self.append_headers(&columns);
+        self.end_line(text, page);
+        for_each_line(shown, page, |line| {
+            self.append_cells(&columns, line);
+            self.end_line(text, page);
+        });
+    }
+
+    /// A line for each group.
+    pub(super) fn append_groups(
+        &mut self,
+        text: &mut Vec<u8>,
+        groups: &[Sum],
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        let usages = if shown.tasks.is_some() { &shown.interval.tasks } else { &shown.interval.processes };
+        let columns = if usages.iter().any(|usage| usage.states.is_some()) {
+            columns_of_sums(groups, page)
+        } else {
+            // The only state that other sources know.
+            let wait = TableColumn::by_name("%WAIT");
+            wait.map(|column| (ViewColumn::Column(column), column.width(false))).into_iter().collect()
+        };
+        self.append_sums(text, &Headers { count: "ROWS", name: "GROUP" }, &columns, groups, shown, page);
+    }
+
+    /// A line for each name of the dead.
+    pub(super) fn append_dead_names(
+        &mut self,
+        text: &mut Vec<u8>,
+        names: &[Sum],
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        let columns = if page.has_states { columns_of_sums(names, page) } else { Columns::new() };
+        self.append_sums(text, &Headers { count: "EXITED", name: "COMMAND" }, &columns, names, shown, page);
+    }
+
+    /// A line for each task that was blocked all the time.
+    pub(super) fn append_blocked(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
+        let Some(blocked) = &shown.interval.blocked else { return };
+        if shown.blocked.is_empty() {
+            return;
+        }
+        text.push(b'\n');
+        for &index in shown.blocked.iter().take(MOST_BLOCKED_LINES) {
+            self.say("Blocked all the time: ");
+            append_blocked_task(&mut self.line, &blocked[index]);
+            self.end_line(text, page);
+        }
+        // Of those that are not in the list it is not known whether they were asked for.
+        let not_listed = shown.interval.blocked_tasks - blocked.len() as u64;
+        let others = shown.blocked.len().saturating_sub(MOST_BLOCKED_LINES) as u64 + not_listed;
+        if others > 0 {
+            self.say("Blocked all the time: ");
+            self.number(others, " more");
+            self.end_line(text, page);
+        }
+    }
+
+    fn append_sums(
+        &mut self,
+        text: &mut Vec<u8>,
+        headers: &Headers,
+        columns: &Columns,
+        sums: &[Sum],
+        shown: &Shown<'_>,
+        page: &Page<'_>,
+    ) {
+        self.cell.extend_from_slice(headers.count.as_bytes());
+        self.append_cell(COUNT_WIDTH, false);
+        self.cell.extend_from_slice(b"%CPU");
+        self.append_cell(SHARE_WIDTH, false);
+        self.append_headers(columns);
+        self.say(headers.name);
+        self.end_line(text, page);
+        let length_ns = shown.interval.length_ns();
+        for sum in sums {
+            unsigned(&mut self.cell, sum.rows);
+            self.append_cell(COUNT_WIDTH, false);
+            append_per_mille(&mut self.cell, per_mille(sum.usage.cpu_ns, length_ns));
+            self.append_cell(SHARE_WIDTH, false);
+            let line = Line {
+                row: &shown.interval.row(&sum.usage, &sum.task),
+                whole: &sum.task,
+                usage: &sum.usage,
+                length_ns,
+                users: &page.around.users,
+                memory_total_bytes: None,
+                has_arguments: false,
+                cmdline: None,
+                is_task: false,
+                subtree_ns: None,
+                is_exact: false,
+            };
+            self.append_cells(columns, &line);
+            self.say(&sum.name);
+            self.end_line(text, page);
+        }
+    }
+
+    fn append_headers(&mut self, columns: &Columns) {
+        for (column, width) in columns {
+            self.cell.extend_from_slice(column.name().as_bytes());
+            self.append_cell(*width, column.is_left());
+        }
+    }
+
+    /// The cells of a row. CPU time that is not known by mode stands in those of user and system time, as one.
+    fn append_cells(&mut self, columns: &Columns, line: &Line<'_>) {
+        let cells = Cells::of(line.usage, line.length_ns, line.is_exact);
+        let mut covered = None;
+        for (column, width) in columns {
+            let state = match column {
+                ViewColumn::Column(column) => {
+                    column.append(&mut self.cell, line);
+                    self.append_cell(*width, column.is_left());
+                    continue;
+                }
+                ViewColumn::State(state) => state,
+            };
+            match state.name {
+                "USR" if cells.is_undivided() => covered = Some(width + 1),
+                "SYS" if cells.is_undivided() => {
+                    self.cell.extend_from_slice(cells.undivided_text().as_bytes());
+                    self.append_cell(width + covered.take().unwrap_or(0), false);
+                }
+                _ => {
+                    self.cell.extend_from_slice(cells.text(state).as_bytes());
+                    self.append_cell(*width, state.cell == StateCell::Bar);
+                }
+            }
+        }
+    }
+}
+
+/// `dd (1234) for 3.2 s, I/O`: a task that was blocked all the time. Of a thread, with its process: `(1236 of 1234)`.
+pub fn append_blocked_task(line: &mut Vec<u8>, blocked: &Blocked) {
+    append_escaped(line, blocked.comm.as_bytes());
+    line.extend_from_slice(b" (");
+    signed(line, blocked.task.tid.0);
+    if blocked.task != blocked.process {
+        line.extend_from_slice(b" of ");
+        signed(line, blocked.process.tid.0);
+    }
+    line.extend_from_slice(if blocked.since_ns.is_some() { b") for " } else { b") for more than " });
+    append_decimals(line, blocked.blocked_for_ns / 100_000_000, 1);
+    line.extend_from_slice(b" s");
+    if blocked.for_io == Some(true) {
+        line.extend_from_slice(b", I/O");
+    }
+}
+
+fn is_unseen(usage: &Usage) -> bool {
+    usage.states.is_some_and(|states| states.unseen_ns > 0)
+}
+
+/// Those between a count and a name.
+fn columns_of_sums(sums: &[Sum], page: &Page<'_>) -> Columns {
+    const LEAST_NAME: usize = 12;
+    let before = COUNT_WIDTH + 1 + SHARE_WIDTH + 1;
+    columns(&Room {
+        width: page.width.saturating_sub(before + LEAST_NAME),
+        has_unseen: sums.iter().any(|sum| is_unseen(&sum.usage)),
+        is_exact: false,
+        without: &["PID", "USER", "STATES", "COMMAND"],
+    })
+}

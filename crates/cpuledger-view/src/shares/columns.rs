@@ -1,0 +1,102 @@
+//! Which columns of the view of states there is room for.
+
+use super::{STATE_COLUMNS, StateCell, StateColumn};
+use crate::interval::column::TableColumn;
+
+/// A column of the view of states.
+#[derive(Debug, Clone, Copy)]
+pub enum ViewColumn {
+    /// One of the registry.
+    Column(TableColumn),
+    /// One of states.
+    State(&'static StateColumn),
+}
+
+impl ViewColumn {
+    fn by_name(name: &str) -> Option<ViewColumn> {
+        let state = STATE_COLUMNS.iter().find(|column| column.name == name).map(ViewColumn::State);
+        state.or_else(|| TableColumn::by_name(name).map(ViewColumn::Column))
+    }
+
+    /// Its header.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewColumn::Column(column) => column.name(),
+            ViewColumn::State(column) => column.name,
+        }
+    }
+
+    /// Whether cells begin at the left.
+    pub fn is_left(self) -> bool {
+        match self {
+            ViewColumn::Column(column) => column.is_left(),
+            ViewColumn::State(column) => column.cell == StateCell::Bar,
+        }
+    }
+
+    /// Its usual width; 0: what is left of the line.
+    fn width(self, is_exact: bool) -> usize {
+        match self {
+            ViewColumn::Column(column) => column.width(is_exact),
+            ViewColumn::State(column) if is_exact && column.cell != StateCell::Bar => EXACT_WIDTH,
+            ViewColumn::State(column) => column.width,
+        }
+    }
+}
+
+/// The time of some threads in an hour is not longer.
+const EXACT_WIDTH: usize = 13;
+
+/// The narrowest last column.
+const LEAST_LAST: usize = 12;
+
+/// All columns, from left to right.
+const ALL: [&str; 14] = [
+    "PID", "USER", "%HELD", "USR", "SYS", "STL", "WAIT", "BLK", "(IO)", "SLP", "STOP", "?", "STATES",
+    "COMMAND",
+];
+
+/// Those that go first where there is little room: no share is among them.
+const SPARE: [&str; 4] = ["STATES", "USER", "(IO)", "%HELD"];
+
+/// Columns where there is no room for all shares; without the first of them where there is none for these.
+const FEW: [&str; 6] = ["PID", "CPU", "WAIT", "BLK", "REST", "COMMAND"];
+
+/// The room for columns, and what is in them.
+#[derive(Debug, Clone, Copy)]
+pub struct Room<'a> {
+    /// Columns of the screen.
+    pub width: usize,
+    /// Of some row it is not known what it did all the time.
+    pub has_unseen: bool,
+    /// Figures are in nanoseconds.
+    pub is_exact: bool,
+    /// Columns that are not wanted, by their headers.
+    pub without: &'a [&'a str],
+}
+
+/// The columns that there is room for, with their widths. The shares in them are all of the time.
+pub fn columns(room: &Room<'_>) -> Vec<(ViewColumn, usize)> {
+    let is_wanted = |name: &&str| (room.has_unseen || *name != "?") && !room.without.contains(name);
+    let with_widths = |names: &[&str]| -> Vec<(ViewColumn, usize)> {
+        let columns =
+            names.iter().filter(|name| is_wanted(name)).filter_map(|name| ViewColumn::by_name(name));
+        columns.map(|column| (column, column.width(room.is_exact))).collect()
+    };
+    let needed = |columns: &[(ViewColumn, usize)]| {
+        let all = columns.iter().map(|(_, width)| if *width == 0 { LEAST_LAST } else { *width } + 1);
+        all.sum::<usize>() - 1
+    };
+    let mut names = ALL.to_vec();
+    let mut spare = SPARE.into_iter();
+    loop {
+        let columns = with_widths(&names);
+        if needed(&columns) <= room.width {
+            return columns;
+        }
+        let Some(least) = spare.next() else { break };
+        names.retain(|name| *name != least);
+    }
+    let few = with_widths(&FEW);
+    if needed(&few) <= room.width { few } else { with_widths(&FEW[1..]) }
+}

@@ -1,0 +1,146 @@
+//! Tasks that are blocked and do not run: what hung-task detection of the kernel finds after minutes, by name after an interval.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::field::Field;
+use crate::interval::{Blocked, Interval, MOST_BLOCKED};
+use crate::snapshot::Snapshot;
+use crate::task::TaskId;
+
+/// Those that are blocked and have not run since. What an interval costs follows what ran, and what is told.
+#[derive(Debug, Default)]
+pub(super) struct BlockedTasks {
+    by_task: FxHashMap<TaskId, Blocked>,
+    /// Those that began first come first; 0 stands for what is not known.
+    by_time: BTreeSet<(u64, TaskId)>,
+}
+
+impl BlockedTasks {
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.by_task.clear();
+        self.by_time.clear();
+    }
+
+    /// A task has run.
+    pub(super) fn wake(&mut self, task: TaskId) {
+        if self.by_task.is_empty() {
+            return;
+        }
+        if let Some(blocked) = self.by_task.remove(&task) {
+            self.by_time.remove(&(blocked.since_ns.unwrap_or(0), task));
+        }
+    }
+
+    /// A task is blocked at a cut.
+    pub(super) fn add(&mut self, blocked: Blocked) {
+        self.wake(blocked.task);
+        self.by_time.insert((blocked.since_ns.unwrap_or(0), blocked.task));
+        self.by_task.insert(blocked.task, blocked);
+    }
+
+    /// Adds what is blocked of all tasks, as these are listed in the interval that began at `start_ns`: what has run before is known by more.
+    pub(super) fn find(&mut self, all: &Snapshot, start_ns: u64) {
+        for row in all.tasks.iter().filter(|row| row.known.contains(Field::State) && row.state.0 == b'D') {
+            // No switch of those that the kernel hides is seen.
+            let is_hidden = all.from_procfs.binary_search(&row.tid).is_ok();
+            if is_hidden || self.by_task.contains_key(&row.id()) {
+                continue;
+            }
+            let process = all.processes.binary_search_by_key(&row.pid, |row| row.pid);
+            let Ok(process) = process.map(|index| all.processes[index].id()) else { continue };
+            self.add(Blocked {
+                task: row.id(),
+                process,
+                comm: row.comm,
+                euid: row.known.contains(Field::Euid).then_some(row.euid),
+                since_ns: None,
+                // As a time, until it is told.
+                blocked_for_ns: start_ns,
+                for_io: None,
+            });
+        }
+    }
+
+    /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
+    /// that are blocked since.
+    pub(super) fn tell(&self, into: &mut Interval) {
+        let end_ns = into.end_ns;
+        let longest = self.by_time.iter().take(MOST_BLOCKED).filter_map(|(_, task)| self.by_task.get(task));
+        let told = longest.map(|blocked| Blocked {
+            blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
+            ..*blocked
+        });
+        into.blocked = Some(told.collect());
+        into.blocked_tasks = self.by_task.len() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Boottime;
+    use crate::field::FieldSet;
+    use crate::task::{Comm, Pid, State, Tid};
+
+    fn blocked(tid: i32, since_ns: u64) -> Blocked {
+        let task = TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) };
+        Blocked {
+            task,
+            process: task,
+            comm: Comm::new(b"hung"),
+            euid: Some(0),
+            since_ns: Some(since_ns),
+            blocked_for_ns: 0,
+            for_io: Some(true),
+        }
+    }
+
+    fn told(tasks: &BlockedTasks, end_ns: u64) -> Vec<(i32, Option<u64>, u64)> {
+        let mut interval = Interval { end_ns, ..Interval::default() };
+        tasks.tell(&mut interval);
+        let rows = interval.blocked.expect("the ledger knows them");
+        assert!(interval.blocked_tasks >= rows.len() as u64);
+        rows.iter().map(|row| (row.task.tid.0, row.since_ns, row.blocked_for_ns)).collect()
+    }
+
+    #[test]
+    fn those_are_told_that_have_not_run_since_the_longest_first() {
+        let mut tasks = BlockedTasks::default();
+        tasks.add(blocked(7, 500));
+        tasks.add(blocked(8, 400));
+        let row = |tid, state| crate::task::Task {
+            known: FieldSet::ALL,
+            tid: Tid(tid),
+            pid: Pid(tid),
+            state: State(state),
+            start_time_ns: Boottime::from_ns(1),
+            ..crate::task::Task::default()
+        };
+        let listed = vec![row(7, b'D'), row(9, b'D'), row(10, b'S'), row(11, b'D')];
+        let from_procfs = vec![Tid(11)];
+        let all = Snapshot { processes: listed.clone(), tasks: listed, from_procfs, ..Snapshot::default() };
+        tasks.find(&all, 600);
+        assert_eq!(told(&tasks, 1000), [(9, None, 400), (8, Some(400), 600), (7, Some(500), 500)]);
+        tasks.wake(blocked(8, 0).task);
+        tasks.wake(blocked(8, 0).task);
+        assert_eq!(told(&tasks, 2000), [(9, None, 1400), (7, Some(500), 1500)]);
+        tasks.wake(blocked(9, 0).task);
+        tasks.add(blocked(7, 2500));
+        assert_eq!(told(&tasks, 3000), [(7, Some(2500), 500)], "again");
+        tasks.wake(blocked(7, 0).task);
+        assert!(tasks.by_task.is_empty() && tasks.by_time.is_empty());
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_the_count_is_not() {
+        let mut tasks = BlockedTasks::default();
+        (1..2000).for_each(|tid| tasks.add(blocked(tid, 5000 - tid.unsigned_abs() as u64)));
+        let mut interval = Interval { end_ns: 10_000, ..Interval::default() };
+        tasks.tell(&mut interval);
+        let rows = interval.blocked.as_ref().expect("the ledger knows them");
+        assert_eq!((rows.len(), interval.blocked_tasks, rows[0].task.tid.0), (MOST_BLOCKED, 1999, 1999));
+    }
+}
