@@ -373,7 +373,7 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
 	__sync_fetch_and_add(&cpu->missed, 1);
-	if (seen != CPULEDGER_SLOT_IDLE) {
+	if (wants_off && seen != CPULEDGER_SLOT_IDLE) {
 		/* What it did before it came is booked, and this segment is not. */
 		list_slot(seen, segment->interval + starts_after_cut(segment));
 		lose_sight(seen, segment->start_ns);

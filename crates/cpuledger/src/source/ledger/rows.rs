@@ -276,6 +276,9 @@ impl RowBuilder {
             if let Some(account) = self.account_of(seen.process) {
                 account.index = Some(index);
             }
+            if row.is_none() && is_lost(time, states) {
+                continue;
+            }
             let mut row = row.unwrap_or_else(|| row_of_slot(&time.slot));
             let held_back = self.held_back(&row);
             if let Some(growth) = &growth {
@@ -587,6 +590,12 @@ impl RowBuilder {
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len()
     }
+}
+
+/// Whether a task had no time on a CPU that the hooks were shown, though it may have had some. For one that the walk does not see either,
+/// "0" would be untrue.
+fn is_lost(time: &TaskTime, states: Option<States>) -> bool {
+    time.wall_ns == 0 && states.is_some_and(|states| states.unseen_ns > 0)
 }
 
 /// The order in which tasks are listed and looked for.
