@@ -74,7 +74,7 @@ fn too_few_slots_lose_names_and_say_so_root() {
     let _alone = alone();
     let shells = ForkingShells::start(3).expect("shells");
     // On an emulated CPU it takes longer until more have died than there are slots.
-    let [short, count, long] = if is_emulated() { ["6", "2", "6"] } else { ["0.4", "5", "1"] };
+    let [short, count, long] = if is_emulated() { ["6", "1", "6"] } else { ["0.4", "5", "1"] };
     let text = top(&["--format", "json", "-d", short, "-n", count, "--slots", "64"]);
     let page = top(&["-d", long, "-n", "1", "--slots", "64"]);
     drop(shells);

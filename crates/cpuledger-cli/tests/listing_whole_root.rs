@@ -165,7 +165,7 @@ fn status_lists_every_task_root() {
 /// The switch to a hidden task may be shown where the one away from it is not: what it has used is unknown, not 0.
 #[test]
 fn no_hidden_task_has_used_nothing_root() {
-    for line in output("top --batch --all -H -n 30 -d 0.05 --format json --source ledger").lines() {
+    for line in output("top --batch --all -H -n 15 -d 0.05 --format json --source ledger").lines() {
         let interval: Value = serde_json::from_str(line).expect("JSON");
         let told = interval["from_procfs"].as_array().expect("a list");
         let rows = interval["tasks"].as_array().expect("rows").iter();

@@ -381,7 +381,7 @@ fn a_reader_that_stalls_loses_identities_but_no_time_root() {
     let (slots, stall) = if is_full() {
         (Options::default().slots, Duration::from_secs(150))
     } else {
-        (if is_emulated() { 512 } else { 4_096 }, Duration::from_secs(3))
+        (if is_emulated() { 256 } else { 4_096 }, Duration::from_secs(3))
     };
     let mut ledger =
         Ledger::open(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");

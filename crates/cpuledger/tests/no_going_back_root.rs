@@ -17,9 +17,9 @@ use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan, is_emulated};
 const LENGTHS_NS: [u64; 5] = [1_000_000, 7_000_000, 300_000, 40_000_000, 15_000_000];
 /// Number of intervals without a run after which a task is forgotten, so that 10 minutes fit into memory.
 const REMEMBERED: u64 = 2_000;
-/// With more it takes long until three times as many have died; with less where each takes thirty times as long.
+/// With more it takes long until enough have died; with less where each takes thirty times as long.
 const MOST_SLOTS: u32 = 8_192;
-const EMULATED_MOST_SLOTS: u32 = 1_024;
+const EMULATED_MOST_SLOTS: u32 = 640;
 
 /// When an emulated CPU has had its time.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -147,7 +147,8 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
         for _ in 0..5 {
             close(&mut ledger);
         }
-        let (begin, many) = (Instant::now(), forks() + u64::from(slots) * 3);
+        let (begin, many) =
+            (Instant::now(), forks() + u64::from(slots) * if is_emulated() { 5 } else { 6 } / 2);
         while begin.elapsed() < length || forks() < many {
             std::thread::sleep(Duration::from_millis(10));
         }

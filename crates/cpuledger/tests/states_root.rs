@@ -206,7 +206,7 @@ fn play_in(group: Option<&Cgroup>, plan: &StatesPlan, tasks: usize, check: impl 
 fn plan(kind: &'static str) -> StatesPlan {
     let ms = match (is_full(), is_emulated()) {
         (true, _) => 5_000,
-        (false, true) => 1_000,
+        (false, true) => 700,
         (false, false) => 2_000,
     };
     StatesPlan { kind, ms, ..StatesPlan::default() }
@@ -467,7 +467,12 @@ fn run_and_wait_together() -> Together {
     }
     let before = Sums::now();
     let (mut ran_ns, mut waited_ns, mut waiting) = (0, 0, 0);
-    for _ in 0..if is_full() { 33 } else { 13 } {
+    let intervals = match (is_full(), is_emulated()) {
+        (true, _) => 33,
+        (false, true) => 5,
+        (false, false) => 13,
+    };
+    for _ in 0..intervals {
         let (ran, waited, tasks) = close();
         ran_ns += ran;
         waited_ns += waited;

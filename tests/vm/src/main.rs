@@ -27,8 +27,8 @@ use boot::{Booted, Guest};
 use kernels::Kernel;
 use kits::{Kits, leave_out};
 
-/// Number of guests that run at a time: each uses a CPU and sleeps for a tenth of the time.
-const AT_A_TIME: usize = 3;
+/// Number of guests that run at a time: each uses a CPU, and sleeps for half of the time.
+const AT_A_TIME: usize = 4;
 /// Timeout of a guest; on an idle machine it takes one or two minutes.
 const GUEST_LIMIT: Duration = Duration::from_secs(2000);
 /// Where the tables go, below the repository.
