@@ -7,7 +7,7 @@ use crate::imports::Imports;
 
 /// The crates of the product from the bottom to the top.
 pub const CRATES: &[&str] =
-    &["cpuledger-proc", "cpuledger-bpf", "cpuledger", "cpuledger-view", "cpuledger-cli"];
+    &["cpuledger-proc", "cpuledger-service", "cpuledger-bpf", "cpuledger", "cpuledger-view", "cpuledger-cli"];
 
 /// A package whose files have an order.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,34 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-proc",
         from_below: &["number", "signal", "entries", "cpu_list", "task/cgroup", "task", "machine"],
+    },
+    Layers {
+        package: "crates/cpuledger-service",
+        from_below: &[
+            "mapping",
+            "sealed",
+            "ring/protocol",
+            "ring/layout",
+            "ring/error",
+            "ring/reader",
+            "ring/owner",
+            "ring/interleavings",
+            "ring",
+            "varlink/names",
+            "varlink/message",
+            "varlink/refusal",
+            "varlink/interface",
+            "varlink",
+            "descriptors",
+            "client",
+            "server/limits",
+            "server/users",
+            "server/listen",
+            "server/handler",
+            "server/connection",
+            "server/serve",
+            "server",
+        ],
     },
     Layers {
         package: "crates/cpuledger-bpf",

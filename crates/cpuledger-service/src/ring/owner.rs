@@ -1,0 +1,150 @@
+//! The owner's side of a ring.
+
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, ftruncate};
+use rustix::thread::futex::{self, Flags};
+
+use super::error::RingError;
+use super::layout::{
+    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, ONE_FRAME,
+    SEALS, VERSION, VERSION_WORD, turn_of,
+};
+use super::protocol::{Copied, Geometry, Memory, Writer};
+use super::reader::Reader;
+use crate::mapping::{Mapping, WORD};
+use crate::sealed::{failed, memory_file, reopened};
+
+/// Readers that the owner itself wakes when it publishes a frame. They wake the others.
+pub const FIRST_WOKEN: u32 = 4;
+
+/// The kernel takes the number of tasks to wake as an `int`.
+const ALL: u32 = i32::MAX as u32;
+
+/// How large a ring is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of the data area: at least twice the longest frame.
+    pub bytes: usize,
+    /// Frames that it holds at most.
+    pub frames: usize,
+}
+
+impl Size {
+    fn geometry(self) -> Result<Geometry, RingError> {
+        let Size { bytes, frames } = self;
+        if !(2..=MAX_FRAMES).contains(&frames) || !(64..=MAX_BYTES).contains(&bytes) {
+            return Err(RingError::Size { frames, bytes });
+        }
+        Ok(Geometry { frames: frames as u64, data_words: bytes.div_ceil(WORD) as u64 })
+    }
+}
+
+/// A ring and the only mapping that writes to it. When it is dropped, its readers learn that it has moved.
+#[derive(Debug)]
+pub struct Ring {
+    mapping: Mapping,
+    /// Open for reading only: nothing that can write is left open.
+    readable: OwnedFd,
+    geometry: Geometry,
+    writer: Writer,
+    futex: u32,
+}
+
+impl Ring {
+    /// Makes an empty ring whose first frame has the number 1. `name` is what /proc/PID/maps shows, after `/memfd:`.
+    ///
+    /// # Errors
+    /// When no ring has that size, when there is no memory, the kernel refuses a step, or /proc is not mounted.
+    pub fn create(name: &str, size: Size) -> Result<Ring, RingError> {
+        let geometry = size.geometry()?;
+        let file = memory_file(name)?;
+        let bytes = (geometry.words() * WORD) as u64;
+        ftruncate(&file, bytes).map_err(failed("ftruncate"))?;
+        // Without it, memory that runs out later would end this process by a signal.
+        fallocate(&file, FallocateFlags::empty(), 0, bytes).map_err(failed("fallocate"))?;
+        let mapping = Mapping::new(&file, geometry.words(), true).map_err(failed("mmap for writing"))?;
+        let words = mapping.words();
+        words.store(FRAMES_WORD, geometry.frames);
+        words.store(DATA_WORDS_WORD, geometry.data_words);
+        words.store(VERSION_WORD, VERSION);
+        words.store(MAGIC_WORD, MAGIC);
+        fcntl_add_seals(&file, SEALS).map_err(failed("F_ADD_SEALS"))?;
+        let readable = reopened(&file)?;
+        Ok(Ring { mapping, readable, geometry, writer: Writer::new(geometry, 1), futex: 0 })
+    }
+
+    /// Makes a ring that goes on where another has ended: with the frames that `old` still holds and that fit, and with the numbers that
+    /// follow. The old one may be that of a process that has ended, or a smaller one of this process.
+    ///
+    /// # Errors
+    /// As [`Ring::create`].
+    pub fn successor(name: &str, size: Size, old: &Reader) -> Result<Ring, RingError> {
+        let mut ring = Ring::create(name, size)?;
+        let mut frame = Vec::new();
+        let numbers = old.held();
+        for sequence in numbers.clone() {
+            if old.copy_number(sequence, &mut frame) == Copied::Whole {
+                ring.writer.skip_to(sequence);
+                ring.writer.write(ring.mapping.words(), &frame);
+            }
+        }
+        ring.writer.skip_to(numbers.end().saturating_add(1));
+        Ok(ring)
+    }
+
+    /// Publishes a frame and returns its number: stores, and one system call, which wakes the first readers.
+    ///
+    /// # Errors
+    /// When it is longer than [`Ring::longest`]. The ring is as it was.
+    pub fn publish(&mut self, frame: &[u8]) -> Result<u64, RingError> {
+        let sequence = self
+            .writer
+            .write(self.mapping.words(), frame)
+            .ok_or(RingError::TooLong { length: frame.len(), longest: self.longest() })?;
+        let turn = turn_of(self.futex);
+        self.set_futex(self.futex.wrapping_add(ONE_FRAME));
+        // It fails only for an address that is none.
+        let _ = futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), FIRST_WOKEN, turn);
+        Ok(sequence)
+    }
+
+    /// Wakes the readers that wait for a frame which is already there, because another reader has not passed it on. To be called once
+    /// for each frame, about a millisecond after it.
+    pub fn wake_rest(&self) {
+        let others = NonZeroU32::new(!turn_of(self.futex).get()).unwrap_or(NonZeroU32::MAX);
+        let _ = futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), ALL, others);
+    }
+
+    /// Tells the readers that there will be no further frame: they subscribe again. Dropping the ring does the same.
+    pub fn retire(self) {}
+
+    /// The number that the next frame will have.
+    pub fn next_number(&self) -> u64 {
+        self.writer.next()
+    }
+
+    /// The length of the longest frame that fits.
+    pub fn longest(&self) -> usize {
+        self.geometry.longest() as usize
+    }
+
+    /// What a reader gets: a descriptor that is open for reading only.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.readable.as_fd()
+    }
+
+    fn set_futex(&mut self, value: u32) {
+        self.futex = value;
+        self.mapping.futex(FUTEX_WORD).store(value, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.set_futex(self.futex | MOVED);
+        let _ = futex::wake(self.mapping.futex(FUTEX_WORD), Flags::empty(), ALL);
+    }
+}

@@ -1,0 +1,212 @@
+//! A reader's side of a ring.
+
+use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::thread::futex::{self, Flags, Timespec};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::error::RingError;
+use super::layout::{
+    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, SEALS,
+    VERSION, VERSION_WORD, turn_of,
+};
+use super::protocol::{self, Copied, DIRECTORY, Geometry, Memory};
+use crate::mapping::{Mapping, WORD};
+use crate::sealed::{check_seals, failed, length_of};
+
+/// Readers that each reader wakes when it was woken.
+pub const PASSED_ON: u32 = 2;
+
+/// Attempts at the last frame, while the owner publishes others.
+const ATTEMPTS: usize = 8;
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// There is at least one frame to copy.
+    Frame,
+    /// There was none in time.
+    TimedOut,
+    /// There will be none in this ring: subscribe again.
+    Moved,
+}
+
+/// Which frame was copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Its number.
+    pub sequence: u64,
+    /// Frames before it that this reader has neither got nor can get any more.
+    pub missed: u64,
+}
+
+/// A ring, mapped for reading only.
+#[derive(Debug)]
+pub struct Reader {
+    mapping: Mapping,
+    geometry: Geometry,
+    /// The number of the frame that comes next for this reader.
+    next: u64,
+}
+
+impl Reader {
+    /// Maps the ring of a descriptor. The next frame will be the first that is published from now on; [`Reader::latest`] has the last.
+    ///
+    /// # Errors
+    /// When it lacks a seal, because its owner could then end this process by making it shorter. When it is no ring, or has a layout that
+    /// is not known, or the kernel refuses to map it.
+    pub fn open(fd: impl AsFd) -> Result<Reader, RingError> {
+        check_seals(&fd, SEALS)?;
+        let bytes = length_of(&fd)?;
+        let words = usize::try_from(bytes).unwrap_or(usize::MAX) / WORD;
+        if words <= DIRECTORY {
+            return Err(RingError::NoRing("it is too short"));
+        }
+        if words > DIRECTORY + MAX_FRAMES * protocol::ENTRY + MAX_BYTES / WORD {
+            return Err(RingError::NoRing("it is too long"));
+        }
+        let mapping = Mapping::new(&fd, words, false).map_err(failed("mmap"))?;
+        let header = mapping.words();
+        if header.load(MAGIC_WORD) != MAGIC {
+            return Err(RingError::NoRing("it begins with something else"));
+        }
+        let found = header.load(VERSION_WORD);
+        if found != VERSION {
+            return Err(RingError::Version { found });
+        }
+        let geometry =
+            Geometry { frames: header.load(FRAMES_WORD), data_words: header.load(DATA_WORDS_WORD) };
+        let is_possible = (2..=MAX_FRAMES as u64).contains(&geometry.frames)
+            && (8..=(MAX_BYTES / WORD) as u64).contains(&geometry.data_words);
+        if !is_possible || geometry.words() != words {
+            return Err(RingError::NoRing("its sizes contradict its length"));
+        }
+        let next = protocol::latest(header).saturating_add(1);
+        Ok(Reader { mapping, geometry, next })
+    }
+
+    /// Waits until there is a frame to copy, at most for `timeout`. A call waits once by futex, as a rule.
+    ///
+    /// The timeout is never left out: another reader may keep the owner's wakes from this one (see [the module](super)).
+    ///
+    /// # Errors
+    /// When the kernel refuses the futex.
+    pub fn wait(&self, timeout: Duration) -> Result<Next, RingError> {
+        let deadline = deadline(timeout);
+        let word = self.mapping.futex(FUTEX_WORD);
+        loop {
+            let seen = word.load(Ordering::Relaxed);
+            // If the number is read before a frame, so is the futex, and the wait ends at once.
+            fence(Ordering::Acquire);
+            if let Some(next) = self.ready(seen) {
+                return Ok(next);
+            }
+            let turn = turn_of(seen);
+            match futex::wait_bitset(word, Flags::empty(), seen, Some(&deadline), turn) {
+                // At the expense of this reader, not of the owner. It fails only for an address that is none.
+                Ok(()) => drop(futex::wake_bitset(word, Flags::empty(), PASSED_ON, turn)),
+                Err(Errno::AGAIN | Errno::INTR) if !is_past(deadline) => {}
+                Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {
+                    return Ok(self.ready(word.load(Ordering::Relaxed)).unwrap_or(Next::TimedOut));
+                }
+                Err(errno) => return Err(failed("futex")(errno).into()),
+            }
+            if is_past(deadline) {
+                return Ok(self.ready(word.load(Ordering::Relaxed)).unwrap_or(Next::TimedOut));
+            }
+        }
+    }
+
+    fn ready(&self, futex: u32) -> Option<Next> {
+        let has_frame = protocol::latest(self.mapping.words()) >= self.next;
+        let has_moved = futex & MOVED != 0;
+        has_frame.then_some(Next::Frame).or(has_moved.then_some(Next::Moved))
+    }
+
+    /// Copies the next frame, or the oldest that is left if that was overwritten. `None`: there is none yet.
+    ///
+    /// # Errors
+    /// When the memory holds what no owner writes. The next call goes on behind it.
+    pub fn copy(&mut self, frame: &mut Vec<u8>) -> Result<Option<Frame>, RingError> {
+        let held = self.held();
+        for sequence in (*held.start()).max(self.next)..=*held.end() {
+            let copied = self.copy_number(sequence, frame);
+            if copied != Copied::Gone {
+                let missed = sequence - self.next;
+                self.next = sequence.saturating_add(1);
+                return match copied {
+                    Copied::Whole => Ok(Some(Frame { sequence, missed })),
+                    _ => Err(RingError::Damaged { sequence }),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Copies the last frame that there is, for a first screen; [`Reader::copy`] goes on behind it. `None`: there is none.
+    ///
+    /// # Errors
+    /// As [`Reader::copy`].
+    pub fn latest(&mut self, frame: &mut Vec<u8>) -> Result<Option<Frame>, RingError> {
+        for _ in 0..ATTEMPTS {
+            let sequence = protocol::latest(self.mapping.words());
+            if sequence == 0 {
+                return Ok(None);
+            }
+            let copied = self.copy_number(sequence, frame);
+            if copied != Copied::Gone {
+                self.next = sequence.saturating_add(1);
+                return match copied {
+                    Copied::Whole => Ok(Some(Frame { sequence, missed: 0 })),
+                    _ => Err(RingError::Damaged { sequence }),
+                };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on with frame `sequence`: for a reader that has got the ones before it from the ring that this one follows.
+    pub fn resume_at(&mut self, sequence: u64) {
+        self.next = sequence;
+    }
+
+    /// The number of the frame that comes next for this reader.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether the owner has marked the ring as moved. Frames that are still in it can be copied.
+    pub fn has_moved(&self) -> bool {
+        self.mapping.futex(FUTEX_WORD).load(Ordering::Relaxed) & MOVED != 0
+    }
+
+    /// The numbers that the directory may hold. The owner may be at work on those after it.
+    pub(super) fn held(&self) -> RangeInclusive<u64> {
+        let latest = protocol::latest(self.mapping.words());
+        (latest.saturating_sub(self.geometry.frames) + 1).max(1)..=latest
+    }
+
+    pub(super) fn copy_number(&self, sequence: u64, frame: &mut Vec<u8>) -> Copied {
+        protocol::copy(self.mapping.words(), self.geometry, sequence, frame)
+    }
+}
+
+/// The instant of the monotonic clock at which `timeout` is over.
+fn deadline(timeout: Duration) -> Timespec {
+    let now = clock_gettime(ClockId::Monotonic);
+    let nanoseconds = now.tv_nsec + i64::from(timeout.subsec_nanos());
+    let seconds = i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
+    Timespec {
+        tv_sec: now.tv_sec.saturating_add(seconds) + nanoseconds / 1_000_000_000,
+        tv_nsec: nanoseconds % 1_000_000_000,
+    }
+}
+
+fn is_past(deadline: Timespec) -> bool {
+    let now = clock_gettime(ClockId::Monotonic);
+    (now.tv_sec, now.tv_nsec) >= (deadline.tv_sec, deadline.tv_nsec)
+}
