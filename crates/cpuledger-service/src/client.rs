@@ -1,0 +1,231 @@
+//! A client of the service: calls with a time limit, and what comes back.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::descriptors;
+use crate::ring::{Reader, RingError};
+use crate::sealed::{SealError, Sealed};
+use crate::varlink::{
+    Call, Description, Fault, INTERFACE, Info, List, Listing, MAX_REPLY_BYTES, Messages, Refusal, Reply,
+    Subscribe, Subscription,
+};
+
+/// The variable with the path of another socket.
+pub const SOCKET_VARIABLE: &str = "CPULEDGER_SOCKET";
+/// The path of the socket where nothing else is said.
+pub const SOCKET: &str = "/run/cpuledger/io.cpuledger.Ledger";
+
+/// Maximum length of a listing that is mapped.
+const MAX_LISTING_BYTES: u64 = 4 << 30;
+/// Pause between attempts to connect to a socket whose queue is full.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// Nothing listens there.
+    #[error("no service at {path}: {errno}")]
+    NoService {
+        /// The path of the socket.
+        path: String,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// It did not answer in time.
+    #[error("the service has not answered within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    /// It closed the connection.
+    #[error("the service has closed the connection")]
+    Closed,
+    /// The connection fails.
+    #[error("the connection to the service: {0}")]
+    Connection(Errno),
+    /// It answers with an error that the interface declares.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// Its answer is no message, or not what the interface says.
+    #[error("the service does not follow the protocol: {0}")]
+    Protocol(#[from] Fault),
+    /// The reply names a descriptor that has not come with it.
+    #[error("the service does not follow the protocol: descriptor {0} is missing")]
+    NoDescriptor(usize),
+    /// The ring is none, or cannot be mapped.
+    #[error(transparent)]
+    Ring(#[from] RingError),
+    /// The listing is not sealed, or cannot be mapped.
+    #[error(transparent)]
+    Listing(#[from] SealError),
+}
+
+/// Where the socket is: what `$CPULEDGER_SOCKET` says, else [`SOCKET`].
+pub fn socket_path() -> PathBuf {
+    match std::env::var_os(SOCKET_VARIABLE) {
+        Some(path) if !path.is_empty() => path.into(),
+        _ => SOCKET.into(),
+    }
+}
+
+/// A connection to the service.
+#[derive(Debug)]
+pub struct Client {
+    socket: OwnedFd,
+    timeout: Duration,
+    received: Messages,
+}
+
+impl Client {
+    /// Connects to the socket at `path`. No call takes longer than `timeout`, nor does this.
+    ///
+    /// # Errors
+    /// When nothing listens there, or its queue stays full.
+    pub fn connect(path: &Path, timeout: Duration) -> Result<Client, ClientError> {
+        let refused = |errno| ClientError::NoService { path: path.display().to_string(), errno };
+        let address = SocketAddrUnix::new(path).map_err(refused)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(refused)?;
+        let deadline = Instant::now() + timeout;
+        loop {
+            match connect(&socket, &address) {
+                Ok(()) => break,
+                // The queue of the socket is full. Nothing tells when there is room.
+                Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(Errno::AGAIN | Errno::INTR) => return Err(ClientError::TimedOut(timeout)),
+                Err(errno) => return Err(refused(errno)),
+            }
+        }
+        Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES) })
+    }
+
+    /// What the service is, and what this caller may have.
+    ///
+    /// # Errors
+    /// When it does not answer, or refuses it.
+    pub fn info(&mut self) -> Result<Info, ClientError> {
+        Ok(self.call("Info", &serde_json::json!({}))?.0)
+    }
+
+    /// The fields that a row may have.
+    ///
+    /// # Errors
+    /// When it does not answer, or refuses it.
+    pub fn describe(&mut self) -> Result<Description, ClientError> {
+        Ok(self.call("Describe", &serde_json::json!({}))?.0)
+    }
+
+    /// Subscribes, and maps the ring. The subscription ends with this connection.
+    ///
+    /// # Errors
+    /// When the service does not answer, refuses it, or sends no ring.
+    pub fn subscribe(&mut self, wanted: &Subscribe) -> Result<(Subscription, Reader), ClientError> {
+        let (subscription, descriptors): (Subscription, _) = self.call("Subscribe", wanted)?;
+        let ring = descriptors.get(subscription.ring).ok_or(ClientError::NoDescriptor(subscription.ring))?;
+        let reader = Reader::open(ring)?;
+        Ok((subscription, reader))
+    }
+
+    /// Lists tasks: one frame.
+    ///
+    /// # Errors
+    /// When the service does not answer, refuses it, or sends no sealed memory of that length.
+    pub fn list(&mut self, wanted: &List) -> Result<(Listing, Sealed), ClientError> {
+        let (listing, descriptors): (Listing, _) = self.call("List", wanted)?;
+        let frame = descriptors.get(listing.frame).ok_or(ClientError::NoDescriptor(listing.frame))?;
+        let frame = Sealed::open(frame, MAX_LISTING_BYTES)?;
+        if frame.len() as u64 != listing.length {
+            return Err(ClientError::NoDescriptor(listing.frame));
+        }
+        Ok((listing, frame))
+    }
+
+    /// Whether the service is still there, as far as the connection tells. Takes one system call and no time.
+    pub fn is_connected(&self) -> bool {
+        let mut socket = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        match poll(&mut socket, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(_) => !socket[0].revents().intersects(ended),
+            Err(errno) => errno == Errno::INTR,
+        }
+    }
+
+    /// The socket, for a caller that polls it: it is readable between calls only if the service has ended.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Calls a method of the ledger's interface.
+    fn call<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        parameters: &impl Serialize,
+    ) -> Result<(T, Vec<OwnedFd>), ClientError> {
+        let call = Call::new(&format!("{INTERFACE}.{method}"), parameters)?;
+        let (reply, descriptors) = self.call_raw(&call)?;
+        let value = serde_json::from_value(reply.parameters.into()).map_err(Fault::from)?;
+        Ok((value, descriptors))
+    }
+
+    /// Calls any method, and returns its reply with the descriptors beside it.
+    ///
+    /// # Errors
+    /// When the service does not answer, or refuses it. After a time limit the connection is of no more use.
+    pub fn call_raw(&mut self, call: &Call) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
+        let deadline = Instant::now() + self.timeout;
+        let sent = self.send(&call.to_bytes(), deadline);
+        // A service that closes at once, because a limit is reached, has said so before.
+        if let Err(error) = sent
+            && !matches!(error, ClientError::Closed)
+        {
+            return Err(error);
+        }
+        let mut descriptors = Vec::new();
+        loop {
+            if let Some(message) = self.received.next_message()? {
+                let reply = Reply::parse(&message)?;
+                return match Refusal::of(&reply) {
+                    Some(refusal) => Err(refusal.into()),
+                    None => Ok((reply, descriptors)),
+                };
+            }
+            let mut bytes = [0; 4096];
+            match descriptors::receive(&self.socket, &mut bytes, &mut descriptors) {
+                Ok(0) | Err(Errno::CONNRESET) => return Err(ClientError::Closed),
+                Ok(count) => self.received.push(&bytes[..count]),
+                Err(Errno::AGAIN) => self.wait(PollFlags::IN, deadline)?,
+                Err(errno) => return Err(ClientError::Connection(errno)),
+            }
+        }
+    }
+
+    fn send(&self, mut bytes: &[u8], deadline: Instant) -> Result<(), ClientError> {
+        while !bytes.is_empty() {
+            match descriptors::send(&self.socket, bytes, &[]) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline)?,
+                Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Closed),
+                Err(errno) => return Err(ClientError::Connection(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, events: PollFlags, deadline: Instant) -> Result<(), ClientError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ClientError::TimedOut(self.timeout));
+        }
+        let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        match poll(&mut [PollFd::new(&self.socket, events)], Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(ClientError::Connection(errno)),
+        }
+    }
+}
