@@ -1,0 +1,88 @@
+//! The listening socket of a service that no service manager has made one for.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen as start, socket_with,
+};
+
+/// Connections that wait to be accepted.
+const QUEUE: i32 = 1024;
+
+/// Why there is no listening socket.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// There is one already.
+    #[error("another service answers at {0}: stop it, or name another socket")]
+    Taken(String),
+    /// Something else has that name.
+    #[error("{0} is no socket: remove it, or name another one")]
+    NoSocket(String),
+    /// The kernel refuses it.
+    #[error("{path}: {error}")]
+    Kernel {
+        /// The path.
+        path: String,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+}
+
+/// Listens at `path` for any user of the machine. A socket that a killed service has left there is replaced.
+///
+/// # Errors
+/// When a service answers there, something else has that name, or the kernel refuses it.
+pub fn listen(path: &Path) -> Result<OwnedFd, ListenError> {
+    let name = || path.display().to_string();
+    let failed = |error: io::Error| ListenError::Kernel { path: name(), error };
+    let address = SocketAddrUnix::new(path).map_err(|errno| failed(errno.into()))?;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => return Err(ListenError::NoSocket(name())),
+        Ok(_) => match connect(new_socket().map_err(failed)?, &address) {
+            // It was left by one that was killed.
+            Err(Errno::CONNREFUSED) => std::fs::remove_file(path).map_err(failed)?,
+            // AGAIN: its queue is full.
+            Ok(()) | Err(Errno::AGAIN) => return Err(ListenError::Taken(name())),
+            Err(errno) => return Err(failed(errno.into())),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(error)),
+    }
+    let socket = new_socket().map_err(failed)?;
+    bind(&socket, &address).map_err(|errno| failed(errno.into()))?;
+    // Any user may ask. What it gets is decided for each.
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o666)).map_err(failed)?;
+    start(&socket, QUEUE).map_err(|errno| failed(errno.into()))?;
+    Ok(socket)
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_was_left_is_replaced_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let first = listen(&path).expect("a socket");
+        assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o666);
+        let error = listen(&path).expect_err("it is taken");
+        assert!(matches!(error, ListenError::Taken(_)), "{error}");
+        drop(first);
+        listen(&path).expect("nothing answers there any more");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "text").expect("a file");
+        assert!(matches!(listen(&file), Err(ListenError::NoSocket(_))));
+        assert!(matches!(listen(&folder.path().join("no/socket")), Err(ListenError::Kernel { .. })));
+    }
+}

@@ -1,0 +1,319 @@
+//! The loop.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with};
+
+use super::connection::{Closed, Connection};
+use super::handler::{Answer, Handler, Peer};
+use super::limits::Limits;
+use super::users::Users;
+use crate::descriptors;
+use crate::varlink::{Call, Refusal, Request};
+
+/// The listening socket, as epoll names it. Connections have the numbers behind these.
+const LISTENER: u64 = 0;
+/// A descriptor that ends the loop, as epoll names it.
+const WATCHED: u64 = 1;
+
+/// Events that are taken at once.
+const MAX_EVENTS: usize = 256;
+/// Connections that are accepted before the others are looked at again.
+const ACCEPTED_AT_ONCE: usize = 64;
+/// Bytes that are taken of a connection at once.
+const RECEIVED_AT_ONCE: usize = 16 << 10;
+/// How long the listening socket is left alone when descriptors or memory run out.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Why the loop has come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The deadline is over.
+    Deadline,
+    /// The descriptor of [`Server::watch`] is readable.
+    Watched,
+}
+
+/// The connections of a listening socket.
+#[derive(Debug)]
+pub struct Server {
+    epoll: OwnedFd,
+    listener: OwnedFd,
+    version: String,
+    limits: Limits,
+    users: Users,
+    connections: HashMap<u64, Connection>,
+    next_connection: u64,
+    /// Connections that keep the service waiting: the only ones whose time is looked at.
+    waiting: BTreeSet<u64>,
+    /// Connections with calls that another turn has to answer.
+    unfinished: BTreeSet<u64>,
+    /// When the listening socket is looked at again.
+    pause_until: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    /// Serves a listening socket: that of [`listen`](super::listen), or one of a service manager. `version` is what it says of itself.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn new(listener: OwnedFd, version: &str, limits: Limits) -> io::Result<Server> {
+        rustix::io::ioctl_fionbio(&listener, true)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        Ok(Server {
+            epoll,
+            listener,
+            version: version.to_owned(),
+            limits,
+            users: Users::default(),
+            connections: HashMap::new(),
+            next_connection: WATCHED + 1,
+            waiting: BTreeSet::new(),
+            unfinished: BTreeSet::new(),
+            pause_until: None,
+            buffer: vec![0; RECEIVED_AT_ONCE],
+        })
+    }
+
+    /// Lets [`Server::serve_until`] come back when `fd` is readable, too: an eventfd, or one that tells of signals.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn watch(&mut self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(WATCHED), EventFlags::IN)?)
+    }
+
+    /// Connections that there are.
+    pub fn connections(&self) -> usize {
+        self.users.connections()
+    }
+
+    /// Serves until `deadline`, or until the watched descriptor is readable.
+    ///
+    /// # Errors
+    /// When epoll itself fails. What a peer does is no error.
+    pub fn serve_until(&mut self, deadline: Instant, handler: &mut impl Handler) -> io::Result<Ended> {
+        loop {
+            let is_watched = self.turn(deadline, handler)?;
+            if is_watched {
+                return Ok(Ended::Watched);
+            }
+            if Instant::now() >= deadline {
+                return Ok(Ended::Deadline);
+            }
+        }
+    }
+
+    /// Waits for events, takes what has come by all of them, and answers then. Whether the watched descriptor is readable.
+    fn turn(&mut self, deadline: Instant, handler: &mut impl Handler) -> io::Result<bool> {
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); MAX_EVENTS];
+        let timeout = self.timeout(deadline);
+        let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        let (mut is_watched, mut has_callers) = (false, false);
+        let mut ready = std::mem::take(&mut self.unfinished);
+        for event in &*events {
+            match event.data.u64() {
+                LISTENER => has_callers = true,
+                WATCHED => is_watched = true,
+                connection => {
+                    if self.take(connection, event.flags).is_err() {
+                        self.close(connection, handler);
+                    } else {
+                        ready.insert(connection);
+                    }
+                }
+            }
+        }
+        if !ready.is_empty() {
+            handler.begin_turn();
+        }
+        for connection in ready {
+            if self.answer(connection, handler).is_err() {
+                self.close(connection, handler);
+            }
+        }
+        if has_callers {
+            self.accept()?;
+        }
+        self.end_what_is_late(handler)?;
+        Ok(is_watched)
+    }
+
+    /// How long epoll may wait.
+    fn timeout(&self, deadline: Instant) -> Timespec {
+        let now = Instant::now();
+        let late =
+            self.waiting.iter().filter_map(|id| self.connections.get(id)?.deadline(&self.limits)).min();
+        let until = [late, self.pause_until].into_iter().flatten().fold(deadline, Instant::min);
+        let left =
+            if self.unfinished.is_empty() { until.saturating_duration_since(now) } else { Duration::ZERO };
+        Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+    }
+
+    /// Takes what has come by a connection, and sends what is left for it.
+    fn take(&mut self, id: u64, flags: EventFlags) -> Result<(), Closed> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
+        if flags.contains(EventFlags::ERR) {
+            return Err(Closed);
+        }
+        if flags.contains(EventFlags::OUT) {
+            connection.send()?;
+        }
+        let before = connection.pending();
+        if flags.contains(EventFlags::IN) {
+            connection.receive(&mut self.buffer)?;
+        } else if flags.contains(EventFlags::HUP) {
+            return Err(Closed);
+        }
+        let uid = connection.peer.uid;
+        self.users.pend(uid, before, connection.pending());
+        if self.users.has_too_many_bytes(uid, &self.limits) { Err(Closed) } else { Ok(()) }
+    }
+
+    /// Answers the calls of a connection that are whole, as many as a turn may.
+    fn answer(&mut self, id: u64, handler: &mut impl Handler) -> Result<(), Closed> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
+        let (uid, before) = (connection.peer.uid, connection.pending());
+        let outcome = answer_calls(connection, &self.version, self.limits.calls_of_turn, handler);
+        self.users.pend(uid, before, connection.pending());
+        if outcome? {
+            self.unfinished.insert(id);
+            return Ok(());
+        }
+        if connection.settle(Instant::now())? {
+            self.waiting.insert(id);
+        } else {
+            self.waiting.remove(&id);
+        }
+        let wanted = connection.wanted();
+        if wanted != connection.interest {
+            connection.interest = wanted;
+            epoll::modify(&self.epoll, &*connection, EventData::new_u64(id), wanted).map_err(|_| Closed)?;
+        }
+        Ok(())
+    }
+
+    /// Accepts what waits at the listening socket.
+    fn accept(&mut self) -> io::Result<()> {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => self.admit(socket),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
+                    self.pause_until = Some(Instant::now() + PAUSE);
+                    self.look_at_listener(EventFlags::empty())?;
+                    break;
+                }
+                // The peer has gone, or the kernel tells of an error of its connection.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_listener(&self, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags)?)
+    }
+
+    /// Takes a connection up, if the limits allow it.
+    fn admit(&mut self, socket: OwnedFd) {
+        // Its pid may be 0, which the type that rustix has for it cannot hold.
+        let Ok(credentials) = getsockopt(&socket, PeerCredentials) else { return };
+        let uid = credentials.uid();
+        if !self.users.connect(uid, &self.limits) {
+            let sentence = format!(
+                "the service has {} connections, and gives a user at most {} of {}",
+                self.users.connections(),
+                self.limits.connections_of_user,
+                self.limits.connections
+            );
+            // It is told as far as its socket takes it, and closed.
+            let _ =
+                descriptors::send(&socket, &Refusal::LimitReached { sentence }.to_reply().to_bytes(), &[]);
+            return;
+        }
+        let id = self.next_connection;
+        self.next_connection += 1;
+        if epoll::add(&self.epoll, &socket, EventData::new_u64(id), EventFlags::IN).is_err() {
+            return self.users.disconnect(uid, 0);
+        }
+        let peer = Peer { connection: id, pid: credentials.pid(), uid, gid: credentials.gid() };
+        self.connections.insert(id, Connection::new(socket, peer));
+    }
+
+    /// Closes the connections whose time is over, and ends a pause.
+    fn end_what_is_late(&mut self, handler: &mut impl Handler) -> io::Result<()> {
+        let now = Instant::now();
+        if self.pause_until.is_some_and(|until| until <= now) {
+            self.pause_until = None;
+            self.look_at_listener(EventFlags::IN)?;
+        }
+        let is_late = |id: &u64| {
+            let deadline = self.connections.get(id).and_then(|connection| connection.deadline(&self.limits));
+            deadline.is_some_and(|deadline| deadline <= now)
+        };
+        let late: Vec<u64> = self.waiting.iter().copied().filter(is_late).collect();
+        late.into_iter().for_each(|id| self.close(id, handler));
+        Ok(())
+    }
+
+    fn close(&mut self, id: u64, handler: &mut impl Handler) {
+        self.waiting.remove(&id);
+        self.unfinished.remove(&id);
+        if let Some(connection) = self.connections.remove(&id) {
+            self.users.disconnect(connection.peer.uid, connection.pending());
+            handler.closed(&connection.peer);
+        }
+    }
+}
+
+/// For a loop of another kind: readable when there is something to do.
+impl AsFd for Server {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+/// Answers at most `limit` calls. Whether there may be more.
+fn answer_calls(
+    connection: &mut Connection,
+    version: &str,
+    limit: usize,
+    handler: &mut impl Handler,
+) -> Result<bool, Closed> {
+    for _ in 0..limit {
+        let Some(message) = connection.next_call()? else { return Ok(false) };
+        let call = Call::parse(&message).map_err(|_| Closed)?;
+        let answer = answer_call(&connection.peer, &call, version, handler);
+        connection.begin_anew();
+        if !call.oneway {
+            connection.answer(answer)?;
+        }
+    }
+    Ok(true)
+}
+
+fn answer_call(peer: &Peer, call: &Call, version: &str, handler: &mut impl Handler) -> Answer {
+    let answered = match Request::of(call) {
+        Ok(Request::Service(request)) => {
+            request.reply(version).map(|reply| Answer { reply, descriptors: Vec::new() })
+        }
+        Ok(Request::Ledger(request)) => handler.answer(peer, request),
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(|refusal| Answer { reply: refusal.to_reply(), descriptors: Vec::new() })
+}

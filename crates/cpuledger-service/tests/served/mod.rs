@@ -1,0 +1,188 @@
+//! A service in a process of its own, whose answers are made up: `role_of_a_service` of each test binary.
+
+#![allow(dead_code, reason = "not every test binary looks at all of it")]
+
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cpuledger_service::client::Client;
+use cpuledger_service::ring::{Ring, Size, VERSION};
+use cpuledger_service::sealed::seal;
+use cpuledger_service::server::{Answer, Ended, Handler, Limits, Peer, Server, listen};
+use cpuledger_service::varlink::{
+    Described, Description, Info, LedgerRequest, Listing, Refusal, SourceFacts, Subscription,
+};
+
+/// The variable with the path of the socket, for the role.
+const SOCKET: &str = "CPULEDGER_TEST_SERVED";
+/// The variable with the limit of open files, for the role.
+const FILES: &str = "CPULEDGER_TEST_FILES";
+
+/// Shortened, so that tests do not wait.
+pub const CALL_TIME: Duration = Duration::from_millis(700);
+/// What one user may have.
+pub const CONNECTIONS_OF_USER: usize = 2048;
+
+/// Answers everything, with a ring whose only frame is the peer's uid.
+struct Made {
+    ring: Ring,
+    fd: Arc<OwnedFd>,
+}
+
+impl Handler for Made {
+    fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
+        match request {
+            LedgerRequest::Info => Answer::new(
+                &Info {
+                    version: "0.0.0".into(),
+                    boot_id: "none".into(),
+                    interval_ns: 1_000_000_000,
+                    shortest_interval_ns: 100_000_000,
+                    audiences: vec![format!("{} {} {}", peer.pid, peer.uid, peer.gid)],
+                    source: SourceFacts {
+                        source: "none".into(),
+                        attached_since_ns: None,
+                        unseen: Vec::new(),
+                    },
+                },
+                Vec::new(),
+            ),
+            LedgerRequest::Subscribe(wanted) => {
+                let interval_ns = wanted.interval_ns.unwrap_or(1_000_000_000);
+                if interval_ns < 100_000_000 {
+                    return Err(Refusal::IntervalTooShort { shortest_interval_ns: 100_000_000 });
+                }
+                self.ring.publish(b"a frame").expect("it fits");
+                let audience = wanted.audience.unwrap_or_else(|| "all".into());
+                let subscription = Subscription { ring: 0, layout: VERSION, audience, interval_ns };
+                Answer::new(&subscription, vec![Arc::clone(&self.fd)])
+            }
+            LedgerRequest::List(wanted) => {
+                let frame = wanted.fields.join(" ").repeat(1000);
+                let fd = seal("listing", frame.as_bytes()).expect("sealed");
+                let listing = Listing { frame: 0, length: frame.len() as u64, audience: "all".into() };
+                Answer::new(&listing, vec![Arc::new(fd)])
+            }
+            LedgerRequest::Describe => {
+                let field = Described { key: "pid".into(), unit: "id".into(), help: "x".repeat(4000) };
+                Answer::new(&Description { fields: vec![field] }, Vec::new())
+            }
+        }
+    }
+}
+
+/// Serves until standard input ends, where it is asked to. To be called by a test of that name.
+pub fn play_service() {
+    let Some(path) = std::env::var_os(SOCKET) else { return };
+    if let Ok(files) = std::env::var(FILES) {
+        limit_files(files.parse().expect("a number"));
+    }
+    let limits = Limits {
+        call_time: CALL_TIME,
+        reply_time: CALL_TIME,
+        connections_of_user: CONNECTIONS_OF_USER,
+        ..Limits::default()
+    };
+    let listener = listen(Path::new(&path)).expect("a socket");
+    let mut server = Server::new(listener, "0.0.0", limits).expect("a server");
+    server.watch(std::io::stdin()).expect("standard input is a pipe");
+    let ring = Ring::create("test", Size { bytes: 4096, frames: 4 }).expect("a ring");
+    let fd = Arc::new(ring.fd().try_clone_to_owned().expect("a descriptor"));
+    let mut made = Made { ring, fd };
+    while server.serve_until(Instant::now() + Duration::from_secs(1), &mut made).expect("it serves")
+        == Ended::Deadline
+    {}
+}
+
+/// Sets how many files this process may have open.
+pub fn limit_files(files: u64) {
+    let limit = rustix::process::Rlimit { current: Some(files), maximum: Some(files) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).expect("root may raise it");
+}
+
+/// A service in a process of its own, which ends with this value.
+pub struct Service {
+    process: Child,
+    input: Option<ChildStdin>,
+    folder: tempfile::TempDir,
+}
+
+impl Service {
+    /// Starts it. `files`: how many it may have open.
+    pub fn start(files: Option<u64>) -> Service {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("ours");
+        let mut command = role("role_of_a_service");
+        command.env(SOCKET, folder.path().join("socket")).stdin(Stdio::piped());
+        if let Some(files) = files {
+            command.env(FILES, files.to_string());
+        }
+        let mut process = command.stdout(Stdio::null()).spawn().expect("it starts");
+        let input = process.stdin.take();
+        let service = Service { process, input, folder };
+        let begin = Instant::now();
+        while Client::connect(&service.path(), Duration::from_secs(1)).is_err() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the service does not start");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        service
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(&self.path(), Duration::from_secs(10)).expect("it listens")
+    }
+
+    /// Memory that it has, in KiB.
+    pub fn memory_kib(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    /// CPU time that it has taken.
+    pub fn cpu_time(&self) -> Duration {
+        let text =
+            std::fs::read_to_string(format!("/proc/{}/schedstat", self.process.id())).expect("it lives");
+        Duration::from_nanos(text.split(' ').next().expect("a figure").parse().expect("a number"))
+    }
+
+    /// How many files it has open.
+    pub fn files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).expect("it lives").count()
+    }
+
+    /// Whether it answers, and how soon.
+    pub fn answers_within(&self) -> Duration {
+        let begin = Instant::now();
+        let info = self.client().info().expect("it answers");
+        assert_eq!(info.source.source, "none");
+        begin.elapsed()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let ended = self.process.wait().expect("it ends");
+        assert!(ended.success() || std::thread::panicking(), "{ended}");
+    }
+}
+
+/// This test binary, as another process that plays only the test `name`.
+pub fn role(name: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).current_dir("/");
+    // It ends when the test is killed.
+    command.arg0(name);
+    command
+}

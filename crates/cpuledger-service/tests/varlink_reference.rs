@@ -1,0 +1,79 @@
+//! The service as the reference implementation of Varlink sees it: the Python package `varlink`, which knows the language of interfaces.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+mod served;
+
+#[test]
+fn role_of_a_service() {
+    served::play_service();
+}
+
+/// The Python with the package: that of the machine, or one of an environment below `target/`, which is made if it is missing.
+fn python() -> Result<PathBuf, String> {
+    let has_it = |python: &PathBuf| {
+        let output = Command::new(python).args(["-c", "import varlink"]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let system = PathBuf::from("python3");
+    if has_it(&system) {
+        return Ok(system);
+    }
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("varlink");
+    let own = folder.join("bin/python3");
+    if !has_it(&own) {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        run(Command::new(folder.join("bin/pip")).args(["install", "--quiet", "varlink"]))?;
+    }
+    Ok(own)
+}
+
+fn run(command: &mut Command) -> Result<Output, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(output) } else { Err(format!("{command:?}: {said}")) }
+}
+
+const CLIENT: &str = r#"
+import sys, varlink
+client = varlink.Client.new_with_address("unix:" + sys.argv[1])
+print(client.get_interfaces() if hasattr(client, "get_interfaces") else "")
+with client.open("org.varlink.service") as service:
+    print(service.GetInfo()["product"])
+with client.open("io.cpuledger.Ledger") as ledger:
+    print(ledger.Info()["interval_ns"])
+    print(ledger.Describe()["fields"][0]["key"])
+    print(ledger.Subscribe(interval_ns=2000000000)["interval_ns"])
+    print(ledger.List("tasks", ["pid"])["length"])
+    try:
+        ledger.Subscribe(interval_ns=1)
+    except varlink.VarlinkError as error:
+        print(error.error(), error.parameters()["shortest_interval_ns"])
+"#;
+
+#[test]
+fn the_reference_implementation_understands_the_service() {
+    let python = match python() {
+        Ok(python) => python,
+        Err(missing) => {
+            return cpuledger_load::not_run(&format!(
+                "no Python with the package varlink, by `pip install varlink`: {missing}"
+            ));
+        }
+    };
+    let service = served::Service::start(None);
+    let output = Command::new(python).args(["-c", CLIENT]).arg(service.path()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<&str> = said.lines().skip(1).collect();
+    let expected = [
+        "cpuledger",
+        "1000000000",
+        "pid",
+        "2000000000",
+        "3000",
+        "io.cpuledger.Ledger.IntervalTooShort 100000000",
+    ];
+    assert_eq!(lines, expected);
+}
