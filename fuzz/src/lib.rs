@@ -10,6 +10,7 @@ use cpuledger::fuzzing;
 mod printed;
 mod proc_text;
 mod query;
+mod varlink;
 
 /// A target: bytes in, no panic.
 pub type Target = fn(&[u8]);
@@ -22,6 +23,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("ps_options", ps_options),
     ("query", query),
     ("config", config),
+    ("varlink", varlink),
 ];
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
@@ -89,4 +91,9 @@ pub fn config(bytes: &[u8]) {
     for sentence in sentences {
         assert!(!sentence.is_empty() && !sentence.contains(char::is_control), "{sentence:?}");
     }
+}
+
+/// What comes by the control socket.
+pub fn varlink(bytes: &[u8]) {
+    varlink::varlink(bytes);
 }

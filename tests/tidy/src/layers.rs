@@ -58,6 +58,7 @@ pub const LAYERS: &[Layers] = &[
             "ring/error",
             "ring/reader",
             "ring/owner",
+            "ring/hostile",
             "ring/interleavings",
             "ring",
             "varlink/names",

@@ -56,4 +56,6 @@ pub use owner::{FIRST_WOKEN, Ring, Size};
 pub use reader::{Frame, Next, PASSED_ON, Reader};
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod interleavings;
