@@ -8,6 +8,7 @@
 
 pub mod client;
 mod descriptors;
+mod inherited;
 mod mapping;
 pub mod ring;
 pub mod sealed;
@@ -15,3 +16,4 @@ pub mod server;
 pub mod varlink;
 
 pub use descriptors::MAX_DESCRIPTORS;
+pub use inherited::{Inherited, inherited};

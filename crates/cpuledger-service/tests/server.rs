@@ -108,7 +108,6 @@ fn a_client_does_not_wait_for_a_silent_service() {
 /// Garbage of several kinds, 1 GB in all: each closes its connection, and nothing else happens.
 #[test]
 fn garbage_closes_its_connection_only() {
-    let bytes = if std::env::var_os("CPULEDGER_TEST_FULL").is_some() { 1 << 30 } else { 64 << 20 };
     let service = Service::start(None);
     let before = service.memory_kib();
     let mut first = service.client();
@@ -116,7 +115,7 @@ fn garbage_closes_its_connection_only() {
     let kinds: [&[u8]; 4] =
         [b"{", &[0xff; 4096], b"{\"method\":\"a.B\",\"parameters\":{\"a\":[[[[[[[[", b"\0"];
     let (mut sent, mut connections, mut slowest) = (0_usize, 0, Duration::ZERO);
-    while sent < bytes {
+    while sent < 1 << 30 {
         let piece = kinds[connections % kinds.len()]
             .repeat(1 << 20 >> kinds[connections % kinds.len()].len().ilog2());
         let mut socket = UnixStream::connect(service.path()).expect("it listens");
@@ -164,6 +163,61 @@ fn calls_that_do_not_end_are_closed() {
         );
     }
     assert!(service.files() < 20, "{} files are open", service.files());
+}
+
+/// The variable with the path of the socket, for the role below.
+const READ: &str = "CPULEDGER_TEST_READ";
+
+/// Subscribes, and reads the ring until it is killed.
+#[test]
+fn role_of_a_reader() {
+    let Some(path) = std::env::var_os(READ) else { return };
+    let mut client = Client::connect(&PathBuf::from(path), Duration::from_secs(10)).expect("it listens");
+    let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+    println!("\nsubscribed");
+    while client.is_connected() {
+        let _ = reader.wait(Duration::from_secs(1)).expect("a wait");
+        while reader.copy(&mut Vec::new()).expect("honest").is_some() {}
+    }
+}
+
+/// Readers that are stopped while they wait, and one that goes on: it has each frame.
+#[test]
+fn stopped_readers_delay_no_other() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let service = Service::start(None);
+    let mut stopped: Vec<_> = (0..16)
+        .map(|_| {
+            let mut command = role("role_of_a_reader");
+            let mut process =
+                command.env(READ, service.path()).stdout(Stdio::piped()).spawn().expect("it starts");
+            let (mut output, mut said) = (process.stdout.take().expect("piped"), String::new());
+            while !said.contains("subscribed") {
+                let mut bytes = [0; 64];
+                let count = output.read(&mut bytes).expect("it says");
+                assert!(count > 0, "it ended: {said}");
+                said.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+            std::thread::sleep(Duration::from_millis(5)); // until it waits
+            kill_process(Pid::from_child(&process), Signal::STOP).expect("it lives");
+            process
+        })
+        .collect();
+    let mut client = service.client();
+    let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+    let begin = Instant::now();
+    for _ in 0..20 {
+        service.client().subscribe(&Subscribe::default()).expect("it publishes");
+        assert_eq!(reader.wait(Duration::from_secs(60)).expect("a wait"), Next::Frame);
+        assert_eq!(reader.copy(&mut Vec::new()).expect("honest").expect("a frame").missed, 0);
+    }
+    assert!(begin.elapsed() < 20 * SOON, "{:?}", begin.elapsed());
+    for process in &mut stopped {
+        process.kill().expect("it lives");
+        process.wait().expect("it ends");
+    }
+    assert!(service.answers_within() < SOON);
 }
 
 /// As a client does that is stopped: the service keeps one reply for it, reads no more of it, and closes it in time.

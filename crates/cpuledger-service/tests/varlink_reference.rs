@@ -1,4 +1,4 @@
-//! The service as the reference implementation of Varlink sees it: the Python package `varlink`, which knows the language of interfaces.
+//! The service as other implementations of Varlink see it: the reference in Python, and varlinkctl of systemd.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -76,4 +76,53 @@ fn the_reference_implementation_understands_the_service() {
         "io.cpuledger.Ledger.IntervalTooShort 100000000",
     ];
     assert_eq!(lines, expected);
+}
+
+/// That of this machine, or of Debian 13, unpacked below `target/`.
+fn varlinkctl() -> Result<PathBuf, String> {
+    let system = PathBuf::from("varlinkctl");
+    if Command::new(&system).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return Ok(system);
+    }
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("varlinkctl");
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts/varlinkctl-debian");
+    run(Command::new(script).arg(&folder))?;
+    Ok(folder.join("varlinkctl"))
+}
+
+#[test]
+fn varlinkctl_understands_the_service() {
+    let varlinkctl = match varlinkctl() {
+        Ok(varlinkctl) => varlinkctl,
+        Err(missing) => {
+            return cpuledger_load::not_run(&format!(
+                "no varlinkctl, which systemd 256 and newer have: {missing}"
+            ));
+        }
+    };
+    let service = served::Service::start(None);
+    let path = service.path();
+    let told = |verb: &str, arguments: &[&str]| {
+        let mut command = Command::new(&varlinkctl);
+        let output =
+            command.arg("--json=short").arg(verb).arg(&path).args(arguments).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), said + &String::from_utf8_lossy(&output.stderr))
+    };
+    let (_, info) = told("info", &[]);
+    assert!(info.contains("\"interfaces\":[\"org.varlink.service\",\"io.cpuledger.Ledger\"]"), "{info}");
+    for interface in ["org.varlink.service", "io.cpuledger.Ledger"] {
+        let (is_fine, introspected) = told("introspect", &[interface]);
+        assert!(is_fine && introspected.contains(interface), "{introspected}");
+    }
+    let (_, fields) = told("call", &["io.cpuledger.Ledger.Describe", "{}"]);
+    assert!(fields.contains("\"key\":\"pid\""), "{fields}");
+    let (_, ring) = told("call", &["io.cpuledger.Ledger.Subscribe", "{\"audience\":\"all\"}"]);
+    assert!(ring.contains("\"ring\":0"), "{ring}");
+    let (is_fine, refused) = told("call", &["io.cpuledger.Ledger.Subscribe", "{\"interval_ns\":1}"]);
+    assert!(!is_fine && refused.contains("io.cpuledger.Ledger.IntervalTooShort"), "{refused}");
+    for file in ["io.cpuledger.Ledger.varlink", "org.varlink.service.varlink"] {
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/varlink").join(file);
+        run(Command::new(&varlinkctl).arg("validate-idl").arg(file)).expect("it is valid");
+    }
 }

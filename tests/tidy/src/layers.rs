@@ -67,6 +67,7 @@ pub const LAYERS: &[Layers] = &[
             "varlink/interface",
             "varlink",
             "descriptors",
+            "inherited",
             "client",
             "server/limits",
             "server/users",
