@@ -172,6 +172,8 @@ pub struct Interval {
     pub blocked: Option<Vec<Blocked>>,
     /// How many there are in all.
     pub blocked_tasks: u64,
+    /// How many of them are of processes whose states are not told: the states of the others include them.
+    pub blocked_without_row: u64,
     /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
     /// the walk it is with the parent of their process.
     pub unidentified_exits: u64,
@@ -235,6 +237,7 @@ impl Interval {
         self.begin = Begin::Cut;
         self.blocked = None;
         self.blocked_tasks = 0;
+        self.blocked_without_row = 0;
         self.unattributed_by = Unattributed::default();
         self.missed_switches = 0;
         self.off_fault_ns = 0;

@@ -4,6 +4,7 @@
 //! its time on none is less by that.
 
 mod books;
+mod resting;
 
 use std::collections::HashMap;
 use std::fs;

@@ -102,6 +102,7 @@ impl Machine {
             exited: sees_exits.then(|| dead(source)),
             blocked: is_ledger.then(blocked),
             blocked_tasks: if is_ledger { 4 } else { 0 },
+            blocked_without_row: if is_ledger { 2 } else { 0 },
             unidentified_exits: 5,
             missed_exits: 6,
             missed_switches: 7,

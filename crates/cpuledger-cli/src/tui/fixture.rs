@@ -180,6 +180,7 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
             blocked((82, 81), "hung", None, None),
         ]),
         blocked_tasks: 3,
+        blocked_without_row: 3,
         ..Interval::default()
     };
     let mut users = Names::of_users();

@@ -187,13 +187,7 @@ impl Frame {
         let sums = states.fold([0, 0], |[waited, blocked], states| {
             [waited + states.runqueue_wait_ns, blocked + states.blocked_ns]
         });
-        // Those of a process that has a row are in it.
-        let has_row = |pid: Pid| self.snapshot.processes.binary_search_by_key(&pid, |row| row.pid).is_ok();
-        let blocked = self.interval.blocked.iter().flatten();
-        let listed = self.interval.blocked.as_ref().map_or(0, Vec::len) as u64;
-        let others = blocked.filter(|blocked| !has_row(Pid(blocked.process.tid.0))).count() as u64;
-        let others = others + self.interval.blocked_tasks.saturating_sub(listed);
-        Some([sums[0], sums[1] + others * self.interval.length_ns()])
+        Some([sums[0], sums[1] + self.interval.blocked_without_row * self.interval.length_ns()])
     }
 
     /// Whether it used CPU time.

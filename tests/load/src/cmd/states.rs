@@ -60,7 +60,7 @@ enum Kind {
     Stop,
     /// Wait for a child that borrows their memory
     Vfork,
-    /// Wait all the time for one child that borrows their memory
+    /// Wait all the time for one child that borrows their memory, beside a thread that sleeps for 1 ms, again and again
     Hung,
     /// Read a file past the page cache
     Disk,
@@ -70,6 +70,8 @@ enum Kind {
     Sync,
 }
 
+/// How long each sleep is, where it is short.
+const NAP: Duration = Duration::from_millis(1);
 /// How long each wait is.
 const TURN: Duration = Duration::from_millis(10);
 const BLOCK_BYTES: usize = 1024 * 1024;
@@ -94,7 +96,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Kind::Mutex => fight(length_ns)?,
         Kind::Stop => stop(length_ns)?,
         Kind::Vfork => alone(|watch| vforks(watch, length_ns, 5 * TURN))?,
-        Kind::Hung => alone(|watch| vforks(watch, length_ns, Duration::from_nanos(length_ns)))?,
+        Kind::Hung => {
+            thread::spawn(|| {
+                loop {
+                    thread::sleep(NAP);
+                }
+            });
+            alone(|watch| vforks(watch, length_ns, Duration::from_nanos(length_ns)))?;
+        }
         Kind::Disk => {
             let file = DirectFile::open(file()?)?;
             alone(|watch| file.read_until(watch, length_ns))?;
@@ -165,7 +174,6 @@ fn spin(processes: usize, length_ns: u64) -> Result<()> {
 }
 
 fn usleep(watch: &Watch, length_ns: u64) -> Result<Did> {
-    const NAP: Duration = Duration::from_millis(1);
     let (mut least_ns, mut most_ns) = (0, 0);
     while watch.elapsed_ns() < length_ns {
         let begin_ns = monotonic_ns();

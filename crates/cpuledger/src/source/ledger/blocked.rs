@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::field::Field;
 use crate::interval::{Blocked, Interval, MOST_BLOCKED};
-use crate::snapshot::Snapshot;
-use crate::task::TaskId;
+use crate::task::{Task, TaskId};
 
 /// Those that are blocked and have not run since. What an interval costs follows what ran, and what is told.
 #[derive(Debug, Default)]
@@ -41,27 +40,21 @@ impl BlockedTasks {
         self.by_task.insert(blocked.task, blocked);
     }
 
-    /// Adds what is blocked of all tasks, as these are listed in the interval that began at `start_ns`: what has run before is known by more.
-    pub(super) fn find(&mut self, all: &Snapshot, start_ns: u64) {
-        for row in all.tasks.iter().filter(|row| row.known.contains(Field::State) && row.state.0 == b'D') {
-            // No switch of those that the kernel hides is seen.
-            let is_hidden = all.from_procfs.binary_search(&row.tid).is_ok();
-            if is_hidden || self.by_task.contains_key(&row.id()) {
-                continue;
-            }
-            let process = all.processes.binary_search_by_key(&row.pid, |row| row.pid);
-            let Ok(process) = process.map(|index| all.processes[index].id()) else { continue };
-            self.add(Blocked {
-                task: row.id(),
-                process,
-                comm: row.comm,
-                euid: row.known.contains(Field::Euid).then_some(row.euid),
-                since_ns: None,
-                // As a time, until it is told.
-                blocked_for_ns: start_ns,
-                for_io: None,
-            });
+    /// Adds a task that is blocked by its row, as it is listed in the interval that began at `start_ns`, unless it is known.
+    pub(super) fn find(&mut self, row: &Task, process: TaskId, start_ns: u64) {
+        if self.by_task.contains_key(&row.id()) {
+            return;
         }
+        self.add(Blocked {
+            task: row.id(),
+            process,
+            comm: row.comm,
+            euid: row.known.contains(Field::Euid).then_some(row.euid),
+            since_ns: None,
+            // As a time, until it is told.
+            blocked_for_ns: start_ns,
+            for_io: None,
+        });
     }
 
     /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
@@ -83,7 +76,7 @@ mod tests {
     use super::*;
     use crate::clock::Boottime;
     use crate::field::FieldSet;
-    use crate::task::{Comm, Pid, State, Tid};
+    use crate::task::{Comm, Pid, Tid};
 
     fn blocked(tid: i32, since_ns: u64) -> Blocked {
         let task = TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) };
@@ -111,18 +104,12 @@ mod tests {
         let mut tasks = BlockedTasks::default();
         tasks.add(blocked(7, 500));
         tasks.add(blocked(8, 400));
-        let row = |tid, state| crate::task::Task {
-            known: FieldSet::ALL,
-            tid: Tid(tid),
-            pid: Pid(tid),
-            state: State(state),
-            start_time_ns: Boottime::from_ns(1),
-            ..crate::task::Task::default()
-        };
-        let listed = vec![row(7, b'D'), row(9, b'D'), row(10, b'S'), row(11, b'D')];
-        let from_procfs = vec![Tid(11)];
-        let all = Snapshot { processes: listed.clone(), tasks: listed, from_procfs, ..Snapshot::default() };
-        tasks.find(&all, 600);
+        for tid in [7, 9] {
+            let start_time_ns = Boottime::from_ns(1);
+            let row =
+                Task { known: FieldSet::ALL, tid: Tid(tid), pid: Pid(tid), start_time_ns, ..Task::default() };
+            tasks.find(&row, row.id(), 600);
+        }
         assert_eq!(told(&tasks, 1000), [(9, None, 400), (8, Some(400), 600), (7, Some(500), 500)]);
         tasks.wake(blocked(8, 0).task);
         tasks.wake(blocked(8, 0).task);

@@ -8,8 +8,9 @@ mod blocked;
 mod detail;
 mod limits;
 mod options;
+mod resting;
 mod rows;
-mod states;
+mod slot;
 mod supervisor;
 
 use std::time::Duration;
@@ -107,8 +108,8 @@ impl Ledger {
         })
     }
 
-    /// Finds the tasks that are blocked already, by one walk: from now on [`Interval::blocked`] has those too that have not run since the
-    /// ledger was attached.
+    /// Finds the tasks that are blocked or stopped already, by one walk: from now on the states of their processes tell it of those too
+    /// that have not run since the ledger was attached, and [`Interval::blocked`] has those that are blocked.
     ///
     /// # Errors
     /// When there cannot be a walk.
@@ -312,7 +313,7 @@ impl Ledger {
         if hides_runs(&lost) > hides_runs(&before) {
             // What was blocked may have run and died.
             self.rows.forget_blocked();
-            (into.blocked, into.blocked_tasks) = (None, 0);
+            (into.blocked, into.blocked_tasks, into.blocked_without_row) = (None, 0, 0);
             if self.finds_blocked {
                 // Without a walk those are told that are blocked from now on.
                 let _ = self.find_blocked();
@@ -345,6 +346,7 @@ impl Ledger {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
         self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
+        into.blocked_without_row = 0;
         let idle = Idle { others: tasks, from_procfs, time: self.rows.idle_time(into), are_processes: false };
         self.rows.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
         snapshot.from_procfs.extend(from_procfs);

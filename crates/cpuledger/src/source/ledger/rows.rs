@@ -8,7 +8,6 @@ use crate::attribution::difference::lives::{Growth, Lives, Seen};
 use crate::attribution::{Attribution, Increment, Parts};
 use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
-use crate::exit::Exit;
 use crate::field::{Field, FieldSet, IO};
 use crate::interval::{Blocked, Exited, Interval, Unattributed, Usage};
 use crate::snapshot::Snapshot;
@@ -21,7 +20,8 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
 use super::options::Wanted;
-use super::states::{IdleTime, RestingTasks, states_of};
+use super::resting::{IdleTime, RestingTasks};
+use super::slot::{exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of, task_of};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -157,14 +157,13 @@ impl RowBuilder {
 
     /// Slots have other numbers from now on.
     pub(super) fn hand_over(&mut self) {
-        self.resting.clear();
+        self.resting.hand_over();
         self.lives.hand_over();
     }
 
     /// The same, after a time in which no ledger was attached: until `attached`.
     pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
         self.resting.clear();
-        self.resting.blocked.clear();
         self.lives.resume_after_gap(attached);
         self.attached_ns = attached.ns().saturating_sub(suspended_ns());
     }
@@ -364,18 +363,20 @@ impl RowBuilder {
             let Some(off) = time.off.filter(|_| !time.is_last) else { continue };
             let Some(state) = off.at_cut else { continue };
             let (task, process) = (task_of(&time.slot), process_of(&time.slot));
-            self.resting.rest(time.number, task, process, state);
-            if matches!(state, OffState::Blocked | OffState::Io) {
-                self.resting.blocked.add(Blocked {
-                    task,
-                    process,
-                    comm: Comm::from_c_bytes(&time.slot.comm),
-                    euid: Some(time.slot.euid),
-                    since_ns: off.since_ns,
-                    blocked_for_ns: closed.end_ns,
-                    for_io: Some(state == OffState::Io),
-                });
+            if !matches!(state, OffState::Blocked | OffState::Io) {
+                self.resting.rest(time.number, task, process, state);
+                continue;
             }
+            let blocked = Blocked {
+                task,
+                process,
+                comm: Comm::from_c_bytes(&time.slot.comm),
+                euid: Some(time.slot.euid),
+                since_ns: off.since_ns,
+                blocked_for_ns: closed.end_ns,
+                for_io: Some(state == OffState::Io),
+            };
+            self.resting.block(time.number, blocked, state);
         }
     }
 
@@ -388,7 +389,7 @@ impl RowBuilder {
     ) {
         // What they did in this interval is in the accounts: what counts now is which did not run.
         closed.tasks.iter().for_each(|time| self.resting.wake(time.number, task_of(&time.slot)));
-        self.resting.blocked.tell(into);
+        self.resting.tell_blocked(into);
         for place in 0..self.accounts.len() {
             let account = self.accounts[place];
             let mut row = match self.row_of(account.process) {
@@ -439,6 +440,9 @@ impl RowBuilder {
         }
         self.add_idle_processes(&extra, &from_procfs, snapshot, into);
         snapshot.from_procfs.append(&mut from_procfs);
+        let rows = snapshot.processes.iter().zip(&into.processes).filter(|(_, usage)| usage.states.is_some());
+        let with_row: u64 = rows.map(|(row, _)| self.resting.blocked_of(row.id())).sum();
+        into.blocked_without_row = into.blocked_tasks.saturating_sub(with_row);
     }
 
     /// Remembers the name of a row, or gives it the one that is remembered: a task that has died since the cut can no longer be asked.
@@ -568,16 +572,17 @@ impl RowBuilder {
         };
         self.attribution.keep_living(leaders.end_ns, lives);
         self.lives.keep_living(lives);
+        self.resting.keep_living(lives);
     }
 
-    /// Remembers which of all tasks are blocked.
+    /// Remembers which of all tasks are blocked or stopped.
     pub(super) fn find_blocked(&mut self, all: &Snapshot, start_ns: u64) {
-        self.resting.blocked.find(all, start_ns);
+        self.resting.find(all, start_ns);
     }
 
-    /// Slots ran low: tasks may have run that the books do not have by name.
+    /// Slots ran low: tasks may have died that the books do not have by name.
     pub(super) fn forget_blocked(&mut self) {
-        self.resting.blocked.clear();
+        self.resting.forget_blocked();
     }
 
     /// When those were alive that did not run in the interval that was closed last.
@@ -588,7 +593,7 @@ impl RowBuilder {
 
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
-        self.attribution.lasting() + self.lives.len()
+        self.attribution.lasting() + self.lives.len() + self.resting.len()
     }
 }
 
@@ -596,12 +601,6 @@ impl RowBuilder {
 /// "0" would be untrue.
 fn is_lost(time: &TaskTime, states: Option<States>) -> bool {
     time.wall_ns == 0 && states.is_some_and(|states| states.unseen_ns > 0)
-}
-
-/// The order in which tasks are listed and looked for.
-fn order(time: &TaskTime) -> (i32, bool, i32) {
-    let slot = &time.slot;
-    (slot.pid, slot.tid != slot.pid, slot.tid)
 }
 
 fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
@@ -623,74 +622,4 @@ fn with_wait(mut growth: Counters, states: Option<States>) -> Counters {
         growth.known = growth.known.union(FieldSet::of(&[Field::RunqueueWait]));
     }
     growth
-}
-
-/// Whether a task has died, or goes on under another tid. A slot that has only collected the time of a process ends too.
-fn has_ended(time: &TaskTime) -> bool {
-    const ENDS: u32 = abi::CPULEDGER_SLOT_EXITED | abi::CPULEDGER_SLOT_RENUMBERED;
-    time.is_last && u32::from(time.slot.flags) & ENDS != 0
-}
-
-fn has_died(time: &TaskTime) -> bool {
-    time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_EXITED != 0
-}
-
-fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
-}
-
-fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
-}
-
-fn increment(time: &TaskTime) -> Increment {
-    let slot = &time.slot;
-    Increment {
-        process: process_of(slot),
-        parent: Some(TaskId {
-            tid: Tid(slot.parent_pid),
-            start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
-        }),
-        cpu_ns: time.wall_ns,
-        folded_threads_ns: time.folded_threads_ns,
-        folded_children_ns: time.folded_children_ns,
-        has_died: has_died(time),
-        process_is_dead: time.is_last && u32::from(slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
-    }
-}
-
-fn exit(time: &TaskTime) -> Exit {
-    let slot = &time.slot;
-    Exit {
-        task: task_of(slot),
-        process: process_of(slot),
-        ppid: Pid(slot.ppid_or_next_free.cast_signed()),
-        comm: Comm::from_c_bytes(&slot.comm),
-        uid: slot.uid,
-        euid: Some(slot.euid),
-        exit_code: slot.exit_code.into(),
-        runtime_ns: slot.last.cpu_time.runtime_ns,
-        lifetime_ns: slot.lifetime_ns,
-    }
-}
-
-/// What a slot tells of a task that could not be looked at.
-fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
-    Task {
-        known: FieldSet::of(&[
-            Field::Tid,
-            Field::Pid,
-            Field::StartTime,
-            Field::Uid,
-            Field::Euid,
-            Field::Comm,
-        ]),
-        tid: Tid(slot.tid),
-        pid: Pid(slot.pid),
-        start_time_ns: Boottime::from_ns(slot.start_time_ns),
-        uid: slot.uid,
-        euid: slot.euid,
-        comm: Comm::from_c_bytes(&slot.comm),
-        ..Task::default()
-    }
 }

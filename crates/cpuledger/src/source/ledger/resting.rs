@@ -1,0 +1,379 @@
+//! What tasks did off the CPU that did not run in an interval: what they did when they ran last or, of those that have not run since
+//! the ledger was attached, what a walk said then. There is one record of each, and the list of the blocked is made of it.
+
+use cpuledger_bpf::ledger::OffState;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::blocked::BlockedTasks;
+use crate::clock::Boottime;
+use crate::field::Field;
+use crate::interval::{Blocked, Interval};
+use crate::snapshot::Snapshot;
+use crate::states::{States, off_state};
+use crate::task::{Task, TaskId};
+
+/// The state of a living task that has not run since.
+#[derive(Debug, Clone, Copy)]
+struct Resting {
+    process: TaskId,
+    state: OffState,
+    /// The slot that told it; `None`: a walk did, or slots have other numbers since.
+    slot: Option<u32>,
+}
+
+/// When those were alive that did not run in an interval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IdleTime {
+    pub(super) length_ns: u64,
+    /// The cut.
+    pub(super) end: Boottime,
+}
+
+impl IdleTime {
+    /// For how long one was alive in it. What is listed after the cut may be younger.
+    fn of(&self, row: &Task) -> u64 {
+        match row.state.0 {
+            b'Z' | b'X' if row.known.contains(Field::State) => 0,
+            _ => self.end.since_ns(row.start_time_ns).min(self.length_ns),
+        }
+    }
+}
+
+/// Tasks that do something else than sleeping, and have not run since: by task, and how many of each process. The others sleep.
+#[derive(Debug, Default)]
+pub(super) struct RestingTasks {
+    by_task: FxHashMap<TaskId, Resting>,
+    /// An exec may give the task of a slot another tid.
+    by_slot: FxHashMap<u32, TaskId>,
+    by_process: FxHashMap<TaskId, FxHashMap<OffState, u32>>,
+    /// Those of them that are blocked, by name.
+    blocked: BlockedTasks,
+}
+
+impl RestingTasks {
+    /// Slots have other numbers from now on. The tasks are the same.
+    pub(super) fn hand_over(&mut self) {
+        self.by_slot.clear();
+        self.by_task.values_mut().for_each(|resting| resting.slot = None);
+    }
+
+    /// No switch was seen for some time: forgets all.
+    pub(super) fn clear(&mut self) {
+        *self = RestingTasks::default();
+    }
+
+    /// Forgets who is blocked by name: of some nothing has told that they died.
+    pub(super) fn forget_blocked(&mut self) {
+        self.blocked.clear();
+    }
+
+    /// Forgets those of processes that do not live.
+    pub(super) fn keep_living(&mut self, mut lives: impl FnMut(TaskId) -> bool) {
+        self.keep(|_, resting| lives(resting.process));
+    }
+
+    fn keep(&mut self, mut is_kept: impl FnMut(TaskId, &Resting) -> bool) {
+        let dead = self.by_task.iter().filter(|(task, resting)| !is_kept(**task, resting));
+        let dead: Vec<TaskId> = dead.map(|(task, _)| *task).collect();
+        dead.into_iter().for_each(|task| self.remove(task));
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_task.len()
+    }
+
+    /// A task has run in an interval, so it does not rest in that.
+    pub(super) fn wake(&mut self, slot: u32, task: TaskId) {
+        if self.by_task.is_empty() {
+            return;
+        }
+        if let Some(former) = self.by_slot.remove(&slot)
+            && self.by_task.get(&former).is_some_and(|resting| resting.slot == Some(slot))
+        {
+            self.remove(former);
+        }
+        self.remove(task);
+    }
+
+    fn remove(&mut self, task: TaskId) {
+        let Some(Resting { process, state, slot }) = self.by_task.remove(&task) else { return };
+        self.blocked.wake(task);
+        if let Some(slot) = slot
+            && self.by_slot.get(&slot) == Some(&task)
+        {
+            self.by_slot.remove(&slot);
+        }
+        let Some(counts) = self.by_process.get_mut(&process) else { return };
+        if let Some(count) = counts.get_mut(&state) {
+            *count -= 1;
+            counts.retain(|_, count| *count > 0);
+        }
+        if counts.is_empty() {
+            self.by_process.remove(&process);
+        }
+    }
+
+    /// The task of this slot, of this process, does this at the cut, after it has run.
+    pub(super) fn rest(&mut self, slot: u32, task: TaskId, process: TaskId, state: OffState) {
+        self.insert(task, Resting { process, state, slot: Some(slot) });
+    }
+
+    /// Likewise, one that is blocked.
+    pub(super) fn block(&mut self, slot: u32, blocked: Blocked, state: OffState) {
+        self.rest(slot, blocked.task, blocked.process, state);
+        self.blocked.add(blocked);
+    }
+
+    fn insert(&mut self, task: TaskId, resting: Resting) {
+        // After an exec two tasks may have the same identity.
+        self.remove(task);
+        if resting.state == OffState::Sleeps {
+            return;
+        }
+        if let Some(slot) = resting.slot {
+            self.by_slot.insert(slot, task);
+        }
+        *self.by_process.entry(resting.process).or_default().entry(resting.state).or_default() += 1;
+        self.by_task.insert(task, resting);
+    }
+
+    /// Adds what is blocked or stopped of all tasks, as these are listed in the interval that began at `start_ns`, and forgets those that
+    /// are not listed: they have died. What has run before is known by more.
+    pub(super) fn find(&mut self, all: &Snapshot, start_ns: u64) {
+        // No switch of those that the kernel hides is seen.
+        let is_hidden = |task: TaskId| all.from_procfs.binary_search(&task.tid).is_ok();
+        if !self.by_task.is_empty() {
+            let listed: FxHashSet<TaskId> = all.tasks.iter().map(Task::id).collect();
+            self.keep(|task, _| listed.contains(&task) || is_hidden(task));
+        }
+        for row in all.tasks.iter().filter(|row| row.known.contains(Field::State)) {
+            let rests = off_state(row.state).filter(|state| *state != OffState::Sleeps);
+            let Some(state) = rests.filter(|_| !is_hidden(row.id())) else { continue };
+            let process = all.processes.binary_search_by_key(&row.pid, |row| row.pid);
+            let Ok(process) = process.map(|index| all.processes[index].id()) else { continue };
+            let known = self.by_task.get(&row.id()).map(|resting| resting.state);
+            if known.is_none() {
+                self.insert(row.id(), Resting { process, state, slot: None });
+            }
+            if matches!(known.unwrap_or(state), OffState::Blocked | OffState::Io) {
+                self.blocked.find(row, process, start_ns);
+            }
+        }
+    }
+
+    /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
+    /// that are blocked since.
+    pub(super) fn tell_blocked(&self, into: &mut Interval) {
+        self.blocked.tell(into);
+    }
+
+    /// How many tasks of a process are blocked.
+    pub(super) fn blocked_of(&self, process: TaskId) -> u64 {
+        let counts = self.by_process.get(&process).into_iter().flatten();
+        let blocked = counts.filter(|(state, _)| matches!(state, OffState::Blocked | OffState::Io));
+        blocked.map(|(_, count)| u64::from(*count)).sum()
+    }
+
+    /// What a process or a task did that has not run in an interval, by its row; `None`: that does not tell it. `has_run`: whether it is
+    /// known to have run before, since the ledger was attached.
+    pub(super) fn of_idle(
+        &self,
+        row: &Task,
+        time: &IdleTime,
+        is_process: bool,
+        has_run: bool,
+    ) -> Option<States> {
+        let mut states = States::default();
+        let alive_ns = time.of(row);
+        if is_process && row.threads > 1 {
+            // A leader that has died is none of its threads.
+            let alive_ns = if alive_ns == 0 { time.length_ns } else { alive_ns };
+            self.add_to(&mut states, row.id(), row.threads.into(), alive_ns);
+        } else if alive_ns > 0 {
+            let by_row = || Some(row.state).filter(|_| row.known.contains(Field::State)).and_then(off_state);
+            let state = match self.by_task.get(&row.id()) {
+                Some(resting) => resting.state,
+                // Its row is younger than the cut: it may run by now, or have gone to do something else.
+                None if has_run => OffState::Sleeps,
+                None => by_row()?,
+            };
+            states.add_time(state, alive_ns);
+        }
+        Some(states)
+    }
+
+    /// Adds what `tasks` tasks of a process did that have not run in an interval of this length.
+    pub(super) fn add_to(&self, states: &mut States, process: TaskId, mut tasks: u64, length_ns: u64) {
+        for (state, count) in self.by_process.get(&process).into_iter().flatten() {
+            let count = u64::from(*count).min(tasks);
+            tasks -= count;
+            states.add_time(*state, count * length_ns);
+        }
+        states.add_time(OffState::Sleeps, tasks * length_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger_bpf::ledger::OffState;
+
+    use super::{IdleTime, RestingTasks};
+    use crate::clock::Boottime;
+    use crate::field::{Field, FieldSet};
+    use crate::interval::{Blocked, Interval};
+    use crate::snapshot::Snapshot;
+    use crate::states::States;
+    use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
+
+    fn id(tid: i32) -> TaskId {
+        TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }
+    }
+
+    fn row(tid: i32, pid: i32, state: u8) -> Task {
+        Task {
+            known: FieldSet::ALL,
+            tid: Tid(tid),
+            pid: Pid(pid),
+            state: State(state),
+            start_time_ns: Boottime::from_ns(1),
+            ..Task::default()
+        }
+    }
+
+    /// What threads of a process did in 100 ns that have not run, but for sleeping: blocked and stopped.
+    fn held(resting: &RestingTasks, process: i32, threads: u64) -> (u64, u64) {
+        let mut states = States::default();
+        resting.add_to(&mut states, id(process), threads, 100);
+        assert_eq!((states.elapsed_ns, states.off_ns()), (100 * threads, 100 * threads));
+        (states.blocked_ns, states.stopped_ns)
+    }
+
+    fn told(resting: &RestingTasks) -> Vec<(i32, Option<bool>)> {
+        let mut interval = Interval { end_ns: 1000, ..Interval::default() };
+        resting.tell_blocked(&mut interval);
+        let mut told: Vec<(i32, Option<bool>)> =
+            interval.blocked.iter().flatten().map(|row| (row.task.tid.0, row.for_io)).collect();
+        told.sort_unstable();
+        told
+    }
+
+    #[test]
+    fn what_a_walk_has_found_is_in_the_list_and_in_the_states_of_its_process() {
+        let mut resting = RestingTasks::default();
+        let tasks =
+            vec![row(7, 7, b'S'), row(8, 7, b'D'), row(9, 7, b't'), row(10, 7, b'R'), row(11, 7, b'D')];
+        let listed = |tasks: Vec<Task>| Snapshot {
+            processes: vec![row(7, 7, b'S')],
+            tasks,
+            from_procfs: vec![Tid(11)],
+            ..Snapshot::default()
+        };
+        resting.find(&listed(tasks.clone()), 600);
+        assert_eq!((told(&resting), held(&resting, 7, 5)), (vec![(8, None)], (100, 100)));
+        // Slots ran low: it lists them anew, and what is not listed has died.
+        resting.forget_blocked();
+        assert_eq!(told(&resting), []);
+        resting.find(&listed(tasks[..2].to_vec()), 700);
+        assert_eq!((told(&resting), held(&resting, 7, 2)), (vec![(8, None)], (100, 0)));
+        resting.wake(3, id(8));
+        assert_eq!((told(&resting), held(&resting, 7, 2), resting.len()), (vec![], (0, 0), 0));
+    }
+
+    #[test]
+    fn who_rests_does_so_when_slots_get_other_numbers() {
+        let mut resting = RestingTasks::default();
+        let blocked = |tid| Blocked {
+            task: id(tid),
+            process: id(7),
+            comm: Comm::new(b"hung"),
+            euid: None,
+            since_ns: Some(5),
+            blocked_for_ns: 0,
+            for_io: Some(true),
+        };
+        resting.block(3, blocked(8), OffState::Io);
+        resting.rest(4, id(9), id(7), OffState::Stopped);
+        resting.hand_over();
+        assert_eq!((told(&resting), held(&resting, 7, 3)), (vec![(8, Some(true))], (100, 100)));
+        // The slot of one is that of another now.
+        resting.wake(3, id(70));
+        assert_eq!(held(&resting, 7, 3), (100, 100));
+        resting.wake(4, id(8));
+        assert_eq!((told(&resting), held(&resting, 7, 3)), (vec![], (0, 100)));
+        resting.keep_living(|process| process != id(7));
+        assert!(resting.by_process.is_empty() && resting.len() == 0);
+    }
+
+    #[test]
+    fn one_that_an_exec_has_given_another_tid_is_known_by_its_slot() {
+        let mut resting = RestingTasks::default();
+        resting.rest(3, id(8), id(7), OffState::Stopped);
+        resting.wake(3, id(7));
+        assert_eq!((held(&resting, 7, 1), resting.len()), ((0, 0), 0));
+        // Two tasks of the same identity: the one that came last counts.
+        resting.rest(3, id(7), id(7), OffState::Stopped);
+        resting.rest(4, id(7), id(7), OffState::Blocked);
+        resting.wake(3, id(70));
+        assert_eq!(held(&resting, 7, 2), (100, 0));
+    }
+
+    #[test]
+    fn tasks_that_do_not_run_are_counted_by_what_they_do() {
+        let process = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(1) };
+        let mut resting = RestingTasks::default();
+        for (slot, state) in
+            [(2_u32, OffState::Io), (3, OffState::Stopped), (4, OffState::Sleeps), (5, OffState::Io)]
+        {
+            let task = TaskId { tid: Tid(slot.cast_signed()), ..process };
+            resting.rest(slot, task, process, state);
+        }
+        let wake = |resting: &mut RestingTasks, slot| resting.wake(slot, process);
+        wake(&mut resting, 5);
+        wake(&mut resting, 4);
+        let mut states = States::default();
+        resting.add_to(&mut states, process, 10, 100);
+        let expected = States {
+            elapsed_ns: 1000,
+            blocked_ns: 100,
+            io_wait_ns: 100,
+            stopped_ns: 100,
+            sleep_ns: 800,
+            ..States::default()
+        };
+        assert_eq!((states, states.off_ns()), (expected, 1000));
+        wake(&mut resting, 2);
+        wake(&mut resting, 3);
+        assert!(resting.by_process.is_empty() && resting.by_slot.is_empty() && resting.by_task.is_empty());
+    }
+
+    #[test]
+    fn a_task_that_did_not_run_did_what_it_does_at_the_cut() {
+        let task = TaskId { tid: Tid(7), start_time_ns: Boottime::from_ns(100) };
+        let time = IdleTime { length_ns: 1000, end: Boottime::from_ns(5000) };
+        let mut resting = RestingTasks::default();
+        let row = |state, start| Task {
+            known: FieldSet::of(&[Field::State]),
+            tid: task.tid,
+            state: State(state),
+            start_time_ns: Boottime::from_ns(start),
+            threads: 1,
+            ..Task::default()
+        };
+        let told = |resting: &RestingTasks, row: &Task, has_run| {
+            resting.of_idle(row, &time, true, has_run).expect("it is known")
+        };
+        let asleep = States { elapsed_ns: 1000, sleep_ns: 1000, ..States::default() };
+        let blocked = States { elapsed_ns: 1000, blocked_ns: 1000, ..States::default() };
+        // What it does after the cut says nothing of one that has run before.
+        assert_eq!(told(&resting, &row(b'D', 100), true), asleep);
+        assert_eq!(told(&resting, &row(b'R', 100), false), asleep);
+        assert_eq!(told(&resting, &row(b'D', 100), false), blocked);
+        resting.rest(2, task, task, OffState::Blocked);
+        assert_eq!(told(&resting, &row(b'R', 100), true), blocked);
+        // Dead, born after the cut, and born before it.
+        assert_eq!(told(&resting, &row(b'Z', 100), true), States::default());
+        assert_eq!(told(&resting, &row(b'S', 5001), true), States::default());
+        assert_eq!(told(&resting, &row(b'S', 4900), false).elapsed_ns, 100);
+    }
+}

@@ -1,0 +1,102 @@
+//! What a slot tells: which task it is of, its process, what that used and did, its end, and a row where nothing else tells one.
+
+use cpuledger_bpf::abi;
+use cpuledger_bpf::ledger::{Off, TaskTime};
+
+use crate::attribution::Increment;
+use crate::clock::Boottime;
+use crate::exit::Exit;
+use crate::field::{Field, FieldSet};
+use crate::states::States;
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
+
+/// The order in which tasks are listed and looked for.
+pub(super) fn order(time: &TaskTime) -> (i32, bool, i32) {
+    let slot = &time.slot;
+    (slot.pid, slot.tid != slot.pid, slot.tid)
+}
+
+/// Whether a task has died, or goes on under another tid. A slot that has only collected the time of a process ends too.
+pub(super) fn has_ended(time: &TaskTime) -> bool {
+    const ENDS: u32 = abi::CPULEDGER_SLOT_EXITED | abi::CPULEDGER_SLOT_RENUMBERED;
+    time.is_last && u32::from(time.slot.flags) & ENDS != 0
+}
+
+pub(super) fn has_died(time: &TaskTime) -> bool {
+    time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_EXITED != 0
+}
+
+pub(super) fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
+    TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
+}
+
+pub(super) fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
+    TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
+}
+
+pub(super) fn increment(time: &TaskTime) -> Increment {
+    let slot = &time.slot;
+    Increment {
+        process: process_of(slot),
+        parent: Some(TaskId {
+            tid: Tid(slot.parent_pid),
+            start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
+        }),
+        cpu_ns: time.wall_ns,
+        folded_threads_ns: time.folded_threads_ns,
+        folded_children_ns: time.folded_children_ns,
+        has_died: has_died(time),
+        process_is_dead: time.is_last && u32::from(slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
+    }
+}
+
+pub(super) fn exit(time: &TaskTime) -> Exit {
+    let slot = &time.slot;
+    Exit {
+        task: task_of(slot),
+        process: process_of(slot),
+        ppid: Pid(slot.ppid_or_next_free.cast_signed()),
+        comm: Comm::from_c_bytes(&slot.comm),
+        uid: slot.uid,
+        euid: Some(slot.euid),
+        exit_code: slot.exit_code.into(),
+        runtime_ns: slot.last.cpu_time.runtime_ns,
+        lifetime_ns: slot.lifetime_ns,
+    }
+}
+
+/// What a task did that has run in the interval.
+pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
+    let Off { time: off, begin_ns, .. } = time.off?;
+    let end_ns = if time.is_last { time.slot.end_ns_or_batch } else { cut_ns };
+    Some(States {
+        elapsed_ns: end_ns.saturating_sub(begin_ns),
+        runqueue_wait_ns: off.waits_ns,
+        blocked_ns: off.blocked_ns + off.io_ns,
+        io_wait_ns: off.io_ns,
+        sleep_ns: off.sleeps_ns,
+        stopped_ns: off.stopped_ns,
+        unseen_ns: off.unseen_ns,
+    })
+}
+
+/// What a slot tells of a task that could not be looked at.
+pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
+    Task {
+        known: FieldSet::of(&[
+            Field::Tid,
+            Field::Pid,
+            Field::StartTime,
+            Field::Uid,
+            Field::Euid,
+            Field::Comm,
+        ]),
+        tid: Tid(slot.tid),
+        pid: Pid(slot.pid),
+        start_time_ns: Boottime::from_ns(slot.start_time_ns),
+        uid: slot.uid,
+        euid: slot.euid,
+        comm: Comm::from_c_bytes(&slot.comm),
+        ..Task::default()
+    }
+}

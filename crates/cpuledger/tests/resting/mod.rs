@@ -1,0 +1,77 @@
+//! What the ledger says of tasks that did not run in an interval: they were blocked since before it was attached, or no CPU was to be
+//! had.
+
+use std::collections::HashSet;
+use std::fs;
+use std::time::Duration;
+
+use cpuledger::interval::Usage;
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{FieldSet, Interval, Snapshot, TaskId};
+use cpuledger_load::StatesPlan;
+use cpuledger_load::scene::{scene_of_times, were_missed};
+
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// A ledger, and what it told last.
+struct Books {
+    ledger: Ledger,
+    snapshot: Snapshot,
+    interval: Interval,
+}
+
+impl Books {
+    fn open() -> Books {
+        let ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+        Books { ledger, snapshot: Snapshot::default(), interval: Interval::default() }
+    }
+
+    fn close(&mut self, all: bool) {
+        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all };
+        let cut_ns = self.ledger.start_ns() + INTERVAL_NS;
+        self.ledger
+            .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
+            .expect("an interval closes");
+        were_missed(self.interval.missed_switches);
+        let rows = [&self.snapshot.processes, &self.snapshot.tasks];
+        for (rows, usages) in rows.into_iter().zip([&self.interval.processes, &self.interval.tasks]) {
+            let ids: HashSet<TaskId> = rows.iter().map(cpuledger::Task::id).collect();
+            assert_eq!((ids.len(), usages.len()), (rows.len(), rows.len()), "each has one row");
+            let wrong = usages.iter().find(|usage| usage.state_imbalance_ns().is_some_and(|ns| ns != 0));
+            assert!(wrong.is_none(), "{wrong:?}");
+        }
+        let sum: u64 = self.interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        assert_eq!(sum, self.interval.attributed_ns);
+    }
+
+    fn process(&self, pid: i32) -> Option<&Usage> {
+        let index = self.snapshot.processes.iter().position(|row| row.pid.0 == pid)?;
+        Some(&self.interval.processes[index])
+    }
+}
+
+#[test]
+fn a_thread_that_is_blocked_since_before_is_so_in_the_states_of_its_process_root() {
+    scene_of_times(|| {
+        let plan = StatesPlan { kind: "hung", ms: 3_600_000, ..StatesPlan::default() };
+        let mut load = cpuledger_load::States::start(&plan).expect("a task that is to be blocked");
+        load.be_seen().and_then(|()| load.begin()).expect("it begins");
+        let pid = load.pid();
+        let is_blocked = || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
+        };
+        while !is_blocked() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut books = Books::open();
+        books.ledger.find_blocked().expect("a walk");
+        for all in [false, false, true] {
+            books.close(all);
+            let length_ns = books.interval.length_ns();
+            let states = books.process(pid).expect("its other thread runs").states.expect("they are known");
+            assert_eq!((states.blocked_ns, states.elapsed_ns), (length_ns, 2 * length_ns), "{states:?}");
+            assert!(books.interval.blocked.iter().flatten().any(|blocked| blocked.task.tid.0 == pid));
+        }
+    });
+}
