@@ -130,10 +130,12 @@ fn settings(
     }
     if let Some(sort) = &arguments.sort {
         let name = sort.trim_start_matches(['-', '+']);
-        settings.sort = config::sort_name(name).unwrap_or(settings.sort);
-        settings.is_ascending = options.order.ascending;
-        if settings.has_states {
-            (settings.states_sort, settings.is_states_ascending) = (settings.sort, settings.is_ascending);
+        let ascending = options.order.ascending;
+        if let Some(name) = config::sort_name(name) {
+            (settings.sort, settings.is_ascending) = (name, ascending);
+        }
+        if let Some(name) = settings.sort_name(name).filter(|_| settings.has_states) {
+            (settings.states_sort, settings.is_states_ascending) = (name, ascending);
         }
     }
     settings.theme = theme.unwrap_or(settings.theme);

@@ -17,7 +17,7 @@ use toml::Value;
 use super::theme::ThemeName;
 use crate::cmd::top::options::parse_delay;
 use crate::cmd::top::order::Order;
-use cpuledger_view::shares::{MOST_HELD, StateColumn};
+use cpuledger_view::shares::MOST_HELD;
 
 /// A column of the table, and its width if it was changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -289,10 +289,9 @@ impl Settings {
 
     /// A name to sort the view by that is shown, as it is written in the tables.
     pub fn sort_name(&self, name: &str) -> Option<&'static str> {
-        let column = StateColumn::by_name(name).filter(|_| self.has_states);
-        match column {
-            Some(column) => column.has_order().then_some(column.name),
-            None => sort_name(name),
+        match Order::of_view(name, self.has_states)? {
+            Order::State(column) => Some(column.name),
+            Order::Key(_) | Order::Time => sort_name(name),
         }
     }
 }
@@ -348,7 +347,7 @@ fn read_column(value: &Value) -> Result<ShownColumn, String> {
 }
 
 fn unknown(name: &str) -> String {
-    format!("knows no `{}`{}", name.escape_debug(), Order::instead_of(name))
+    format!("knows no `{}`{}", name.escape_debug(), Order::instead_of(name, false))
 }
 
 /// Reads the settings, and what is not right in them. Where there is no file at the usual place, they are as at first.

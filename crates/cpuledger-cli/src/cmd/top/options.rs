@@ -162,7 +162,10 @@ impl Options {
             has_threads: arguments.threads,
             pids: parse_pids(&arguments.pid)?,
             euids: parse_users(&arguments.user)?,
-            order: arguments.sort.as_deref().map_or_else(|| Ok(usual_order(by, format)), parse_sort)?,
+            order: match arguments.sort.as_deref() {
+                Some(text) => parse_sort(text, by)?,
+                None => usual_order(by, format),
+            },
             by,
             has_arguments: arguments.command_line,
             format,
@@ -301,14 +304,14 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     }
 }
 
-fn parse_sort(text: &str) -> Result<SortBy, Failure> {
+fn parse_sort(text: &str, shown: By) -> Result<SortBy, Failure> {
     let (name, ascending) = match text.strip_prefix('-') {
         Some(name) => (name, true),
         None => (text.strip_prefix('+').unwrap_or(text), false),
     };
-    match Order::by_name(name) {
+    match Order::of_view(name, shown.has_states) {
         Some(by) => Ok(SortBy { by, ascending }),
-        None => Err(usage(format!("cannot sort by `{name}`{}", Order::instead_of(name)))),
+        None => Err(usage(format!("cannot sort by `{name}`{}", Order::instead_of(name, shown.has_states)))),
     }
 }
 
@@ -356,6 +359,9 @@ mod tests {
             matches!(order("--by wait --format csv"), Order::Key(key) if key.name() == "runqueue_wait_ns")
         );
         assert!(matches!(order("--by wait -o pid"), Order::Key(key) if key.name() == "pid"));
+        for line in ["--by wait -o %HELD", "--by wait,user -o %held", "--by wait -o %HELD --format json"] {
+            assert!(matches!(order(line), Order::State(column) if column.name == "%HELD"), "{line}");
+        }
         assert!(matches!(order("--by user"), Order::Key(key) if key.name() == "cpu_ns"));
     }
 
@@ -377,6 +383,8 @@ mod tests {
             ("-u no.such.user", "`no.such.user`"),
             ("-o cpu_n", "did you mean `cpu_ns`?"),
             ("-o %CP", "did you mean `%CPU`?"),
+            ("-o %HELD", "cannot sort by `%HELD`"),
+            ("--by wait -o STATES", "cannot sort by `STATES`"),
             ("--format xml", "json"),
             ("--source magic", "`ledger`"),
             ("--slots 0", "`0`"),

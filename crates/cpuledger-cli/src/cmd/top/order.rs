@@ -8,7 +8,7 @@ use cpuledger::{Field, Task};
 use cpuledger_view::column::{TableCell, columns};
 use cpuledger_view::key::{Key, PARTS};
 use cpuledger_view::near::did_you_mean;
-use cpuledger_view::shares::StateColumn;
+use cpuledger_view::shares::{STATE_COLUMNS, StateColumn};
 use cpuledger_view::sort;
 
 /// What rows are sorted by.
@@ -54,6 +54,14 @@ static NAMES: LazyLock<Vec<(&'static str, Order)>> = LazyLock::new(|| {
 });
 
 impl Order {
+    /// By a column of states where those are shown, else by a key, or by a name that top has for it.
+    pub fn of_view(name: &str, has_states: bool) -> Option<Order> {
+        match StateColumn::by_name(name).filter(|_| has_states) {
+            Some(column) => column.has_order().then_some(Order::State(column)),
+            None => Order::by_name(name),
+        }
+    }
+
     /// By a key, or by a name that top has for it.
     pub fn by_name(name: &str) -> Option<Order> {
         let order = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, order)| *order);
@@ -66,8 +74,9 @@ impl Order {
     }
 
     /// The end of a sentence about a name that there is not: what is near it, or what there is.
-    pub fn instead_of(name: &str) -> String {
-        let names = NAMES.iter().map(|(name, _)| *name);
+    pub fn instead_of(name: &str, has_states: bool) -> String {
+        let states = STATE_COLUMNS.iter().filter(|column| has_states && column.has_order());
+        let names = states.map(|column| column.name).chain(NAMES.iter().map(|(name, _)| *name));
         let keys = PARTS.iter().map(|part| part.key).chain(FIELDS.iter().map(|info| info.key));
         did_you_mean(
             "",
@@ -125,6 +134,24 @@ mod tests {
         for name in ["nonsense", "PARTS", "SUM"] {
             assert!(Order::by_name(name).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn columns_of_states_are_names_where_they_are_shown() {
+        for column in &STATE_COLUMNS {
+            let order = Order::of_view(column.name, true);
+            match column.has_order() {
+                true => assert!(matches!(order, Some(Order::State(of)) if of == column), "{}", column.name),
+                false => assert!(order.is_none(), "{}", column.name),
+            }
+        }
+        assert!(Order::of_view("%HELD", false).is_none(), "there is no such column");
+        assert!(
+            matches!(Order::of_view("wait", false), Some(Order::Key(key)) if key.name() == "runqueue_wait_ns")
+        );
+        assert!(matches!(Order::of_view("pid", true), Some(Order::Key(key)) if key.name() == "pid"));
+        assert!(Order::instead_of("%HELT", true).contains("did you mean `%HELD`?"));
+        assert!(!Order::instead_of("%HELT", false).contains("%HELD"));
     }
 
     #[test]

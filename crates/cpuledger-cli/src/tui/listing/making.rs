@@ -16,7 +16,6 @@ use crate::cmd::top::order::Order;
 use crate::cmd::top::select::is_wanted;
 use crate::tui::config::Settings;
 use crate::tui::frame::{Frame, Kind, RowRef};
-use cpuledger_view::shares::StateColumn;
 
 /// What a listing is made of.
 pub struct Making<'a> {
@@ -107,11 +106,7 @@ impl<'a> Making<'a> {
     }
 
     fn order(&self) -> Order {
-        let name = self.settings.order().0;
-        match StateColumn::by_name(name).filter(|_| self.settings.has_states) {
-            Some(column) => Order::State(column),
-            None => Order::by_name(name).unwrap_or(Order::Time),
-        }
+        Order::of_view(self.settings.order().0, self.settings.has_states).unwrap_or(Order::Time)
     }
 
     pub(super) fn compare(&self, one: &Ranked<'_>, other: &Ranked<'_>) -> Ordering {
