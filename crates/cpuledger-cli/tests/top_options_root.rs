@@ -2,7 +2,8 @@
 
 use std::process::{Command, Output, Stdio};
 
-use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_load::scene::alone;
+use cpuledger_load::{Cgroup, RaisedLimits, Sleepers, not_run};
 use serde_json::Value;
 
 fn top(arguments: &[&str]) -> Output {
@@ -159,6 +160,7 @@ fn sums_of_shares(text: &str) -> Vec<u64> {
 
 #[test]
 fn what_waits_most_comes_first_root() {
+    let _alone = alone();
     let mut loops: Vec<_> = (0..3)
         .map(|_| Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn())
         .collect();
@@ -181,6 +183,32 @@ fn what_waits_most_comes_first_root() {
     for child in loops.iter_mut().flatten() {
         child.kill().and_then(|()| child.wait()).expect("it is ours");
     }
+}
+
+/// The kernel gives it 1 ms of each second: nothing waits more, though it has no CPU time in most intervals.
+#[test]
+fn what_gets_no_cpu_at_all_is_listed_root() {
+    let _alone = alone();
+    let group = match Cgroup::new("cpu") {
+        Ok(group) => group,
+        Err(reason) => return not_run(&format!("it limits the CPU time of a cgroup: {reason}")),
+    };
+    let mut spinner = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell");
+    let pid = spinner.id().to_string();
+    group.write("cgroup.procs", &pid).expect("it moves");
+    group.limit_cpu(1_000, 1_000_000).expect("the kernel limits CPU time of cgroups");
+    let printed = text(top(&["-n", "12", "-d", "0.1", "--by", "wait", "-o", "%HELD"]));
+    let rows: Vec<Vec<&str>> = printed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let own = rows.iter().filter(|row| row.first() == Some(&&*pid));
+    let starved = own.clone().filter(|row| row.contains(&"100.0")).count();
+    println!("{} rows in 12 intervals, all of the time in {starved}", own.clone().count());
+    let by_name = text(top(&["-n", "4", "-d", "0.1", "--by", "wait,command"]));
+    // Else it could not die.
+    group.limit_cpu(100_000, 100_000).expect("likewise");
+    spinner.kill().and_then(|()| spinner.wait()).expect("it is ours");
+    assert!(own.count() >= 11 && starved > 3, "{printed}");
+    assert!(sums_of_shares(&printed).iter().all(|sum| *sum == 1000), "{printed}");
+    assert!(by_name.lines().filter(|line| line.ends_with(" sh")).count() >= 3, "{by_name}");
 }
 
 /// A source that does not know it is not taken instead.

@@ -38,6 +38,11 @@ impl Usage {
         (!self.is_unseen).then_some(self.cpu_ns)
     }
 
+    /// Whether it had a CPU, or waited for one: a list of what the machine did has it.
+    pub fn ran_or_waited(&self) -> bool {
+        self.cpu_ns > 0 || self.states.is_some_and(|states| states.runqueue_wait_ns > 0)
+    }
+
     /// [`Usage::self_ns`] where it is known.
     pub fn known_self_ns(&self) -> Option<u64> {
         (!self.is_unseen).then_some(self.self_ns)

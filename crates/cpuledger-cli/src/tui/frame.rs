@@ -190,7 +190,16 @@ impl Frame {
         Some([sums[0], sums[1] + self.interval.blocked_without_row * self.interval.length_ns()])
     }
 
-    /// Whether it used CPU time.
+    /// Whether it had a CPU, or waited for one.
+    pub fn ran_or_waited(&self, at: RowRef) -> bool {
+        let usages = match at.kind {
+            Kind::Process => &self.interval.processes,
+            Kind::Task => &self.interval.tasks,
+        };
+        at.list == List::Awake && usages.get(at.index as usize).is_some_and(Usage::ran_or_waited)
+    }
+
+    /// The CPU time that it used.
     pub fn cpu_ns(&self, at: RowRef) -> u64 {
         match (at.list, at.kind) {
             (List::Awake, Kind::Process) => self.interval.processes[at.index as usize].cpu_ns,

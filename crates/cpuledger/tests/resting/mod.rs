@@ -3,13 +3,16 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot, TaskId};
-use cpuledger_load::StatesPlan;
 use cpuledger_load::scene::{scene_of_times, were_missed};
+use cpuledger_load::{Cgroup, StatesPlan, not_run};
+
+use super::Killed;
 
 const INTERVAL_NS: u64 = 100_000_000;
 
@@ -73,5 +76,45 @@ fn a_thread_that_is_blocked_since_before_is_so_in_the_states_of_its_process_root
             assert_eq!((states.blocked_ns, states.elapsed_ns), (length_ns, 2 * length_ns), "{states:?}");
             assert!(books.interval.blocked.iter().flatten().any(|blocked| blocked.task.tid.0 == pid));
         }
+    });
+}
+
+/// The kernel gives it 1 ms of each second: it waits through whole intervals.
+#[test]
+fn a_task_that_waits_for_a_cpu_all_the_time_has_a_row_root() {
+    scene_of_times(|| {
+        let group = match Cgroup::new("cpu") {
+            Ok(group) => group,
+            Err(reason) => return not_run(&format!("it limits the CPU time of a cgroup: {reason}")),
+        };
+        let spinner = Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        let spinner = Killed(spinner.expect("a shell"));
+        let pid = spinner.0.id().cast_signed();
+        let mut books = Books::open();
+        books.close(false);
+        group.write("cgroup.procs", &pid.to_string()).expect("it moves");
+        group.limit_cpu(1_000, 1_000_000).expect("the kernel limits CPU time of cgroups");
+        let mut starved = 0;
+        for number in 0..24 {
+            books.close(number % 4 == 3);
+            let length_ns = books.interval.length_ns();
+            let usage = *books.process(pid).expect("it ran, or waited for a CPU");
+            let states = usage.states.expect("they are known");
+            assert_eq!(states.elapsed_ns, length_ns, "{usage:?}");
+            assert!(usage.ran_or_waited() && usage.growth.runqueue_wait_ns == states.runqueue_wait_ns);
+            let index =
+                books.snapshot.tasks.iter().position(|row| row.tid.0 == pid).expect("so did the task");
+            assert_eq!(books.interval.tasks[index].states, usage.states, "it has one thread");
+            if usage.cpu_ns == 0 {
+                assert_eq!(states.runqueue_wait_ns, length_ns, "{usage:?}");
+                assert_eq!(books.snapshot.tasks[index].comm.as_bytes(), b"sh");
+                starved += 1;
+            }
+        }
+        println!("  starved in {starved} of 24 intervals");
+        assert!(starved > 8, "{starved}");
+        // Else it could not die.
+        group.limit_cpu(100_000, 100_000).expect("likewise");
+        drop(spinner);
     });
 }

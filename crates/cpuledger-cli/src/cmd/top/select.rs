@@ -144,7 +144,7 @@ fn choose(
             continue;
         }
         has_matched = true;
-        if options.shows_idle || usage.cpu_ns > 0 {
+        if options.shows_idle || usage.ran_or_waited() {
             weighed.push((options.order.by.weigh(interval, row, usage), index));
         }
     }

@@ -72,7 +72,7 @@ impl<'a> Making<'a> {
 
     /// Whether its time makes it worth a line.
     pub(super) fn is_shown(&self, at: RowRef) -> bool {
-        self.settings.has_all || self.frame.cpu_ns(at) > 0
+        self.settings.has_all || self.frame.ran_or_waited(at)
     }
 
     pub(super) fn is_folded(&self, id: &Id) -> bool {

@@ -183,6 +183,15 @@ impl Lives {
         self.processes.get(&process)
     }
 
+    /// The totals of a task that was last seen in this slot; `None`: in one that has another number now.
+    pub(crate) fn totals_of_task(&self, task: TaskId, slot: Option<u32>) -> Option<&Counters> {
+        let life = slot.and_then(|slot| self.tasks.get(&slot)).filter(|life| life.task == task);
+        match life.or_else(|| self.former.get(&task))? {
+            Life { shown: Shown::Leader(totals), .. } => Some(totals),
+            life => Some(&life.counters),
+        }
+    }
+
     /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
     pub(crate) fn hand_over(&mut self) {
         self.former.extend(self.tasks.drain().map(|(_, life)| (life.task, life)));

@@ -108,16 +108,23 @@ impl Ledger {
         })
     }
 
-    /// Finds the tasks that are blocked or stopped already, by one walk: from now on the states of their processes tell it of those too
-    /// that have not run since the ledger was attached, and [`Interval::blocked`] has those that are blocked.
+    /// Finds the tasks that are blocked, stopped or wait for a CPU already, by one walk. From now on the states of their processes include
+    /// them, although they have not run since the ledger was attached. [`Interval::blocked`] has those that are blocked, and those that wait have rows.
     ///
     /// # Errors
     /// When there cannot be a walk.
     pub fn find_blocked(&mut self) -> Result<(), Error> {
         self.finds_blocked = true;
         let had_walk = self.walk.is_some();
-        let fields =
-            FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime, Field::Comm, Field::State, Field::Euid]);
+        let fields = FieldSet::of(&[
+            Field::Tid,
+            Field::Pid,
+            Field::StartTime,
+            Field::Comm,
+            Field::State,
+            Field::Euid,
+            Field::Runtime,
+        ]);
         self.walk(Scope::Tasks, fields)?;
         let start_ns = self.start_ns();
         self.rows.find_blocked(&self.others, start_ns);

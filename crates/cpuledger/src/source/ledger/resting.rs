@@ -1,5 +1,5 @@
-//! What tasks did off the CPU that did not run in an interval: what they did when they ran last or, of those that have not run since
-//! the ledger was attached, what a walk said then. There is one record of each, and the list of the blocked is made of it.
+//! What tasks did off the CPU that did not run in an interval. It is what they did when they ran last. Of those that have not run since the
+//! ledger was attached it is what a walk said then. There is one record of each, and the list of the blocked is made of it.
 
 use cpuledger_bpf::ledger::OffState;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,6 +19,25 @@ struct Resting {
     state: OffState,
     /// The slot that told it; `None`: a walk did, or slots have other numbers since.
     slot: Option<u32>,
+    /// The CPU time that the walk told of it.
+    runtime_ns: Option<u64>,
+}
+
+/// A task that waited for a CPU in all of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Starved {
+    pub(super) process: TaskId,
+    pub(super) task: TaskId,
+    /// See [`Resting::slot`].
+    pub(super) slot: Option<u32>,
+    runtime_ns: Option<u64>,
+}
+
+impl Starved {
+    /// Whether its row of now says that it has run since a walk found it: then the kernel has hidden its switches.
+    pub(super) fn has_run(&self, row: &Task) -> bool {
+        row.known.contains(Field::Runtime) && self.runtime_ns.is_some_and(|then_ns| row.runtime_ns > then_ns)
+    }
 }
 
 /// When those were alive that did not run in an interval.
@@ -32,11 +51,13 @@ pub(super) struct IdleTime {
 impl IdleTime {
     /// For how long one was alive in it. What is listed after the cut may be younger.
     fn of(&self, row: &Task) -> u64 {
-        match row.state.0 {
-            b'Z' | b'X' if row.known.contains(Field::State) => 0,
-            _ => self.end.since_ns(row.start_time_ns).min(self.length_ns),
-        }
+        if is_dead(row) { 0 } else { self.end.since_ns(row.start_time_ns).min(self.length_ns) }
     }
+}
+
+/// Whether a row is of a task that has died.
+pub(super) fn is_dead(row: &Task) -> bool {
+    row.known.contains(Field::State) && matches!(row.state.0, b'Z' | b'X')
 }
 
 /// Tasks that do something else than sleeping, and have not run since: by task, and how many of each process. The others sleep.
@@ -46,6 +67,8 @@ pub(super) struct RestingTasks {
     /// An exec may give the task of a slot another tid.
     by_slot: FxHashMap<u32, TaskId>,
     by_process: FxHashMap<TaskId, FxHashMap<OffState, u32>>,
+    /// Those of them that wait for a CPU.
+    waiting: FxHashSet<TaskId>,
     /// Those of them that are blocked, by name.
     blocked: BlockedTasks,
 }
@@ -62,7 +85,7 @@ impl RestingTasks {
         *self = RestingTasks::default();
     }
 
-    /// Forgets who is blocked by name: of some nothing has told that they died.
+    /// Forgets the names of those that are blocked: of some nothing has told that they died.
     pub(super) fn forget_blocked(&mut self) {
         self.blocked.clear();
     }
@@ -97,7 +120,8 @@ impl RestingTasks {
     }
 
     fn remove(&mut self, task: TaskId) {
-        let Some(Resting { process, state, slot }) = self.by_task.remove(&task) else { return };
+        let Some(Resting { process, state, slot, .. }) = self.by_task.remove(&task) else { return };
+        self.waiting.remove(&task);
         self.blocked.wake(task);
         if let Some(slot) = slot
             && self.by_slot.get(&slot) == Some(&task)
@@ -116,7 +140,7 @@ impl RestingTasks {
 
     /// The task of this slot, of this process, does this at the cut, after it has run.
     pub(super) fn rest(&mut self, slot: u32, task: TaskId, process: TaskId, state: OffState) {
-        self.insert(task, Resting { process, state, slot: Some(slot) });
+        self.insert(task, Resting { process, state, slot: Some(slot), runtime_ns: None });
     }
 
     /// Likewise, one that is blocked.
@@ -134,12 +158,15 @@ impl RestingTasks {
         if let Some(slot) = resting.slot {
             self.by_slot.insert(slot, task);
         }
+        if resting.state == OffState::Waits {
+            self.waiting.insert(task);
+        }
         *self.by_process.entry(resting.process).or_default().entry(resting.state).or_default() += 1;
         self.by_task.insert(task, resting);
     }
 
-    /// Adds what is blocked or stopped of all tasks, as these are listed in the interval that began at `start_ns`, and forgets those that
-    /// are not listed: they have died. What has run before is known by more.
+    /// Adds what is blocked, stopped or waits for a CPU of all tasks, as these are listed in the interval that began at `start_ns`, and forgets
+    /// those that are not listed: they have died. What has run before is known by more.
     pub(super) fn find(&mut self, all: &Snapshot, start_ns: u64) {
         // No switch of those that the kernel hides is seen.
         let is_hidden = |task: TaskId| all.from_procfs.binary_search(&task.tid).is_ok();
@@ -148,13 +175,16 @@ impl RestingTasks {
             self.keep(|task, _| listed.contains(&task) || is_hidden(task));
         }
         for row in all.tasks.iter().filter(|row| row.known.contains(Field::State)) {
-            let rests = off_state(row.state).filter(|state| *state != OffState::Sleeps);
+            // One that has a CPU is seen to leave it, or has it at the cut: it does not rest for long.
+            let waits = Some(OffState::Waits).filter(|_| row.state.0 == b'R');
+            let rests = waits.or_else(|| off_state(row.state).filter(|state| *state != OffState::Sleeps));
             let Some(state) = rests.filter(|_| !is_hidden(row.id())) else { continue };
             let process = all.processes.binary_search_by_key(&row.pid, |row| row.pid);
             let Ok(process) = process.map(|index| all.processes[index].id()) else { continue };
             let known = self.by_task.get(&row.id()).map(|resting| resting.state);
             if known.is_none() {
-                self.insert(row.id(), Resting { process, state, slot: None });
+                let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
+                self.insert(row.id(), Resting { process, state, slot: None, runtime_ns });
             }
             if matches!(known.unwrap_or(state), OffState::Blocked | OffState::Io) {
                 self.blocked.find(row, process, start_ns);
@@ -166,6 +196,27 @@ impl RestingTasks {
     /// that are blocked since.
     pub(super) fn tell_blocked(&self, into: &mut Interval) {
         self.blocked.tell(into);
+    }
+
+    /// Lists the tasks that waited for a CPU in all of an interval, sorted by process and tid, the leader first. To be called when those that
+    /// ran in it are awake. There are at most as many as are runnable.
+    pub(super) fn list_starved(&self, into: &mut Vec<Starved>) {
+        into.clear();
+        into.extend(self.waiting.iter().filter_map(|&task| {
+            let Resting { process, slot, runtime_ns, .. } = *self.by_task.get(&task)?;
+            Some(Starved { process, task, slot, runtime_ns })
+        }));
+        into.sort_unstable_by_key(|starved| (starved.process, starved.process != starved.task, starved.task));
+    }
+
+    /// Nothing is known of a task any more.
+    pub(super) fn forget(&mut self, task: TaskId) {
+        self.remove(task);
+    }
+
+    /// One that waits is not listed any more until it has run: it is not found, so it has run since, or its death was not told.
+    pub(super) fn unlist_starved(&mut self, task: TaskId) {
+        self.waiting.remove(&task);
     }
 
     /// How many tasks of a process are blocked.
@@ -271,6 +322,11 @@ mod tests {
         };
         resting.find(&listed(tasks.clone()), 600);
         assert_eq!((told(&resting), held(&resting, 7, 5)), (vec![(8, None)], (100, 100)));
+        let mut starved = Vec::new();
+        resting.list_starved(&mut starved);
+        assert_eq!(starved.iter().map(|starved| starved.task.tid.0).collect::<Vec<_>>(), [10]);
+        let later = |runtime_ns| Task { runtime_ns, ..row(10, 7, b'R') };
+        assert!(!starved[0].has_run(&later(0)) && starved[0].has_run(&later(1)));
         // Slots ran low: it lists them anew, and what is not listed has died.
         resting.forget_blocked();
         assert_eq!(told(&resting), []);
@@ -303,6 +359,27 @@ mod tests {
         assert_eq!((told(&resting), held(&resting, 7, 3)), (vec![], (0, 100)));
         resting.keep_living(|process| process != id(7));
         assert!(resting.by_process.is_empty() && resting.len() == 0);
+    }
+
+    #[test]
+    fn who_waits_for_a_cpu_is_listed_until_it_runs() {
+        let mut resting = RestingTasks::default();
+        let listed = |resting: &RestingTasks| {
+            let mut starved = Vec::new();
+            resting.list_starved(&mut starved);
+            starved.iter().map(|starved| (starved.task.tid.0, starved.slot)).collect::<Vec<_>>()
+        };
+        for (slot, tid, pid) in [(3, 9, 7), (4, 12, 12), (5, 7, 7), (6, 2, 7)] {
+            resting.rest(slot, id(tid), id(pid), OffState::Waits);
+        }
+        resting.rest(8, id(5), id(5), OffState::Stopped);
+        assert_eq!(listed(&resting), [(7, Some(5)), (2, Some(6)), (9, Some(3)), (12, Some(4))]);
+        resting.wake(5, id(7));
+        resting.unlist_starved(id(12));
+        resting.hand_over();
+        assert_eq!(listed(&resting), [(2, None), (9, None)]);
+        resting.rest(1, id(2), id(7), OffState::Blocked);
+        assert_eq!(listed(&resting), [(9, None)]);
     }
 
     #[test]

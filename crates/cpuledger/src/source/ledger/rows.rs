@@ -20,8 +20,10 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
 use super::options::Wanted;
-use super::resting::{IdleTime, RestingTasks};
-use super::slot::{exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of, task_of};
+use super::resting::{IdleTime, RestingTasks, Starved, is_dead};
+use super::slot::{
+    born_ns, exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of, task_of,
+};
 
 /// A process of the interval in the making.
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +64,11 @@ pub(super) struct RowBuilder {
     living: Vec<usize>,
     /// Those that ended, in the order of their ends.
     ended: Vec<usize>,
+    /// Those that did not run because they waited for a CPU all the time.
+    starved: Vec<Starved>,
+    /// The processes that are looked at, and their threads with their pids.
+    wanted_processes: Vec<i32>,
+    wanted_threads: Vec<(i32, i32)>,
     wanted: Vec<WantedTask>,
     rows: Snapshot,
     /// For what the kernel keeps from programs.
@@ -98,6 +105,9 @@ impl RowBuilder {
             accounts: Vec::new(),
             living: Vec::new(),
             ended: Vec::new(),
+            starved: Vec::new(),
+            wanted_processes: Vec::new(),
+            wanted_threads: Vec::new(),
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
@@ -135,12 +145,16 @@ impl RowBuilder {
         snapshot.begin_ns = closed.end_ns;
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
+        // What they did is in the accounts: from here on it counts which did not run.
+        closed.tasks.iter().for_each(|time| self.resting.wake(time.number, task_of(&time.slot)));
+        self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
         snapshot.begin = self.rows.begin;
         snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
+        self.add_starved(snapshot, into);
         self.close_processes(closed, wanted, snapshot, into);
         self.remember_resting(closed);
         debug_assert_eq!(
@@ -196,24 +210,35 @@ impl RowBuilder {
         self.living.sort_unstable_by_key(|&index| order(&closed.tasks[index]));
     }
 
-    /// The leader of each process with time, followed by its threads that ran, and the processes that are wanted anyway.
+    /// The leader of each process with time, followed by its threads that ran. Likewise of those that waited for a CPU, and the processes that
+    /// are wanted anyway.
     fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
-        self.wanted.clear();
-        let mut living = self.living.iter().map(|&index| &closed.tasks[index].slot).peekable();
-        for account in &self.accounts {
-            let pid = account.process.tid.0;
-            self.wanted.push(WantedTask { tid: pid, opens_process: true });
-            while let Some(slot) = living.next_if(|slot| slot.pid <= pid) {
-                if slot.pid == pid && slot.tid != pid {
-                    self.wanted.push(WantedTask { tid: slot.tid, opens_process: false });
+        let RowBuilder { wanted, wanted_processes: processes, wanted_threads: threads, starved, .. } = self;
+        wanted.clear();
+        processes.clear();
+        processes.extend(self.accounts.iter().map(|account| account.process.tid.0));
+        threads.clear();
+        let living = self.living.iter().map(|&index| &closed.tasks[index].slot);
+        threads.extend(living.map(|slot| (slot.pid, slot.tid)).filter(|(pid, tid)| pid != tid));
+        if !starved.is_empty() {
+            let numbers = starved.iter().map(|starved| (starved.process.tid.0, starved.task.tid.0));
+            threads.extend(numbers.filter(|(pid, tid)| pid != tid));
+            threads.sort_unstable();
+            processes.extend(starved.iter().map(|starved| starved.process.tid.0));
+            processes.sort_unstable();
+            processes.dedup();
+        }
+        let mut threads = threads.iter().peekable();
+        for &pid in processes.iter() {
+            wanted.push(WantedTask { tid: pid, opens_process: true });
+            while let Some(&(of, tid)) = threads.next_if(|(of, _)| *of <= pid) {
+                if of == pid {
+                    wanted.push(WantedTask { tid, opens_process: false });
                 }
             }
         }
-        for pid in pids {
-            if self.find(pid.0).is_none() {
-                self.wanted.push(WantedTask { tid: pid.0, opens_process: true });
-            }
-        }
+        let others = pids.iter().filter(|pid| processes.binary_search(&pid.0).is_err());
+        wanted.extend(others.map(|pid| WantedTask { tid: pid.0, opens_process: true }));
     }
 
     /// The account of a process, by its pid alone.
@@ -267,7 +292,9 @@ impl RowBuilder {
             let index = self.living[place];
             let time = &closed.tasks[index];
             let seen = self.seen(time, closed);
-            let row = find_row(&self.rows.tasks, &seen).copied().filter(|_| !self.has_twin(closed, place));
+            let row = find_row(&self.rows.tasks, seen.task, seen.process)
+                .copied()
+                .filter(|_| !self.has_twin(closed, place));
             let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
             self.add_growth(seen.process, growth);
             let states = seen.stretch.map(|stretch| stretch.states);
@@ -297,6 +324,24 @@ impl RowBuilder {
                 ..Usage::default()
             });
         }
+    }
+
+    /// Rows of tasks that did not run because they waited for a CPU all the time.
+    fn add_starved(&mut self, snapshot: &mut Snapshot, into: &mut Interval) {
+        let mut rows = Vec::new();
+        for place in 0..self.starved.len() {
+            let starved = self.starved[place];
+            let Starved { process, task, slot, .. } = starved;
+            match find_row(&self.rows.tasks, task, process).filter(|row| !is_dead(row)) {
+                Some(row) if starved.has_run(row) => self.resting.forget(task),
+                Some(row) => rows.push(self.with_totals(row, self.lives.totals_of_task(task, slot))),
+                None => self.resting.unlist_starved(task),
+            }
+        }
+        let mut found = rows.iter().map(Task::id).peekable();
+        self.starved.retain(|starved| found.next_if_eq(&starved.task).is_some());
+        let idle = Idle { others: &rows, from_procfs: &[], time: self.idle_time(into), are_processes: false };
+        self.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
     }
 
     fn seen(&self, time: &TaskTime, closed: &Closed<'_>) -> Seen {
@@ -387,8 +432,6 @@ impl RowBuilder {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) {
-        // What they did in this interval is in the accounts: what counts now is which did not run.
-        closed.tasks.iter().for_each(|time| self.resting.wake(time.number, task_of(&time.slot)));
         self.resting.tell_blocked(into);
         for place in 0..self.accounts.len() {
             let account = self.accounts[place];
@@ -427,8 +470,20 @@ impl RowBuilder {
             });
             snapshot.processes.push(row);
         }
+        self.add_others(wanted, snapshot, into);
+        let rows = snapshot.processes.iter().zip(&into.processes).filter(|(_, usage)| usage.states.is_some());
+        let with_row: u64 = rows.map(|(row, _)| self.resting.blocked_of(row.id())).sum();
+        into.blocked_without_row = into.blocked_tasks.saturating_sub(with_row);
+    }
+
+    /// Processes without time of which a task waited for a CPU, and those that are wanted anyway.
+    fn add_others(&mut self, wanted: &Wanted<'_>, snapshot: &mut Snapshot, into: &mut Interval) {
         let (mut extra, mut from_procfs) = (Vec::new(), Vec::new());
-        for pid in wanted.pids {
+        let mut pids: Vec<Pid> = self.starved.iter().map(|starved| Pid(starved.process.tid.0)).collect();
+        pids.extend(wanted.pids);
+        pids.sort_unstable();
+        pids.dedup();
+        for pid in &pids {
             if self.find(pid.0).is_some() {
                 continue;
             }
@@ -440,9 +495,6 @@ impl RowBuilder {
         }
         self.add_idle_processes(&extra, &from_procfs, snapshot, into);
         snapshot.from_procfs.append(&mut from_procfs);
-        let rows = snapshot.processes.iter().zip(&into.processes).filter(|(_, usage)| usage.states.is_some());
-        let with_row: u64 = rows.map(|(row, _)| self.resting.blocked_of(row.id())).sum();
-        into.blocked_without_row = into.blocked_tasks.saturating_sub(with_row);
     }
 
     /// Remembers the name of a row, or gives it the one that is remembered: a task that has died since the cut can no longer be asked.
@@ -496,14 +548,15 @@ impl RowBuilder {
         snapshot: &mut Snapshot,
         into: &mut Interval,
     ) {
-        let others: Vec<Task> = others.iter().map(|row| self.with_totals(row)).collect();
+        let others: Vec<Task> =
+            others.iter().map(|row| self.with_totals(row, self.lives.totals(row.id()))).collect();
         let idle = Idle { others: &others, from_procfs, time: self.idle_time(into), are_processes: true };
         self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
     }
 
-    fn with_totals(&self, row: &Task) -> Task {
+    fn with_totals(&self, row: &Task, totals: Option<&Counters>) -> Task {
         let mut row = *row;
-        if let Some(totals) = self.lives.totals(row.id()) {
+        if let Some(totals) = totals {
             let told = Counters::of(&row);
             let known = told.known.union(totals.known);
             let held_back = self.held_back(&row);
@@ -575,7 +628,7 @@ impl RowBuilder {
         self.resting.keep_living(lives);
     }
 
-    /// Remembers which of all tasks are blocked or stopped.
+    /// Remembers which of all tasks are blocked, stopped or wait for a CPU.
     pub(super) fn find_blocked(&mut self, all: &Snapshot, start_ns: u64) {
         self.resting.find(all, start_ns);
     }
@@ -608,11 +661,11 @@ fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
 }
 
 /// The row of a task, if it is still the same. Rows of one process are sorted by tid but for the leader.
-fn find_row<'a>(rows: &'a [Task], seen: &Seen) -> Option<&'a Task> {
+fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {
     let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
-    let (tid, pid) = (seen.task.tid.0, seen.process.tid.0);
+    let (tid, pid) = (task.tid.0, process.tid.0);
     let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
-    Some(&rows[index]).filter(|row| row.start_time_ns == seen.task.start_time_ns)
+    Some(&rows[index]).filter(|row| row.start_time_ns == task.start_time_ns)
 }
 
 /// These figures with what was waited for a CPU between the cuts, where that is known: the kernel adds it up when the wait is over.
