@@ -424,18 +424,19 @@ impl Ledger {
         is_last: bool,
         is_running: bool,
     ) -> Option<(Off, i64)> {
-        let first_ns = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
-        let begin_ns = Some(first_ns.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)?;
+        let word = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
+        let first_ns = Some(word.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)?;
         let alive = Alive {
             interval: self.interval,
-            begin_ns: begin_ns.max(self.start_ns),
+            first_ns,
+            begin_ns: first_ns.max(self.start_ns),
             end_ns,
             on_ns,
             is_on_at_end: is_last || is_running,
         };
         let taken = off::take(&self.offs, number, alive);
         if is_last {
-            first_ns.store(0, Ordering::Relaxed);
+            word.store(0, Ordering::Relaxed);
         }
         Some(taken)
     }

@@ -69,6 +69,8 @@ pub struct Off {
     /// Since when it has been alive in the interval, CLOCK_MONOTONIC. With the time on a CPU, `time` adds up to what has passed from then
     /// to its end or the cut.
     pub begin_ns: u64,
+    /// Since when its slot tells what it does, CLOCK_MONOTONIC: since its start or, after an exec by a thread, since that.
+    pub first_ns: u64,
 }
 
 impl OffTime {
@@ -89,6 +91,8 @@ impl OffTime {
 pub(super) struct Alive {
     /// In which interval.
     pub(super) interval: u64,
+    /// [`Off::first_ns`]
+    pub(super) first_ns: u64,
     /// From when to when it was alive in it, CLOCK_MONOTONIC.
     pub(super) begin_ns: u64,
     pub(super) end_ns: u64,
@@ -157,7 +161,7 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
     let has_woken = |at_cut: &AtCut| at_cut.waits_since_ns < alive.end_ns;
     let since_ns = at_cut.and_then(|at_cut| at_cut.since_ns);
     let at_cut = at_cut.map(|at_cut| if has_woken(&at_cut) { OffState::Waits } else { at_cut.state });
-    (Off { time, at_cut, since_ns, begin_ns }, fault_ns)
+    (Off { time, at_cut, since_ns, begin_ns, first_ns: alive.first_ns.min(begin_ns) }, fault_ns)
 }
 
 /// No hook has seen when the task of this slot left its CPU: nothing is known of it from `since_ns` on. `lose_sight` of the hooks does the same.

@@ -361,7 +361,7 @@ impl RowBuilder {
                 end_ns: off.begin_ns + states.elapsed_ns,
                 rests: off.at_cut.unwrap_or(OffState::Unseen),
             }),
-            born_ns: slot.start_time_ns.saturating_sub(self.suspended_ns).max(self.attached_ns),
+            born_ns: born_ns(time).max(self.attached_ns),
         }
     }
 

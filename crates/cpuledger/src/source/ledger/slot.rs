@@ -80,6 +80,12 @@ pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
     })
 }
 
+/// When a task was born, CLOCK_MONOTONIC, where it is told what it did; 0: it is not. Its start is of another clock, which goes on while the
+/// machine is suspended: for how long it was so by then, nothing tells.
+pub(super) fn born_ns(time: &TaskTime) -> u64 {
+    time.off.map_or(0, |off| off.first_ns)
+}
+
 /// What a slot tells of a task that could not be looked at.
 pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
     Task {
@@ -98,5 +104,54 @@ pub(super) fn row_of_slot(slot: &abi::cpuledger_slot) -> Task {
         euid: slot.euid,
         comm: Comm::from_c_bytes(&slot.comm),
         ..Task::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger_bpf::ledger::OffTime;
+
+    use super::*;
+    use crate::attribution::difference::lives::{Lives, Seen};
+    use crate::counters::Counters;
+    use crate::states::Stretch;
+
+    /// It is born at 1,000 ns, and the machine is suspended for 4,000 ns in its first interval, which begins at 900 ns.
+    #[test]
+    fn a_suspension_is_no_part_of_a_life() {
+        let slot = abi::cpuledger_slot { tid: 7, pid: 7, start_time_ns: 1000, ..Default::default() };
+        let time = OffTime { sleeps_ns: 490, ..OffTime::default() };
+        let off = Off { time, at_cut: None, since_ns: None, begin_ns: 1000, first_ns: 1000 };
+        let time = TaskTime {
+            number: 3,
+            wall_ns: 10,
+            folded_threads_ns: 0,
+            folded_children_ns: 0,
+            is_last: true,
+            is_running: false,
+            off: Some(off),
+            slot: abi::cpuledger_slot { end_ns_or_batch: 1500, ..slot },
+        };
+        let states = states_of(&time, 2000).expect("they are told");
+        let stretch = Stretch {
+            states,
+            begin_ns: off.begin_ns,
+            end_ns: 1500,
+            rests: cpuledger_bpf::ledger::OffState::Unseen,
+        };
+        let seen = Seen {
+            number: 3,
+            task: task_of(&slot),
+            process: process_of(&slot),
+            first_runtime_ns: 0,
+            first: None,
+            wall_ns: 10,
+            is_running: false,
+            stretch: Some(stretch),
+            born_ns: born_ns(&time).max(800),
+        };
+        let (_, lived) = Lives::new(Boottime::from_ns(800)).end(&seen, &Counters::ZERO);
+        let lived = lived.expect("all of it is known");
+        assert_eq!((lived.states.elapsed_ns, lived.states.unseen_ns, lived.imbalance_ns()), (500, 0, 0));
     }
 }
