@@ -4,6 +4,8 @@
 //! hook, and the reader take turns on one thread. Each may lose its turn before any access to memory, for as long as the others need
 //! for hundreds of switches. So a seed tells all that happens, and what it finds can be run again.
 
+mod truth;
+
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::{CString, c_void};
@@ -21,6 +23,8 @@ use super::online::Online;
 use super::shared::Shared;
 use super::turns::{self, Turns};
 use super::{Ledger, Options};
+use truth::{Noted, Truth};
+
 use crate::abi;
 use crate::map::Record;
 
@@ -38,6 +42,7 @@ struct Plan {
     pids: u32,
     access_ns: u32,
     work_ns: u32,
+    is_exact: u32,
 }
 
 /// What it did: `struct machine_seen`.
@@ -51,6 +56,9 @@ struct Seen {
     preempted_forks: u64,
     turns: u64,
     shared_slots: u64,
+    /// Tasks whose states were compared, and how long those waited that did something else, too. The reader counts them.
+    compared: u64,
+    waited_ns: u64,
 }
 
 /// `struct machine`.
@@ -64,6 +72,7 @@ struct Calls {
     sleep_until: extern "C" fn(u64),
     end: extern "C" fn(),
     seen: *const Seen,
+    truth: extern "C" fn() -> Noted,
 }
 
 /// One machine that is loaded, with all that it remembers.
@@ -116,6 +125,8 @@ struct Reader {
     longest_ns: u64,
     /// Whether the clocks of all CPUs are the same.
     has_one_clock: bool,
+    /// What tasks did while they were on no CPU.
+    truth: Truth,
     /// What was wrong.
     fault: Option<String>,
 }
@@ -144,18 +155,26 @@ impl Reader {
             };
             let parity = self.ledger.interval & 1;
             let cut_ns = self.ledger.start_ns() + length_ns;
+            let is_short = self.ledger.lost().is_short_of_slots();
             let fault = match self.ledger.close_interval(cut_ns) {
                 Err(error) => Some(error.to_string()),
                 // What the first one holds begins before any clock.
                 Ok(_) if interval == 0 => None,
                 Ok(closed) => {
+                    let turns = turns::take(None);
+                    self.truth.take((self.calls.truth)());
+                    let untrue = self.truth.compare(closed.tasks, closed.end_ns);
+                    // A task that had no slot for a while is told by what it did when it had one.
+                    let untrue = untrue.filter(|_| !is_short);
+                    self.truth.forget(closed.end_ns);
+                    turns::take(turns);
                     let numbers: HashSet<u32> = closed.tasks.iter().map(|task| task.number).collect();
                     match closed.imbalance_ns() {
                         0 if numbers.len() < closed.tasks.len() => Some("a slot is listed twice".to_owned()),
                         0 if self.has_one_clock && closed.off_fault_ns > 0 => {
                             Some(format!("off the CPU: {} ns are wrong", closed.off_fault_ns))
                         }
-                        0 => None,
+                        0 => untrue,
                         imbalance_ns => Some(format!("balance: {imbalance_ns} ns are missing")),
                     }
                 }
@@ -265,7 +284,9 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
         pids: random.of(&[60, 130, 600]),
         access_ns: random.of(&[2, 20, 100]),
         work_ns: random.of(&[1_000, 10_000, 100_000]),
+        is_exact: 0,
     };
+    let plan = Plan { is_exact: u32::from(plan.skew_ns == 0 && seed.is_multiple_of(2)), ..plan };
     let longest_ns = random.of(&[500_000, 2_000_000, 50_000_000]);
     let (machine, options) = (Machine::load(library), Options { slots, off: true });
     let shared = SharedMaps {
@@ -282,13 +303,22 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     ledger.is_watching_cpus = true;
     let calls = machine.calls;
     let has_one_clock = plan.skew_ns == 0;
-    let mut reader = Reader { ledger, calls, random, intervals, longest_ns, has_one_clock, fault: None };
+    let mut reader = Reader {
+        ledger,
+        calls,
+        random,
+        intervals,
+        longest_ns,
+        has_one_clock,
+        truth: Truth::default(),
+        fault: None,
+    };
     READER.set(&raw mut reader);
     let Calls { access, now_ns, sleep_until, .. } = calls;
     turns::take(Some(Turns { access, now_ns, sleep_until }));
     (calls.run)(&raw const plan, read);
     turns::take(None);
-    let seen = machine.seen();
+    let seen = Seen { compared: reader.truth.compared, waited_ns: reader.truth.waited_ns, ..machine.seen() };
     let shares = || Some(format!("{} switches to a task whose slot is another's", seen.shared_slots));
     let fault = reader.fault.or_else(|| shares().filter(|_| seen.shared_slots > 0));
     (seen, fault.map(|fault| format!("seed {seed}: {fault}; {slots} slots, {plan:?}, {seen:?}")))
@@ -372,6 +402,27 @@ const MUTATIONS: &[Mutation] = &[
         name: "what a folded task did stays in its slot",
         file: "ledger.bpf.c",
         changes: &[("\tclear_off(number, interval);\n\tslot->tid = 0;\n", "\tslot->tid = 0;\n")],
+    },
+    Mutation {
+        name: "the wait for a CPU is booked as what was done before it",
+        file: "off.bpf.h",
+        changes: &[(
+            "book_off(off, CPULEDGER_OFF_WAITS, interval, now_ns - wait_ns);",
+            "book_off(off, state, interval, now_ns - wait_ns);",
+        )],
+    },
+    Mutation {
+        name: "what a task has waited before it left is not known",
+        file: "off.bpf.h",
+        changes: &[("\toff->run_delay_ns = run_delay(task);\n", "")],
+    },
+    Mutation {
+        name: "a task that is preempted is taken for one that sleeps",
+        file: "off.bpf.h",
+        changes: &[(
+            "? CPULEDGER_OFF_WAITS :                \\\n",
+            "? CPULEDGER_OFF_SLEEPS :                \\\n",
+        )],
     },
     Mutation {
         name: "the start of an interval is not respected",
@@ -476,7 +527,10 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
         all.execs += seen.execs;
         all.preempted_forks += seen.preempted_forks;
         all.turns += seen.turns;
+        all.compared += seen.compared;
+        all.waited_ns += seen.waited_ns;
     }
+    assert!(all.compared > 1_000 && all.waited_ns > 1_000_000, "{all:?}");
     assert!(all.forks > 10_000 && all.execs > 1_000 && all.preempted_forks > 1_000, "{all:?}");
 }
 

@@ -26,6 +26,7 @@ struct process {
 	u32 threads;	   /* that are not released */
 	struct task *exec; /* the thread that execs */
 	bool is_reaped;	   /* its parent ignores SIGCHLD */
+	bool has_execd;	   /* as a thread that was not the leader */
 };
 
 struct task {
@@ -36,12 +37,14 @@ struct task {
 	s32 cpu; /* the only one on which it may run; -1: any */
 	u64 wake_ns;
 	u64 left_ns; /* when it was on a CPU last; 0: not yet */
+	u64 off_ns;  /* when a hook has seen it leave its CPU last; 0: not yet */
+	u32 off_state;
 };
 
 struct cpu {
 	struct rq rq;
 	struct cfs_rq cfs_rq;
-	struct task idle, *current;
+	struct task idle, *current, *next; /* the last: while it switches */
 	bool is_in_hook;
 	s64 skew_ns;
 	struct task *parent, *child; /* of the fork hook */
@@ -59,12 +62,14 @@ struct machine_plan {
 	u32 pids;
 	u32 access_ns;		/* what an access to memory takes */
 	u32 work_ns;		/* maximum time between two switches of a CPU, nearly always */
+	u32 is_exact;		/* whether the scheduler's clock is that of the hooks, and read when they read theirs */
 };
 
 /* What it did. */
 struct machine_seen {
 	u64 switches, forks, exits, execs, preempted_forks, turns;
 	u64 shared_slots; /* switches after which the slot of the task that runs was another's */
+	u64 compared, waited_ns; /* the reader's */
 };
 
 void fiber_make(int number, void (*entry)(int));
@@ -130,8 +135,15 @@ static u64 random_length(u64 limit)
 	return random_below(1ULL << (1 + random_below(bits))) % limit + 1;
 }
 
+/* The scheduler has a clock of its own, which gains 100 us each second. */
+static u64 scheduler_ns(u64 ns)
+{
+	return 7000000 + ns + (plan.is_exact ? 0 : ns / 10000);
+}
+
 #include "turns.h"
 #include "tasks.h"
+#include "truth.h"
 
 /* CPUs. */
 
@@ -176,16 +188,12 @@ static u32 state_of(const struct task *task)
 	return task->is_runnable && task->wake_ns <= now_ns ? TASK_RUNNING : states[random_below(4)];
 }
 
-/* The scheduler has a clock of its own, which gains 100 us each second. */
-static u64 scheduler_ns(u64 ns)
-{
-	return 7000000 + ns + ns / 10000;
-}
 
 /* The task is on the run queue of this CPU, whose clock was read some time ago. */
 static void look_at_clock(struct cpu *cpu, struct task *task)
 {
-	u64 clock_ns = scheduler_ns(now_ns) - random_below(now_ns < 20000 ? 1 : 20000);
+	u64 age_ns = random_below(now_ns < 20000 ? 1 : 20000);
+	u64 clock_ns = scheduler_ns(now_ns) - (plan.is_exact ? 0 : age_ns);
 
 	if (clock_ns > cpu->rq.clock)
 		cpu->rq.clock = clock_ns;
@@ -222,12 +230,15 @@ static void switch_to(u32 number, struct task *next)
 	next->is_on_cpu = true;
 	prev->k.se.sum_exec_runtime += 1000;
 	cpu->is_in_hook = true;
+	cpu->next = next;
 	prev->k.__state = state_of(prev);
 	queue(cpu, next);
 	cpul_on_switch(prev->k.__state == TASK_RUNNING, &prev->k, &next->k, prev->k.__state);
+	note_switch(cpu, prev, next);
 	arrive(cpu, next);
 	prev->left_ns = now_ns;
 	cpu->current = next;
+	cpu->next = NULL;
 	cpu->is_in_hook = false;
 	prev->is_on_cpu = false;
 	note_shared_slot(cpu);
@@ -501,4 +512,5 @@ struct machine {
 	void (*sleep_until)(u64 time_ns);
 	void (*end)(void);
 	const struct machine_seen *seen;
-} machine = { machine_map, machine_run, machine_access, machine_now, machine_sleep_until, machine_end, &seen };
+	struct truth (*truth)(void);
+} machine = { machine_map, machine_run, machine_access, machine_now, machine_sleep_until, machine_end, &seen, machine_truth };

@@ -135,6 +135,7 @@ static void become_leader(struct task *task)
 	task->process->exec = NULL;
 	if (leader == task)
 		return;
+	task->process->has_execd = true;
 	task->k.start_time = leader->k.start_time;
 	task->k.start_boottime = leader->k.start_boottime;
 	task->k.pid = leader->k.pid;

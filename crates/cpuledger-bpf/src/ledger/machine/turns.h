@@ -95,8 +95,12 @@ u32 bpf_get_smp_processor_id(void)
 
 u64 bpf_ktime_get_ns(void)
 {
+	struct cpu *cpu = &machine_cpus[this_cpu_number()];
+
 	access();
-	return now_ns + machine_cpus[this_cpu_number()].skew_ns;
+	if (plan.is_exact)
+		cpu->rq.clock = scheduler_ns(now_ns);
+	return now_ns + cpu->skew_ns;
 }
 
 struct task_struct *bpf_get_current_task_btf(void)
