@@ -10,16 +10,43 @@ use cpuledger::interval::Interval;
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{Exits, Source};
-use cpuledger::{Books, FieldSet, Request, Scope, Snapshot, Task, Tid, machine};
+use cpuledger::{Books, Field, FieldSet, Request, Scope, Snapshot, Task, Tid, machine};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{
-    Burn, BurnPlan, Kin, Kinsman, Sleepers, Storm, StormPlan, is_emulated, online_cpus, possible_cpus,
+    Burn, BurnPlan, Kin, Kinsman, Sleepers, Storm, StormPlan, is_emulated, not_run, online_cpus,
+    possible_cpus,
 };
 
 /// One test at a time: they count what dies on this machine.
 fn alone_as_root() -> MutexGuard<'static, ()> {
     assert!(nix::unistd::geteuid().is_root(), "this test reads taskstats: run it as root");
     alone()
+}
+
+/// The switch of delay accounting, which is as before in the end.
+struct DelayAccounting {
+    before: String,
+}
+
+impl DelayAccounting {
+    const PATH: &str = "/proc/sys/kernel/task_delayacct";
+
+    fn switch(to: &str) -> Option<DelayAccounting> {
+        let before = std::fs::read_to_string(Self::PATH).ok()?;
+        let accounting = DelayAccounting { before };
+        accounting.set(to);
+        Some(accounting)
+    }
+
+    fn set(&self, to: &str) {
+        std::fs::write(Self::PATH, to).expect("root may switch it");
+    }
+}
+
+impl Drop for DelayAccounting {
+    fn drop(&mut self) {
+        self.set(&self.before);
+    }
 }
 
 fn open() -> Netlink {
@@ -141,6 +168,28 @@ fn identities_stay_over_snapshots_and_exits_root() {
 }
 
 /// What a program sees that asks /proc whether a task is still the same, before it acts on it.
+/// The kernel tells 0 of each delay of a task that was made while it did not count them.
+#[test]
+fn delays_are_known_of_tasks_whose_delays_are_counted_root() {
+    let _alone = alone_as_root();
+    let Some(accounting) = DelayAccounting::switch("0") else {
+        return not_run("it switches the counting of delays: have kernel.task_delayacct");
+    };
+    let elder = Sleepers::start(1, 1).expect("sleepers");
+    accounting.set("1");
+    let younger = Sleepers::start(1, 1).expect("sleepers");
+    let found = snapshot(&mut open(), Scope::Tasks);
+    let knows = |rows: &[Task], sleepers: &Sleepers| {
+        let pid = sleepers.processes()[0].pid;
+        let row = rows.iter().find(|row| row.tid.0 == pid).expect("its row");
+        assert!(row.known.contains(Field::RunqueueWait), "{row:?}");
+        (row.known.contains(Field::BlockIoDelay), row.known.contains(Field::SwapInDelay))
+    };
+    for rows in [&found.tasks, &found.processes] {
+        assert_eq!((knows(rows, &elder), knows(rows, &younger)), ((false, false), (true, true)));
+    }
+}
+
 #[test]
 fn starts_are_those_of_proc_to_the_tick_root() {
     const TICK_NS: u64 = 10_000_000;

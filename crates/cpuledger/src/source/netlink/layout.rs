@@ -133,6 +133,14 @@ impl Taskstats {
     pub fn is_last_of_process(&self) -> Option<bool> {
         self.pid.map(|_| self.flags & LAST_OF_PROCESS != 0)
     }
+
+    /// Whether the kernel has counted any delay. Of a task that was made while delay accounting was off it never does, and tells 0 of each.
+    pub fn has_counted_delays(&self) -> bool {
+        let Taskstats { block_io, swap_in, reclaim, .. } = self;
+        let since = [self.thrashing, self.compaction, self.write_protect, self.interrupts];
+        let all = [*block_io, *swap_in, *reclaim].into_iter().chain(since.into_iter().flatten());
+        { all }.any(|delay| delay.count > 0)
+    }
 }
 
 /// Numbers at offsets of a struct whose size has been checked.

@@ -154,6 +154,9 @@ impl Rows<'_> {
         if known.is_dead {
             fields = fields.union(STATE);
         }
+        if !figures.has_counted_delays() {
+            fields = fields.without(DELAYS);
+        }
         Task {
             known: fields,
             tid: Tid(tid),
