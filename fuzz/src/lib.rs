@@ -7,6 +7,7 @@
 
 use cpuledger::fuzzing;
 
+mod frame;
 mod printed;
 mod proc_text;
 mod query;
@@ -24,6 +25,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("query", query),
     ("config", config),
     ("varlink", varlink),
+    ("frame", frame),
 ];
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
@@ -96,4 +98,9 @@ pub fn config(bytes: &[u8]) {
 /// What comes by the control socket.
 pub fn varlink(bytes: &[u8]) {
     varlink::varlink(bytes);
+}
+
+/// A frame: decoded, encoded again, read as an interval, and merged with others.
+pub fn frame(bytes: &[u8]) {
+    frame::frame(bytes);
 }

@@ -58,25 +58,33 @@ macro_rules! counters {
     };
 }
 
-counters! {
-    Runtime runtime_ns;
-    User user_ns;
-    System system_ns;
-    ChildrenUser children_user_ns;
-    ChildrenSystem children_system_ns;
-    RunqueueWait runqueue_wait_ns;
-    BlockIoDelay block_io_delay_ns;
-    SwapInDelay swap_in_delay_ns;
-    MinorFaults minor_faults;
-    MajorFaults major_faults;
-    ChildrenMinorFaults children_minor_faults;
-    ChildrenMajorFaults children_major_faults;
-    VoluntarySwitches voluntary_switches;
-    InvoluntarySwitches involuntary_switches;
-    ReadBytes read_bytes;
-    WriteBytes write_bytes;
-    CancelledWriteBytes cancelled_write_bytes;
+/// The rows, for a macro that makes something of each: field, and member of [`Task`] and [`Counters`].
+macro_rules! counter_table {
+    ($with:ident) => {
+        $with! {
+            Runtime runtime_ns;
+            User user_ns;
+            System system_ns;
+            ChildrenUser children_user_ns;
+            ChildrenSystem children_system_ns;
+            RunqueueWait runqueue_wait_ns;
+            BlockIoDelay block_io_delay_ns;
+            SwapInDelay swap_in_delay_ns;
+            MinorFaults minor_faults;
+            MajorFaults major_faults;
+            ChildrenMinorFaults children_minor_faults;
+            ChildrenMajorFaults children_major_faults;
+            VoluntarySwitches voluntary_switches;
+            InvoluntarySwitches involuntary_switches;
+            ReadBytes read_bytes;
+            WriteBytes write_bytes;
+            CancelledWriteBytes cancelled_write_bytes;
+        }
+    };
 }
+pub(crate) use counter_table;
+
+counter_table!(counters);
 
 impl Counters {
     /// With these fields unknown.

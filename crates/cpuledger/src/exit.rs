@@ -4,7 +4,7 @@ use crate::clock::Boottime;
 use crate::task::{Comm, Pid, TaskId};
 
 /// A task that has died, with its final figures.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Exit {
     /// Which task.
     pub task: TaskId,

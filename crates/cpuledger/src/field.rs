@@ -3,7 +3,8 @@
 //!
 //! HACKING.md says where a new field goes: "Add a column".
 
-use crate::task::Task;
+use crate::clock::Boottime;
+use crate::task::{Comm, Pid, State, Task, Tid};
 
 pub use crate::field_set::FieldSet;
 
@@ -80,7 +81,7 @@ pub struct FieldInfo {
 }
 
 macro_rules! fields {
-    ($($(#[$cumulative:ident])? $name:ident $key:literal $unit:ident $group:ident $help:literal $value:expr;)*) => {
+    ($($(#[$cumulative:ident])? $name:ident $key:literal $unit:ident $group:ident $help:literal $member:ident;)*) => {
         /// Every field a source may give.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -100,7 +101,7 @@ macro_rules! fields {
                 group: Group::$group,
                 cumulative: fields!(@cumulative $($cumulative)?),
                 help: $help,
-                value: $value,
+                value: |task| task.$member.value(),
             },)*
         ];
     };
@@ -108,68 +109,94 @@ macro_rules! fields {
     (@cumulative) => { false };
 }
 
-use Value::{Bytes, Letter};
+/// The rows, for a macro that makes something of each: `#[cumulative]` for what only grows, name, key, unit, group, help, and the member of
+/// [`Task`].
+macro_rules! field_table {
+    ($with:ident) => {
+        $with! {
+            Tid "tid" None Basic "Id of the task." tid;
+            Pid "pid" None Basic "Id of its process: the tid of the leader." pid;
+            Ppid "ppid" None Basic "Pid of the parent." ppid;
+            Pgid "pgid" None Session "Process group." pgid;
+            Sid "sid" None Session "POSIX session." sid;
+            TtyDevice "tty_device" None Session "Device number of the controlling terminal; 0: none." tty_device;
+            TtyPgid "tty_pgid" None Session "Foreground process group of the terminal; -1: none." tty_pgid;
+            StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." start_time_ns;
+            Uid "uid" None Detail "Real user." uid;
+            Euid "euid" None Detail "Effective user." euid;
+            Suid "suid" None Credentials "Saved user." suid;
+            Fsuid "fsuid" None Credentials "File-system user." fsuid;
+            Gid "gid" None Credentials "Real group." gid;
+            Egid "egid" None Credentials "Effective group." egid;
+            Sgid "sgid" None Credentials "Saved group." sgid;
+            Fsgid "fsgid" None Credentials "File-system group." fsgid;
+            Comm "comm" None Name "Name of the task." comm;
+            State "state" None Detail "State letter as in /proc/PID/stat." state;
+            Flags "flags" None Detail "PF_* flags of the kernel." flags;
+            ExitSignal "exit_signal" None Detail "Signal to the parent at exit." exit_signal;
+            Nice "nice" None Detail "Nice value." nice;
+            Priority "priority" None Detail "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." priority;
+            RtPriority "rt_priority" None Detail "Real-time priority; 0: none." rt_priority;
+            Policy "policy" None Detail "Scheduling policy, SCHED_*." policy;
+            Processor "processor" None Detail "CPU it ran on last." processor;
+            Threads "threads" Count Basic "Threads of the process." threads;
+            NamespaceTid "namespace_tid" None Namespace "Its id in its own PID namespace." namespace_tid;
+            #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." runtime_ns;
+            #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." user_ns;
+            #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, by the same rule." system_ns;
+            #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of children that it has waited for." children_user_ns;
+            #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of children that it has waited for." children_system_ns;
+            #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; for a process, of its live threads, with `ledger` of all." runqueue_wait_ns;
+            #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." block_io_delay_ns;
+            #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for swap-in, where delay accounting is on." swap_in_delay_ns;
+            Vsize "vsize_bytes" Bytes Memory "Virtual memory." vsize_bytes;
+            Rss "rss_bytes" Bytes Resident "Resident memory." rss_bytes;
+            Shared "shared_bytes" Bytes Resident "Resident file and shared memory." shared_bytes;
+            Swap "swap_bytes" Bytes Resident "Swapped-out anonymous memory." swap_bytes;
+            Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." locked_bytes;
+            #[cumulative] MinorFaults "minor_faults" Count Activity "Page faults without I/O." minor_faults;
+            #[cumulative] MajorFaults "major_faults" Count Activity "Page faults with I/O." major_faults;
+            #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of children that it has waited for." children_minor_faults;
+            #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of children that it has waited for." children_major_faults;
+            #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches because it waited." voluntary_switches;
+            #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches because it was preempted." involuntary_switches;
+            #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; for a process, includes children it has waited for." read_bytes;
+            #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices; for a process, includes children it has waited for." write_bytes;
+            #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped before they reached the device." cancelled_write_bytes;
+            CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." cgroup_id;
+            CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." cgroup_v1_cpu_id;
+        }
+    };
+}
+pub(crate) use field_table;
 
-fn unsigned(number: impl Into<u64>) -> Value<'static> {
-    Value::Unsigned(number.into())
+field_table!(fields);
+
+/// The type of a member of [`Task`].
+trait Member {
+    fn value(&self) -> Value<'_>;
 }
 
-fn signed(number: i32) -> Value<'static> {
-    Value::Signed(number.into())
+macro_rules! members {
+    ($($type:ty: |$member:ident| $value:expr;)*) => {
+        $(impl Member for $type {
+            fn value(&self) -> Value<'_> {
+                let $member = self;
+                $value
+            }
+        })*
+    };
 }
 
-fields! {
-    Tid "tid" None Basic "Id of the task." |t| signed(t.tid.0);
-    Pid "pid" None Basic "Id of its process: the tid of the leader." |t| signed(t.pid.0);
-    Ppid "ppid" None Basic "Pid of the parent." |t| signed(t.ppid.0);
-    Pgid "pgid" None Session "Process group." |t| signed(t.pgid);
-    Sid "sid" None Session "POSIX session." |t| signed(t.sid);
-    TtyDevice "tty_device" None Session "Device number of the controlling terminal; 0: none." |t| unsigned(t.tty_device);
-    TtyPgid "tty_pgid" None Session "Foreground process group of the terminal; -1: none." |t| signed(t.tty_pgid);
-    StartTime "start_time_ns" Nanoseconds Detail "CLOCK_BOOTTIME at the start." |t| unsigned(t.start_time_ns.ns());
-    Uid "uid" None Detail "Real user." |t| unsigned(t.uid);
-    Euid "euid" None Detail "Effective user." |t| unsigned(t.euid);
-    Suid "suid" None Credentials "Saved user." |t| unsigned(t.suid);
-    Fsuid "fsuid" None Credentials "File-system user." |t| unsigned(t.fsuid);
-    Gid "gid" None Credentials "Real group." |t| unsigned(t.gid);
-    Egid "egid" None Credentials "Effective group." |t| unsigned(t.egid);
-    Sgid "sgid" None Credentials "Saved group." |t| unsigned(t.sgid);
-    Fsgid "fsgid" None Credentials "File-system group." |t| unsigned(t.fsgid);
-    Comm "comm" None Name "Name of the task." |t| Bytes(t.comm.as_bytes());
-    State "state" None Detail "State letter as in /proc/PID/stat." |t| Letter(t.state.0);
-    Flags "flags" None Detail "PF_* flags of the kernel." |t| unsigned(t.flags);
-    ExitSignal "exit_signal" None Detail "Signal to the parent at exit." |t| signed(t.exit_signal);
-    Nice "nice" None Detail "Nice value." |t| signed(t.nice);
-    Priority "priority" None Detail "Priority as in /proc/PID/stat: 20 + nice, below 0 real-time." |t| signed(t.priority);
-    RtPriority "rt_priority" None Detail "Real-time priority; 0: none." |t| unsigned(t.rt_priority);
-    Policy "policy" None Detail "Scheduling policy, SCHED_*." |t| unsigned(t.policy);
-    Processor "processor" None Detail "CPU it ran on last." |t| unsigned(t.processor);
-    Threads "threads" Count Basic "Threads of the process." |t| unsigned(t.threads);
-    NamespaceTid "namespace_tid" None Namespace "Its id in its own PID namespace." |t| signed(t.namespace_tid);
-    #[cumulative] Runtime "runtime_ns" Nanoseconds Basic "CPU time by the scheduler's clock." |t| unsigned(t.runtime_ns);
-    #[cumulative] User "user_ns" Nanoseconds Basic "CPU time in user mode, by the kernel's scaling rule." |t| unsigned(t.user_ns);
-    #[cumulative] System "system_ns" Nanoseconds Basic "CPU time in the kernel, by the same rule." |t| unsigned(t.system_ns);
-    #[cumulative] ChildrenUser "children_user_ns" Nanoseconds Basic "User time of children that it has waited for." |t| unsigned(t.children_user_ns);
-    #[cumulative] ChildrenSystem "children_system_ns" Nanoseconds Basic "System time of children that it has waited for." |t| unsigned(t.children_system_ns);
-    #[cumulative] RunqueueWait "runqueue_wait_ns" Nanoseconds Activity "Time spent waiting for a CPU; for a process, of its live threads, with `ledger` of all." |t| unsigned(t.runqueue_wait_ns);
-    #[cumulative] BlockIoDelay "block_io_delay_ns" Nanoseconds Activity "Time waiting for block I/O, where delay accounting is on." |t| unsigned(t.block_io_delay_ns);
-    #[cumulative] SwapInDelay "swap_in_delay_ns" Nanoseconds Activity "Time waiting for swap-in, where delay accounting is on." |t| unsigned(t.swap_in_delay_ns);
-    Vsize "vsize_bytes" Bytes Memory "Virtual memory." |t| unsigned(t.vsize_bytes);
-    Rss "rss_bytes" Bytes Resident "Resident memory." |t| unsigned(t.rss_bytes);
-    Shared "shared_bytes" Bytes Resident "Resident file and shared memory." |t| unsigned(t.shared_bytes);
-    Swap "swap_bytes" Bytes Resident "Swapped-out anonymous memory." |t| unsigned(t.swap_bytes);
-    Locked "locked_bytes" Bytes Memory "Memory locked by mlock(2)." |t| unsigned(t.locked_bytes);
-    #[cumulative] MinorFaults "minor_faults" Count Activity "Page faults without I/O." |t| unsigned(t.minor_faults);
-    #[cumulative] MajorFaults "major_faults" Count Activity "Page faults with I/O." |t| unsigned(t.major_faults);
-    #[cumulative] ChildrenMinorFaults "children_minor_faults" Count Basic "Minor faults of children that it has waited for." |t| unsigned(t.children_minor_faults);
-    #[cumulative] ChildrenMajorFaults "children_major_faults" Count Basic "Major faults of children that it has waited for." |t| unsigned(t.children_major_faults);
-    #[cumulative] VoluntarySwitches "voluntary_switches" Count Activity "Context switches because it waited." |t| unsigned(t.voluntary_switches);
-    #[cumulative] InvoluntarySwitches "involuntary_switches" Count Activity "Context switches because it was preempted." |t| unsigned(t.involuntary_switches);
-    #[cumulative] ReadBytes "read_bytes" Bytes Activity "Bytes read from block devices; for a process, includes children it has waited for." |t| unsigned(t.read_bytes);
-    #[cumulative] WriteBytes "write_bytes" Bytes Activity "Bytes written to block devices; for a process, includes children it has waited for." |t| unsigned(t.write_bytes);
-    #[cumulative] CancelledWriteBytes "cancelled_write_bytes" Bytes Activity "Written bytes whose pages were dropped before they reached the device." |t| unsigned(t.cancelled_write_bytes);
-    CgroupId "cgroup_id" None Cgroup "Cgroup in the unified hierarchy: inode number of its directory." |t| unsigned(t.cgroup_id);
-    CgroupV1CpuId "cgroup_v1_cpu_id" None Cgroup "Cgroup in the hierarchy of the cpu controller." |t| unsigned(t.cgroup_v1_cpu_id);
+members! {
+    i32: |number| Value::Signed((*number).into());
+    Tid: |tid| Value::Signed(tid.0.into());
+    Pid: |pid| Value::Signed(pid.0.into());
+    u32: |number| Value::Unsigned((*number).into());
+    u64: |number| Value::Unsigned(*number);
+    Boottime: |instant| Value::Unsigned(instant.ns());
+    State: |state| Value::Letter(state.0);
+    Comm: |comm| Value::Bytes(comm.as_bytes());
 }
 
 impl Field {

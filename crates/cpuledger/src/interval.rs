@@ -57,7 +57,7 @@ impl Usage {
 }
 
 /// A task that died in an interval: detail of what the usages already hold.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Exited {
     /// Its final figures.
     pub exit: Exit,
@@ -80,7 +80,7 @@ impl Exited {
 }
 
 /// A task that was blocked all the time: it did not run in the interval, and waits without being interruptible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Blocked {
     /// Which.
     pub task: TaskId,

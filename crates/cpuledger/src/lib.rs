@@ -23,6 +23,7 @@ mod exit;
 pub mod facts;
 pub mod field;
 mod field_set;
+pub mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod host_statistics;

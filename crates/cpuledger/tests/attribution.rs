@@ -8,254 +8,20 @@ use cpuledger::attribution::{Attribution, Increment, Parts};
 use cpuledger::{TaskId, Tid};
 use proptest::prelude::*;
 
-const SECOND: u64 = 1_000_000_000;
-/// As long as a process without known children is remembered.
-const GRACE_PERIOD_NS: u64 = 30 * SECOND;
-/// Pids are used again soon.
-const PIDS: i32 = 24;
+mod families;
 
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    /// A task makes a process; whether it runs before the next cut is another event's.
-    Fork(usize),
-    /// A process makes a sibling: CLONE_PARENT.
-    ForkSibling(usize),
-    Spawn(usize),
-    Run(usize, u64),
-    /// A thread, or the last one: the process.
-    Exit(usize),
-    ExitProcess(usize),
-    /// By any of the threads: the others die, and the slot of that one ends without a death.
-    Exec(usize),
-    /// A dead task whose identity was lost: its time is told of another task.
-    FoldedThread(usize, u64),
-    FoldedChild(usize, u64),
-    Sleep(u64),
-    Cut,
-}
+use families::{Event, GRACE_PERIOD_NS, INIT, SECOND, Slot, World, event};
 
-fn event() -> impl Strategy<Value = Event> {
-    let who = 0usize..64;
-    let ns = 1u64..1_000_000;
-    prop_oneof![
-        6 => who.clone().prop_map(Event::Fork),
-        1 => who.clone().prop_map(Event::ForkSibling),
-        3 => who.clone().prop_map(Event::Spawn),
-        12 => (who.clone(), ns.clone()).prop_map(|(who, ns)| Event::Run(who, ns)),
-        3 => who.clone().prop_map(Event::Exit),
-        4 => who.clone().prop_map(Event::ExitProcess),
-        1 => who.clone().prop_map(Event::Exec),
-        1 => (who.clone(), ns.clone()).prop_map(|(who, ns)| Event::FoldedThread(who, ns)),
-        1 => (who, ns).prop_map(|(who, ns)| Event::FoldedChild(who, ns)),
-        1 => (0u64..GRACE_PERIOD_NS).prop_map(Event::Sleep),
-        4 => Just(Event::Cut),
-    ]
-}
-
-/// Never reused.
-type Number = usize;
-
-#[derive(Debug)]
-struct Process {
-    id: TaskId,
-    parent: Number,
-    is_dead: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Slot {
-    process: Number,
-    own_ns: u64,
-    folded_threads_ns: u64,
-    folded_children_ns: u64,
-    has_died: bool,
-    /// No more: dead, or given up by an exec.
-    is_over: bool,
-    process_is_dead: bool,
-}
-
-/// A machine whose slots are those of the ledger: one for each task that ran, until the cut after its end.
-#[derive(Debug)]
-struct World {
-    now_ns: u64,
-    processes: Vec<Process>,
-    slots: Vec<Slot>,
-    last_pid: i32,
-}
-
-const INIT: Number = 0;
-
-impl World {
-    fn new() -> World {
-        let mut world = World { now_ns: SECOND, processes: Vec::new(), slots: Vec::new(), last_pid: 0 };
-        world.add_process(INIT);
-        world
-    }
-
-    /// The next pid that no living process has.
-    fn add_process(&mut self, parent: Number) {
-        self.now_ns += 1000;
-        let is_taken = |pid| self.processes.iter().any(|process| !process.is_dead && process.id.tid.0 == pid);
-        let mut pids = (1..=PIDS).map(|step| (self.last_pid + step - 1) % PIDS + 1);
-        let Some(pid) = pids.find(|pid| !is_taken(*pid)) else { return };
-        self.last_pid = pid;
-        let id = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(self.now_ns) };
-        self.processes.push(Process { id, parent, is_dead: false });
-        self.add_slot(self.processes.len() - 1);
-    }
-
-    fn add_slot(&mut self, process: Number) {
-        self.slots.push(Slot {
-            process,
-            own_ns: 0,
-            folded_threads_ns: 0,
-            folded_children_ns: 0,
-            has_died: false,
-            is_over: false,
-            process_is_dead: false,
-        });
-    }
-
-    /// The nth of the living tasks.
-    fn living(&self, nth: usize) -> usize {
-        let living: Vec<usize> = (0..self.slots.len()).filter(|&slot| !self.slots[slot].is_over).collect();
-        living[nth % living.len()]
-    }
-
-    fn end(&mut self, slot: usize, has_died: bool) {
-        let process = self.slots[slot].process;
-        self.slots[slot].is_over = true;
-        self.slots[slot].has_died = has_died;
-        let lives = self.slots.iter().any(|other| other.process == process && !other.is_over);
-        if has_died && !lives {
-            self.slots[slot].process_is_dead = true;
-            self.processes[process].is_dead = true;
+/// Living processes, and the dead that a living one descends from.
+fn needed(world: &World) -> usize {
+    let mut needed = vec![false; world.processes.len()];
+    for living in (0..world.processes.len()).filter(|&number| !world.processes[number].is_dead) {
+        let mut number = living;
+        while !std::mem::replace(&mut needed[number], true) {
+            number = world.processes[number].parent;
         }
     }
-
-    fn tasks_of(&self, process: Number) -> Vec<usize> {
-        let is_of = |slot: &Slot| slot.process == process && !slot.is_over;
-        (0..self.slots.len()).filter(|&slot| is_of(&self.slots[slot])).collect()
-    }
-
-    fn act(&mut self, event: Event) {
-        match event {
-            Event::Fork(who) => self.add_process(self.slots[self.living(who)].process),
-            Event::ForkSibling(who) => {
-                let process = self.slots[self.living(who)].process;
-                self.add_process(self.processes[process].parent);
-            }
-            Event::Spawn(who) => self.add_slot(self.slots[self.living(who)].process),
-            Event::Run(who, ns) => {
-                let slot = self.living(who);
-                self.slots[slot].own_ns += ns;
-                self.now_ns += ns;
-            }
-            Event::Exit(who) => self.exit(&[self.living(who)]),
-            Event::ExitProcess(who) => {
-                let tasks = self.tasks_of(self.slots[self.living(who)].process);
-                self.exit(&tasks);
-            }
-            Event::Exec(who) => {
-                let slot = self.living(who);
-                let process = self.slots[slot].process;
-                self.add_slot(process);
-                let others = self.tasks_of(process).into_iter().filter(|&other| other != slot);
-                let others: Vec<usize> = others.filter(|&other| other != self.slots.len() - 1).collect();
-                others.into_iter().for_each(|other| self.end(other, true));
-                self.end(slot, false);
-            }
-            Event::FoldedThread(who, ns) => {
-                let slot = self.living(who);
-                self.slots[slot].folded_threads_ns += ns;
-            }
-            Event::FoldedChild(who, ns) => {
-                let slot = self.living(who);
-                self.slots[slot].folded_children_ns += ns;
-            }
-            Event::Sleep(ns) => self.now_ns += ns,
-            Event::Cut => {}
-        }
-    }
-
-    /// Init does not die.
-    fn exit(&mut self, tasks: &[usize]) {
-        for &slot in tasks {
-            if self.slots[slot].process != INIT || self.tasks_of(INIT).len() > 1 {
-                self.end(slot, true);
-            }
-        }
-    }
-
-    fn heir(&self, process: Number) -> Number {
-        let mut heir = self.processes[process].parent;
-        while self.processes[heir].is_dead {
-            heir = self.processes[heir].parent;
-        }
-        heir
-    }
-
-    /// Where everything that was increments belongs.
-    fn reference(&self) -> BTreeMap<TaskId, Parts> {
-        let mut accounts: BTreeMap<TaskId, Parts> = BTreeMap::new();
-        for slot in &self.slots {
-            let process = &self.processes[slot.process];
-            if process.is_dead {
-                let account = accounts.entry(self.processes[self.heir(slot.process)].id).or_default();
-                account.exited_children_ns += slot.own_ns + slot.folded_threads_ns + slot.folded_children_ns;
-                continue;
-            }
-            let account = accounts.entry(process.id).or_default();
-            if slot.has_died {
-                account.exited_threads_ns += slot.own_ns;
-            } else {
-                account.self_ns += slot.own_ns;
-            }
-            account.exited_threads_ns += slot.folded_threads_ns;
-            account.exited_children_ns += slot.folded_children_ns;
-        }
-        accounts.retain(|_, parts| parts.total_ns() > 0);
-        accounts
-    }
-
-    /// What the ledger would tell: those with time or an end, the last first, as no order is promised.
-    fn increments(&self) -> Vec<Increment> {
-        let increments = self.slots.iter().rev().map(|slot| Increment {
-            process: self.processes[slot.process].id,
-            parent: Some(self.processes[self.processes[slot.process].parent].id),
-            cpu_ns: slot.own_ns,
-            folded_threads_ns: slot.folded_threads_ns,
-            folded_children_ns: slot.folded_children_ns,
-            has_died: slot.has_died,
-            process_is_dead: slot.process_is_dead,
-        });
-        let is_told =
-            |slot: &Slot| slot.is_over || slot.own_ns + slot.folded_threads_ns + slot.folded_children_ns > 0;
-        increments
-            .zip(self.slots.iter().rev())
-            .filter(|(_, slot)| is_told(slot))
-            .map(|(increments, _)| increments)
-            .collect()
-    }
-
-    fn open_interval(&mut self) {
-        self.slots.retain(|slot| !slot.is_over);
-        for slot in &mut self.slots {
-            (slot.own_ns, slot.folded_threads_ns, slot.folded_children_ns) = (0, 0, 0);
-        }
-    }
-
-    /// Living processes, and the dead that a living one descends from.
-    fn needed(&self) -> usize {
-        let mut needed = vec![false; self.processes.len()];
-        for living in (0..self.processes.len()).filter(|&number| !self.processes[number].is_dead) {
-            let mut number = living;
-            while !std::mem::replace(&mut needed[number], true) {
-                number = self.processes[number].parent;
-            }
-        }
-        needed.into_iter().filter(|is_needed| *is_needed).count()
-    }
+    needed.into_iter().filter(|is_needed| *is_needed).count()
 }
 
 fn sum<'a>(accounts: impl IntoIterator<Item = &'a Parts>) -> u64 {
@@ -322,7 +88,7 @@ proptest! {
                 world.slots.iter_mut().for_each(|slot| slot.own_ns += 1);
                 settle(&mut world, &mut attribution)?;
                 attribution.forget(world.now_ns + GRACE_PERIOD_NS);
-                prop_assert!(attribution.len() <= world.needed(), "{} of {}", attribution.len(), world.needed());
+                prop_assert!(attribution.len() <= needed(&world), "{} of {}", attribution.len(), needed(&world));
             }
         }
         while let Some(slot) = (0..world.slots.len()).find(|&slot| world.slots[slot].process != INIT && !world.slots[slot].is_over) {

@@ -6,8 +6,15 @@ use std::collections::BTreeMap;
 use crate::imports::Imports;
 
 /// The crates of the product from the bottom to the top.
-pub const CRATES: &[&str] =
-    &["cpuledger-proc", "cpuledger-service", "cpuledger-bpf", "cpuledger", "cpuledger-view", "cpuledger-cli"];
+pub const CRATES: &[&str] = &[
+    "cpuledger-proc",
+    "cpuledger-frame",
+    "cpuledger-service",
+    "cpuledger-bpf",
+    "cpuledger",
+    "cpuledger-view",
+    "cpuledger-cli",
+];
 
 /// A package whose files have an order.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +27,11 @@ pub struct Layers {
 }
 
 /// Crates that touch nothing: no file, no clock, no system call. With each, the beginnings of paths that it does not use.
-pub const PURE: &[(&str, &[&str])] =
-    &[("crates/cpuledger-proc", TOUCHING), ("crates/cpuledger-view", TOUCHING)];
+pub const PURE: &[(&str, &[&str])] = &[
+    ("crates/cpuledger-proc", TOUCHING),
+    ("crates/cpuledger-frame", TOUCHING),
+    ("crates/cpuledger-view", TOUCHING),
+];
 
 /// The beginnings of paths to what touches files, clocks or the kernel.
 const TOUCHING: &[&str] = &[
@@ -79,6 +89,24 @@ pub const LAYERS: &[Layers] = &[
         ],
     },
     Layers {
+        package: "crates/cpuledger-frame",
+        from_below: &[
+            "error",
+            "layout",
+            "names",
+            "column",
+            "table",
+            "frame",
+            "owners",
+            "encode",
+            "decode",
+            "merge/rows",
+            "merge/deaths",
+            "merge/states",
+            "merge",
+        ],
+    },
+    Layers {
         package: "crates/cpuledger-bpf",
         from_below: &[
             "abi",
@@ -130,6 +158,7 @@ pub const LAYERS: &[Layers] = &[
             "states",
             "snapshot",
             "interval",
+            "frames",
             "machine",
             "facts",
             "attribution",

@@ -36,6 +36,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const LIBRARIES: &[&str] = &[
     "crates/cpuledger/src/",
     "crates/cpuledger-bpf/src/",
+    "crates/cpuledger-frame/src/",
     "crates/cpuledger-proc/src/",
     "crates/cpuledger-service/src/",
     "crates/cpuledger-view/src/",

@@ -1,0 +1,337 @@
+//! The one table of columns: number, name, kind, and what a merge does with each.
+
+use std::fmt;
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum Kind {
+    /// A number that is not negative.
+    Unsigned = 0,
+    /// Any number.
+    Signed = 1,
+    /// The number of a text.
+    Text = 2,
+}
+
+/// Which of two values of neighbours, the earlier and the later, is that of both together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// That of the earlier.
+    First,
+    /// That of the later.
+    Last,
+    /// Their sum; absent where one of both is.
+    Sum,
+    /// The lesser: a flag that holds if it does for both.
+    Both,
+    /// A code of its own says it.
+    Own,
+}
+
+/// What a frame tells of a row. The number is that of the bytes, and never changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Column(u16);
+
+/// What is known of a column.
+pub(crate) struct ColumnInfo {
+    pub(crate) column: Column,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) rule: Rule,
+    pub(crate) help: &'static str,
+}
+
+/// Ids are less than this.
+pub(crate) const COLUMNS: usize = 256;
+
+/// What the growth of a counter has in addition to the id of the counter, which is less than 64.
+const GROWTH: u16 = 192;
+
+macro_rules! columns {
+    (
+        fields { $($field_id:literal $field:ident $field_name:literal $field_kind:ident $field_help:literal;)* }
+        counters { $($counter_id:literal $counter:ident $counter_name:literal $counter_help:literal;)* }
+        figures { $($id:literal $figure:ident $name:literal $kind:ident $rule:ident $help:literal;)* }
+    ) => {
+        impl Column {
+            $(#[doc = $field_help] pub const $field: Column = Column($field_id);)*
+            $(#[doc = $counter_help] pub const $counter: Column = Column($counter_id);)*
+            $(#[doc = $help] pub const $figure: Column = Column($id);)*
+        }
+
+        /// Every column.
+        static INFOS: &[ColumnInfo] = &[
+            $(ColumnInfo {
+                column: Column::$field,
+                name: $field_name,
+                kind: Kind::$field_kind,
+                rule: Rule::Last,
+                help: $field_help,
+            },)*
+            $(ColumnInfo {
+                column: Column::$counter,
+                name: $counter_name,
+                kind: Kind::Unsigned,
+                rule: Rule::Last,
+                help: $counter_help,
+            },)*
+            $(ColumnInfo {
+                column: Column(GROWTH + $counter_id),
+                name: concat!("grown_", $counter_name),
+                kind: Kind::Unsigned,
+                rule: Rule::Sum,
+                help: concat!("What `", $counter_name, "` grew by in the interval."),
+            },)*
+            $(ColumnInfo {
+                column: Column::$figure,
+                name: $name,
+                kind: Kind::$kind,
+                rule: Rule::$rule,
+                help: $help,
+            },)*
+        ];
+
+        /// The places in [`INFOS`] by id; what is not a column has the place of none.
+        static PLACES: [u8; COLUMNS] = {
+            let ids = [$($field_id,)* $($counter_id,)* $(GROWTH + $counter_id,)* $($id,)*];
+            let mut places = [u8::MAX; COLUMNS];
+            let mut place = 0;
+            while place < ids.len() {
+                assert!(places[ids[place] as usize] == u8::MAX, "an id stands for one column");
+                places[ids[place] as usize] = place as u8;
+                place += 1;
+            }
+            places
+        };
+
+        $(const _: () = assert!($counter_id < 64, "a counter's growth has an id, too");)*
+    };
+}
+
+columns! {
+    fields {
+        1 TID "tid" Signed "Id of the task.";
+        2 PID "pid" Signed "Id of its process.";
+        3 PPID "ppid" Signed "Pid of the parent; in `exited`, 0 where that is unknown.";
+        4 PGID "pgid" Signed "Process group.";
+        5 SID "sid" Signed "POSIX session.";
+        6 TTY_DEVICE "tty_device" Unsigned "Device number of the controlling terminal; 0: none.";
+        7 TTY_PGID "tty_pgid" Signed "Foreground process group of the terminal; -1: none.";
+        8 START_TIME_NS "start_time_ns" Unsigned "CLOCK_BOOTTIME at the start. With the tid it says which task this is.";
+        9 UID "uid" Unsigned "Real user.";
+        10 EUID "euid" Unsigned "Effective user.";
+        11 SUID "suid" Unsigned "Saved user.";
+        12 FSUID "fsuid" Unsigned "File-system user.";
+        13 GID "gid" Unsigned "Real group.";
+        14 EGID "egid" Unsigned "Effective group.";
+        15 SGID "sgid" Unsigned "Saved group.";
+        16 FSGID "fsgid" Unsigned "File-system group.";
+        17 COMM "comm" Text "Name of the task.";
+        18 STATE "state" Unsigned "State letter as in /proc/PID/stat.";
+        19 FLAGS "flags" Unsigned "PF_* flags of the kernel.";
+        20 EXIT_SIGNAL "exit_signal" Signed "Signal to the parent at exit.";
+        21 NICE "nice" Signed "Nice value.";
+        22 PRIORITY "priority" Signed "Priority as in /proc/PID/stat.";
+        23 RT_PRIORITY "rt_priority" Unsigned "Real-time priority; 0: none.";
+        24 POLICY "policy" Unsigned "Scheduling policy, SCHED_*.";
+        25 PROCESSOR "processor" Unsigned "CPU it ran on last.";
+        26 THREADS "threads" Unsigned "Threads of the process.";
+        27 NAMESPACE_TID "namespace_tid" Signed "Its id in its own PID namespace.";
+        28 VSIZE_BYTES "vsize_bytes" Unsigned "Virtual memory.";
+        29 RSS_BYTES "rss_bytes" Unsigned "Resident memory.";
+        30 SHARED_BYTES "shared_bytes" Unsigned "Resident file and shared memory.";
+        31 SWAP_BYTES "swap_bytes" Unsigned "Swapped-out anonymous memory.";
+        32 LOCKED_BYTES "locked_bytes" Unsigned "Memory locked by mlock(2).";
+        33 CGROUP_ID "cgroup_id" Unsigned "Cgroup in the unified hierarchy: inode number of its directory.";
+        34 CGROUP_V1_CPU_ID "cgroup_v1_cpu_id" Unsigned "Cgroup in the hierarchy of the cpu controller.";
+    }
+    counters {
+        41 RUNTIME_NS "runtime_ns" "CPU time by the scheduler's clock.";
+        42 USER_NS "user_ns" "CPU time in user mode, by the kernel's scaling rule.";
+        43 SYSTEM_NS "system_ns" "CPU time in the kernel, by the same rule.";
+        44 CHILDREN_USER_NS "children_user_ns" "User time of children that it has waited for.";
+        45 CHILDREN_SYSTEM_NS "children_system_ns" "System time of children that it has waited for.";
+        46 RUNQUEUE_WAIT_NS "runqueue_wait_ns" "Time spent waiting for a CPU.";
+        47 BLOCK_IO_DELAY_NS "block_io_delay_ns" "Time waiting for block I/O, where delay accounting is on.";
+        48 SWAP_IN_DELAY_NS "swap_in_delay_ns" "Time waiting for swap-in, where delay accounting is on.";
+        49 MINOR_FAULTS "minor_faults" "Page faults without I/O.";
+        50 MAJOR_FAULTS "major_faults" "Page faults with I/O.";
+        51 CHILDREN_MINOR_FAULTS "children_minor_faults" "Minor faults of children that it has waited for.";
+        52 CHILDREN_MAJOR_FAULTS "children_major_faults" "Major faults of children that it has waited for.";
+        53 VOLUNTARY_SWITCHES "voluntary_switches" "Context switches because it waited.";
+        54 INVOLUNTARY_SWITCHES "involuntary_switches" "Context switches because it was preempted.";
+        55 READ_BYTES "read_bytes" "Bytes read from block devices.";
+        56 WRITE_BYTES "write_bytes" "Bytes written to block devices.";
+        57 CANCELLED_WRITE_BYTES "cancelled_write_bytes" "Written bytes whose pages were dropped before they reached the device.";
+    }
+    figures {
+        64 CPU_NS "cpu_ns" Unsigned Sum "CPU time in the interval: the sum of the three parts.";
+        65 SELF_NS "self_ns" Unsigned Sum "That of its living tasks.";
+        66 EXITED_THREADS_NS "exited_threads_ns" Unsigned Sum "That of its threads that died.";
+        67 EXITED_CHILDREN_NS "exited_children_ns" Unsigned Sum "That of the dead processes it inherits from.";
+        68 STOLEN_NS "stolen_ns" Unsigned Sum "Time on a CPU in which it did not execute.";
+        69 ELAPSED_NS "elapsed_ns" Unsigned Own "The time it was alive in the interval; of a process, the sum over its threads.";
+        70 WAITING_NS "waiting_ns" Unsigned Own "It was runnable, and waited for a CPU.";
+        71 BLOCKED_NS "blocked_ns" Unsigned Own "It waited without being interruptible.";
+        72 IO_WAIT_NS "io_wait_ns" Unsigned Own "The part of that in which it waited for I/O.";
+        73 SLEEP_NS "sleep_ns" Unsigned Own "It slept until a signal or an event.";
+        74 STOPPED_NS "stopped_ns" Unsigned Own "A signal, a tracer or a freezer had stopped it.";
+        75 UNSEEN_NS "unseen_ns" Unsigned Own "What it did is not known.";
+        76 ACCOUNTING_PPID "accounting_ppid" Signed Last "Pid of the heir, which inherits its time.";
+        77 ACCOUNTING_START_NS "accounting_start_ns" Unsigned Last "CLOCK_BOOTTIME at the start of the heir.";
+        78 IS_UNSEEN "is_unseen" Unsigned Both "1: the kernel keeps it from the source, and what it used is not known.";
+        79 PROCESS_START_NS "process_start_ns" Unsigned Last "CLOCK_BOOTTIME at the start of its process.";
+        80 HIDES_START "hides_start" Unsigned Last "1: `start_time_ns` says which task this is, and is not to be shown.";
+        81 IS_BARE "is_bare" Unsigned Own "1: made by a merge for a process of which neither side has a row; only its CPU time counts.";
+        82 WAITED_AT_START "waited_at_start" Unsigned First "Tasks of the row that waited for a CPU when the interval began, and were not on one.";
+        83 SLEPT_AT_START "slept_at_start" Unsigned First "Likewise, that slept.";
+        84 BLOCKED_AT_START "blocked_at_start" Unsigned First "Likewise, that were blocked, but not for I/O.";
+        85 IO_WAITED_AT_START "io_waited_at_start" Unsigned First "Likewise, that were blocked for I/O.";
+        86 STOPPED_AT_START "stopped_at_start" Unsigned First "Likewise, that were stopped.";
+        87 UNSEEN_AT_START "unseen_at_start" Unsigned First "Likewise, of which it is not known what they did.";
+        88 WAITED_AT_END "waited_at_end" Unsigned Last "Tasks of the row that waited for a CPU when the interval ended, and were not on one.";
+        89 SLEPT_AT_END "slept_at_end" Unsigned Last "Likewise, that slept.";
+        90 BLOCKED_AT_END "blocked_at_end" Unsigned Last "Likewise, that were blocked, but not for I/O.";
+        91 IO_WAITED_AT_END "io_waited_at_end" Unsigned Last "Likewise, that were blocked for I/O.";
+        92 STOPPED_AT_END "stopped_at_end" Unsigned Last "Likewise, that were stopped.";
+        93 UNSEEN_AT_END "unseen_at_end" Unsigned Last "Likewise, of which it is not known what they did.";
+        96 LIFETIME_NS "lifetime_ns" Unsigned Last "From the start to the last switch, suspension not counted.";
+        97 EXIT_CODE "exit_code" Signed Last "As wait(2) returns it.";
+        98 ENDS_PROCESS "ends_process" Unsigned Last "1: no thread of its process is left; 0: one is.";
+        99 LIFE_CPU_NS "life_cpu_ns" Unsigned Last "CPU time of its life, as far as the source saw it.";
+        100 LIFE_ELAPSED_NS "life_elapsed_ns" Unsigned Last "Length of that life.";
+        101 LIFE_WAITING_NS "life_waiting_ns" Unsigned Last "As `waiting_ns`, of that life.";
+        102 LIFE_BLOCKED_NS "life_blocked_ns" Unsigned Last "As `blocked_ns`, of that life.";
+        103 LIFE_IO_WAIT_NS "life_io_wait_ns" Unsigned Last "As `io_wait_ns`, of that life.";
+        104 LIFE_SLEEP_NS "life_sleep_ns" Unsigned Last "As `sleep_ns`, of that life.";
+        105 LIFE_STOPPED_NS "life_stopped_ns" Unsigned Last "As `stopped_ns`, of that life.";
+        106 LIFE_UNSEEN_NS "life_unseen_ns" Unsigned Last "As `unseen_ns`, of that life.";
+        108 SINCE_NS "since_ns" Unsigned Last "Since when it is blocked, CLOCK_MONOTONIC.";
+        109 BLOCKED_FOR_NS "blocked_for_ns" Unsigned Last "For how long, by the end of the interval; without `since_ns`, at least.";
+        110 FOR_IO "for_io" Unsigned Last "1: it waits for I/O; 0: it does not.";
+        112 SOURCE "source" Text Last "Where the figures come from.";
+        113 BOOT_ID "boot_id" Text Last "Identifier of the boot.";
+        114 SINCE_BOOT "since_boot" Unsigned First "1: the interval began with the machine and not with a cut.";
+        115 START_NS "start_ns" Unsigned First "The earlier cut, CLOCK_MONOTONIC.";
+        116 END_NS "end_ns" Unsigned Last "The later cut, CLOCK_MONOTONIC.";
+        117 END_BOOTTIME_NS "end_boottime_ns" Unsigned Last "The later cut, CLOCK_BOOTTIME.";
+        118 END_REALTIME_NS "end_realtime_ns" Unsigned Last "The later cut, CLOCK_REALTIME.";
+        119 SUSPENDED_NS "suspended_ns" Unsigned Sum "For how long the machine was suspended in the interval.";
+        120 SEQUENCE "sequence" Unsigned Last "Number of the interval; of several, of the last.";
+        121 INTERVALS "intervals" Unsigned Sum "Number of intervals that this one was merged of.";
+        122 ONLINE_CPUS "online_cpus" Unsigned Last "CPUs online at the later cut.";
+        123 CAPACITY_NS "capacity_ns" Unsigned Sum "Online CPUs × length.";
+        124 ATTRIBUTED_NS "attributed_ns" Unsigned Sum "The sum of `cpu_ns` over the processes.";
+        125 IDLE_NS "idle_ns" Unsigned Sum "Time of the idle tasks.";
+        126 UNATTRIBUTED_NS "unattributed_ns" Unsigned Sum "What could not be attributed.";
+        127 NO_SLOT_NS "no_slot_ns" Unsigned Sum "Of that: of processes that found no slot.";
+        128 FORGOTTEN_TASK_NS "forgotten_task_ns" Unsigned Sum "Of that: of the dead whose heir was forgotten.";
+        129 UNCOVERED_CPU_NS "uncovered_cpu_ns" Unsigned Sum "Of that: of CPUs that the hooks did not cover.";
+        130 NOT_ATTACHED_NS "not_attached_ns" Unsigned Sum "Of that: while no ledger was attached.";
+        131 KNOWS_EXITS "knows_exits" Unsigned Both "1: the source sees exits, and `exited` has them.";
+        132 KNOWS_BLOCKED "knows_blocked" Unsigned Both "1: the source knows what is blocked, and `blocked` has it.";
+        133 BLOCKED_TASKS "blocked_tasks" Unsigned Own "How many tasks were blocked all the time: `blocked` may have fewer.";
+        134 UNIDENTIFIED_EXITS "unidentified_exits" Unsigned Sum "Tasks that died and whose identity was lost.";
+        135 MISSED_EXITS "missed_exits" Unsigned Sum "Tasks that died and were not told of.";
+        136 MISSED_SWITCHES "missed_switches" Unsigned Sum "Switches that the kernel has not shown.";
+        137 OFF_FAULT_NS "off_fault_ns" Unsigned Sum "Time off the CPU that is booked twice, or to no state.";
+        138 READ_BEGIN_NS "read_begin_ns" Unsigned Last "When the reading of the rows began, CLOCK_MONOTONIC.";
+        139 READ_BEGIN_BOOTTIME_NS "read_begin_boottime_ns" Unsigned Last "The same instant, CLOCK_BOOTTIME.";
+        140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";
+        141 CPU "cpu" Unsigned Last "Number of the CPU.";
+    }
+}
+
+impl Column {
+    /// The column of that id, if this version knows it.
+    pub fn by_id(id: u16) -> Option<Column> {
+        Some(Column(id)).filter(|column| column.place().is_some())
+    }
+
+    /// The column of that name.
+    pub fn by_name(name: &str) -> Option<Column> {
+        INFOS.iter().find(|info| info.name == name).map(|info| info.column)
+    }
+
+    /// Every column.
+    pub fn known() -> impl Iterator<Item = Column> {
+        INFOS.iter().map(|info| info.column)
+    }
+
+    /// What this counter grew by in the interval; `None`: it is no counter.
+    pub fn growth(self) -> Option<Column> {
+        Column::by_id(self.0 + GROWTH).filter(|_| self.0 < 64)
+    }
+
+    /// Its number in the bytes.
+    pub fn id(self) -> u16 {
+        self.0
+    }
+
+    /// Its name: snake_case, unit last.
+    pub fn name(self) -> &'static str {
+        self.info().map_or("", |info| info.name)
+    }
+
+    /// What its values are.
+    pub fn kind(self) -> Kind {
+        self.info().map_or(Kind::Unsigned, |info| info.kind)
+    }
+
+    /// One sentence.
+    pub fn help(self) -> &'static str {
+        self.info().map_or("", |info| info.help)
+    }
+
+    pub(crate) fn rule(self) -> Rule {
+        self.info().map_or(Rule::Last, |info| info.rule)
+    }
+
+    /// Its place in a table.
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    fn place(self) -> Option<usize> {
+        let place = *PLACES.get(self.index())?;
+        (place != u8::MAX).then_some(usize::from(place))
+    }
+
+    fn info(self) -> Option<&'static ColumnInfo> {
+        self.place().map(|place| &INFOS[place])
+    }
+}
+
+impl fmt::Debug for Column {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for column in Column::known() {
+            assert_eq!(Column::by_name(column.name()), Some(column));
+            assert_eq!(Column::by_id(column.id()), Some(column));
+            assert!(column.help().ends_with('.'), "{column:?}");
+        }
+        assert_eq!(Column::by_id(0), None);
+        assert_eq!(Column::by_id(5000), None);
+    }
+
+    #[test]
+    fn a_counter_has_a_growth_and_a_gauge_has_none() {
+        let growth = Column::USER_NS.growth().expect("a counter");
+        assert_eq!((growth.name(), growth.id()), ("grown_user_ns", 192 + 42));
+        assert_eq!(Column::RSS_BYTES.growth(), None);
+        assert_eq!(growth.growth(), None);
+        // An id from 64 on is none of a counter.
+        assert_eq!(Column::CPU_NS.growth(), None);
+    }
+}

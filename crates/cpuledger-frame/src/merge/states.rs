@@ -1,0 +1,121 @@
+//! What tasks did off the CPU in two intervals together: where a frame has no row of one, it rested in one state.
+
+use crate::column::Column;
+use crate::table::{ABSENT, Table};
+
+use super::rows::sum;
+
+/// The figures of what a task did. The first is the length of its life.
+const STATES: [Column; 7] = [
+    Column::ELAPSED_NS,
+    Column::WAITING_NS,
+    Column::BLOCKED_NS,
+    Column::IO_WAIT_NS,
+    Column::SLEEP_NS,
+    Column::STOPPED_NS,
+    Column::UNSEEN_NS,
+];
+
+/// How many tasks rest in a state at the start and at the end, and the figures that time in that state belongs to.
+const RESTS: [(Column, Column, &[Column]); 6] = [
+    (Column::WAITED_AT_START, Column::WAITED_AT_END, &[Column::WAITING_NS]),
+    (Column::SLEPT_AT_START, Column::SLEPT_AT_END, &[Column::SLEEP_NS]),
+    (Column::BLOCKED_AT_START, Column::BLOCKED_AT_END, &[Column::BLOCKED_NS]),
+    (Column::IO_WAITED_AT_START, Column::IO_WAITED_AT_END, &[Column::BLOCKED_NS, Column::IO_WAIT_NS]),
+    (Column::STOPPED_AT_START, Column::STOPPED_AT_END, &[Column::STOPPED_NS]),
+    (Column::UNSEEN_AT_START, Column::UNSEEN_AT_END, &[Column::UNSEEN_NS]),
+];
+
+/// The columns of how many rest at the start.
+pub(super) const AT_START: [Column; RESTS.len()] = [
+    Column::WAITED_AT_START,
+    Column::SLEPT_AT_START,
+    Column::BLOCKED_AT_START,
+    Column::IO_WAITED_AT_START,
+    Column::STOPPED_AT_START,
+    Column::UNSEEN_AT_START,
+];
+
+/// The times of two neighbours.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) earlier_ns: u64,
+    pub(super) later_ns: u64,
+    /// The cut between them, CLOCK_BOOTTIME; or absent.
+    pub(super) between_ns: u64,
+}
+
+impl Times {
+    /// For how long one that started then was alive in the earlier interval.
+    fn alive_earlier_ns(&self, start_ns: u64) -> u64 {
+        if start_ns == ABSENT || self.between_ns == ABSENT {
+            return ABSENT;
+        }
+        self.between_ns.saturating_sub(start_ns).min(self.earlier_ns)
+    }
+}
+
+/// A row of a table.
+pub(super) type Side<'a> = Option<(&'a Table, usize)>;
+
+/// Puts into a row what it did in both intervals.
+pub(super) fn merge_states(out: &mut Table, row: usize, earlier: Side<'_>, later: Side<'_>, times: &Times) {
+    let read = |(table, row): (&Table, usize)| STATES.map(|column| table.raw(column, row));
+    let states = match (earlier, later) {
+        (None, None) => return,
+        (Some(earlier), Some(later)) => {
+            let (earlier, later) = (read(earlier), read(later));
+            std::array::from_fn(|figure| sum(earlier[figure], later[figure]))
+        }
+        (Some(earlier), None) => {
+            let rests = RESTS.map(|(_, at_end, _)| earlier.0.raw(at_end, earlier.1));
+            add_rest(read(earlier), rests, times.later_ns)
+        }
+        (None, Some(later)) => {
+            let rests = RESTS.map(|(at_start, _, _)| later.0.raw(at_start, later.1));
+            let alive_ns = times.alive_earlier_ns(later.0.raw(Column::START_TIME_NS, later.1));
+            if alive_ns < times.earlier_ns {
+                // It began later than the earlier interval.
+                for column in AT_START {
+                    if out.raw(column, row) != ABSENT {
+                        out.set_raw(column, row, 0);
+                    }
+                }
+            }
+            add_rest(read(later), rests, alive_ns)
+        }
+    };
+    for (column, value) in STATES.into_iter().zip(states) {
+        out.set_raw(column, row, value);
+    }
+}
+
+/// Adds the time in which none of the tasks ran. Where it is not known what they did, nothing is known of the sum.
+fn add_rest(mut states: [u64; STATES.len()], rests: [u64; RESTS.len()], ns: u64) -> [u64; STATES.len()] {
+    if ns == 0 {
+        return states;
+    }
+    if ns == ABSENT || rests.contains(&ABSENT) {
+        return [ABSENT; STATES.len()];
+    }
+    for ((_, _, figures), tasks) in RESTS.into_iter().zip(rests) {
+        let rested_ns = tasks.saturating_mul(ns).min(ABSENT - 1);
+        for (column, state) in STATES.into_iter().zip(&mut states) {
+            if column == Column::ELAPSED_NS || figures.contains(&column) {
+                *state = sum(*state, rested_ns);
+            }
+        }
+    }
+    states
+}
+
+/// The wait for a CPU is in the growth of a counter, too: between the cuts, where that is known.
+pub(super) fn grow_by_wait(out: &mut Table) {
+    let Some(growth) = Column::RUNQUEUE_WAIT_NS.growth() else { return };
+    for row in 0..out.len() {
+        let waited = out.raw(Column::WAITING_NS, row);
+        if waited != ABSENT {
+            out.set_raw(growth, row, waited);
+        }
+    }
+}

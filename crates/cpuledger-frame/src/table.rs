@@ -1,0 +1,206 @@
+//! The rows of a section, column by column.
+
+use std::fmt;
+
+use crate::column::{COLUMNS, Column, Kind};
+
+/// Stands for a value that is absent. It is greater than any value, so the least of several values is never it unless all are.
+pub(crate) const ABSENT: u64 = u64::MAX;
+
+/// Between a signed number and the unsigned one that a table keeps: the order is the same.
+const SIGN: u64 = 1 << 63;
+
+pub(crate) fn raw_of_signed(value: i64) -> u64 {
+    value.cast_unsigned() ^ SIGN
+}
+
+pub(crate) fn signed_of_raw(raw: u64) -> i64 {
+    (raw ^ SIGN).cast_signed()
+}
+
+/// The values of a column.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    /// That of each row, where `each` is empty.
+    pub(crate) constant: u64,
+    /// One for each row; or empty.
+    pub(crate) each: Vec<u64>,
+}
+
+impl Default for Values {
+    fn default() -> Values {
+        Values { constant: ABSENT, each: Vec::new() }
+    }
+}
+
+impl Values {
+    pub(crate) fn raw(&self, row: usize) -> u64 {
+        if self.each.is_empty() { self.constant } else { self.each[row] }
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        self.each.is_empty() && self.constant == ABSENT
+    }
+
+    fn clear(&mut self) {
+        self.constant = ABSENT;
+        self.each.clear();
+    }
+}
+
+/// The rows of a section: a value or nothing for each column and row. Its memory is reused.
+///
+/// `u64::MAX` and `i64::MAX` are not values: they become the next lower number.
+#[derive(Clone)]
+pub struct Table {
+    rows: usize,
+    /// By the id of the column.
+    columns: Vec<Values>,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { rows: 0, columns: vec![Values::default(); COLUMNS] }
+    }
+}
+
+impl Table {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Starts anew with this number of rows, of which nothing is known.
+    pub fn reset(&mut self, rows: usize) {
+        self.rows = rows;
+        self.columns.iter_mut().for_each(Values::clear);
+    }
+
+    /// The value of a row; of a text, its number. `None`: it is absent.
+    ///
+    /// # Panics
+    /// If there is no such row, or the column has signed numbers.
+    pub fn get(&self, column: Column, row: usize) -> Option<u64> {
+        assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
+        Some(self.raw(column, row)).filter(|raw| *raw != ABSENT)
+    }
+
+    /// The value of a row of a column with signed numbers.
+    ///
+    /// # Panics
+    /// If there is no such row, or the column has no signed numbers.
+    pub fn get_signed(&self, column: Column, row: usize) -> Option<i64> {
+        assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
+        Some(self.raw(column, row)).filter(|raw| *raw != ABSENT).map(signed_of_raw)
+    }
+
+    /// Puts a value into a row.
+    ///
+    /// # Panics
+    /// If there is no such row, or the column has signed numbers.
+    pub fn set(&mut self, column: Column, row: usize, value: Option<u64>) {
+        assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
+        self.set_raw(column, row, raw(value));
+    }
+
+    /// Puts a value into a row of a column with signed numbers.
+    ///
+    /// # Panics
+    /// If there is no such row, or the column has no signed numbers.
+    pub fn set_signed(&mut self, column: Column, row: usize, value: Option<i64>) {
+        assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
+        self.set_raw(column, row, raw(value.map(raw_of_signed)));
+    }
+
+    /// Puts a value into each row: the first of `values` into the first row. Rows for which there is none get nothing.
+    ///
+    /// # Panics
+    /// If the column has signed numbers.
+    pub fn fill(&mut self, column: Column, values: impl IntoIterator<Item = Option<u64>>) {
+        assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
+        self.fill_raw(column, values.into_iter().map(raw));
+    }
+
+    /// As [`Table::fill`] for a column with signed numbers.
+    ///
+    /// # Panics
+    /// If the column has no signed numbers.
+    pub fn fill_signed(&mut self, column: Column, values: impl IntoIterator<Item = Option<i64>>) {
+        assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
+        self.fill_raw(column, values.into_iter().map(|value| raw(value.map(raw_of_signed))));
+    }
+
+    /// Whether a row has a value in this column.
+    pub fn has(&self, column: Column) -> bool {
+        let values = self.values(column);
+        if values.each.is_empty() {
+            self.rows > 0 && values.constant != ABSENT
+        } else {
+            values.each.iter().any(|raw| *raw != ABSENT)
+        }
+    }
+
+    pub(crate) fn fill_raw(&mut self, column: Column, values: impl Iterator<Item = u64>) {
+        let rows = self.rows;
+        let each = &mut self.columns[column.index()].each;
+        each.clear();
+        each.extend(values.take(rows));
+        each.resize(rows, ABSENT);
+    }
+
+    pub(crate) fn raw(&self, column: Column, row: usize) -> u64 {
+        assert!(row < self.rows, "there is no row {row}");
+        self.values(column).raw(row)
+    }
+
+    pub(crate) fn set_raw(&mut self, column: Column, row: usize, raw: u64) {
+        assert!(row < self.rows, "there is no row {row}");
+        let rows = self.rows;
+        let values = &mut self.columns[column.index()];
+        if values.each.is_empty() {
+            if raw == values.constant {
+                return;
+            }
+            values.each.resize(rows, values.constant);
+        }
+        values.each[row] = raw;
+    }
+
+    pub(crate) fn values(&self, column: Column) -> &Values {
+        &self.columns[column.index()]
+    }
+
+    pub(crate) fn values_mut(&mut self, column: Column) -> &mut Values {
+        &mut self.columns[column.index()]
+    }
+}
+
+impl fmt::Debug for Table {
+    /// Its columns that have values.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = Column::known().filter(|column| self.has(*column));
+        let values = |column| (0..self.rows).map(move |row| self.raw(column, row));
+        formatter
+            .debug_map()
+            .entries(
+                columns
+                    .map(|column| (column, values(column).map(|raw| told(column, raw)).collect::<Vec<_>>())),
+            )
+            .finish()
+    }
+}
+
+/// A value as a number, whatever its sign.
+fn told(column: Column, raw: u64) -> Option<i128> {
+    let signed = column.kind() == Kind::Signed;
+    (raw != ABSENT).then(|| if signed { signed_of_raw(raw).into() } else { raw.into() })
+}
+
+fn raw(value: Option<u64>) -> u64 {
+    value.map_or(ABSENT, |value| value.min(ABSENT - 1))
+}

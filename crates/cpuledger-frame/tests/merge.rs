@@ -1,0 +1,181 @@
+//! A merge tells what one interval over both would have told, in any grouping.
+
+use cpuledger_frame::{Column, Frame, Section};
+use proptest::prelude::*;
+
+mod machine;
+
+use machine::{Event, Machine};
+
+fn event() -> impl Strategy<Value = Event> {
+    let (who, ns) = (0usize..64, 1u64..1000);
+    prop_oneof![
+        8 => (who.clone(), ns.clone(), any::<u8>()).prop_map(|(who, ns, state)| Event::Run(who, ns, state)),
+        3 => (who.clone(), ns.clone(), any::<bool>()).prop_map(|(who, ns, is_process)| Event::Fork(who, ns, is_process)),
+        2 => (who.clone(), ns.clone()).prop_map(|(who, ns)| Event::Exit(who, ns)),
+        1 => (who, ns.clone()).prop_map(|(who, ns)| Event::ExitProcess(who, ns)),
+        2 => ns.prop_map(Event::Idle),
+    ]
+}
+
+/// The first difference, for a failure that can be read.
+fn difference(found: &Frame, expected: &Frame) -> Option<String> {
+    if found == expected {
+        return None;
+    }
+    for section in Section::ALL {
+        let (found, expected) = (found.table(section), expected.table(section));
+        if found.len() != expected.len() {
+            return Some(format!("{section:?} has {} rows, not {}", found.len(), expected.len()));
+        }
+        for column in Column::known().filter(|column| column.kind() == cpuledger_frame::Kind::Unsigned) {
+            for row in 0..found.len() {
+                let (found, expected) = (found.get(column, row), expected.get(column, row));
+                if found != expected {
+                    return Some(format!("{section:?} {row} {column:?}: {found:?}, not {expected:?}"));
+                }
+            }
+        }
+    }
+    Some("a number, a text or an identifier differs".into())
+}
+
+/// Puts neighbours together in an order that `choices` say.
+fn merged(mut frames: Vec<Frame>, choices: &[usize]) -> Frame {
+    let mut choices = choices.iter().cycle();
+    while frames.len() > 1 {
+        let place = choices.next().expect("there are some") % (frames.len() - 1);
+        let later = frames.remove(place + 1);
+        frames[place] = frames[place].merge(&later).expect("they are neighbours");
+    }
+    frames.remove(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_merge_is_one_interval_over_both(
+        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        choices in prop::collection::vec(0usize..64, 8),
+        lag in 0u64..50,
+    ) {
+        let mut machine = Machine::new();
+        let mut cuts = vec![machine.now_ns];
+        for (event, cuts_after) in events {
+            let before_ns = machine.now_ns;
+            machine.act(event);
+            // In the middle of what was done, and behind it.
+            let cut_ns = if cuts_after == 0 { before_ns + lag } else { machine.now_ns };
+            if cuts_after < 3 && cut_ns > *cuts.last().expect("one") && cut_ns <= machine.now_ns {
+                cuts.push(cut_ns);
+            }
+        }
+        machine.act(Event::Run(0, 1, 1));
+        cuts.push(machine.now_ns);
+        let frames: Vec<Frame> = cuts.windows(2).map(|cut| machine.frame(cut[0], cut[1])).collect();
+        for frame in &frames {
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes).expect("it is short");
+            prop_assert!(Frame::decode(&bytes).is_ok_and(|decoded| decoded == *frame));
+        }
+        let whole = machine.frame(cuts[0], machine.now_ns);
+        let found = merged(frames, &choices);
+        prop_assert_eq!(difference(&found, &whole), None);
+    }
+}
+
+fn interval(start_ns: u64, end_ns: u64) -> Frame {
+    let mut frame = Frame::new();
+    frame.set_figure(Column::START_NS, Some(start_ns));
+    frame.set_figure(Column::END_NS, Some(end_ns));
+    frame
+}
+
+fn sentence(earlier: &Frame, later: &Frame) -> String {
+    earlier.merge(later).expect_err("they cannot be merged").to_string()
+}
+
+#[test]
+fn only_neighbours_of_a_boot_and_a_source_are_merged() {
+    let (one, mut two) = (interval(10, 20), interval(20, 30));
+    assert!(one.merge(&two).is_ok());
+    assert!(sentence(&one, &interval(21, 30)).contains("does not begin where"));
+    assert!(sentence(&two, &one).contains("does not begin where"));
+    assert!(sentence(&one, &Frame::new()).contains("no start"));
+    let boot = two.intern(b"another");
+    two.set_figure(Column::BOOT_ID, Some(boot));
+    assert!(sentence(&one, &two).contains("boot"));
+    let mut two = interval(20, 30);
+    let source = two.intern(b"walk");
+    two.set_figure(Column::SOURCE, Some(source));
+    assert!(sentence(&one, &two).contains("source"));
+    let mut two = interval(20, 30);
+    let dead = two.table_mut(Section::Exited);
+    dead.reset(1);
+    dead.set_signed(Column::TID, 0, Some(7));
+    assert!(sentence(&one, &two).contains("without a tid or a start"));
+    two.table_mut(Section::Exited).set(Column::START_TIME_NS, 0, Some(7));
+    assert!(sentence(&one, &two).contains("ended a process"));
+}
+
+fn task(frame: &mut Frame, section: Section, (tid, pid): (i64, i64), cpu_ns: u64) {
+    let table = frame.table_mut(section);
+    table.reset(1);
+    table.set_signed(Column::TID, 0, Some(tid));
+    table.set_signed(Column::PID, 0, Some(pid));
+    table.set(Column::START_TIME_NS, 0, Some(5));
+    table.set(Column::CPU_NS, 0, Some(cpu_ns));
+}
+
+#[test]
+fn states_that_are_not_known_are_absent_and_time_is_not() {
+    let (mut one, two) = (interval(10, 20), interval(20, 30));
+    task(&mut one, Section::Tasks, (7, 7), 3);
+    one.table_mut(Section::Tasks).set(Column::SLEEP_NS, 0, Some(7));
+    let merged = one.merge(&two).expect("neighbours");
+    let tasks = merged.table(Section::Tasks);
+    assert_eq!((tasks.get(Column::CPU_NS, 0), tasks.get(Column::SLEEP_NS, 0)), (Some(3), None));
+}
+
+#[test]
+fn a_task_that_an_exec_has_given_another_tid_has_no_row() {
+    let (mut one, mut two) = (interval(10, 20), interval(20, 30));
+    task(&mut one, Section::Tasks, (8, 7), 3);
+    task(&mut one, Section::Processes, (7, 7), 3);
+    task(&mut two, Section::Tasks, (7, 7), 2);
+    task(&mut two, Section::Processes, (7, 7), 2);
+    let renumbered = two.table_mut(Section::Renumbered);
+    renumbered.reset(1);
+    renumbered.set_signed(Column::TID, 0, Some(8));
+    renumbered.set(Column::START_TIME_NS, 0, Some(5));
+    let merged = one.merge(&two).expect("neighbours");
+    assert_eq!(merged.table(Section::Tasks).len(), 1);
+    assert_eq!(merged.table(Section::Tasks).get(Column::CPU_NS, 0), Some(2));
+    assert_eq!(merged.table(Section::Processes).get(Column::CPU_NS, 0), Some(5));
+}
+
+#[test]
+fn blocked_are_those_that_were_so_all_the_time() {
+    let blocked = |start_ns, end_ns, lengths: &[u64], count| {
+        let mut frame = interval(start_ns, end_ns);
+        frame.set_figure(Column::KNOWS_BLOCKED, Some(1));
+        frame.set_figure(Column::BLOCKED_TASKS, Some(count));
+        let table = frame.table_mut(Section::Blocked);
+        table.reset(lengths.len());
+        table.fill(Column::BLOCKED_FOR_NS, lengths.iter().map(|ns| Some(*ns)));
+        frame
+    };
+    let counted = |one: &Frame, two: &Frame| {
+        let merged = one.merge(two).expect("neighbours");
+        (merged.table(Section::Blocked).len(), merged.figure(Column::BLOCKED_TASKS))
+    };
+    let one = blocked(10, 20, &[15, 10], 2);
+    assert_eq!(counted(&one, &blocked(20, 30, &[25, 20, 19], 3)), (2, Some(2)));
+    // A list that is not whole, with and without those that drop out.
+    assert_eq!(counted(&one, &blocked(20, 30, &[25, 19], 9)), (1, Some(1)));
+    assert_eq!(counted(&one, &blocked(20, 30, &[25, 20], 9)), (2, Some(2)));
+    let mut two = blocked(20, 30, &[25], 1);
+    two.set_figure(Column::KNOWS_BLOCKED, Some(0));
+    assert_eq!(counted(&one, &two), (0, Some(0)));
+}

@@ -1,0 +1,113 @@
+//! What JSON prints of an interval, and of the same interval after it was a frame: byte for byte the same. Needs root for the ledger.
+
+use cpuledger::frames::{self, Circumstances};
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::source::walk::Walk;
+use cpuledger::source::{SourceKind, procfs::Procfs};
+use cpuledger::{Books, Boottime, FieldSet, Interval, Request, Scope, Snapshot, Source};
+use cpuledger_frame::Frame;
+use cpuledger_load::ForkingShells;
+use cpuledger_load::scene::alone;
+use cpuledger_view::json::append_interval;
+use cpuledger_view::key::Shown;
+
+fn json(snapshot: &Snapshot, interval: &Interval) -> String {
+    let all = |rows: usize| (0..rows).collect::<Vec<usize>>();
+    let mut line = Vec::new();
+    append_interval(
+        &mut line,
+        &Shown {
+            interval,
+            snapshot,
+            processes: &all(interval.processes.len()),
+            tasks: Some(&all(interval.tasks.len())),
+            exited: &all(interval.exited.as_ref().map_or(0, Vec::len)),
+            blocked: &all(interval.blocked.as_ref().map_or(0, Vec::len)),
+            boot_id: Some("a boot"),
+        },
+    );
+    String::from_utf8(line).expect("JSON is UTF-8")
+}
+
+/// Through a frame and its bytes, into memory that is reused.
+#[derive(Default)]
+struct Through {
+    frame: Frame,
+    decoded: Frame,
+    bytes: Vec<u8>,
+    snapshot: Snapshot,
+    interval: Interval,
+}
+
+impl Through {
+    fn check(&mut self, snapshot: &Snapshot, interval: &Interval) {
+        let of =
+            Circumstances { end: Some(Boottime::now()), boot_id: Some("a boot"), ..Circumstances::default() };
+        frames::write(snapshot, interval, &of, &mut self.frame);
+        self.frame.encode(&mut self.bytes).expect("it is short");
+        self.decoded.decode_from(&self.bytes).expect("it is a frame");
+        assert!(self.decoded == self.frame);
+        frames::read(&self.decoded, &mut self.snapshot, &mut self.interval).expect("it is an interval");
+        let (found, expected) = (json(&self.snapshot, &self.interval), json(snapshot, interval));
+        let differs = found.bytes().zip(expected.bytes()).position(|(found, expected)| found != expected);
+        assert!(found == expected, "{differs:?}: {found}\n\n{expected}");
+        let (rows, known) = (&self.snapshot, |row: &cpuledger::Task| row.known);
+        assert!(rows.processes.iter().map(known).eq(snapshot.processes.iter().map(known)));
+        // The figures of a whole life, which JSON does not print.
+        for (found, expected) in rows.processes.iter().zip(&snapshot.processes) {
+            for field in cpuledger::field::FIELDS {
+                assert_eq!(field.field.value(found), field.field.value(expected), "{}", field.key);
+            }
+        }
+    }
+}
+
+#[test]
+fn intervals_of_the_ledger_print_the_same_root() {
+    let _alone = alone();
+    let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+    ledger.find_blocked().expect("a walk");
+    let _shells = ForkingShells::start(2).expect("shells");
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut through = Through::default();
+    let mut dead = 0;
+    for round in 0..8_u64 {
+        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 4 == 3 };
+        let cut_ns = ledger.start_ns() + 100_000_000;
+        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+        dead += interval.exited.as_ref().map_or(0, Vec::len);
+        through.check(&snapshot, &interval);
+    }
+    assert!(dead > 10, "only {dead} died");
+    // Time without a ledger.
+    ledger.fail_next();
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let cut_ns = ledger.start_ns() + 50_000_000;
+    ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+    through.check(&snapshot, &interval);
+}
+
+/// The source, and the interval between two of its snapshots.
+fn check_snapshots(source: &mut dyn Source, kind: SourceKind) {
+    let mut books = Books::new(kind.is_booked_by_task());
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut exits = Default::default();
+    let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
+    let mut through = Through::default();
+    for _ in 0..3 {
+        source.snapshot(&request, &mut snapshot).expect("a snapshot");
+        let cut = cpuledger::attribution::difference::CutFacts { online_cpus: 2, sees_exits: false };
+        if books.close(&cut, &snapshot, &mut exits, &mut interval) {
+            through.check(&snapshot, &interval);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    through.check(&snapshot, &Interval::since_boot(&snapshot, 2));
+}
+
+#[test]
+fn intervals_of_snapshots_print_the_same_root() {
+    let _alone = alone();
+    check_snapshots(&mut Procfs::open().expect("/proc is mounted"), SourceKind::Procfs);
+    check_snapshots(&mut Walk::open().expect("a walk needs root"), SourceKind::Walk);
+}

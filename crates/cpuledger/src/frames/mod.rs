@@ -1,0 +1,168 @@
+//! Intervals as frames, and back: what `cpuledger-frame` encodes, merges and decodes.
+
+mod error;
+mod figure;
+mod members;
+
+use cpuledger_frame::{Column, Frame, Section};
+
+use crate::clock::Boottime;
+use crate::field::{Field, FieldSet};
+use crate::interval::{Blocked, Exited, Interval, Usage};
+use crate::snapshot::Snapshot;
+use crate::states::{Lived, States};
+use crate::task::{Task, Tid};
+
+pub use error::FrameError;
+use figure::Figure;
+use members::{Members, column_of};
+
+/// What a frame says of its interval that the interval does not know itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// Identifier of the boot.
+    pub boot_id: Option<&'a str>,
+    /// Number of the interval.
+    pub sequence: Option<u64>,
+    /// The later cut by the clock of starts. Without it, a merge does not tell what tasks did off the CPU that ran in one interval only.
+    pub end: Option<Boottime>,
+    /// The later cut, CLOCK_REALTIME.
+    pub end_realtime_ns: Option<u64>,
+    /// For how long the machine was suspended in the interval.
+    pub suspended_ns: Option<u64>,
+}
+
+/// Makes `frame` that of an interval and the snapshot at its end. Its memory is reused.
+///
+/// Tasks are told where the interval has a usage for each.
+pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
+    frame.clear();
+    let one = Section::Interval;
+    Interval::write(frame, one, [Some(interval)].into_iter());
+    Snapshot::write(frame, one, [Some(snapshot)].into_iter());
+    let boot_id = of.boot_id.map(|id| frame.intern(id.as_bytes()));
+    for (column, value) in [
+        (Column::BOOT_ID, boot_id),
+        (Column::SEQUENCE, of.sequence),
+        (Column::INTERVALS, Some(1)),
+        (Column::END_BOOTTIME_NS, of.end.map(Boottime::ns)),
+        (Column::END_REALTIME_NS, of.end_realtime_ns),
+        (Column::SUSPENDED_NS, of.suspended_ns),
+        (Column::KNOWS_EXITS, Some(interval.exited.is_some().into())),
+        (Column::KNOWS_BLOCKED, Some(interval.blocked.is_some().into())),
+    ] {
+        frame.set_figure(column, value);
+    }
+    write_rows(frame, Section::Processes, &snapshot.processes, &interval.processes);
+    write_rows(frame, Section::Tasks, &snapshot.tasks, &interval.tasks);
+    let exited = interval.exited.as_deref().unwrap_or_default();
+    frame.table_mut(Section::Exited).reset(exited.len());
+    Exited::write(frame, Section::Exited, exited.iter().map(Some));
+    States::write(frame, Section::Exited, exited.iter().map(|exited| exited.states.as_ref()));
+    Lived::write(frame, Section::Exited, exited.iter().map(|exited| exited.lived.as_ref()));
+    let blocked = interval.blocked.as_deref().unwrap_or_default();
+    frame.table_mut(Section::Blocked).reset(blocked.len());
+    Blocked::write(frame, Section::Blocked, blocked.iter().map(Some));
+    frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
+    Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
+}
+
+fn write_rows(frame: &mut Frame, section: Section, rows: &[Task], usages: &[Usage]) {
+    if rows.len() != usages.len() {
+        return;
+    }
+    frame.table_mut(section).reset(rows.len());
+    Task::write(frame, section, rows.iter().map(Some));
+    // Which task it is, a row always tells.
+    Tid::fill(frame, section, Column::TID, rows.iter().map(|row| Some(row.tid)));
+    Figure::fill(frame, section, Column::PID, rows.iter().map(|row| Some(row.pid)));
+    Boottime::fill(frame, section, Column::START_TIME_NS, rows.iter().map(|row| Some(row.start_time_ns)));
+    let hides_start = |row: &Task| !row.known.contains(Field::StartTime);
+    bool::fill(frame, section, Column::HIDES_START, rows.iter().map(|row| Some(hides_start(row))));
+    Usage::write(frame, section, usages.iter().map(Some));
+    States::write(frame, section, usages.iter().map(|usage| usage.states.as_ref()));
+    Members::write(frame, section, usages.iter().map(|usage| Some(&usage.growth)));
+}
+
+/// Makes the interval and the snapshot those of a frame. Their memory is reused.
+///
+/// # Errors
+/// When the frame has what no interval can have, or is of a source that is not known here.
+pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> Result<(), FrameError> {
+    snapshot.clear();
+    let mut exited = interval.exited.take().unwrap_or_default();
+    let mut blocked = interval.blocked.take().unwrap_or_default();
+    interval.clear();
+    (interval.idle_ns, interval.unattributed_ns) = (None, None);
+    for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {
+        frame.figure(needed).ok_or(FrameError::Missing { column: needed.name() })?;
+    }
+    interval.read(frame, Section::Interval, 0)?;
+    snapshot.read(frame, Section::Interval, 0)?;
+    snapshot.source = interval.source;
+    read_rows(frame, Section::Processes, &mut snapshot.processes, &mut interval.processes)?;
+    read_rows(frame, Section::Tasks, &mut snapshot.tasks, &mut interval.tasks)?;
+    let is_true = |column| frame.figure(column) == Some(1);
+    if is_true(Column::KNOWS_EXITS) {
+        exited.clear();
+        for row in 0..frame.table(Section::Exited).len() {
+            let mut dead = Exited::default();
+            dead.read(frame, Section::Exited, row)?;
+            dead.states = read_whole(frame, Section::Exited, row)?;
+            dead.lived = read_whole(frame, Section::Exited, row)?;
+            exited.push(dead);
+        }
+        interval.exited = Some(exited);
+    }
+    if is_true(Column::KNOWS_BLOCKED) {
+        blocked.clear();
+        for row in 0..frame.table(Section::Blocked).len() {
+            let mut one = Blocked::default();
+            one.read(frame, Section::Blocked, row)?;
+            blocked.push(one);
+        }
+        interval.blocked = Some(blocked);
+    }
+    for row in 0..frame.table(Section::FromProcfs).len() {
+        snapshot.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);
+    }
+    Ok(())
+}
+
+fn read_rows(
+    frame: &Frame,
+    section: Section,
+    rows: &mut Vec<Task>,
+    usages: &mut Vec<Usage>,
+) -> Result<(), FrameError> {
+    let table = frame.table(section);
+    for row in 0..table.len() {
+        let mut task = Task::default();
+        task.read(frame, section, row)?;
+        for needed in [Field::Tid, Field::Pid, Field::StartTime] {
+            if !task.known.contains(needed) {
+                return Err(FrameError::Missing { column: column_of(needed).name() });
+            }
+        }
+        if table.get(Column::HIDES_START, row) == Some(1) {
+            task.known = task.known.without(FieldSet::of(&[Field::StartTime]));
+        }
+        let mut usage = Usage::default();
+        usage.read(frame, section, row)?;
+        usage.states = read_whole(frame, section, row)?;
+        usage.growth.read(frame, section, row)?;
+        rows.push(task);
+        usages.push(usage);
+    }
+    Ok(())
+}
+
+/// What is known as a whole or not at all.
+fn read_whole<T: Members + Default>(
+    frame: &Frame,
+    section: Section,
+    row: usize,
+) -> Result<Option<T>, FrameError> {
+    let mut whole = T::default();
+    Ok(whole.read(frame, section, row)?.then_some(whole))
+}
