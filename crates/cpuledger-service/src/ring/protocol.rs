@@ -4,6 +4,7 @@
 //! It knows no mapping, so a test runs it on the memory of loom, which lets each load see any value that the fences permit.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Bytes of a word.
 const WORD: u64 = size_of::<u64>() as u64;
@@ -66,10 +67,12 @@ impl Geometry {
         DIRECTORY + (sequence % self.frames) as usize * ENTRY
     }
 
-    /// The words of a frame that begins at `position`, without end: behind the last word of the data area comes the first.
-    fn data_from(self, position: u64) -> impl Iterator<Item = usize> {
-        let (begin, end) = (self.data(), self.words());
-        (begin + (position % self.data_words) as usize..end).chain((begin..end).cycle())
+    /// The two pieces of the data area that `words` words from `position` on lie in. The second is empty, unless they go over the end.
+    fn pieces(self, position: u64, words: u64) -> [Range<usize>; 2] {
+        let begin = position % self.data_words;
+        let first = words.min(self.data_words - begin);
+        let piece = |begin: u64, end: u64| self.data() + begin as usize..self.data() + end as usize;
+        [piece(begin, begin + first), piece(0, words - first)]
     }
 }
 
@@ -114,10 +117,15 @@ impl Writer {
         self.close_overwritten(memory, end);
         // A reader that sees a word of this frame sees the locks closed.
         memory.release();
-        for (place, bytes) in self.geometry.data_from(begin).zip(frame.chunks(WORD as usize)) {
-            let mut word = [0; WORD as usize];
-            word[..bytes.len()].copy_from_slice(bytes);
-            memory.store(place, u64::from_ne_bytes(word));
+        let (whole, rest) = frame.as_chunks::<{ WORD as usize }>();
+        let mut last = [0; WORD as usize];
+        last[..rest.len()].copy_from_slice(rest);
+        let last = (!rest.is_empty()).then_some(&last);
+        let mut words = whole.iter().chain(last);
+        for piece in self.geometry.pieces(begin, end - begin) {
+            for (place, word) in piece.zip(words.by_ref()) {
+                memory.store(place, u64::from_ne_bytes(*word));
+            }
         }
         let entry = self.geometry.entry(sequence);
         memory.store(entry + POSITION, begin);
@@ -184,8 +192,11 @@ pub(crate) fn copy(
     let is_possible = length <= geometry.longest();
     if is_possible {
         frame.resize(length.next_multiple_of(WORD) as usize, 0);
-        for (place, bytes) in geometry.data_from(position).zip(frame.chunks_exact_mut(WORD as usize)) {
-            bytes.copy_from_slice(&memory.load(place).to_ne_bytes());
+        let mut rest = frame.chunks_exact_mut(WORD as usize);
+        for piece in geometry.pieces(position, length.div_ceil(WORD)) {
+            for (place, bytes) in piece.zip(rest.by_ref()) {
+                bytes.copy_from_slice(&memory.load(place).to_ne_bytes());
+            }
         }
         frame.truncate(length as usize);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -99,9 +99,8 @@ impl Reader {
         let deadline = deadline(timeout);
         let word = self.mapping.futex(FUTEX_WORD);
         loop {
-            let seen = word.load(Ordering::Relaxed);
-            // If the number is read before a frame, so is the futex, and the wait ends at once.
-            fence(Ordering::Acquire);
+            // It is read before the number: if a frame comes in between, the wait ends at once.
+            let seen = load_acquire(word);
             if let Some(next) = self.ready(seen) {
                 return Ok(next);
             }
@@ -109,14 +108,15 @@ impl Reader {
             match futex::wait_bitset(word, Flags::empty(), seen, Some(&deadline), turn) {
                 // At the expense of this reader, not of the owner. It fails only for an address that is none.
                 Ok(()) => drop(futex::wake_bitset(word, Flags::empty(), PASSED_ON, turn)),
-                Err(Errno::AGAIN | Errno::INTR) if !is_past(deadline) => {}
-                Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {
-                    return Ok(self.ready(word.load(Ordering::Relaxed)).unwrap_or(Next::TimedOut));
-                }
+                Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
                 Err(errno) => return Err(failed("futex")(errno).into()),
             }
+            if let Some(next) = self.ready(load_acquire(word)) {
+                return Ok(next);
+            }
+            // A wake without a frame, or a word that changes all the time: the deadline holds all the same.
             if is_past(deadline) {
-                return Ok(self.ready(word.load(Ordering::Relaxed)).unwrap_or(Next::TimedOut));
+                return Ok(Next::TimedOut);
             }
         }
     }
@@ -193,6 +193,13 @@ impl Reader {
     pub(super) fn copy_number(&self, sequence: u64, frame: &mut Vec<u8>) -> Copied {
         protocol::copy(self.mapping.words(), self.geometry, sequence, frame)
     }
+}
+
+/// By a relaxed load, as memory that is mapped for reading only asks for, and a fence.
+fn load_acquire(word: &AtomicU32) -> u32 {
+    let value = word.load(Ordering::Relaxed);
+    fence(Ordering::Acquire);
+    value
 }
 
 /// The instant of the monotonic clock at which `timeout` is over.
