@@ -240,6 +240,7 @@ columns! {
         138 READ_BEGIN_NS "read_begin_ns" Unsigned Last "When the reading of the rows began, CLOCK_MONOTONIC.";
         139 READ_BEGIN_BOOTTIME_NS "read_begin_boottime_ns" Unsigned Last "The same instant, CLOCK_BOOTTIME.";
         140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";
+        142 BLOCKED_WITHOUT_ROW "blocked_without_row" Unsigned Both "Blocked tasks of processes whose states are not told; of several intervals, the lesser.";
         141 CPU "cpu" Unsigned Last "Number of the CPU.";
     }
 }

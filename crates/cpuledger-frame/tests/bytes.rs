@@ -169,6 +169,86 @@ fn the_layout_is_that_of_the_document() {
     assert_eq!(encoded(&frame), layout.bytes());
 }
 
+/// Tasks of two processes, and of one that has no row.
+fn tasks_by_processes(pids: &[u64]) -> Layout {
+    Layout::default()
+        .section(1, 1, &[Field::new(115, 0)])
+        .section(
+            3,
+            2,
+            &[
+                Field::new(2, 1).base(10).width(1).stored(pids),
+                Field::new(64, 0).base(1000).width(2).stored(&[0, 9000]),
+            ],
+        )
+        .section(
+            4,
+            4,
+            &[
+                Field::new(2, 1).base(10).width(1).stored(&[0, 1, 1, 2]),
+                Field::new(64, 0).nullable().relative().base(-5i64 as u64).width(1).stored(&[5, 0, 0xff, 12]),
+            ],
+        )
+}
+
+#[test]
+fn tasks_are_told_as_differences_from_their_process() {
+    let frame = decode(&tasks_by_processes(&[0, 1]).bytes()).expect("a frame");
+    let tasks = frame.table(Section::Tasks);
+    let times: Vec<_> = (0..4).map(|row| tasks.get(Column::CPU_NS, row)).collect();
+    assert_eq!(times, [Some(1000), Some(9995), None, Some(7)]);
+    // It is not certain which row a pid means.
+    for pids in [[1, 0], [1, 1]] {
+        let sentence = decode(&tasks_by_processes(&pids).bytes()).expect_err("they do not ascend");
+        assert!(sentence.contains("ascend"), "{sentence}");
+    }
+    let relative = [Field::new(64, 0).relative()];
+    let elsewhere = Layout::default().section(1, 1, &[Field::new(115, 0)]).section(3, 1, &relative);
+    assert!(decode(&elsewhere.bytes()).expect_err("only tasks have processes").contains("relative"));
+}
+
+proptest! {
+    #[test]
+    fn differences_from_processes_survive(
+        tasks in prop::collection::vec((0i64..6, value(), value()), 0..12),
+        processes in prop::collection::vec((value(), value()), 4),
+    ) {
+        let mut frame = Frame::new();
+        let table = frame.table_mut(Section::Processes);
+        table.reset(processes.len());
+        table.fill_signed(Column::PID, (0..4).map(Some));
+        table.fill(Column::CPU_NS, processes.iter().map(|(ns, _)| *ns));
+        table.fill_signed(Column::NICE, processes.iter().map(|(_, any)| any.map(|any| any.cast_signed() / 2)));
+        let table = frame.table_mut(Section::Tasks);
+        table.reset(tasks.len());
+        table.fill_signed(Column::PID, tasks.iter().map(|(pid, _, _)| Some(*pid)));
+        table.fill(Column::CPU_NS, tasks.iter().map(|(_, ns, _)| *ns));
+        table.fill_signed(Column::NICE, tasks.iter().map(|(_, _, any)| any.map(|any| any.cast_signed() / 2)));
+        prop_assert!(decode(&encoded(&frame)).is_ok_and(|decoded| decoded == frame));
+    }
+}
+
+#[test]
+fn a_task_that_is_as_its_process_takes_no_bytes() {
+    let mut frame = Frame::new();
+    for section in [Section::Processes, Section::Tasks] {
+        let table = frame.table_mut(section);
+        table.reset(100);
+        table.fill_signed(Column::PID, (0..100).map(Some));
+        (0..40).for_each(|id| {
+            let column = Column::by_id(id).filter(|column| column.kind() == Kind::Unsigned);
+            if let Some(column) = column {
+                table.fill(column, (0..100).map(|row| Some(row * 1_000_003 * u64::from(id))));
+            }
+        });
+    }
+    let with_tasks = encoded(&frame).len();
+    frame.table_mut(Section::Tasks).reset(0);
+    let without = encoded(&frame).len();
+    // A record has at least eight bytes, and each field an entry.
+    assert!(with_tasks - without < 100 * 8 + 40 * 16 + 64, "{with_tasks} and {without} bytes");
+}
+
 #[test]
 fn a_frame_of_the_next_version_is_read() {
     let bytes = NEXT_VERSION.bytes();

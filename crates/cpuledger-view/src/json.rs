@@ -330,7 +330,7 @@ mod tests {
             runtime_ns: 1,
             lifetime_ns: 1,
         };
-        Exited { exit, cpu_ns, states: None, lived: None, accounting_parent: Some(Pid(7)) }
+        Exited { exit, cpu_ns, accounting_parent: Some(Pid(7)), ..Exited::default() }
     }
 
     fn printed_from(source: SourceKind) -> serde_json::Value {

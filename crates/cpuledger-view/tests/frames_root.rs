@@ -87,6 +87,44 @@ fn intervals_of_the_ledger_print_the_same_root() {
     through.check(&snapshot, &interval);
 }
 
+/// Through real exits, execs and births: each nanosecond is with one process, whatever the grouping.
+#[test]
+fn intervals_of_the_ledger_merge_and_balance_root() {
+    let _alone = alone();
+    let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+    let _shells = ForkingShells::start(2).expect("shells");
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let (mut frames, mut dead) = (Vec::new(), 0);
+    for _ in 0..8 {
+        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let cut_ns = ledger.start_ns() + 50_000_000;
+        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+        dead += interval.exited.as_ref().map_or(0, Vec::len);
+        let mut frame = Frame::new();
+        frames::write(&snapshot, &interval, &Circumstances::default(), &mut frame);
+        frames.push(frame);
+    }
+    let merge = |earlier: Frame, later: &Frame| earlier.merge(later).expect("they are neighbours");
+    let from_left = frames[1..].iter().fold(frames[0].clone(), merge);
+    let pairs: Vec<Frame> = frames.chunks(2).map(|pair| merge(pair[0].clone(), &pair[1])).collect();
+    let in_pairs = pairs[1..].iter().fold(pairs[0].clone(), merge);
+    assert!(from_left == in_pairs, "a merge is associative");
+    frames::read(&from_left, &mut snapshot, &mut interval).expect("it is an interval");
+    assert_eq!(interval.imbalance_ns(), Some(0));
+    let (mut sum, mut parts) = (0, 0);
+    for usage in &interval.processes {
+        sum += usage.cpu_ns;
+        parts += usage.self_ns + usage.exited_threads_ns.unwrap_or(0) + usage.exited_children_ns.unwrap_or(0);
+    }
+    assert_eq!((sum, parts), (interval.attributed_ns, interval.attributed_ns));
+    let exited = interval.exited.as_ref().expect("the ledger sees exits");
+    assert!(dead > 10 && exited.len() == dead, "{} of {dead} are told", exited.len());
+    // What is dead has no row.
+    for exited in exited.iter().filter(|exited| exited.ends_process == Some(true)) {
+        assert!(!snapshot.processes.iter().any(|row| row.id() == exited.exit.process), "{exited:?}");
+    }
+}
+
 /// The source, and the interval between two of its snapshots.
 fn check_snapshots(source: &mut dyn Source, kind: SourceKind) {
     let mut books = Books::new(kind.is_booked_by_task());

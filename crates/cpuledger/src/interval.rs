@@ -1,5 +1,6 @@
 //! What lies between two cuts: how much CPU time each task used, the dead included.
 
+use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::snapshot::Snapshot;
@@ -69,6 +70,10 @@ pub struct Exited {
     pub lived: Option<Lived>,
     /// As [`Usage::accounting_parent`] of its process.
     pub accounting_parent: Option<Pid>,
+    /// The start of that: with its pid it says which process it is.
+    pub accounting_start: Option<Boottime>,
+    /// Whether no thread of its process is left; `None` where the source does not tell it of each death.
+    pub ends_process: Option<bool>,
 }
 
 impl Exited {
@@ -182,6 +187,8 @@ pub struct Interval {
     /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
     /// the walk it is with the parent of their process.
     pub unidentified_exits: u64,
+    /// Tasks that go on under another tid, because a thread's exec has given them that of the leader. The ledger alone tells them.
+    pub renumbered: Vec<TaskId>,
     /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
     pub missed_exits: u64,
     /// Switches that the kernel has not shown: the time of the task that left is with the one that came.
@@ -249,6 +256,7 @@ impl Interval {
         self.missed_exits = 0;
         self.processes.clear();
         self.tasks.clear();
+        self.renumbered.clear();
         self.unidentified_exits = 0;
         self.attributed_ns = 0;
     }

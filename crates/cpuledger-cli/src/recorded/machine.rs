@@ -341,7 +341,14 @@ fn dead(source: SourceKind) -> Vec<Exited> {
         let lived = states
             .filter(|_| number != 9002)
             .map(|_| Lived { cpu_ns: 2 * cpu_ns, states: self::states(5 * cpu_ns, 2 * cpu_ns, cpu_ns / 5) });
-        Exited { exit, cpu_ns, states, lived, accounting_parent: (ppid > 0).then_some(Pid(ppid)) }
+        Exited {
+            exit,
+            cpu_ns,
+            states,
+            lived,
+            accounting_parent: (ppid > 0).then_some(Pid(ppid)),
+            ..Exited::default()
+        }
     };
     vec![exit(9001, "cc1", 5001), exit(9002, "as", 5001), exit(9003, "cc1", 0), exit(9004, "\"q\"\n", 1)]
 }

@@ -38,7 +38,7 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         sleep_ns: cpu_ns - cpu_ns / 2 - cpu_ns / 4,
         ..States::default()
     };
-    Exited { exit, cpu_ns, states: Some(states), lived: None, accounting_parent: Some(Pid(30)) }
+    Exited { exit, cpu_ns, states: Some(states), accounting_parent: Some(Pid(30)), ..Exited::default() }
 }
 
 /// A task or process of a family: number, parent, process, name.

@@ -30,7 +30,7 @@ impl NextVersion {
 pub struct Field {
     id: u16,
     kind: u8,
-    nullable: u8,
+    flags: u8,
     width: u8,
     base: u64,
     offset: Option<u16>,
@@ -40,7 +40,7 @@ pub struct Field {
 impl Field {
     /// Of width 0.
     pub fn new(id: u16, kind: u8) -> Field {
-        Field { id, kind, nullable: 0, width: 0, base: 0, offset: None, stored: Vec::new() }
+        Field { id, kind, flags: 0, width: 0, base: 0, offset: None, stored: Vec::new() }
     }
 
     pub fn kind(self, kind: u8) -> Field {
@@ -48,7 +48,12 @@ impl Field {
     }
 
     pub fn nullable(self) -> Field {
-        Field { nullable: 1, ..self }
+        Field { flags: self.flags | 1, ..self }
+    }
+
+    /// Told as the difference from the process.
+    pub fn relative(self) -> Field {
+        Field { flags: self.flags | 2, ..self }
     }
 
     pub fn base(self, base: u64) -> Field {
@@ -110,7 +115,7 @@ impl Layout {
                 offset += u16::from(field.width);
                 offsets.push(at);
                 bytes.extend(field.id.to_le_bytes());
-                bytes.extend([field.kind, field.nullable, field.width, 0]);
+                bytes.extend([field.kind, field.flags, field.width, 0]);
                 bytes.extend(at.to_le_bytes());
                 bytes.extend(field.base.to_le_bytes());
                 bytes.extend(vec![0xee; self.more_bytes]);

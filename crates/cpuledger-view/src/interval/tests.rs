@@ -41,7 +41,7 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
         runtime_ns: cpu_ns,
         lifetime_ns: cpu_ns,
     };
-    Exited { exit, cpu_ns, states: None, lived: None, accounting_parent: None }
+    Exited { exit, cpu_ns, ..Exited::default() }
 }
 
 /// One process and the given dead, on a page of that width.

@@ -9,7 +9,7 @@ use crate::field::{FIELDS, Field, FieldSet, field_table};
 use crate::interval::{Blocked, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
 use crate::states::{Lived, States};
-use crate::task::Task;
+use crate::task::{Task, TaskId};
 
 use super::error::FrameError;
 use super::figure::Figure;
@@ -121,6 +121,15 @@ members! {
         LIFETIME_NS exit.lifetime_ns;
         CPU_NS cpu_ns;
         ACCOUNTING_PPID accounting_parent;
+        ACCOUNTING_START_NS accounting_start;
+        ENDS_PROCESS ends_process;
+    }
+}
+
+members! {
+    TaskId {
+        TID tid;
+        START_TIME_NS start_time_ns;
     }
 }
 
@@ -154,6 +163,7 @@ members! {
         UNCOVERED_CPU_NS unattributed_by.uncovered_cpu_ns;
         NOT_ATTACHED_NS unattributed_by.not_attached_ns;
         BLOCKED_TASKS blocked_tasks;
+        BLOCKED_WITHOUT_ROW blocked_without_row;
         UNIDENTIFIED_EXITS unidentified_exits;
         MISSED_EXITS missed_exits;
         MISSED_SWITCHES missed_switches;

@@ -11,7 +11,7 @@ use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
 use crate::states::{Lived, States};
-use crate::task::{Task, Tid};
+use crate::task::{Task, TaskId, Tid};
 
 pub use error::FrameError;
 use figure::Figure;
@@ -63,6 +63,8 @@ pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     let blocked = interval.blocked.as_deref().unwrap_or_default();
     frame.table_mut(Section::Blocked).reset(blocked.len());
     Blocked::write(frame, Section::Blocked, blocked.iter().map(Some));
+    frame.table_mut(Section::Renumbered).reset(interval.renumbered.len());
+    TaskId::write(frame, Section::Renumbered, interval.renumbered.iter().map(Some));
     frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
     Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
 }
@@ -122,6 +124,11 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
             blocked.push(one);
         }
         interval.blocked = Some(blocked);
+    }
+    for row in 0..frame.table(Section::Renumbered).len() {
+        let mut task = TaskId::default();
+        task.read(frame, Section::Renumbered, row)?;
+        interval.renumbered.push(task);
     }
     for row in 0..frame.table(Section::FromProcfs).len() {
         snapshot.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);

@@ -256,12 +256,15 @@ impl Deaths {
     /// The dead of the interval with what they used in it.
     pub(super) fn report(&self, attribution: &mut Attribution, into: &mut Vec<Exited>) {
         into.clear();
-        into.extend(self.due.iter().map(|death| Exited {
-            lived: None,
-            states: None,
-            exit: death.exit,
-            cpu_ns: death.used_ns,
-            accounting_parent: attribution.known_heir(death.exit.process).map(|heir| Pid(heir.tid.0)),
+        into.extend(self.due.iter().map(|death| {
+            let heir = attribution.known_heir(death.exit.process);
+            Exited {
+                exit: death.exit,
+                cpu_ns: death.used_ns,
+                accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
+                accounting_start: heir.map(|heir| heir.start_time_ns),
+                ..Exited::default()
+            }
         }));
     }
 }

@@ -22,7 +22,8 @@ use super::detail::Detail;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_dead};
 use super::slot::{
-    born_ns, exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of, task_of,
+    born_ns, ends_process, exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of,
+    task_of,
 };
 
 /// A process of the interval in the making.
@@ -272,9 +273,12 @@ impl RowBuilder {
                     states,
                     lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
+                    accounting_start: Some(heir.start_time_ns),
+                    ends_process: Some(ends_process(time)),
                 });
                 growth
             } else {
+                into.renumbered.push(seen.task);
                 self.lives.renumber(&seen, &last)
             };
             self.add_growth(seen.process, Some(growth));

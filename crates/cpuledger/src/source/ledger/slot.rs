@@ -22,6 +22,11 @@ pub(super) fn has_ended(time: &TaskTime) -> bool {
     time.is_last && u32::from(time.slot.flags) & ENDS != 0
 }
 
+/// Whether no thread of its process is left.
+pub(super) fn ends_process(time: &TaskTime) -> bool {
+    time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0
+}
+
 pub(super) fn has_died(time: &TaskTime) -> bool {
     time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_EXITED != 0
 }
@@ -46,7 +51,7 @@ pub(super) fn increment(time: &TaskTime) -> Increment {
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,
         has_died: has_died(time),
-        process_is_dead: time.is_last && u32::from(slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0,
+        process_is_dead: ends_process(time),
     }
 }
 
