@@ -25,6 +25,9 @@ _cpuledger() {
             cpuledger,ps)
                 cmd="cpuledger__subcmd__ps"
                 ;;
+            cpuledger,serve)
+                cmd="cpuledger__subcmd__serve"
+                ;;
             cpuledger,status)
                 cmd="cpuledger__subcmd__status"
                 ;;
@@ -40,6 +43,9 @@ _cpuledger() {
             cpuledger__subcmd__help,ps)
                 cmd="cpuledger__subcmd__help__subcmd__ps"
                 ;;
+            cpuledger__subcmd__help,serve)
+                cmd="cpuledger__subcmd__help__subcmd__serve"
+                ;;
             cpuledger__subcmd__help,status)
                 cmd="cpuledger__subcmd__help__subcmd__status"
                 ;;
@@ -53,7 +59,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top ps status doctor help"
+            opts="-v -h -V --verbose --help --version top serve ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -85,7 +91,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help)
-            opts="top ps status doctor help"
+            opts="top serve ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -140,6 +146,20 @@ _cpuledger() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        cpuledger__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         cpuledger__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -175,6 +195,32 @@ _cpuledger() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__serve)
+            opts="-v -h --config --socket --interval --check-config --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -28,6 +28,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'If
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
@@ -51,6 +52,12 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, summary and columns (see `cpuledger top --procps --help`)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l socket -d 'The socket that readers connect to; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -d 'Length of an interval in seconds, whatever the configuration says' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l check-config -d 'Check the configuration, explain it, and end'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON' -r
@@ -63,8 +70,9 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l format -d
 json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

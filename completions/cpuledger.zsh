@@ -65,6 +65,18 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help]' \
 && ret=0
 ;;
+(serve)
+_arguments "${_arguments_options[@]}" : \
+'--config=[The configuration; otherwise /etc/cpuledger/config.toml, if it is there]:FILE:_files' \
+'--socket=[The socket that readers connect to; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
+'--interval=[Length of an interval in seconds, whatever the configuration says]:SECONDS:_default' \
+'--check-config[Check the configuration, explain it, and end]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -115,6 +127,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(serve)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -144,6 +160,7 @@ esac
 _cpuledger_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
+'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
@@ -160,6 +177,7 @@ _cpuledger__subcmd__doctor_commands() {
 _cpuledger__subcmd__help_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
+'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
@@ -182,6 +200,11 @@ _cpuledger__subcmd__help__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help ps commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__serve_commands] )) ||
+_cpuledger__subcmd__help__subcmd__serve_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help serve commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help__subcmd__status_commands] )) ||
 _cpuledger__subcmd__help__subcmd__status_commands() {
     local commands; commands=()
@@ -196,6 +219,11 @@ _cpuledger__subcmd__help__subcmd__top_commands() {
 _cpuledger__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger ps commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__serve_commands] )) ||
+_cpuledger__subcmd__serve_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger serve commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__status_commands] )) ||
 _cpuledger__subcmd__status_commands() {

@@ -53,6 +53,9 @@ pub enum Command {
     /// Show what ran in each interval, on the whole screen or as text
     #[command(after_help = crate::cmd::top::AFTER_HELP)]
     Top(Box<crate::cmd::top::Arguments>),
+    /// Keep one ledger for all readers of this machine
+    #[command(after_help = crate::cmd::serve::AFTER_HELP)]
+    Serve(crate::cmd::serve::Arguments),
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

@@ -16,6 +16,7 @@ mod privileges;
 mod recorded;
 #[cfg(test)]
 mod registry;
+mod stop;
 mod tui;
 
 use std::ffi::OsString;

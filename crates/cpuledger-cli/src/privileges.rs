@@ -46,20 +46,26 @@ pub fn raise_open_files() {
 /// # Errors
 /// When the kernel refuses; then it must not go on.
 pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
-    give_up_all_but(kind).context("cannot give up privileges")
+    let caller = if geteuid().is_root() { sudo_caller() } else { None };
+    let of_user = if caller.is_none() { OF_AN_ADMINISTRATOR } else { CapabilitySet::empty() };
+    give_up_all_but(kind, caller, of_user).context("cannot give up privileges")
 }
 
-fn give_up_all_but(kind: SourceKind) -> anyhow::Result<()> {
+/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see.
+///
+/// # Errors
+/// As [`give_up`].
+pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
+    give_up_all_but(kind, None, CapabilitySet::SYS_PTRACE).context("cannot give up privileges")
+}
+
+fn give_up_all_but(kind: SourceKind, caller: Option<(Uid, Gid)>, more: CapabilitySet) -> anyhow::Result<()> {
     // A process that was root until now is not limited by what it gives up.
     cpuledger::caller::caller();
     let has = capabilities(None)?.permitted;
-    let caller = if geteuid().is_root() { sudo_caller() } else { None };
-    let mut kept = privilege::kept(kind);
+    let mut kept = privilege::kept(kind) | more;
     if facts::procfs_hides() {
         kept |= CapabilitySet::SYS_PTRACE; // names and arguments come from /proc
-    }
-    if caller.is_none() {
-        kept |= OF_AN_ADMINISTRATOR;
     }
     let kept = kept & has;
     // No program that this one might be made to execute gets anything back.

@@ -66,6 +66,12 @@ pub fn suspended_ns() -> u64 {
     if ahead < NEVER_SUSPENDED_NS { 0 } else { ahead }
 }
 
+/// What CLOCK_REALTIME was, or will be, when CLOCK_MONOTONIC is this, if no clock is set meanwhile.
+pub fn realtime_ns_at(monotonic: u64) -> u64 {
+    let ahead_ns = clock_ns(ClockId::Realtime).wrapping_sub(monotonic_ns());
+    monotonic.wrapping_add(ahead_ns)
+}
+
 /// Minimum length of a suspension: two clock readings are rarely further apart.
 const NEVER_SUSPENDED_NS: u64 = 1_000_000;
 

@@ -173,6 +173,11 @@ pub fn procfs_hides() -> bool {
     hiding_here().is_some_and(|hiding| hiding.is_on)
 }
 
+/// Whether the mount of /proc shows all processes to a user without capabilities that has these groups.
+pub fn procfs_shows_all(is_member: impl Fn(u32) -> bool) -> bool {
+    hiding_here().and_then(|hiding| hiding.shows_all(Some(false), is_member)).unwrap_or(false)
+}
+
 /// How the mount of /proc hides processes; `None` where it cannot be told.
 fn hiding_here() -> Option<Hiding> {
     hiding(&fs::read("/proc/self/mountinfo").ok()?)

@@ -12,6 +12,11 @@ impl FieldSet {
         FieldSet(bits)
     }
 
+    /// A number that no other set has, for keys.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

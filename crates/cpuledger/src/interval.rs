@@ -147,7 +147,7 @@ pub enum Begin {
 }
 
 /// The books of one interval.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Interval {
     /// Where the numbers come from.
     pub source: SourceKind,

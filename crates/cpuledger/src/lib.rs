@@ -14,6 +14,7 @@
 //! ```
 
 pub mod attribution;
+pub mod audience;
 pub mod caller;
 pub mod clock;
 pub mod counters;

@@ -6,7 +6,7 @@ use crate::source_kind::SourceKind;
 use crate::task::{Pid, Task, Tid};
 
 /// Which tasks a snapshot shall hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Processes; the totals of one with several threads are left unknown where they need a visit to its threads.
     Leaders,
@@ -35,7 +35,7 @@ pub struct Request {
 }
 
 /// What a source saw. Reused from one snapshot to the next, so that a warm one allocates nothing per task.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     /// Where it comes from.
     pub source: SourceKind,

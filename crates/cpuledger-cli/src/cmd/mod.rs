@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod ps;
+pub mod serve;
 pub mod status;
 pub mod top;
 
@@ -33,6 +34,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
         Command::Top(arguments) => top::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -22,7 +22,8 @@ use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 
-use collect::{Collector, Outcome, Stop};
+use crate::stop::Stop;
+use collect::{Collector, Outcome};
 pub use options::Arguments;
 use options::{Format, Options};
 use select::Selection;

@@ -22,10 +22,11 @@ use super::terminal::{self, Screen};
 use super::theme::{Theme, ThemeName, locale_is_ascii};
 use super::view::{self, Look};
 use super::{act, export};
-use crate::cmd::top::collect::{Collector, Stop, Waker};
+use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
+use crate::stop::{Stop, Waker};
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
 const LONGEST_END: Duration = Duration::from_millis(200);

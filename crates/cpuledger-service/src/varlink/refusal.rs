@@ -34,7 +34,7 @@ pub enum Refusal {
         sentence: String,
     },
     /// No audience has this name.
-    #[error("there is no audience '{audience}': 'all' and 'self' are")]
+    #[error("there is no audience '{audience}': 'all', 'proc' and 'self' are")]
     NoSuchAudience {
         /// The name.
         audience: String,

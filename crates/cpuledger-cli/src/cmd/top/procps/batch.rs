@@ -15,11 +15,12 @@ use super::head::{Counts, Head};
 use super::options::{LEAST_DELAY_NS, Options, Width};
 use super::table::Table;
 use super::who::Who;
-use crate::cmd::top::collect::{Collector, Outcome, Stop, TEXT};
+use crate::cmd::top::collect::{Collector, Outcome, TEXT};
 use crate::cmd::top::options::{self, Format};
 use crate::cmd::top::order::SortBy;
 use crate::cmd::top::terminal::terminal_width;
 use crate::output;
+use crate::stop::Stop;
 
 /// As in procps, where there is no terminal.
 const WIDTH_WITHOUT_TERMINAL: usize = 80;

@@ -1,0 +1,148 @@
+//! The thread that closes the intervals and publishes them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use anyhow::Context;
+use cpuledger::source::ledger::{Ledger, Wanted};
+use cpuledger::{Boottime, FieldSet, clock, machine};
+
+use super::audiences::{Audiences, Last};
+use super::signals::Waker;
+use crate::stop::Stop;
+
+/// The cut is published that long before it, so that every CPU has it in time.
+const LEAD_NS: u64 = 1_000_000;
+/// How long after a frame those readers are woken that no other reader has woken.
+const WAKE_REST_NS: u64 = 1_000_000;
+/// The thread is alive if it has closed an interval within that many of them.
+const MISSED_INTERVALS: u64 = 5;
+/// And within that time.
+const SLACK_NS: u64 = 10_000_000_000;
+
+/// What both threads know.
+#[derive(Debug)]
+struct Shared {
+    interval_ns: AtomicU64,
+    /// When the last interval was published, CLOCK_MONOTONIC.
+    published_ns: AtomicU64,
+    is_over: AtomicBool,
+    failure: Mutex<Option<anyhow::Error>>,
+}
+
+/// The thread, for those that ask something of it.
+#[derive(Debug, Clone)]
+pub struct Books {
+    shared: Arc<Shared>,
+    waker: crate::stop::Waker,
+    thread: Arc<Mutex<Option<thread::JoinHandle<()>>>>,
+}
+
+impl Books {
+    /// Closes intervals of this length from now on, and publishes them. If it fails, it wakes `told`.
+    ///
+    /// # Errors
+    /// When there is no second thread to be had.
+    pub fn start(
+        ledger: Ledger,
+        interval_ns: u64,
+        audiences: Arc<Audiences>,
+        mut told: Waker,
+    ) -> anyhow::Result<Books> {
+        let (stop, waker) = Stop::new()?;
+        let shared = Arc::new(Shared {
+            interval_ns: AtomicU64::new(interval_ns),
+            published_ns: AtomicU64::new(machine::monotonic_ns()),
+            is_over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        });
+        let for_thread = Arc::clone(&shared);
+        let run = move || {
+            if let Err(error) = keep(ledger, &for_thread, &audiences, &stop) {
+                *for_thread.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
+                told.wake();
+            }
+        };
+        let thread =
+            thread::Builder::new().name("books".into()).spawn(run).context("cannot begin a thread")?;
+        Ok(Books { shared, waker, thread: Arc::new(Mutex::new(Some(thread))) })
+    }
+
+    /// The length of intervals from the running one on.
+    pub fn set_interval(&self, interval_ns: u64) {
+        if self.shared.interval_ns.swap(interval_ns, Ordering::SeqCst) > interval_ns {
+            self.waker.wake();
+        }
+    }
+
+    /// The length of the running interval.
+    pub fn interval_ns(&self) -> u64 {
+        self.shared.interval_ns.load(Ordering::SeqCst)
+    }
+
+    /// Whether it closes intervals.
+    pub fn is_alive(&self) -> bool {
+        let since_ns =
+            machine::monotonic_ns().saturating_sub(self.shared.published_ns.load(Ordering::SeqCst));
+        since_ns < SLACK_NS + MISSED_INTERVALS * self.interval_ns()
+    }
+
+    /// Why it has ended by itself, once.
+    pub fn failure(&self) -> Option<anyhow::Error> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends it, and detaches the ledger.
+    pub fn stop(&self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        self.waker.wake();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // It does not panic; if it did, it has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Closes interval after interval.
+fn keep(
+    mut ledger: Ledger,
+    shared: &Shared,
+    audiences: &Audiences,
+    stop: &Stop,
+) -> Result<(), cpuledger::Error> {
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let (mut sequence, mut suspended_ns) = (0, clock::suspended_ns());
+    let mut last = Last::default();
+    // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
+    let _ = ledger.find_blocked();
+    loop {
+        let cut_ns = wait(ledger.start_ns(), shared, stop);
+        if shared.is_over.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
+        sequence += 1;
+        let suspended_before_ns = std::mem::replace(&mut suspended_ns, clock::suspended_ns());
+        last.sequence = sequence;
+        last.end = Boottime::from_ns(last.interval.end_ns + suspended_ns);
+        last.end_realtime_ns = clock::realtime_ns_at(last.interval.end_ns);
+        last.suspended_ns = suspended_ns.saturating_sub(suspended_before_ns);
+        last = audiences.publish(last).unwrap_or_default();
+        shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
+        stop.sleep_until(machine::monotonic_ns() + WAKE_REST_NS);
+        audiences.wake_rest();
+    }
+}
+
+/// Waits until the interval that began at `start_ns` is about to end, and returns when. Meanwhile its length may become shorter.
+fn wait(start_ns: u64, shared: &Shared, stop: &Stop) -> u64 {
+    loop {
+        let cut_ns = start_ns + shared.interval_ns.load(Ordering::SeqCst);
+        stop.sleep_until(cut_ns.saturating_sub(LEAD_NS));
+        if !stop.take() || shared.is_over.load(Ordering::SeqCst) {
+            return cut_ns;
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The configuration of the service: a file of TOML that an administrator writes. docs/service.md has each key.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use cpuledger::names::{gid_of, uid_of};
+use serde::Deserialize;
+
+use crate::exit::Failure;
+
+/// Where it is if nothing else is said. It need not be there.
+pub const USUAL_PATH: &str = "/etc/cpuledger/config.toml";
+
+/// No interval is shorter: each costs the service some tens of microseconds, and a wake-up of each reader.
+const LEAST_INTERVAL_S: f64 = 0.01;
+/// No interval is longer: a reader waits for the first.
+const MOST_INTERVAL_S: f64 = 60.0;
+
+/// What is in the file, checked. Times are in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Length of an interval while no reader asks for a shorter one.
+    pub interval_ns: u64,
+    /// The shortest that a reader may ask for.
+    pub shortest_interval_ns: u64,
+    /// What each user may see.
+    pub audiences: Audiences,
+    /// Limits on what clients hold.
+    pub limits: Limits,
+}
+
+/// Which users see all, and what everyone else sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audiences {
+    /// These users see all, beside root.
+    pub uids: Vec<u32>,
+    /// So do members of these groups.
+    pub gids: Vec<u32>,
+    /// What the others see.
+    pub everyone: Everyone,
+}
+
+/// What a user sees that the configuration does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Everyone {
+    /// What /proc shows it, as it is mounted.
+    #[default]
+    Proc,
+    /// Its own processes, and the rest as one row.
+    #[serde(rename = "self")]
+    Own,
+    /// Nothing: its subscription is refused.
+    Nothing,
+}
+
+/// Limits on what clients hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections of one user; root has no limit of its own.
+    pub connections_per_user: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { connections: 4096, connections_per_user: 1024 }
+    }
+}
+
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    service: Service,
+    audiences: Audience,
+    limits: Limits,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Service {
+    interval: f64,
+    shortest_interval: f64,
+}
+
+impl Default for Service {
+    fn default() -> Service {
+        Service { interval: 1.0, shortest_interval: 0.1 }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Audience {
+    users: Vec<String>,
+    groups: Vec<String>,
+    everyone: Everyone,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::check(File::default()).expect("the defaults are within their limits")
+    }
+}
+
+impl Config {
+    /// Reads the file of that path or, if there is none, the usual one. Where the usual one is missing, it has no say.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] if it cannot be read, or says what cannot be.
+    pub fn read(path: Option<&Path>) -> anyhow::Result<Config> {
+        let place = path.map_or_else(|| PathBuf::from(USUAL_PATH), Path::to_path_buf);
+        let text = match fs::read_to_string(&place) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => String::new(),
+            Err(error) => {
+                let sentence = format!("cannot read the configuration {}: {error}", place.display());
+                return Err(Failure::Usage(sentence).into());
+            }
+        };
+        Config::parse(&text).map_err(|reason| {
+            Failure::Usage(format!("the configuration {} cannot be used: {reason}", place.display())).into()
+        })
+    }
+
+    /// With an interval that the command line asks for, and no reader shortens beyond it.
+    #[must_use]
+    pub fn with_interval(self, interval_ns: u64) -> Config {
+        let shortest_interval_ns = self.shortest_interval_ns.min(interval_ns);
+        Config { interval_ns, shortest_interval_ns, ..self }
+    }
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let file = toml::from_str(text).map_err(|error: toml::de::Error| place_of(&error, text))?;
+        Config::check(file)
+    }
+
+    fn check(file: File) -> Result<Config, String> {
+        let interval_ns = nanoseconds("interval", file.service.interval)?;
+        let shortest_interval_ns = nanoseconds("shortest_interval", file.service.shortest_interval)?;
+        if shortest_interval_ns > interval_ns {
+            return Err("`shortest_interval` must not be longer than `interval`".into());
+        }
+        let Limits { connections, connections_per_user } = file.limits;
+        if connections == 0 || connections_per_user == 0 {
+            return Err("`connections` and `connections_per_user` must be 1 or more".into());
+        }
+        let id = |name: &String, of: fn(&str) -> Option<u32>, kind: &str| {
+            of(name).ok_or_else(|| format!("there is no {kind} `{name}`"))
+        };
+        let Audience { users, groups, everyone } = file.audiences;
+        Ok(Config {
+            interval_ns,
+            shortest_interval_ns,
+            audiences: Audiences {
+                uids: users.iter().map(|name| id(name, uid_of, "user")).collect::<Result<_, _>>()?,
+                gids: groups.iter().map(|name| id(name, gid_of, "group")).collect::<Result<_, _>>()?,
+                everyone,
+            },
+            limits: file.limits,
+        })
+    }
+}
+
+impl Audiences {
+    /// Whether the configuration lets a user of these numbers see all.
+    pub fn may_see_all(&self, uid: u32, gids: &[u32]) -> bool {
+        uid == 0 || self.uids.contains(&uid) || gids.iter().any(|gid| self.gids.contains(gid))
+    }
+}
+
+fn nanoseconds(key: &str, seconds: f64) -> Result<u64, String> {
+    if !(LEAST_INTERVAL_S..=MOST_INTERVAL_S).contains(&seconds) {
+        return Err(format!("`{key}` must be from {LEAST_INTERVAL_S} to {MOST_INTERVAL_S} seconds"));
+    }
+    // Both limits are far from those of the type.
+    Ok((seconds * 1e9).round() as u64)
+}
+
+/// The line, and what is wrong there, in one sentence.
+fn place_of(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().trim_end_matches('\n').replace('\n', ", ");
+    match error.span().and_then(|span| text.get(..span.start)) {
+        Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
+        None => message,
+    }
+}
+
+/// Writes to the caller's output what a file means, as `--check-config` does.
+impl std::fmt::Display for Config {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let Audiences { uids, gids, everyone } = &self.audiences;
+        writeln!(
+            formatter,
+            "Intervals take {} s; a reader may ask for {} s.",
+            seconds(self.interval_ns),
+            seconds(self.shortest_interval_ns)
+        )?;
+        write!(formatter, "All is shown to root")?;
+        uids.iter().try_for_each(|uid| write!(formatter, ", user {uid}"))?;
+        gids.iter().try_for_each(|gid| write!(formatter, ", members of group {gid}"))?;
+        let others = match everyone {
+            Everyone::Proc => "what /proc shows them as it is mounted",
+            Everyone::Own => "their own processes, and the rest as one row",
+            Everyone::Nothing => "nothing",
+        };
+        writeln!(formatter, ".\nOthers see {others}.")?;
+        let Limits { connections, connections_per_user } = self.limits;
+        writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_and_none_mean_the_same() {
+        let usual = Config::parse("").expect("nothing is said");
+        assert_eq!(usual, Config::default());
+        assert_eq!((usual.interval_ns, usual.shortest_interval_ns), (1_000_000_000, 100_000_000));
+        assert_eq!(usual.audiences.everyone, Everyone::Proc);
+        assert!(usual.audiences.may_see_all(0, &[]) && !usual.audiences.may_see_all(1000, &[1000]));
+    }
+
+    #[test]
+    fn named_users_and_members_of_groups_see_all() {
+        let text = "[audiences]\nusers = [\"12345\"]\ngroups = [\"root\"]\neveryone = \"self\"\n";
+        let Config { audiences, .. } = Config::parse(text).expect("it is right");
+        assert_eq!(audiences.everyone, Everyone::Own);
+        assert!(audiences.may_see_all(12345, &[]) && audiences.may_see_all(7, &[5, 0]));
+        assert!(!audiences.may_see_all(7, &[5]));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_a_sentence() {
+        for (text, words) in [
+            ("[service]\ninterval = 0.001", "`interval` must be from"),
+            ("[service]\ninterval = nan", "`interval` must be from"),
+            ("[service]\ninterval = 0.1\nshortest_interval = 1.0", "must not be longer"),
+            ("[service]\nintervall = 1.0", "line 2: unknown field `intervall`"),
+            ("[audiences]\n\neveryone = \"all\"", "line 3: unknown variant `all`"),
+            ("[audiences]\nusers = [\"no such user\"]", "there is no user `no such user`"),
+            ("[limits]\nconnections = 0", "must be 1 or more"),
+            ("[service", "line 1: "),
+        ] {
+            let reason = Config::parse(text).expect_err(text);
+            assert!(reason.contains(words) && !reason.contains('\n'), "{text}: {reason}");
+        }
+    }
+}

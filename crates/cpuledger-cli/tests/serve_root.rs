@@ -1,0 +1,253 @@
+//! `cpuledger serve`: intervals that balance for each audience, listings, a reload, and an end that leaves nothing. Needs root.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cpuledger::frames;
+use cpuledger::{Field, Interval, Snapshot};
+use cpuledger_frame::Frame;
+use cpuledger_load::ForkingShells;
+use cpuledger_load::scene::alone;
+use cpuledger_service::client::Client;
+use cpuledger_service::ring::{Next, Reader};
+use cpuledger_service::varlink::{List, Scope, Subscribe};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// A user without privileges or processes.
+const STRANGER: u32 = 65_534;
+
+/// A service in a folder of its own.
+struct Service {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Service {
+    fn start(configuration: &str) -> Service {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("config.toml"), configuration).expect("a file");
+        // Other users reach the socket.
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("its owner may");
+        let child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["serve", "--interval", "0.2", "--config"])
+            .arg(folder.path().join("config.toml"))
+            .arg("--socket")
+            .arg(folder.path().join("socket"))
+            .env_remove("NOTIFY_SOCKET")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let service = Service { child, folder };
+        let begin = Instant::now();
+        while Client::connect(&service.socket(), TIMEOUT).is_err() {
+            assert!(begin.elapsed() < TIMEOUT, "it does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        service
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    fn client(&self) -> Client {
+        Client::connect(&self.socket(), TIMEOUT).expect("it listens")
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
+            .expect("it lives");
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads the next interval of a ring.
+fn next(reader: &mut Reader) -> (Snapshot, Interval) {
+    assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
+    let mut bytes = Vec::new();
+    let copied = reader.copy(&mut bytes).expect("a frame").expect("it is there");
+    assert_eq!(copied.missed, 0);
+    decoded(&bytes)
+}
+
+fn decoded(bytes: &[u8]) -> (Snapshot, Interval) {
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    frames::read(&Frame::decode(bytes).expect("a frame"), &mut snapshot, &mut interval).expect("an interval");
+    (snapshot, interval)
+}
+
+fn assert_balance(interval: &Interval) {
+    assert_eq!(interval.imbalance_ns(), Some(0));
+    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
+}
+
+#[test]
+fn intervals_of_each_audience_balance_and_follow_each_other_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let _shells = ForkingShells::start(1).expect("shells");
+    let mut client = service.client();
+    let mut readers = ["all", "self"].map(|audience| {
+        let wanted = Subscribe { interval_ns: Some(100_000_000), audience: Some(audience.into()) };
+        let (subscription, reader) = client.subscribe(&wanted).expect("root may have it");
+        assert_eq!((subscription.audience.as_str(), subscription.interval_ns), (audience, 100_000_000));
+        (reader, None)
+    });
+    for _ in 0..10 {
+        for (reader, end_ns) in &mut readers {
+            let (_, interval) = next(reader);
+            assert_balance(&interval);
+            assert!(end_ns.is_none_or(|end_ns| end_ns == interval.start_ns), "there is no gap");
+            *end_ns = Some(interval.end_ns);
+        }
+    }
+}
+
+/// A process of another user, which sleeps.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start() -> Sleeper {
+        let started = Command::new("sleep").arg("600").uid(STRANGER).gid(STRANGER).spawn();
+        Sleeper(started.expect("sleep runs"))
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Connects as another user, in a thread that belongs to it, and looks.
+fn as_stranger(service: &Service, look: impl FnOnce(Client) + Send) {
+    let (uid, gid) = (Uid::from_raw(STRANGER), Gid::from_raw(STRANGER));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            set_thread_groups(&[]).expect("root may");
+            set_thread_res_gid(gid, gid, gid).expect("root may");
+            set_thread_res_uid(uid, uid, uid).expect("root may");
+            look(service.client());
+        });
+    });
+}
+
+#[test]
+fn another_user_has_its_own_rows_and_the_rest_as_one_root() {
+    let _alone = alone();
+    let service = Service::start("[audiences]\neveryone = \"self\"\n");
+    let (_shells, own) = (ForkingShells::start(1).expect("shells"), Sleeper::start());
+    as_stranger(&service, |mut client| {
+        assert_eq!(client.info().expect("it answers").audiences, ["self"]);
+        let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("its own");
+        for _ in 0..3 {
+            let (snapshot, interval) = next(&mut reader);
+            assert_balance(&interval);
+            let strangers: Vec<_> = snapshot.processes.iter().filter(|row| row.uid != STRANGER).collect();
+            assert_eq!(strangers.len(), 1, "the others are one row: {strangers:?}");
+            assert_eq!(strangers[0].comm.as_bytes(), cpuledger::audience::OTHERS);
+            assert!(snapshot.tasks.iter().all(|row| row.uid == STRANGER));
+            assert!(
+                interval.exited.expect("the ledger knows").iter().all(|exited| exited.exit.uid == STRANGER)
+            );
+        }
+        let list = List { scope: Scope::Tasks, fields: vec!["comm".into(), "uid".into()] };
+        let (_, listing) = client.list(&list).expect("a listing");
+        let (snapshot, _) = decoded(&listing);
+        assert!(snapshot.processes.iter().chain(&snapshot.tasks).all(|row| row.uid == STRANGER));
+        assert!(snapshot.processes.iter().any(|row| row.pid.0 == own.0.id().cast_signed()));
+    });
+}
+
+#[test]
+fn another_user_has_what_proc_shows_it_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let _shells = ForkingShells::start(1).expect("shells");
+    let hides = fs::read_to_string("/proc/self/mountinfo").expect("/proc").contains("hidepid=");
+    as_stranger(&service, |mut client| {
+        assert_eq!(client.info().expect("it answers").audiences, ["proc", "self"]);
+        let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("what /proc shows");
+        let (snapshot, interval) = next(&mut reader);
+        assert_balance(&interval);
+        assert!(
+            hides || snapshot.processes.iter().any(|row| row.known.contains(Field::Comm) && row.uid == 0)
+        );
+        let strangers = snapshot.processes.iter().chain(&snapshot.tasks).filter(|row| row.euid != STRANGER);
+        strangers.for_each(|row| assert!(!row.known.contains(Field::ReadBytes), "{row:?}"));
+    });
+}
+
+#[test]
+fn nothing_is_refused_in_a_sentence_root() {
+    let _alone = alone();
+    let service = Service::start("[audiences]\neveryone = \"nothing\"\n");
+    as_stranger(&service, |mut client| {
+        let refused = client.subscribe(&Subscribe::default()).expect_err("it is not allowed").to_string();
+        assert!(refused.contains("configuration") && refused.contains(&STRANGER.to_string()), "{refused}");
+    });
+}
+
+#[test]
+fn a_signal_reads_the_configuration_again_and_another_ends_it_root() {
+    let _alone = alone();
+    let mut service = Service::start("");
+    let shortest = |service: &Service| service.client().info().expect("it answers").shortest_interval_ns;
+    assert_eq!(shortest(&service), 100_000_000);
+    let wait_for = |service: &Service, wanted: i64| {
+        let begin = Instant::now();
+        while shortest(service) != wanted {
+            assert!(begin.elapsed() < TIMEOUT, "{} ns", shortest(service));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let write = |text: &str| fs::write(service.folder.path().join("config.toml"), text).expect("a file");
+    write("[service]\nshortest_interval = 0.15\n");
+    service.signal(rustix::process::Signal::HUP);
+    wait_for(&service, 150_000_000);
+    // A wrong one changes nothing.
+    write("[service]\nshortest_interval = \"soon\"\n");
+    service.signal(rustix::process::Signal::HUP);
+    std::thread::sleep(Duration::from_millis(100));
+    wait_for(&service, 150_000_000);
+    service.signal(rustix::process::Signal::TERM);
+    assert_eq!(service.child.wait().expect("it ends").code(), Some(0));
+    assert!(!service.socket().exists(), "the socket is removed");
+}
+
+#[test]
+fn a_wrong_configuration_is_told_by_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("config.toml");
+    let check = |text: &str| {
+        fs::write(&path, text).expect("a file");
+        let told = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["serve", "--check-config", "--config"])
+            .arg(&path)
+            .output()
+            .expect("it runs");
+        let words = String::from_utf8([told.stdout, told.stderr].concat()).expect("UTF-8");
+        (told.status.code(), words)
+    };
+    let (code, words) = check("[service]\ninterval = 2\n");
+    assert_eq!(code, Some(0), "{words}");
+    assert!(words.contains("Intervals take 2 s"), "{words}");
+    let (code, words) = check("[service]\n\ninterval = 0\n");
+    assert_eq!(code, Some(2), "{words}");
+    let (code, words) = check("[limits]\nconections = 5\n");
+    assert!(code == Some(2) && words.contains("line 2: unknown field `conections`"), "{words}");
+}
