@@ -49,6 +49,16 @@ macro_rules! counters {
                 }
             }
 
+            /// These, and of the other those that are not known here.
+            #[must_use]
+            pub(crate) fn or(&self, other: &Counters) -> Counters {
+                let known = self.known;
+                Counters {
+                    known: known.union(other.known),
+                    $($member: if known.contains(Field::$field) { self.$member } else { other.$member },)*
+                }
+            }
+
             /// Puts them in the place of those of `row`.
             pub fn store_into(&self, row: &mut Task) {
                 row.known = row.known.without(Counters::FIELDS).union(self.known);
@@ -128,6 +138,9 @@ mod tests {
         let growth = all.since(&some);
         assert_eq!((growth.known, growth.user_ns), (FieldSet::of(&[Field::User]), 4));
         assert_eq!(some.since(&all).user_ns, 0, "never negative");
+        let told = Counters { user_ns: 9, system_ns: 8, ..Counters::ZERO };
+        let both = some.or(&told);
+        assert_eq!((both.known, both.user_ns, both.system_ns), (Counters::FIELDS, 3, 8), "these come first");
         let mut row = Task { known: FieldSet::ALL, user_ns: 99, ..Task::default() };
         growth.store_into(&mut row);
         assert_eq!(row.user_ns, 4);

@@ -183,12 +183,14 @@ impl Lives {
         self.processes.get(&process)
     }
 
-    /// The totals of a task that was last seen in this slot; `None`: in one that has another number now.
+    /// The totals of a task that was last seen in this slot; `None`: they are not known, or not known yet.
     pub(crate) fn totals_of_task(&self, task: TaskId, slot: Option<u32>) -> Option<&Counters> {
         let life = slot.and_then(|slot| self.tasks.get(&slot)).filter(|life| life.task == task);
-        match life.or_else(|| self.former.get(&task))? {
-            Life { shown: Shown::Leader(totals), .. } => Some(totals),
-            life => Some(&life.counters),
+        let life = life.or_else(|| self.former.get(&task))?;
+        match &life.shown {
+            Shown::Own => Some(&life.counters),
+            Shown::Awaited { .. } => None,
+            Shown::Leader(totals) => Some(totals),
         }
     }
 

@@ -6,7 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocked::BlockedTasks;
 use crate::clock::Boottime;
-use crate::field::Field;
+use crate::counters::Counters;
+use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Interval};
 use crate::snapshot::Snapshot;
 use crate::states::{States, off_state};
@@ -58,6 +59,19 @@ impl IdleTime {
 /// Whether a row is of a task that has died.
 pub(super) fn is_dead(row: &Task) -> bool {
     row.known.contains(Field::State) && matches!(row.state.0, b'Z' | b'X')
+}
+
+/// Hides cumulative figures of these rows, but for those that the books have. What was read after the cut may be ahead of what the books
+/// will say. It may also fall when threads of a process end.
+pub(super) fn hide_counters(rows: &mut [Task], shown: &FxHashMap<TaskId, FieldSet>) {
+    if shown.is_empty() {
+        return;
+    }
+    for row in rows {
+        if let Some(known) = shown.get(&row.id()) {
+            row.known = row.known.without(Counters::FIELDS.without(*known));
+        }
+    }
 }
 
 /// Tasks that do something else than sleeping, and have not run since: by task, and how many of each process. The others sleep.

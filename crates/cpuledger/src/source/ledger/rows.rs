@@ -20,7 +20,7 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::detail::Detail;
 use super::options::Wanted;
-use super::resting::{IdleTime, RestingTasks, Starved, is_dead};
+use super::resting::{IdleTime, RestingTasks, Starved, hide_counters, is_dead};
 use super::slot::{
     born_ns, ends_process, exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of,
     task_of,
@@ -332,13 +332,17 @@ impl RowBuilder {
 
     /// Rows of tasks that did not run because they waited for a CPU all the time.
     fn add_starved(&mut self, snapshot: &mut Snapshot, into: &mut Interval) {
-        let mut rows = Vec::new();
+        let (mut rows, mut shown) = (Vec::new(), FxHashMap::default());
         for place in 0..self.starved.len() {
             let starved = self.starved[place];
             let Starved { process, task, slot, .. } = starved;
             match find_row(&self.rows.tasks, task, process).filter(|row| !is_dead(row)) {
                 Some(row) if starved.has_run(row) => self.resting.forget(task),
-                Some(row) => rows.push(self.with_totals(row, self.lives.totals_of_task(task, slot))),
+                Some(row) => {
+                    let totals = self.lives.totals_of_task(task, slot);
+                    rows.push(self.with_totals(row, totals));
+                    shown.insert(task, totals.map_or(FieldSet::EMPTY, |totals| totals.known));
+                }
                 None => self.resting.unlist_starved(task),
             }
         }
@@ -346,6 +350,7 @@ impl RowBuilder {
         self.starved.retain(|starved| found.next_if_eq(&starved.task).is_some());
         let idle = Idle { others: &rows, from_procfs: &[], time: self.idle_time(into), are_processes: false };
         self.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
+        hide_counters(&mut snapshot.tasks, &shown);
     }
 
     fn seen(&self, time: &TaskTime, closed: &Closed<'_>) -> Seen {
@@ -498,6 +503,12 @@ impl RowBuilder {
             extra.extend(row.or(told));
         }
         self.add_idle_processes(&extra, &from_procfs, snapshot, into);
+        let starved = self.starved.iter().map(|starved| starved.process);
+        let shown = starved.filter(|process| self.find(process.tid.0).is_none()).map(|process| {
+            (process, self.lives.totals(process).map_or(FieldSet::EMPTY, |totals| totals.known))
+        });
+        let shown: FxHashMap<TaskId, FieldSet> = shown.collect();
+        hide_counters(&mut snapshot.processes, &shown);
         snapshot.from_procfs.append(&mut from_procfs);
     }
 
@@ -558,13 +569,13 @@ impl RowBuilder {
         self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
     }
 
+    /// A row with the figures of the books, where they have them. Those of the row itself were read after the cut. They may be
+    /// ahead of what the next interval shows: a thread that is about to end counts in its process, and its end is told later.
     fn with_totals(&self, row: &Task, totals: Option<&Counters>) -> Task {
         let mut row = *row;
         if let Some(totals) = totals {
-            let told = Counters::of(&row);
-            let known = told.known.union(totals.known);
             let held_back = self.held_back(&row);
-            Counters { known, ..told.max(totals) }.without(held_back).store_into(&mut row);
+            totals.or(&Counters::of(&row)).without(held_back).store_into(&mut row);
         }
         row
     }
