@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::fs::{Advice, fadvise};
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use rustix::thread::{CpuSet, futex, sched_setaffinity};
 
 use super::kin::make::vfork;
@@ -349,6 +351,8 @@ fn vforks(watch: &Watch, length_ns: u64, turn: Duration) -> Result<Did> {
     while watch.elapsed_ns() < length_ns {
         let life = || {
             let begin_ns = monotonic_ns();
+            // Nothing is left behind if the parent, which waits, is killed.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
             thread::sleep(turn);
             inner_ns.fetch_add(monotonic_ns() - begin_ns, Ordering::Relaxed);
             0
