@@ -1,8 +1,9 @@
 //! Requests that end an interval before its time.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 use cpuledger::machine;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -72,6 +73,16 @@ impl Stop {
             .is_ok_and(|ready| ready > 0)
     }
 
+    /// Waits until that time, a request, or until one of these descriptors is readable.
+    pub fn wait_beside(&self, others: &[BorrowedFd<'_>], deadline: Instant) {
+        let mut watched = vec![PollFd::new(&self.requests, PollFlags::IN)];
+        watched.extend(others.iter().map(|other| PollFd::new(other, PollFlags::IN)));
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let rest = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
+        // A signal ends the wait, and the caller looks and waits again.
+        let _ = poll(&mut watched, Some(&rest));
+    }
+
     /// Sleeps until that time, CLOCK_MONOTONIC, or a request.
     pub fn sleep_until(&self, deadline_ns: u64) {
         while let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0) {
@@ -91,7 +102,7 @@ impl Stop {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
 

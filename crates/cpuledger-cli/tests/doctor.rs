@@ -21,7 +21,7 @@ fn the_json_is_complete() {
     assert!(report["machine"]["online_cpus"].as_u64().is_some_and(|cpus| cpus > 0));
     let sources = report["sources"].as_array().expect("sources");
     let names: Vec<&Value> = sources.iter().map(|source| &source["source"]).collect();
-    assert_eq!(names, ["ledger", "walk", "netlink", "procfs"]);
+    assert_eq!(names, ["service", "ledger", "walk", "netlink", "procfs"]);
     for source in sources {
         let keys =
             ["source", "usable", "reason", "remedy", "facts", "sees", "misses", "needs", "attempt", "log"];
@@ -33,7 +33,7 @@ fn the_json_is_complete() {
         assert_eq!(source["usable"] == true, source[attempt].is_object(), "{source}");
         assert!(source["reason"].as_str().is_some_and(|reason| !reason.contains('\n')), "{source}");
     }
-    assert_eq!(sources[3]["usable"], true, "/proc is there: {}", sources[3]);
+    assert_eq!(sources[4]["usable"], true, "/proc is there: {}", sources[4]);
 }
 
 #[test]

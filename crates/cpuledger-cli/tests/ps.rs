@@ -62,7 +62,7 @@ fn a_wrong_command_line_is_one_sentence_and_code_1() {
         (&["--no-heders"], "did you mean `--no-headers`"),
         (&["-u", "no such user"], "there is no user `no`"),
         (&["-Fo", "pid"], "both choose the columns"),
-        (&["--source", "ledgre"], "there is no source `ledgre`; ps has `walk`"),
+        (&["--source", "ledgre"], "there is no source `ledgre`; ps has `service`"),
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");

@@ -1,9 +1,10 @@
 //! `cpuledger serve`: intervals that balance for each audience, listings, a reload, and an end that leaves nothing. Needs root.
 
+mod service;
+
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use cpuledger::frames;
@@ -16,60 +17,21 @@ use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::{List, Scope, Subscribe};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use service::{Service, TIMEOUT};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
 /// A user without privileges or processes.
 const STRANGER: u32 = 65_534;
 
-/// A service in a folder of its own.
-struct Service {
-    child: Child,
-    folder: tempfile::TempDir,
-}
-
 impl Service {
-    fn start(configuration: &str) -> Service {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("config.toml"), configuration).expect("a file");
-        // Other users reach the socket.
-        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .expect("its owner may");
-        let child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
-            .args(["serve", "--interval", "0.2", "--config"])
-            .arg(folder.path().join("config.toml"))
-            .arg("--socket")
-            .arg(folder.path().join("socket"))
-            .env_remove("NOTIFY_SOCKET")
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let service = Service { child, folder };
-        let begin = Instant::now();
-        while Client::connect(&service.socket(), TIMEOUT).is_err() {
-            assert!(begin.elapsed() < TIMEOUT, "it does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        service
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("socket")
-    }
-
-    fn client(&self) -> Client {
+    /// A client of it.
+    pub fn client(&self) -> Client {
         Client::connect(&self.socket(), TIMEOUT).expect("it listens")
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    /// Signals it.
+    pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
             .expect("it lives");
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

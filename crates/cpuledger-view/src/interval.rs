@@ -150,7 +150,7 @@ impl Writer {
     /// What this source cannot see, and what it has lost.
     fn append_unseen(&mut self, interval: &Interval) {
         let unseen = match (interval.source, &interval.exited) {
-            (SourceKind::Ledger, _) => return self.append_lost(interval),
+            (SourceKind::Service | SourceKind::Ledger, _) => return self.append_lost(interval),
             (SourceKind::Walk, Some(_)) => {
                 "Not seen: idle, stolen, blocked and sleeping time, the parent at fork of processes older than its hooks, \
                  what running tasks used since the last tick"
@@ -181,13 +181,17 @@ impl Writer {
     fn append_lost(&mut self, interval: &Interval) {
         let by = &interval.unattributed_by;
         let plural = |count: u64, one, many| if count == 1 { one } else { many };
+        let without_books = match interval.source {
+            SourceKind::Service => " ns of which there are no books from the service",
+            _ => " ns without a ledger, because the previous one failed",
+        };
         let losses = [
             (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
             (
                 by.uncovered_cpu_ns,
                 " ns on CPUs where no context switch was seen yet (usual in the first interval)",
             ),
-            (by.not_attached_ns, " ns without a ledger, because the previous one failed"),
+            (by.not_attached_ns, without_books),
             (
                 interval.unidentified_exits,
                 plural(
@@ -225,7 +229,7 @@ impl Writer {
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
         let (interval, snapshot) = (shown.interval, shown.snapshot);
-        if interval.source == SourceKind::Ledger {
+        if interval.source.is_of_ledger() {
             return self.append_active(text, interval, page);
         }
         let active = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
@@ -240,7 +244,7 @@ impl Writer {
         self.number(rows.len() as u64, " total, ");
         let tells_states = match interval.source {
             SourceKind::Netlink => false, // taskstats tell the dead from the living, and nothing else
-            SourceKind::Ledger | SourceKind::Walk | SourceKind::Procfs => true,
+            SourceKind::Service | SourceKind::Ledger | SourceKind::Walk | SourceKind::Procfs => true,
         };
         if tells_states {
             self.number(running, " running, ");

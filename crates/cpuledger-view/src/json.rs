@@ -66,7 +66,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_member(line, "unidentified_exits", known(unidentified));
     let (missed_switches, missed_exits) = match interval.source {
         // The kernel keeps switches from its hooks.
-        SourceKind::Ledger => (Some(interval.missed_switches), None),
+        SourceKind::Service | SourceKind::Ledger => (Some(interval.missed_switches), None),
         // Reports of deaths were not read in time.
         SourceKind::Netlink => (None, interval.exited.as_ref().map(|_| interval.missed_exits)),
         SourceKind::Walk | SourceKind::Procfs => (None, None),

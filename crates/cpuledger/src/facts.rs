@@ -29,6 +29,8 @@ pub struct Fact {
 
 /// What facts are called; the rules ask for them by name.
 pub mod names {
+    /// `cpuledger serve` listens at its socket.
+    pub const SERVICE_LISTENS: &str = "service_listens";
     /// The kernel offers its type information.
     pub const BTF: &str = "btf";
     /// A sysfs is mounted on /sys.
@@ -66,6 +68,15 @@ pub mod names {
 }
 
 pub use cpuledger_bpf::own_file;
+
+/// What the service depends on.
+pub fn of_service(listens: bool) -> Vec<Fact> {
+    vec![
+        Fact { name: names::SERVICE_LISTENS, holds: Some(listens) },
+        Fact { name: names::INITIAL_PID_NAMESPACE, holds: has_initial_pid_namespace().ok() },
+        Fact { name: names::KERNEL_CLOCKS, holds: has_kernel_clocks() },
+    ]
+}
 
 /// What the walk depends on.
 pub fn of_walk() -> Vec<Fact> {

@@ -29,6 +29,8 @@ macro_rules! sources {
 
 // The best comes first.
 sources! {
+    /// The ledger of `cpuledger serve`.
+    Service "service";
     /// Every switch of every CPU, booked in the kernel.
     Ledger "ledger";
     /// One pass over the kernel's task list.
@@ -41,10 +43,18 @@ sources! {
 }
 
 impl SourceKind {
-    /// Whether it can tell what is at one instant; the ledger tells what was between two.
+    /// Whether its intervals are those of a ledger: they know every switch, so that they balance, and tell the states of tasks.
+    pub fn is_of_ledger(self) -> bool {
+        match self {
+            SourceKind::Service | SourceKind::Ledger => true,
+            SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => false,
+        }
+    }
+
+    /// Whether intervals are made of its snapshots. The ledger has none; those of the service are for listings.
     pub fn has_snapshots(self) -> bool {
         match self {
-            SourceKind::Ledger => false,
+            SourceKind::Service | SourceKind::Ledger => false,
             SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => true,
         }
     }
@@ -54,14 +64,14 @@ impl SourceKind {
     pub fn is_booked_by_task(self) -> bool {
         match self {
             SourceKind::Walk | SourceKind::Netlink => true,
-            SourceKind::Ledger | SourceKind::Procfs => false,
+            SourceKind::Service | SourceKind::Ledger | SourceKind::Procfs => false,
         }
     }
 
     /// By how much it may tell a start too early: in a file it is rounded down to a tick.
     pub(crate) fn start_rounding_ns(self) -> u64 {
         match self {
-            SourceKind::Ledger | SourceKind::Walk => 0,
+            SourceKind::Service | SourceKind::Ledger | SourceKind::Walk => 0,
             SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
         }
     }
@@ -78,7 +88,7 @@ impl FromStr for SourceKind {
 
     fn from_str(name: &str) -> Result<SourceKind, String> {
         SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            format!("there is no source `{name}`; there are `ledger`, `walk`, `netlink`, `procfs` and `auto`")
+            format!("there is no source `{name}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`")
         })
     }
 }

@@ -19,6 +19,7 @@ use crate::source::cost::{Activity, Costs};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::Netlink;
 use crate::source::procfs::Procfs;
+use crate::source::service::{ServiceListing, listens};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
@@ -126,6 +127,8 @@ pub struct LedgerAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
+    /// All tasks in one frame of the service.
+    Service,
     /// All tasks in one bpf(2) call.
     OneCall,
     /// All tasks in one read of a bpf iterator.
@@ -196,6 +199,7 @@ pub fn examine() -> Report {
         .into_iter()
         .map(|kind| {
             let (facts, attempt) = match kind {
+                SourceKind::Service => (facts::of_service(listens()), try_service()),
                 SourceKind::Ledger => return report_ledger(),
                 SourceKind::Walk => (facts::of_walk(), try_walk()),
                 SourceKind::Netlink => return report_netlink(),
@@ -268,6 +272,21 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
         locked_bytes: ledger.locked_bytes(),
         walks_for_detail: ledger.walks_for_detail(),
     })
+}
+
+fn try_service() -> Result<(Attempt, Vec<i32>), Error> {
+    let begin_ns = machine::monotonic_ns();
+    let mut service = ServiceListing::open()?;
+    let opened_ns = machine::monotonic_ns();
+    let snapshot = try_snapshot(&mut service, Scope::Tasks)?;
+    let attempt = Attempt {
+        open_ns: opened_ns - begin_ns,
+        snapshot_ns: machine::monotonic_ns() - opened_ns,
+        processes: snapshot.processes.len(),
+        tasks: snapshot.tasks.len(),
+        mechanism: Mechanism::Service,
+    };
+    Ok((attempt, Vec::new()))
 }
 
 /// The attempt, and the processes that were kept from it.
@@ -401,6 +420,7 @@ fn attached(attempt: &LedgerAttempt) -> String {
 
 fn success(attempt: &Attempt) -> String {
     let how = match attempt.mechanism {
+        Mechanism::Service => "with one call of the service",
         Mechanism::OneCall => "with one bpf(2) call",
         Mechanism::Iterator => "with one read of a bpf iterator",
         Mechanism::Messages => "with one netlink query for each process",
@@ -508,7 +528,8 @@ mod tests {
             let costs = costs_of(sources, activity);
             (auto_of(sources, costs.as_ref()), costs.is_some())
         };
-        let both = SourceKind::ALL.map(usable);
+        assert_eq!(auto(&SourceKind::ALL.map(usable), busy), (Some(SourceKind::Service), true));
+        let both = [SourceKind::Ledger, SourceKind::Walk, SourceKind::Procfs].map(usable);
         assert_eq!(auto(&both, idle), (Some(SourceKind::Ledger), true));
         assert_eq!(auto(&both, busy), (Some(SourceKind::Walk), true));
         // What cannot be told or had does not decide.
@@ -524,8 +545,8 @@ mod tests {
     fn this_machine_has_an_answer() {
         let report = examine();
         let names: Vec<&str> = report.sources.iter().map(|source| source.source.name()).collect();
-        assert_eq!(names, ["ledger", "walk", "netlink", "procfs"]);
-        let procfs = &report.sources[3];
+        assert_eq!(names, ["service", "ledger", "walk", "netlink", "procfs"]);
+        let procfs = &report.sources[4];
         assert!(procfs.usable && procfs.attempt.is_some_and(|attempt| attempt.processes > 0), "{procfs:?}");
         assert!(report.auto.is_some());
         assert!(report.machine.tasks.is_some_and(|tasks| tasks > 0) && report.machine.online_cpus > 0);

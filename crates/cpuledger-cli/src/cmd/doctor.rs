@@ -125,6 +125,7 @@ fn cost(costs: &Costs) -> String {
 /// Why `auto` takes that one of ledger and walk.
 fn why(taken: SourceKind) -> String {
     match taken {
+        SourceKind::Service => " for top: it runs already, so nothing has to be attached".to_owned(),
         SourceKind::Ledger => format!(
             " for top: it sees all CPU time, and costs at most {LEDGER_MAY_EXCEED_PERCENT} % of each CPU more than the walk"
         ),

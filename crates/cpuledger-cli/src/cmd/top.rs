@@ -38,6 +38,7 @@ filters), and q quits.
 Sources, best first. auto takes the first that works, except that it takes walk rather than ledger when context switches \
 are so frequent that the ledger would cost too much. --slots forces the ledger. `cpuledger doctor` says which source auto \
 takes, and why:
+  service  the books of `cpuledger serve`, where it runs: what the ledger tells. No privilege
   ledger   every context switch: all CPU time. Root, or CAP_BPF and CAP_PERFMON; Linux 5.12
   walk     all tasks at one instant, and tasks that exit. The same privileges; Linux 5.8
   netlink  tasks one after another, and tasks that exit. Root, or CAP_NET_ADMIN
@@ -50,7 +51,7 @@ Examples:
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
 
-Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source. --by wait needs the ledger: \
+Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
 where that cannot be used, the code is 3, and 2 with another --source.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";

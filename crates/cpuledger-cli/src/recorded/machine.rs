@@ -251,7 +251,7 @@ struct Sight {
 impl Sight {
     fn of(source: SourceKind) -> Sight {
         let (is_ledger, sees_exits) = match source {
-            SourceKind::Ledger => (true, true),
+            SourceKind::Service | SourceKind::Ledger => (true, true),
             SourceKind::Walk | SourceKind::Netlink => (false, true),
             SourceKind::Procfs => (false, false),
         };

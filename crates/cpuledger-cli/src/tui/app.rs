@@ -268,6 +268,7 @@ impl App {
                 }
                 self.read_detail();
             }
+            Event::Notice(notice) => self.state.say(Ok(notice)),
             Event::Ended(result) => {
                 result?;
                 bail!("no further interval can be taken");

@@ -10,6 +10,8 @@ use crate::end::Reason;
 pub enum Event {
     /// An interval is over.
     Frame(Box<Frame>),
+    /// A source has gone or come back.
+    Notice(String),
     /// The feed has ended.
     Ended(anyhow::Result<()>),
     /// A key, the mouse, another size.

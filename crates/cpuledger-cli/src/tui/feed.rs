@@ -67,9 +67,12 @@ impl Feed {
     pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
         let mut spare: Option<Box<(Interval, Snapshot)>> = None;
         // The first interval is short, so that the screen is not empty for long.
-        let first_ns = self.subscription.delay_ns.min(FIRST_NS);
+        // The service has one already.
+        let latest = if self.collector.latest() { Some(self.frame()?) } else { None };
+        let delay_ns = self.subscription.delay_ns;
+        let first_ns = if latest.is_some() { delay_ns } else { delay_ns.min(FIRST_NS) };
         self.collector.go_on(first_ns, self.subscription.fields, self.subscription.has_threads)?;
-        if let Some(frame) = self.first_picture()
+        if let Some(frame) = latest.or_else(|| self.first_picture())
             && events.send(Event::Frame(Box::new(frame))).is_err()
         {
             return Ok(());
@@ -82,6 +85,9 @@ impl Feed {
             let outcome = self.collector.interval()?;
             #[cfg(debug_assertions)]
             super::on_purpose::panic_on_purpose("feed");
+            if let Some(notice) = self.collector.take_notice() {
+                let _ = events.send(Event::Notice(notice));
+            }
             let frame = self.frame()?;
             if events.send(Event::Frame(Box::new(frame))).is_err() {
                 return Ok(());

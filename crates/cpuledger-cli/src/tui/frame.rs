@@ -10,7 +10,7 @@ use cpuledger::field::FieldSet;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
-use cpuledger::{Field, Pid, Snapshot, SourceKind, States, Task, TaskId};
+use cpuledger::{Field, Pid, Snapshot, States, Task, TaskId};
 use rustc_hash::FxHashMap;
 
 use cpuledger::enrich::cgroups;
@@ -131,7 +131,7 @@ impl Frame {
 
     /// Whether the source tells what tasks did while they were on no CPU.
     pub fn has_states(&self) -> bool {
-        self.interval.source == SourceKind::Ledger
+        self.interval.source.is_of_ledger()
             && self.interval.processes.iter().any(|usage| usage.states.is_some())
     }
 

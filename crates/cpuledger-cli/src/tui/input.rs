@@ -3,7 +3,6 @@
 mod dialog;
 mod search;
 
-use cpuledger::SourceKind;
 use cpuledger_view::group::Group;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
@@ -193,7 +192,7 @@ impl State {
     /// States in place of the columns, and back.
     fn change_view(&mut self) {
         self.settings.has_states = !self.settings.has_states;
-        let tells_none = |frame: &Frame| frame.interval.source != SourceKind::Ledger;
+        let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
         if self.settings.has_states && self.frame.as_deref().is_some_and(tells_none) {
             self.complain("only the ledger tells the states of tasks; press w for the columns");
         }

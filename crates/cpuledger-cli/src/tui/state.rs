@@ -221,7 +221,7 @@ impl State {
     pub fn subscription(&self) -> Subscription {
         // The ledger's detail is cheap; the files of /proc are not.
         let has_cheap_detail = self.frame.as_ref().is_some_and(|frame| match frame.interval.source {
-            SourceKind::Ledger => true,
+            SourceKind::Service | SourceKind::Ledger => true,
             SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => false,
         });
         let settings = &self.settings;

@@ -8,9 +8,10 @@ use crate::error::Error;
 use crate::facts;
 use crate::field::FieldSet;
 use crate::machine::{self, links};
-use crate::snapshot::{Request, Scope};
+use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
+use crate::source::service::{ServiceLedger, ServiceListing};
 use crate::source::{Source, SourceKind, open::open, procfs::Procfs, records, walk};
 use crate::task::Pid;
 
@@ -37,8 +38,10 @@ fn worth_its_cost(costs: Option<&Costs>) -> SourceKind {
     costs.map_or(SourceKind::Ledger, Costs::choice)
 }
 
-/// A source of intervals: the ledger has them, of others they are made.
+/// A source of intervals: the service and the ledger have them, of others they are made.
 pub enum ForIntervals {
+    /// It has those of another process.
+    Service(Box<ServiceLedger>),
     /// It has intervals.
     Ledger(Box<Ledger>),
     /// It has snapshots.
@@ -55,7 +58,10 @@ pub fn open_for_intervals(
     length: Duration,
 ) -> Result<ForIntervals, Error> {
     let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
+    let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+    let service = || ServiceLedger::open(length_ns).map(|service| ForIntervals::Service(Box::new(service)));
     match wanted {
+        Some(SourceKind::Service) => return service(),
         Some(SourceKind::Ledger) => {
             return Ledger::open(size).map(ledger).map_err(naming(SourceKind::Ledger));
         }
@@ -63,6 +69,16 @@ pub fn open_for_intervals(
         None if !size.may_grow => return Ledger::open(size).map(ledger),
         None => {}
     }
+    // Where there is none, this is known at once.
+    service().or_else(|_| open_next_best(size, length))
+}
+
+/// The best source of intervals where there is no service.
+///
+/// # Errors
+/// When none can be used.
+pub fn open_next_best(size: ledger::Options, length: Duration) -> Result<ForIntervals, Error> {
+    let ledger = |ledger| ForIntervals::Ledger(Box::new(ledger));
     // The machine is observed while the programs are loaded.
     let observation = Observation::begin();
     let Ok(opened) = Ledger::open(size) else {
@@ -102,8 +118,9 @@ fn open_first() -> Result<Box<dyn Source>, Error> {
     Err(refused)
 }
 
-/// The source for one listing: `wanted`, if there is one. Otherwise it is procfs, if that gives all fields, takes less
-/// time than loading the walk, and hides no process. Else it is the walk, or procfs if the walk is refused.
+/// The source for one listing: `wanted`, if there is one. Otherwise it is the service, if it answers and more than one process is listed.
+/// Else it is procfs, if that gives all fields, takes less time than loading the walk, and hides no process. Else it is the walk, or
+/// procfs if the walk is refused.
 ///
 /// # Errors
 /// When the wanted source cannot be used here, or none can.
@@ -116,6 +133,15 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         Some(kind) => return open(kind).map_err(naming(kind)),
         None => {}
     }
+    let is_of_one = matches!(request.scope, Scope::Process(_));
+    if !is_of_one && let Ok(service) = ServiceListing::open() {
+        return Ok(Box::new(ServiceFirst { service: Some(service), next_best: None }));
+    }
+    open_here(request)
+}
+
+/// The best source of this process itself.
+fn open_here(request: &Request) -> Result<Box<dyn Source>, Error> {
     let is_better = |source: &Procfs| {
         let gives_fields = request.fields.without(source.fields()) == FieldSet::EMPTY;
         let reading = Reading::of(request, source);
@@ -129,6 +155,40 @@ pub fn open_for_listing(wanted: Option<SourceKind>, request: &Request) -> Result
         Ok(walk) => Ok(Box::new(walk)),
         // Messages of netlink lack most of what a listing shows, and need /proc as well.
         Err(_) => open(SourceKind::Procfs),
+    }
+}
+
+/// The service, and where that does not list all, or not at all, the next best from then on.
+struct ServiceFirst {
+    service: Option<ServiceListing>,
+    next_best: Option<Box<dyn Source>>,
+}
+
+impl Source for ServiceFirst {
+    fn kind(&self) -> SourceKind {
+        self.next_best.as_ref().map_or(SourceKind::Service, |source| source.kind())
+    }
+
+    fn fields(&self) -> FieldSet {
+        self.next_best.as_ref().map_or(FieldSet::ALL, |source| source.fields())
+    }
+
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        if let Some(service) = &mut self.service {
+            if service.snapshot(request, into).is_ok() && service.shows_all() {
+                return Ok(());
+            }
+            self.service = None;
+        }
+        let source = match &mut self.next_best {
+            Some(source) => source,
+            None => self.next_best.insert(open_here(request)?),
+        };
+        source.snapshot(request, into)
+    }
+
+    fn unseen(&self) -> &[Pid] {
+        self.next_best.as_ref().map_or(&[], |source| source.unseen())
     }
 }
 
@@ -232,10 +292,12 @@ mod tests {
         let [idle, busy] =
             [10, 1_000_000].map(|rate| Costs::estimate(activity(rate), Duration::from_secs(2), false));
         let all = |_| true;
-        assert_eq!(best(all, Some(&idle)), Some(SourceKind::Ledger));
-        assert_eq!(best(all, Some(&busy)), Some(SourceKind::Walk));
-        assert_eq!(best(all, None), Some(SourceKind::Ledger));
-        let without_bpf = |kind| !matches!(kind, SourceKind::Ledger | SourceKind::Walk);
+        assert_eq!(best(all, Some(&busy)), Some(SourceKind::Service));
+        let without_service = |kind| kind != SourceKind::Service;
+        assert_eq!(best(without_service, Some(&idle)), Some(SourceKind::Ledger));
+        assert_eq!(best(without_service, Some(&busy)), Some(SourceKind::Walk));
+        assert_eq!(best(without_service, None), Some(SourceKind::Ledger));
+        let without_bpf = |kind| matches!(kind, SourceKind::Netlink | SourceKind::Procfs);
         assert_eq!(best(without_bpf, Some(&busy)), Some(SourceKind::Netlink));
         assert_eq!(best(|_| false, None), None);
     }

@@ -3,6 +3,7 @@
 pub mod choose;
 pub mod cost;
 mod families;
+mod gap;
 mod interface;
 pub(crate) mod io_access;
 pub mod kernel_text;
@@ -12,11 +13,13 @@ pub mod netlink;
 mod open;
 pub mod procfs;
 pub(crate) mod records;
+pub mod service;
 pub mod status;
 mod unseen;
 pub mod walk;
 
 pub use crate::exit::{Birth, Death, Exit, Exits, Fold};
 pub use crate::source_kind::SourceKind;
+pub use gap::tell_gap;
 pub use interface::{Families, FamilyVisitor, Member, Source, Visitor};
 pub use open::open;

@@ -32,12 +32,15 @@ fn hindrance(source_kind: SourceKind) -> Option<&'static str> {
     match source_kind {
         // Netlink tells ages, not instants, and has a sentence of its own about user namespaces. Files need no capability for BPF.
         SourceKind::Netlink | SourceKind::Procfs => return None,
-        SourceKind::Ledger | SourceKind::Walk => {}
+        SourceKind::Service | SourceKind::Ledger | SourceKind::Walk => {}
     }
     if facts::has_kernel_clocks() == Some(false) {
         return Some(
             "this source needs the kernel's clocks, but this time namespace shifts them; run cpuledger outside it",
         );
+    }
+    if source_kind == SourceKind::Service {
+        return None; // its programs are loaded
     }
     if facts::is_initial_user_namespace() == Some(false) {
         return Some(

@@ -3,6 +3,7 @@
 use super::interface::Source;
 use super::netlink::Netlink;
 use super::procfs::Procfs;
+use super::service::ServiceListing;
 use super::walk::Walk;
 use crate::error::Error;
 use crate::field::FieldSet;
@@ -19,6 +20,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
                           `walk` or `procfs`";
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }
+        SourceKind::Service => Box::new(ServiceListing::open()?),
         SourceKind::Walk => Box::new(Walk::open_whole(FieldSet::ALL, None)?),
         SourceKind::Netlink => Box::new(Netlink::open()?),
         SourceKind::Procfs => Box::new(Procfs::open()?),

@@ -155,7 +155,7 @@ impl StatusTexts {
         let walk = match kind {
             Some(SourceKind::Walk) => Some(StatusWalk::open().map_err(naming(SourceKind::Walk))?),
             Some(SourceKind::Procfs) => None,
-            Some(source_kind @ (SourceKind::Ledger | SourceKind::Netlink)) => {
+            Some(source_kind @ (SourceKind::Service | SourceKind::Ledger | SourceKind::Netlink)) => {
                 let reason = "it has no text of files; use `walk` or `procfs`".to_owned();
                 return Err(Error::Unusable { source_kind, reason });
             }

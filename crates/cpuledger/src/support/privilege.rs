@@ -63,6 +63,7 @@ pub const LIMITS: &[Limit] = &[
 /// What this source needs.
 pub fn needs(kind: SourceKind) -> &'static [Need] {
     match kind {
+        SourceKind::Service => &[],
         SourceKind::Ledger => LEDGER,
         SourceKind::Walk => WALK,
         SourceKind::Netlink => NETLINK,

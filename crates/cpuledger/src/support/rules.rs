@@ -21,6 +21,7 @@ pub(super) struct Rule {
 /// The rules of each source; of several that apply the first is told.
 pub(super) fn explanations(kind: SourceKind) -> impl Iterator<Item = &'static Rule> {
     let (rules, more): (&[Rule], &[Rule]) = match kind {
+        SourceKind::Service => (OF_SERVICE, &[]),
         SourceKind::Ledger => (OF_BPF, OF_LEDGER),
         SourceKind::Walk => (OF_BPF, &[]),
         SourceKind::Netlink => (OF_NETLINK, &[]),
@@ -28,6 +29,27 @@ pub(super) fn explanations(kind: SourceKind) -> impl Iterator<Item = &'static Ru
     };
     rules.iter().chain(more)
 }
+
+const OF_SERVICE: &[Rule] = &[
+    Rule {
+        fact: names::SERVICE_LISTENS,
+        is_needed: true,
+        reason: "no `cpuledger serve` listens at its socket",
+        remedy: "start it as root: cpuledger serve",
+    },
+    Rule {
+        fact: names::INITIAL_PID_NAMESPACE,
+        is_needed: true,
+        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
+        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
+    },
+    Rule {
+        fact: names::KERNEL_CLOCKS,
+        is_needed: true,
+        reason: "this source needs the kernel's clocks, but this time namespace shifts them",
+        remedy: "run cpuledger outside the time namespace, or set the namespace's offsets to 0",
+    },
+];
 
 const OF_BPF: &[Rule] = &[
     Rule {
@@ -146,6 +168,10 @@ const OF_PROCFS: &[Rule] = &[
 /// What a source sees and what it misses, by the facts that do not hold.
 pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     match kind {
+        SourceKind::Service => (
+            "what the service shows this user: every context switch, all CPU time of an interval to the nanosecond",
+            "names and figures of processes that its policy holds back: their time is one row, (others)",
+        ),
         SourceKind::Ledger => (
             "every context switch: all CPU time of an interval to the nanosecond, including that of tasks that exited",
             "tasks that did not run, unless --all adds a walk",

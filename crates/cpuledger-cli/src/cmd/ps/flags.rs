@@ -230,7 +230,7 @@ flags! {
         "" "e" [] Nothing, "show the environment after the arguments" set!(environment = true);
         "" "n" [] Nothing, "show users by number instead of name" set!(numbers = true);
         "" "S" ["cumulative"] Nothing, "include CPU time and page faults of children that exited" set!(with_children = true);
-        "" "" ["source"] Value("SOURCE"), "where the numbers come from: auto (the default), walk, netlink or procfs" set_source;
+        "" "" ["source"] Value("SOURCE"), "where the numbers come from: auto (the default), service, walk, netlink or procfs" set_source;
         "" "L" [] NothingAlone, "list all columns" set!(action = Action::Columns);
         "" "" ["help"] Optional("SECTION"), "this text, or one section: simple, list, output, threads or misc" |options, value, _| {
             options.action = Action::Help;
@@ -282,7 +282,7 @@ fn set_source(options: &mut Options, value: &str, _: &Context) -> Result<(), Str
     options.source = match value {
         "auto" => None,
         name => Some(name.parse().map_err(|_: String| {
-            format!("there is no source `{name}`; ps has `walk`, `netlink`, `procfs` and `auto`")
+            format!("there is no source `{name}`; ps has `service`, `walk`, `netlink`, `procfs` and `auto`")
         })?),
     };
     Ok(())

@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Context;
 use cpuledger::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
 use cpuledger::interval::Interval;
-use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing};
+use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
 use cpuledger::source::ledger::{self, Ledger};
-use cpuledger::source::{Exits, Source, SourceKind};
+use cpuledger::source::service::{self, Ended, ServiceLedger};
+use cpuledger::source::{Exits, Source, SourceKind, tell_gap};
 use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
 use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
@@ -37,6 +38,8 @@ pub enum Outcome {
 
 /// What the intervals come from.
 enum Backend {
+    /// The books of the service.
+    Service(Box<ServiceLedger>),
     /// The ledger of the kernel half.
     Ledger(Box<Ledger>),
     /// Pairs of snapshots.
@@ -49,6 +52,19 @@ struct Snapshots {
     scope: Scope,
     books: Books,
     exits: Exits,
+}
+
+/// What is done when the service has gone.
+#[derive(Debug, Clone, Copy)]
+struct NextBest {
+    /// Whether another source may take over.
+    is_allowed: bool,
+    /// Whether that has happened. Then the service is looked for at each interval.
+    has_taken_over: bool,
+    size: ledger::Options,
+    needs_states: bool,
+    finds_blocked: bool,
+    is_screen: bool,
 }
 
 /// Intervals, one after another.
@@ -65,6 +81,9 @@ pub struct Collector {
     /// When it began.
     begin_ns: u64,
     stop: Stop,
+    next_best: NextBest,
+    /// What is to be said of the last interval, on the screen.
+    notice: Option<String>,
     /// The rows of the last interval.
     pub snapshot: Snapshot,
     /// The last interval.
@@ -87,36 +106,79 @@ impl Collector {
             deadline_ns: 0,
             begin_ns: 0,
             stop,
+            next_best: NextBest {
+                is_allowed: options.source.is_none(),
+                has_taken_over: false,
+                size: options.size,
+                needs_states: options.by.has_states,
+                finds_blocked: wants_blocked(options),
+                is_screen: options.is_screen,
+            },
+            notice: None,
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
-        match &collector.backend {
-            Backend::Ledger(ledger) => collector.begin_ns = ledger.start_ns(),
-            Backend::Snapshots(_) => collector.cut(0)?,
-        }
-        collector.deadline_ns = collector.begin_ns;
-        if wants_blocked(options)
-            && let Backend::Ledger(ledger) = &mut collector.backend
-            && let Err(error) = ledger.find_blocked()
-        {
-            output::warn(&format!("cannot list tasks that are blocked already: {error}"));
-        }
+        collector.begin()?;
         privileges::give_up(match &collector.backend {
-            Backend::Ledger(_) => SourceKind::Ledger,
+            Backend::Service(_) if options.source.is_some() => SourceKind::Service,
+            // With the service, for the case that it ends.
+            Backend::Service(_) | Backend::Ledger(_) => SourceKind::Ledger,
             Backend::Snapshots(snapshots) => snapshots.source.kind(),
         })?;
         Ok(collector)
     }
 
+    /// Makes the first cut.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        match &mut self.backend {
+            Backend::Service(service) => {
+                self.begin_ns = machine::monotonic_ns();
+                if self.shows_idle || !self.pids.is_empty() {
+                    service.prepare_listing()?;
+                }
+            }
+            Backend::Ledger(ledger) => {
+                self.begin_ns = ledger.start_ns();
+                if self.next_best.finds_blocked
+                    && let Err(error) = ledger.find_blocked()
+                {
+                    output::warn(&format!("cannot list tasks that are blocked already: {error}"));
+                }
+            }
+            Backend::Snapshots(_) => self.cut(0)?,
+        }
+        self.deadline_ns = self.begin_ns;
+        Ok(())
+    }
+
+    /// The last interval of a service, which is there before the first of this collector ends. Returns whether there is one.
+    pub fn latest(&mut self) -> bool {
+        let Backend::Service(service) = &mut self.backend else { return false };
+        // Where it cannot be read, the next one is waited for.
+        service.latest(&mut self.snapshot, &mut self.interval).unwrap_or(false)
+    }
+
+    /// What is to be said of the last interval, once.
+    pub fn take_notice(&mut self) -> Option<String> {
+        self.notice.take()
+    }
+
     /// Waits for the end of the interval and closes it.
     ///
     /// # Errors
-    /// When the source fails.
+    /// When the source fails, and no other may take over.
     pub fn interval(&mut self) -> anyhow::Result<Outcome> {
+        if self.next_best.has_taken_over {
+            self.look_for_service();
+        }
+        if matches!(self.backend, Backend::Service(_)) {
+            return self.interval_of_service();
+        }
         // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before. If the machine
         // or the output was too slow, they start anew instead of following each other without pause.
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.begin_ns + self.delay_ns / 2);
         match &mut self.backend {
+            Backend::Service(_) => {}
             Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
             Backend::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
         }
@@ -137,6 +199,10 @@ impl Collector {
         {
             snapshots.begin_anew(has_threads);
             self.cut(0)?;
+        }
+        if let Backend::Service(service) = &mut self.backend {
+            // If it is gone, the next interval tells so.
+            let _ = service.set_length(delay_ns);
         }
         self.deadline_ns = self.begin_ns;
         Ok(())
@@ -170,6 +236,7 @@ impl Collector {
     /// Closes the interval, at that time if it is to come.
     fn cut(&mut self, cut_ns: u64) -> anyhow::Result<()> {
         match &mut self.backend {
+            Backend::Service(_) => {}
             Backend::Ledger(ledger) => {
                 let wanted = ledger::Wanted { fields: self.fields, pids: &self.pids, all: self.shows_idle };
                 ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
@@ -180,6 +247,96 @@ impl Collector {
         }
         self.begin_ns = self.interval.end_ns;
         Ok(())
+    }
+
+    /// The next interval of the service, or that between its end and the begin of the next best source.
+    fn interval_of_service(&mut self) -> anyhow::Result<Outcome> {
+        loop {
+            let Backend::Service(service) = &mut self.backend else { return Ok(Outcome::Complete) };
+            let is_stopped = self.stop.take();
+            let outcome = if is_stopped { Outcome::Stopped } else { Outcome::Complete };
+            match service.take(is_stopped, &mut self.snapshot, &mut self.interval) {
+                Ok(true) => {
+                    self.begin_ns = self.interval.end_ns;
+                    self.add_idle()?;
+                    return Ok(outcome);
+                }
+                Ok(false) => {
+                    let descriptors = service.descriptors();
+                    self.stop.wait_beside(
+                        descriptors.as_ref().map_or(&[], |all| all.as_slice()),
+                        service.patience(),
+                    );
+                }
+                Err(ended) => {
+                    self.take_over(&ended)?;
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+
+    /// Adds what did not run, as far as it is shown.
+    fn add_idle(&mut self) -> anyhow::Result<()> {
+        let Backend::Service(service) = &mut self.backend else { return Ok(()) };
+        if !self.shows_idle && self.pids.is_empty() {
+            return Ok(());
+        }
+        let scope = if self.shows_threads { Scope::Tasks } else { Scope::Processes };
+        let is_wanted = |pid: Pid| self.shows_idle || self.pids.contains(&pid);
+        let request = Request { scope, fields: self.fields };
+        if let Err(error) = service.add_idle(&request, is_wanted, &mut self.snapshot, &mut self.interval) {
+            // The rows that ran are whole.
+            self.say(format!("processes that did not run are missing: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Goes on with the next best source. The interval is the time until that begins.
+    fn take_over(&mut self, ended: &Ended) -> anyhow::Result<()> {
+        if !self.next_best.is_allowed {
+            let reason = format!("the service has ended: {ended}");
+            return Err(Error::Unusable { source_kind: SourceKind::Service, reason }.into());
+        }
+        let since_ns = self.begin_ns;
+        let length = Duration::from_nanos(self.delay_ns);
+        self.backend = match self.next_best {
+            NextBest { needs_states: true, size, .. } => Backend::Ledger(Box::new(Ledger::open(size)?)),
+            NextBest { size, .. } => backend(open_next_best(size, length)?, self.shows_threads),
+        };
+        self.next_best.has_taken_over = true;
+        self.begin()?;
+        let kind = match &self.backend {
+            Backend::Snapshots(snapshots) => snapshots.source.kind(),
+            Backend::Service(_) | Backend::Ledger(_) => SourceKind::Ledger,
+        };
+        self.say(format!("the service is gone ({ended}); going on with the source {kind}"));
+        tell_gap(SourceKind::Service, [since_ns, self.begin_ns], &mut self.snapshot, &mut self.interval);
+        Ok(())
+    }
+
+    /// Returns to the service if it is back. Where there is none, that costs a system call or two.
+    fn look_for_service(&mut self) {
+        if !service::answers() {
+            return;
+        }
+        let Ok(mut service) = ServiceLedger::open(self.delay_ns) else { return };
+        service.begin_at(self.begin_ns);
+        if self.shows_idle || !self.pids.is_empty() {
+            // Without it, the interval says so.
+            let _ = service.prepare_listing();
+        }
+        self.backend = Backend::Service(Box::new(service));
+        self.next_best.has_taken_over = false;
+        self.say("the service is back".to_owned());
+    }
+
+    fn say(&mut self, sentence: String) {
+        if self.next_best.is_screen {
+            self.notice = Some(sentence);
+        } else {
+            output::warn(&sentence);
+        }
     }
 }
 
@@ -236,19 +393,27 @@ impl Snapshots {
 
 /// The wanted source, or the best that works.
 fn open_backend(options: &Options) -> anyhow::Result<Backend> {
+    let length = Duration::from_nanos(options.delay_ns);
     if options.by.has_states && options.source.is_none() {
+        if options.size.may_grow
+            && let Ok(service) = ServiceLedger::open(options.delay_ns)
+        {
+            return Ok(Backend::Service(Box::new(service)));
+        }
         let ledger = Ledger::open(options.size);
         return Ok(Backend::Ledger(Box::new(ledger.context(
             "--by wait needs the ledger, the only source that tells where all of the time went",
         )?)));
     }
-    let length = Duration::from_nanos(options.delay_ns);
-    Ok(match open_for_intervals(options.source, options.size, length)? {
+    Ok(backend(open_for_intervals(options.source, options.size, length)?, options.has_threads))
+}
+
+fn backend(source: ForIntervals, has_threads: bool) -> Backend {
+    match source {
+        ForIntervals::Service(service) => Backend::Service(service),
         ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
-        ForIntervals::Snapshots(source) => {
-            Backend::Snapshots(Box::new(Snapshots::open(source, options.has_threads)))
-        }
-    })
+        ForIntervals::Snapshots(source) => Backend::Snapshots(Box::new(Snapshots::open(source, has_threads))),
+    }
 }
 
 /// Whether tasks are told of that are blocked since before the ledger was attached, which costs a walk.
@@ -314,6 +479,15 @@ mod tests {
             deadline_ns: 0,
             begin_ns: 0,
             stop,
+            next_best: NextBest {
+                is_allowed: true,
+                has_taken_over: false,
+                size: ledger::Options::default(),
+                needs_states: false,
+                finds_blocked: false,
+                is_screen: false,
+            },
+            notice: None,
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };

@@ -50,7 +50,7 @@ pub struct Arguments {
     /// spreadsheet would run as a formula) [default: text]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<String>,
-    /// Where the numbers come from (auto, ledger, walk, netlink or procfs, see below) [default: auto]
+    /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// The size of the ledger
@@ -267,7 +267,7 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
                 .to_owned(),
         ));
     }
-    match source.filter(|kind| by.has_states && *kind != SourceKind::Ledger) {
+    match source.filter(|kind| by.has_states && !kind.is_of_ledger()) {
         Some(kind) => Err(usage(format!(
             "--by wait needs the ledger, because {kind} does not tell where all of the time went; -o wait sorts by what \
              it knows"

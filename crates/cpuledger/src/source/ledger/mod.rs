@@ -21,9 +21,10 @@ use crate::caller::caller;
 use crate::clock::Boottime;
 use crate::error::Error;
 use crate::field::{Field, FieldSet};
-use crate::interval::{Interval, Unattributed};
+use crate::interval::Interval;
 use crate::machine::{self, spawn_scoped};
 use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::gap::tell_gap;
 use crate::source::namespace::check_namespace;
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
@@ -220,7 +221,7 @@ impl Ledger {
                 _ => {}
             }
         }
-        tell_gap(start_ns, self.start_ns(), snapshot, into);
+        tell_gap(SourceKind::Ledger, [start_ns, self.start_ns()], snapshot, into);
         if let Some(kernel) = self.kernel.get() {
             self.lost = kernel.lost();
             self.rows.resume_after_gap(Boottime::now());
@@ -369,23 +370,4 @@ impl Ledger {
         };
         walk.snapshot(&Request { scope, fields }, &mut self.others)
     }
-}
-
-/// An interval without a ledger: all of the online CPUs' time is unattributed.
-fn tell_gap(start_ns: u64, end_ns: u64, snapshot: &mut Snapshot, into: &mut Interval) {
-    snapshot.clear();
-    snapshot.source = SourceKind::Ledger;
-    snapshot.begin_ns = end_ns;
-    snapshot.end_ns = end_ns;
-    into.clear();
-    into.source = SourceKind::Ledger;
-    into.start_ns = start_ns;
-    into.end_ns = end_ns;
-    into.online_cpus = machine::online_cpus();
-    into.capacity_ns = into.length_ns() * u64::from(into.online_cpus);
-    into.idle_ns = Some(0);
-    into.unattributed_ns = Some(into.capacity_ns);
-    into.unattributed_by = Unattributed { not_attached_ns: into.capacity_ns, ..Unattributed::default() };
-    // No source has seen what died.
-    into.exited = None;
 }

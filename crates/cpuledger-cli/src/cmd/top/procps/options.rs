@@ -91,7 +91,7 @@ pub static OPTIONS: [Spec; 22] = [
         letter: None,
         name: "source",
         takes: Takes::Value("SOURCE"),
-        help: "where the numbers come from: auto, ledger, walk, netlink or procfs (not in procps)",
+        help: "where the numbers come from: auto, service, ledger, walk, netlink or procfs (not in procps)",
     },
     Spec {
         letter: None,

@@ -1,0 +1,68 @@
+//! A service for tests.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cpuledger_service::client::Client;
+
+/// For anything that does not take long.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A service in a folder of its own.
+pub struct Service {
+    /// Its process.
+    pub child: Child,
+    /// Of its socket and its configuration.
+    pub folder: tempfile::TempDir,
+}
+
+impl Service {
+    /// Starts it, and waits until it listens.
+    pub fn start(configuration: &str) -> Service {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("config.toml"), configuration).expect("a file");
+        // Other users reach the socket.
+        fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .expect("its owner may");
+        let child = Service::spawn(&folder);
+        let service = Service { child, folder };
+        service.wait();
+        service
+    }
+
+    /// Starts one in that folder.
+    pub fn spawn(folder: &tempfile::TempDir) -> Child {
+        Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["serve", "--interval", "0.2", "--config"])
+            .arg(folder.path().join("config.toml"))
+            .arg("--socket")
+            .arg(folder.path().join("socket"))
+            .env_remove("NOTIFY_SOCKET")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts")
+    }
+
+    /// Waits until it listens.
+    pub fn wait(&self) {
+        let begin = Instant::now();
+        while Client::connect(&self.socket(), TIMEOUT).is_err() {
+            assert!(begin.elapsed() < TIMEOUT, "it does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

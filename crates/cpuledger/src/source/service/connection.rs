@@ -1,0 +1,60 @@
+//! The way to the service, and whether it is one to be believed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use cpuledger_service::client::{Client, SOCKET, socket_path};
+use nix::unistd::User;
+use rustix::net::sockopt::socket_peercred;
+
+use crate::error::Error;
+use crate::source::SourceKind;
+use crate::source::namespace::check_namespace;
+
+/// The user that the service may run as, beside root.
+const SERVICE_USER: &str = "cpuledger";
+
+pub(super) fn unusable(reason: impl ToString) -> Error {
+    Error::Unusable { source_kind: SourceKind::Service, reason: reason.to_string() }
+}
+
+/// Connects to the socket that `$CPULEDGER_SOCKET` names, else to that of the machine. No call takes longer than `timeout`.
+///
+/// # Errors
+/// When nothing listens there, or it is not to be believed, or it would tell of other tasks than those of this namespace.
+pub(super) fn connect(timeout: Duration) -> Result<Client, Error> {
+    let path = socket_path();
+    let client = Client::connect(&path, timeout).map_err(unusable)?;
+    check_namespace(SourceKind::Service)?;
+    // A socket that the caller names is the caller's choice.
+    if path == Path::new(SOCKET) {
+        let peer = socket_peercred(client.socket()).map_err(unusable)?;
+        if !owner_is_trusted(peer.uid.as_raw()) {
+            return Err(unusable(format!(
+                "its socket belongs to user {}, who could show false figures; only root and the user `{SERVICE_USER}` are \
+                 trusted, or the socket that $CPULEDGER_SOCKET names",
+                peer.uid.as_raw()
+            )));
+        }
+    }
+    Ok(client)
+}
+
+/// Whether the figures of a service of this user are believed.
+fn owner_is_trusted(uid: u32) -> bool {
+    uid == 0
+        || User::from_name(SERVICE_USER).ok().flatten().is_some_and(|service| service.uid.as_raw() == uid)
+}
+
+/// Whether something listens at the socket.
+pub fn listens() -> bool {
+    Client::connect(&socket_path(), Duration::ZERO).is_ok()
+}
+
+/// How long a service may take to answer [`answers`].
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Whether a service answers at once. Where there is none, that costs a system call or two.
+pub fn answers() -> bool {
+    connect(GLANCE).is_ok_and(|mut client| client.info().is_ok())
+}

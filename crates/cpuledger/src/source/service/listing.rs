@@ -1,0 +1,83 @@
+//! Listings that the service makes.
+
+use std::time::Duration;
+
+use cpuledger_frame::Frame;
+use cpuledger_service::client::Client;
+use cpuledger_service::varlink::{self, List};
+
+use super::connection::{connect, unusable};
+use crate::error::Error;
+use crate::field::{FIELDS, FieldSet};
+use crate::frames;
+use crate::interval::Interval;
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::{Source, SourceKind};
+
+/// For one listing. A walk of a million tasks takes half a second, and others may wait before this one.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Snapshots by the service.
+#[derive(Debug)]
+pub struct ServiceListing {
+    client: Client,
+    frame: Frame,
+    /// Of a listing, in which nothing is used.
+    unused: Interval,
+    shows_all: bool,
+}
+
+/// The audience of those that see their own processes only.
+const SELF: &str = "self";
+
+impl ServiceListing {
+    /// Connects to the service.
+    ///
+    /// # Errors
+    /// When there is none, or it is not to be believed.
+    pub fn open() -> Result<ServiceListing, Error> {
+        Ok(ServiceListing {
+            client: connect(TIMEOUT)?,
+            frame: Frame::new(),
+            unused: Interval::default(),
+            shows_all: false,
+        })
+    }
+
+    /// Whether the last listing had every process that /proc shows the caller. Else the policy of the service holds some back.
+    pub fn shows_all(&self) -> bool {
+        self.shows_all
+    }
+}
+
+impl Source for ServiceListing {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Service
+    }
+
+    fn fields(&self) -> FieldSet {
+        FieldSet::ALL
+    }
+
+    fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
+        let scope = match request.scope {
+            Scope::Leaders => varlink::Scope::Leaders,
+            Scope::Processes => varlink::Scope::Processes,
+            Scope::Tasks | Scope::Process(_) => varlink::Scope::Tasks,
+        };
+        let wanted = FIELDS.iter().filter(|info| request.fields.contains(info.field));
+        let fields = wanted.map(|info| info.key.to_owned()).collect();
+        let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
+        self.shows_all = listing.audience != SELF;
+        self.frame.decode_from(&bytes).map_err(unusable)?;
+        frames::read(&self.frame, into, &mut self.unused).map_err(unusable)?;
+        into.source = SourceKind::Service;
+        if let Scope::Process(pid) = request.scope {
+            into.processes.retain(|row| row.pid == pid);
+            into.tasks.retain(|row| row.pid == pid);
+            let Snapshot { tasks, from_procfs, .. } = into;
+            from_procfs.retain(|tid| tasks.iter().any(|row| row.tid == *tid));
+        }
+        Ok(())
+    }
+}

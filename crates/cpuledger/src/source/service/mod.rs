@@ -1,0 +1,11 @@
+//! The books of `cpuledger serve`: intervals from its ring of frames, and listings on demand. A reader needs no privilege and loads nothing.
+
+mod connection;
+mod follower;
+mod gathering;
+mod listing;
+mod reader;
+
+pub use connection::{answers, listens};
+pub use listing::ServiceListing;
+pub use reader::{Ended, ServiceLedger};

@@ -1,0 +1,325 @@
+//! Intervals of the service.
+
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use cpuledger_frame::Frame;
+use cpuledger_service::client::Client;
+use cpuledger_service::ring::Reader;
+use cpuledger_service::varlink::{Info, Subscribe};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::connection::{connect, unusable};
+use super::follower::{Arrival, Follower};
+use super::gathering::{Gathering, Whole};
+use super::listing::ServiceListing;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::field::FieldSet;
+use crate::frames;
+use crate::interval::{Interval, Usage};
+use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::gap::tell_gap;
+use crate::source::{Source as _, SourceKind};
+use crate::task::{Pid, Task};
+
+/// For each call.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// By how much a frame may be late, beyond twice its length, before the service counts as dead.
+const LATENESS: Duration = Duration::from_secs(3);
+/// How long an interval is waited for that was asked for.
+const HURRY: Duration = Duration::from_millis(500);
+
+/// Why there will be no more intervals: the end of a sentence.
+#[derive(Debug, Clone)]
+pub struct Ended(String);
+
+impl fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+fn ended(reason: impl ToString) -> Ended {
+    Ended(reason.to_string())
+}
+
+/// The intervals of the service, merged to the length that is wanted. Between two of them there is no time that is not told.
+#[derive(Debug)]
+pub struct ServiceLedger {
+    client: Client,
+    /// Until a thread reads it.
+    reader: Option<Reader>,
+    follower: Option<Follower>,
+    gathering: Gathering,
+    wanted_ns: u64,
+    /// The length of a frame, at most.
+    frame_ns: u64,
+    /// The shortest frame that the service grants.
+    shortest_ns: u64,
+    /// When the last frame came.
+    heard: Instant,
+    listing: Option<ServiceListing>,
+    listed: Snapshot,
+}
+
+impl ServiceLedger {
+    /// Subscribes to intervals of that length. The first begins at once, or within the service's one that is running. No thread is
+    /// started before [`ServiceLedger::take`] is called.
+    ///
+    /// # Errors
+    /// When there is no service, it is not to be believed, or does not grant it.
+    pub fn open(wanted_ns: u64) -> Result<ServiceLedger, Error> {
+        let mut client = connect(TIMEOUT)?;
+        let info = client.info().map_err(unusable)?;
+        let (subscription, reader) = client.subscribe(&request(wanted_ns, &info)).map_err(unusable)?;
+        Ok(ServiceLedger {
+            client,
+            reader: Some(reader),
+            follower: None,
+            gathering: Gathering::default(),
+            wanted_ns,
+            frame_ns: subscription.interval_ns.unsigned_abs(),
+            shortest_ns: info.shortest_interval_ns.unsigned_abs(),
+            heard: Instant::now(),
+            listing: None,
+            listed: Snapshot::default(),
+        })
+    }
+
+    /// The next interval begins at `end_ns`, where that of another source has ended.
+    pub fn begin_at(&mut self, end_ns: u64) {
+        self.gathering.begin_at(end_ns);
+    }
+
+    /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.
+    /// Returns whether there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn latest(&mut self, snapshot: &mut Snapshot, into: &mut Interval) -> Result<bool, Ended> {
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        let mut bytes = Vec::new();
+        if reader.latest(&mut bytes).map_err(ended)?.is_none() {
+            return Ok(false);
+        }
+        let frame = Frame::decode(&bytes).map_err(ended)?;
+        read(&frame, snapshot, into)?;
+        self.gathering.begin_at(into.end_ns);
+        Ok(true)
+    }
+
+    /// The length of the following intervals.
+    ///
+    /// # Errors
+    /// When the service does not grant it, or is gone.
+    pub fn set_length(&mut self, wanted_ns: u64) -> Result<(), Ended> {
+        if std::mem::replace(&mut self.wanted_ns, wanted_ns) == wanted_ns {
+            return Ok(());
+        }
+        let info = self.client.info().map_err(ended)?;
+        self.subscribe(&request(wanted_ns, &info)).map(drop)
+    }
+
+    /// Descriptors of which one is readable when [`ServiceLedger::take`] is worth a call. `None`: before its first call.
+    pub fn descriptors(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        let follower = self.follower.as_ref()?;
+        Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
+    }
+
+    /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service counts as dead.
+    pub fn patience(&self) -> Instant {
+        self.heard + LATENESS + 2 * Duration::from_nanos(self.frame_ns)
+    }
+
+    /// Takes the next interval, if it is complete, and returns whether it is. With `now` it ends at once, and is shorter.
+    ///
+    /// # Errors
+    /// When there will be no more, because the service has ended.
+    pub fn take(&mut self, now: bool, snapshot: &mut Snapshot, into: &mut Interval) -> Result<bool, Ended> {
+        self.receive()?;
+        let is_connected = self.client.is_connected();
+        if !is_connected {
+            // Its last frames may have come in between.
+            self.receive()?;
+        }
+        let mut whole = self.gathering.take(self.wanted_ns, now || !is_connected);
+        if whole.is_none() && !is_connected {
+            return Err(ended("it has closed the connection"));
+        }
+        if whole.is_none() && now {
+            whole = Some(self.hurry()?);
+        }
+        match whole {
+            None if Instant::now() > self.patience() => {
+                Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs())))
+            }
+            None => Ok(false),
+            Some(Whole::Gap(times)) => {
+                tell_gap(SourceKind::Service, times, snapshot, into);
+                Ok(true)
+            }
+            Some(Whole::Frame(frame)) => read(&frame, snapshot, into).map(|()| true),
+        }
+    }
+
+    /// Connects for the listings of [`ServiceLedger::add_idle`] while this process has all of its privileges: those decide what it is shown.
+    ///
+    /// # Errors
+    /// When the service is gone.
+    pub fn prepare_listing(&mut self) -> Result<(), Error> {
+        self.listing = Some(ServiceListing::open()?);
+        Ok(())
+    }
+
+    /// Adds a row without use for each process and task that did not run: of all, or of these processes.
+    ///
+    /// # Errors
+    /// When the service does not list them.
+    pub fn add_idle(
+        &mut self,
+        request: &Request,
+        is_wanted: impl Fn(Pid) -> bool,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
+        let listing = match &mut self.listing {
+            Some(listing) => listing,
+            None => self.listing.insert(ServiceListing::open()?),
+        };
+        listing.snapshot(request, &mut self.listed)?;
+        let sees_exits = into.exited.is_some();
+        let Snapshot { processes, tasks, from_procfs, .. } = &self.listed;
+        let idle = |rows: &[Task]| -> Vec<(Task, Usage)> {
+            let wanted = rows.iter().filter(|row| is_wanted(row.pid));
+            let is_unseen = |row: &Task| from_procfs.binary_search(&row.tid).is_ok();
+            wanted.map(|row| (*row, nothing_used(row, sees_exits, is_unseen(row)))).collect()
+        };
+        add(&mut snapshot.processes, &mut into.processes, idle(processes));
+        if request.scope == Scope::Tasks {
+            add(&mut snapshot.tasks, &mut into.tasks, idle(tasks));
+        }
+        snapshot.from_procfs.extend(from_procfs.iter().filter(|tid| is_wanted(Pid(tid.0))));
+        snapshot.from_procfs.sort_unstable();
+        snapshot.from_procfs.dedup();
+        Ok(())
+    }
+
+    fn subscribe(&mut self, wanted: &Subscribe) -> Result<Reader, Ended> {
+        let (subscription, reader) = self.client.subscribe(wanted).map_err(ended)?;
+        self.frame_ns = subscription.interval_ns.unsigned_abs();
+        Ok(reader)
+    }
+
+    /// Gathers what has come.
+    fn receive(&mut self) -> Result<(), Ended> {
+        loop {
+            if let Some(reader) = self.reader.take() {
+                self.follower = Some(Follower::start(reader).map_err(ended)?);
+            }
+            let Some(arrival) = self.follower.as_ref().and_then(Follower::take) else { return Ok(()) };
+            match arrival {
+                Arrival::Frame(bytes) => {
+                    self.heard = Instant::now();
+                    self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
+                }
+                Arrival::Moved(next) => {
+                    let interval_ns = Some(self.frame_ns.cast_signed());
+                    let mut reader = self.subscribe(&Subscribe { interval_ns, audience: None })?;
+                    reader.resume_at(next);
+                    self.reader = Some(reader);
+                }
+                Arrival::Failed(reason) => return Err(Ended(reason)),
+            }
+        }
+    }
+
+    /// Makes the service end its interval: one that asks for the shortest is served at once.
+    fn hurry(&mut self) -> Result<Whole, Ended> {
+        let frame_ns = self.frame_ns;
+        let asks_for =
+            |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
+        self.subscribe(&asks_for(self.shortest_ns))?;
+        let deadline = Instant::now() + HURRY;
+        loop {
+            self.receive()?;
+            if let Some(whole) = self.gathering.take(self.wanted_ns, true) {
+                self.subscribe(&asks_for(frame_ns))?;
+                return Ok(whole);
+            }
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let Some(follower) = self.follower.as_ref().filter(|_| !rest.is_zero()) else {
+                return Err(ended("it does not end an interval when asked to"));
+            };
+            let rest = Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() };
+            // Signals interrupt it, and it goes on.
+            let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
+        }
+    }
+}
+
+/// What to ask for, so that whole frames make up the wanted length.
+fn request(wanted_ns: u64, info: &Info) -> Subscribe {
+    let frame_ns = info.interval_ns.unsigned_abs().max(1);
+    let shortest_ns = info.shortest_interval_ns.unsigned_abs();
+    let is_multiple = wanted_ns.is_multiple_of(frame_ns);
+    let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
+    let interval_ns = i64::try_from(part_ns.max(shortest_ns)).unwrap_or(i64::MAX);
+    Subscribe { interval_ns: Some(interval_ns), audience: None }
+}
+
+fn read(frame: &Frame, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Ended> {
+    frames::read(frame, snapshot, into).map_err(ended)?;
+    snapshot.source = SourceKind::Service;
+    into.source = SourceKind::Service;
+    Ok(())
+}
+
+/// Adds the rows that are not there yet, in the order of a snapshot.
+fn add(rows: &mut Vec<Task>, usages: &mut Vec<Usage>, idle: Vec<(Task, Usage)>) {
+    let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
+    let ran: rustc_hash::FxHashSet<_> = all.iter().map(|(row, _)| row.tid).collect();
+    all.extend(idle.into_iter().filter(|(row, _)| !ran.contains(&row.tid)));
+    all.sort_by_key(|(row, _)| (row.pid, !row.is_leader(), row.tid));
+    (*rows, *usages) = all.into_iter().unzip();
+}
+
+/// The usage of one that did not run: all that is known grew by nothing.
+fn nothing_used(row: &Task, sees_exits: bool, is_unseen: bool) -> Usage {
+    let seen = if is_unseen { FieldSet::EMPTY } else { row.known };
+    Usage {
+        exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
+        exited_children_ns: sees_exits.then_some(0),
+        growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
+        is_unseen,
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cpuledger_service::varlink::SourceFacts;
+
+    use super::*;
+
+    #[test]
+    fn whole_frames_make_up_the_wanted_length() {
+        let info = |interval_ns| Info {
+            version: String::new(),
+            boot_id: String::new(),
+            interval_ns,
+            shortest_interval_ns: 100,
+            audiences: Vec::new(),
+            source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
+        };
+        let asked = |wanted_ns, interval_ns| request(wanted_ns, &info(interval_ns)).interval_ns;
+        // A longer one keeps the service at its own interval.
+        assert_eq!((asked(3_000, 1_000), asked(1_000, 1_000)), (Some(3_000), Some(1_000)));
+        assert_eq!((asked(2_500, 1_000), asked(500, 1_000)), (Some(833), Some(500)));
+        assert_eq!(asked(10, 1_000), Some(100), "the shortest that is granted");
+    }
+}
