@@ -301,7 +301,12 @@ impl Collector {
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.delay_ns);
         self.backend = match self.next_best {
-            NextBest { needs_states: true, size, .. } => Backend::Ledger(Box::new(Ledger::open(size)?)),
+            NextBest { needs_states: true, size, .. } => {
+                let ledger = Ledger::open(size);
+                Backend::Ledger(Box::new(ledger.with_context(|| {
+                    format!("the service is gone ({ended}), and --by wait needs it or the ledger")
+                })?))
+            }
             NextBest { size, .. } => backend(open_next_best(size, length)?, self.shows_threads),
         };
         self.next_best.has_taken_over = true;

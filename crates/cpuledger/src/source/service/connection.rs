@@ -58,3 +58,17 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub fn answers() -> bool {
     connect(GLANCE).is_ok_and(|mut client| client.info().is_ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_user_is_not_believed() {
+        let of_service = User::from_name(SERVICE_USER).ok().flatten().map(|user| user.uid.as_raw());
+        assert!(owner_is_trusted(0));
+        for uid in [1, 1000, 65_534, u32::MAX] {
+            assert_eq!(owner_is_trusted(uid), of_service == Some(uid), "{uid}");
+        }
+    }
+}
