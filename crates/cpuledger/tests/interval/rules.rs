@@ -1,7 +1,7 @@
 //! Each rule of the algebra by itself.
 
 use cpuledger::attribution::difference::{CutFacts, bound_exits};
-use cpuledger::source::{Death, Exit, Exits, Fold, SourceKind};
+use cpuledger::source::{Birth, Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
 
@@ -97,6 +97,23 @@ fn a_zombie_is_counted_once_with_its_parent() {
             close(&mut books, &WITH_EXITS, &walk(cut * SECOND, &[parent, zombie]), Exits::default());
         assert_eq!(parts, [(0, 0, 0), (0, 0, 0)]);
     }
+}
+
+#[test]
+fn what_died_before_the_first_cut_inherits_nothing() {
+    let mut books = Books::new(false);
+    let (init, grandparent) = (process(1, 0, 0, 0, b'S'), process(2, 1, 3, 0, b'S'));
+    let orphan = process(10, 1, 7, 30, b'S');
+    let id = |pid, start| TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start) };
+    let births = [((9, 5), (2, 3)), ((10, 7), (9, 5))];
+    let births =
+        births.map(|(child, parent)| Birth { process: id(child.0, child.1), parent: id(parent.0, parent.1) });
+    let exits = Exits { births: births.to_vec(), ..exit(9, 2, 5, 9, 20) };
+    let (interval, _) = close(&mut books, &WITH_EXITS, &walk(SECOND, &[init, grandparent, orphan]), exits);
+    assert_eq!(interval.exited.map(|exited| exited.len()), Some(0), "no interval ends here");
+    let exits = exit(10, 1, 7, SECOND + 5, 35);
+    let (_, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[init, grandparent]), exits);
+    assert_eq!(parts, [(0, 0, 0), (0, 0, 5)], "the parent is dead: it goes to the parent of that");
 }
 
 #[test]

@@ -126,7 +126,11 @@ impl Books {
         into.capacity_ns = into.length_ns() * u64::from(cut.online_cpus);
         into.unidentified_exits = self.deaths.folds.iter().map(|fold| fold.exits).sum();
         if cut.sees_exits {
-            self.deaths.report(&mut self.attribution, into.exited.get_or_insert_default());
+            let exited = into.exited.get_or_insert_default();
+            self.deaths.report(&mut self.attribution, exited);
+            if self.cut == 1 {
+                exited.clear();
+            }
         } else {
             into.exited = None;
         }

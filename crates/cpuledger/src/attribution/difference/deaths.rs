@@ -90,9 +90,9 @@ impl Deaths {
         });
     }
 
-    /// Forgets them: they died before the first cut.
+    /// They died before the first cut: what they used is of no interval. That they died counts: others descend from them.
     pub(super) fn forget(&mut self) {
-        self.due.clear();
+        self.due.iter_mut().for_each(|due| due.used_ns = 0);
         self.second_deaths.clear();
         self.folds.clear();
     }
