@@ -3,6 +3,7 @@
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::Exit;
+use crate::field::FieldSet;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
@@ -34,6 +35,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// That of one that did not run, which tells these fields: all that is known grew by nothing. Of one that `is_unseen` nothing is known
+    /// but what it inherits.
+    pub fn of_idle(known: FieldSet, sees_exits: bool, is_unseen: bool) -> Usage {
+        let seen = if is_unseen { FieldSet::EMPTY } else { known };
+        Usage {
+            exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
+            exited_children_ns: sees_exits.then_some(0),
+            growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
+            is_unseen,
+            ..Usage::default()
+        }
+    }
+
     /// [`Usage::cpu_ns`] where it is known.
     pub fn known_cpu_ns(&self) -> Option<u64> {
         (!self.is_unseen).then_some(self.cpu_ns)

@@ -5,8 +5,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cpuledger::Boottime;
-use cpuledger::counters::Counters;
-use cpuledger::field::FieldSet;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
@@ -123,7 +121,7 @@ impl Frame {
                 // The walk keeps them in order.
                 let is_unseen = self.asleep.walked.from_procfs.binary_search(&row.tid).is_ok();
                 let states = if is_unseen { None } else { self.states_of_idle(at) };
-                let usage = nothing_used(row.known, self.interval.exited.is_some(), is_unseen);
+                let usage = Usage::of_idle(row.known, self.interval.exited.is_some(), is_unseen);
                 Usage { states, ..usage }
             }
         }
@@ -250,17 +248,5 @@ impl Frame {
     /// 100 % of one CPU.
     pub fn cpu_length_ns(&self) -> u64 {
         self.interval.length_ns()
-    }
-}
-
-/// The usage of one that did not run: all that is known grew by nothing.
-fn nothing_used(known: FieldSet, sees_exits: bool, is_unseen: bool) -> Usage {
-    let seen = if is_unseen { FieldSet::EMPTY } else { known };
-    Usage {
-        exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
-        exited_children_ns: sees_exits.then_some(0),
-        growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
-        is_unseen,
-        ..Usage::default()
     }
 }

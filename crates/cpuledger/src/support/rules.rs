@@ -30,6 +30,20 @@ pub(super) fn explanations(kind: SourceKind) -> impl Iterator<Item = &'static Ru
     rules.iter().chain(more)
 }
 
+const PIDS_OF_THE_HOST: Rule = Rule {
+    fact: names::INITIAL_PID_NAMESPACE,
+    is_needed: true,
+    reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
+    remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
+};
+
+const KERNEL_CLOCKS: Rule = Rule {
+    fact: names::KERNEL_CLOCKS,
+    is_needed: true,
+    reason: "this source needs the kernel's clocks, but this time namespace shifts them",
+    remedy: "run cpuledger outside the time namespace, or set the namespace's offsets to 0",
+};
+
 const OF_SERVICE: &[Rule] = &[
     Rule {
         fact: names::SERVICE_LISTENS,
@@ -37,33 +51,13 @@ const OF_SERVICE: &[Rule] = &[
         reason: "no `cpuledger serve` listens at its socket",
         remedy: "start it as root: cpuledger serve",
     },
-    Rule {
-        fact: names::INITIAL_PID_NAMESPACE,
-        is_needed: true,
-        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
-        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
-    },
-    Rule {
-        fact: names::KERNEL_CLOCKS,
-        is_needed: true,
-        reason: "this source needs the kernel's clocks, but this time namespace shifts them",
-        remedy: "run cpuledger outside the time namespace, or set the namespace's offsets to 0",
-    },
+    PIDS_OF_THE_HOST,
+    KERNEL_CLOCKS,
 ];
 
 const OF_BPF: &[Rule] = &[
-    Rule {
-        fact: names::INITIAL_PID_NAMESPACE,
-        is_needed: true,
-        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
-        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
-    },
-    Rule {
-        fact: names::KERNEL_CLOCKS,
-        is_needed: true,
-        reason: "this source needs the kernel's clocks, but this time namespace shifts them",
-        remedy: "run cpuledger outside the time namespace, or set the namespace's offsets to 0",
-    },
+    PIDS_OF_THE_HOST,
+    KERNEL_CLOCKS,
     Rule {
         fact: names::SYSFS_MOUNTED,
         is_needed: true,
@@ -117,12 +111,7 @@ const OF_NETLINK: &[Rule] = &[
         reason: "no procfs is mounted on /proc, which this source needs to list tasks",
         remedy: "mount it: mount -t proc proc /proc",
     },
-    Rule {
-        fact: names::INITIAL_PID_NAMESPACE,
-        is_needed: true,
-        reason: "this source uses the pids of the host's PID namespace, but cpuledger runs in another one",
-        remedy: "run cpuledger on the host, or in a container with the PID namespace of the host",
-    },
+    PIDS_OF_THE_HOST,
     Rule {
         fact: names::INITIAL_USER_NAMESPACE,
         is_needed: true,

@@ -5,15 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
-use cpuledger::source::ledger::{Ledger, Wanted};
+use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted};
 use cpuledger::{Boottime, FieldSet, clock, machine};
 
 use super::audiences::{Audiences, Last};
 use super::signals::Waker;
 use crate::stop::Stop;
 
-/// The cut is published that long before it, so that every CPU has it in time.
-const LEAD_NS: u64 = 1_000_000;
 /// How long after a frame those readers are woken that no other reader has woken.
 const WAKE_REST_NS: u64 = 1_000_000;
 /// The thread is alive if it has closed an interval within that many of them.

@@ -24,9 +24,6 @@ use crate::stop::Stop;
 /// a second.
 const LONGEST_WITHOUT_EXITS_NS: u64 = 200_000_000;
 
-/// The ledger wants to know of a cut before it comes.
-const LEAD_NS: u64 = 1_000_000;
-
 /// How an interval ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -179,7 +176,7 @@ impl Collector {
         self.deadline_ns = (self.deadline_ns + self.delay_ns).max(self.begin_ns + self.delay_ns / 2);
         match &mut self.backend {
             Backend::Service(_) => {}
-            Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(LEAD_NS)),
+            Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(ledger::LEAD_NS)),
             Backend::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
         }
         let is_stopped = self.stop.take();

@@ -37,6 +37,9 @@ pub use kernel::Lost;
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 
+/// How long before a cut the ledger wants to be told of it, so that every CPU has it in time: a reader calls [`Ledger::close`] that early.
+pub const LEAD_NS: u64 = 1_000_000;
+
 /// The attached ledger. Dropping it, or the death of this process, detaches it.
 pub struct Ledger {
     /// None while one that failed could not be attached anew.

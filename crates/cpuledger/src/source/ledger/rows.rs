@@ -604,10 +604,7 @@ impl RowBuilder {
         for row in new {
             let heir = self.attribution.heir(row.id());
             let is_unseen = is_told(row);
-            let seen = if is_unseen { FieldSet::EMPTY } else { row.known };
             let usage = Usage {
-                exited_threads_ns: (!is_unseen).then_some(0),
-                exited_children_ns: Some(0),
                 stolen_ns: (!is_unseen).then_some(0),
                 states: if is_unseen {
                     None
@@ -616,9 +613,7 @@ impl RowBuilder {
                     self.resting.of_idle(row, &time, are_processes, has_run)
                 },
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
-                growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
-                is_unseen,
-                ..Usage::default()
+                ..Usage::of_idle(row.known, true, is_unseen)
             };
             let growth = with_wait(usage.growth, usage.states);
             all.push((*row, Usage { growth, ..usage }));

@@ -15,9 +15,7 @@ use super::connection::{connect, unusable};
 use super::follower::{Arrival, Follower};
 use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
-use crate::counters::Counters;
 use crate::error::Error;
-use crate::field::FieldSet;
 use crate::frames;
 use crate::interval::{Interval, Usage};
 use crate::snapshot::{Request, Scope, Snapshot};
@@ -197,7 +195,7 @@ impl ServiceLedger {
         let idle = |rows: &[Task]| -> Vec<(Task, Usage)> {
             let wanted = rows.iter().filter(|row| is_wanted(row.pid));
             let is_unseen = |row: &Task| from_procfs.binary_search(&row.tid).is_ok();
-            wanted.map(|row| (*row, nothing_used(row, sees_exits, is_unseen(row)))).collect()
+            wanted.map(|row| (*row, Usage::of_idle(row.known, sees_exits, is_unseen(row)))).collect()
         };
         add(&mut snapshot.processes, &mut into.processes, idle(processes));
         if request.scope == Scope::Tasks {
@@ -286,18 +284,6 @@ fn add(rows: &mut Vec<Task>, usages: &mut Vec<Usage>, idle: Vec<(Task, Usage)>) 
     all.extend(idle.into_iter().filter(|(row, _)| !ran.contains(&row.tid)));
     all.sort_by_key(|(row, _)| (row.pid, !row.is_leader(), row.tid));
     (*rows, *usages) = all.into_iter().unzip();
-}
-
-/// The usage of one that did not run: all that is known grew by nothing.
-fn nothing_used(row: &Task, sees_exits: bool, is_unseen: bool) -> Usage {
-    let seen = if is_unseen { FieldSet::EMPTY } else { row.known };
-    Usage {
-        exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
-        exited_children_ns: sees_exits.then_some(0),
-        growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
-        is_unseen,
-        ..Usage::default()
-    }
 }
 
 #[cfg(test)]
