@@ -10,7 +10,8 @@ use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::Frame;
 use cpuledger_service::ring::{Reader, Ring, RingError, Size};
 
-use super::log::log;
+use super::config::Limits;
+use super::log::{log, log_of_reader};
 
 /// Frames that a ring holds at most: a reader that is further behind loses some.
 const FRAMES: usize = 64;
@@ -18,8 +19,6 @@ const FRAMES: usize = 64;
 const FIRST_BYTES: usize = 1 << 20;
 /// How many times the longest frame a ring that follows has room for.
 const FRAMES_OF_ROOM: usize = 4;
-/// Rings of users that there may be at a time.
-const MOST_USERS: usize = 64;
 
 /// What a ring shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,15 +98,15 @@ impl Audiences {
     ///
     /// # Errors
     /// When there is no memory for a new ring.
-    pub fn subscribe(&self, audience: Audience) -> Result<Option<OwnedFd>, RingError> {
+    pub fn subscribe(&self, audience: Audience, limits: &Limits) -> Result<Option<OwnedFd>, RingError> {
         let mut state = self.lock();
         if !state.rings.contains_key(&audience) {
-            if state.rings.len() > MOST_USERS {
+            if !state.has_room(audience, limits) {
                 return Ok(None);
             }
             let ring = create(audience, FIRST_BYTES)?;
             state.rings.insert(audience, Published { ring, readers: 0 });
-            log(&format!("opened the ring of {}", name(audience)));
+            log_of_reader(&format!("opened the ring of {}", name(audience)));
             // It shows the last interval at once.
             if let Some(last) = state.last.take() {
                 let published = state.publish(audience, &last, self.boot_id.as_deref());
@@ -132,12 +131,23 @@ impl Audiences {
         published.readers = published.readers.saturating_sub(1);
         if published.readers == 0 && audience != Audience::All {
             state.rings.remove(&audience);
-            log(&format!("closed the ring of {}", name(audience)));
+            log_of_reader(&format!("closed the ring of {}", name(audience)));
         }
     }
 }
 
 impl State {
+    /// Whether there may be one ring more, for this audience. That of all rows is always there.
+    fn has_room(&self, audience: Audience, limits: &Limits) -> bool {
+        let user = |audience: &Audience| match audience {
+            Audience::All => None,
+            Audience::User(viewer) => Some(viewer.uid),
+        };
+        let uid = user(&audience);
+        let of_user = self.rings.keys().filter(|other| user(other) == uid).count();
+        self.rings.len() <= limits.rings && of_user < limits.rings_per_user
+    }
+
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
         let of = Circumstances {
             boot_id,
