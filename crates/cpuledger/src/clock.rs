@@ -6,12 +6,13 @@
 //! the two, or to add a lifetime to a start.
 
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 /// `USER_HZ`: the ticks in which files of /proc, and so ps, tell CPU time and starts, rounded down.
 pub const TICK_NS: u64 = 10_000_000;
 
 /// An instant of CLOCK_BOOTTIME, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Boottime(u64);
 
 impl Boottime {

@@ -1,12 +1,14 @@
 //! The cumulative figures of a task, and what they grew by.
 
+use serde::{Deserialize, Serialize};
+
 use crate::field::{Field, FieldSet};
 use crate::task::Task;
 
 macro_rules! counters {
     ($($field:ident $member:ident;)*) => {
         /// The cumulative fields of a [`Task`], or what they grew by; meaningful where `known` holds the field.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[allow(missing_docs)] // the field table documents each member once
         pub struct Counters {
             /// The fields that are known.

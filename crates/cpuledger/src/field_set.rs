@@ -1,7 +1,9 @@
 //! A set of fields as bits. Which field a bit stands for is said by the table of [`crate::field`].
 
+use serde::{Deserialize, Serialize};
+
 /// A set of fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FieldSet(u64);
 
 impl FieldSet {

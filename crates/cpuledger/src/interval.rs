@@ -1,5 +1,7 @@
 //! What lies between two cuts: how much CPU time each task used, the dead included.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::Exit;
@@ -99,7 +101,7 @@ impl Exited {
 }
 
 /// A task that was blocked all the time: it did not run in the interval, and waits without being interruptible.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
     /// Which.
     pub task: TaskId,

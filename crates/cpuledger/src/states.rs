@@ -1,6 +1,7 @@
 //! What tasks do in an interval, on a CPU and off it.
 
 use cpuledger_bpf::ledger::OffState;
+use serde::{Deserialize, Serialize};
 
 use crate::task::State;
 
@@ -10,7 +11,7 @@ use crate::task::State;
 ///
 /// [`Usage::self_ns`]: crate::Usage::self_ns
 /// [`Usage::exited_threads_ns`]: crate::Usage::exited_threads_ns
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct States {
     /// The time it was alive in the interval.
     pub elapsed_ns: u64,
@@ -73,7 +74,7 @@ impl States {
 }
 
 /// What a task did since the ledger was attached or, if it began later, in all of its life.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lived {
     /// CPU time.
     pub cpu_ns: u64,
@@ -100,7 +101,7 @@ pub(crate) struct Stretch {
 }
 
 /// The sum over a life, from one interval in which a task ran to the next: between these it rests.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LifeStates {
     lived: Lived,
     until_ns: u64,

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::clock::Boottime;
 use crate::field_set::FieldSet;
 
 /// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
 /// task is gone: to recognise a task again use [`TaskId`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Tid(pub i32);
 
 /// Number of a process: the tid of its leader, the kernel's tgid. Reused like [`Tid`].
@@ -27,7 +30,7 @@ impl fmt::Display for Pid {
 }
 
 /// Identity of a task that survives the reuse of its tid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct TaskId {
     /// Its tid.
     pub tid: Tid,
@@ -78,6 +81,22 @@ impl fmt::Debug for Comm {
     }
 }
 
+impl Serialize for Comm {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_bytes().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Comm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Comm, D::Error> {
+        let bytes = Vec::deserialize(deserializer)?;
+        if bytes.len() > Comm::MAX_BYTES {
+            return Err(D::Error::invalid_length(bytes.len(), &"the bytes of a name"));
+        }
+        Ok(Comm::new(&bytes))
+    }
+}
+
 /// State as the letter /proc/PID/stat shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct State(pub u8);
@@ -90,18 +109,6 @@ pub mod flags {
     pub const WORKQUEUE_WORKER: u32 = 0x20;
     /// A kernel thread.
     pub const KTHREAD: u32 = 0x0020_0000;
-}
-
-/// Whether the kernel lets a process of a task's own user trace it, as far as that does not depend on the numbers of users and groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Guard {
-    /// The source does not tell.
-    #[default]
-    Unknown,
-    /// It does.
-    Open,
-    /// It does not: the task is not dumpable, has capabilities, or is in a user namespace that its user has not made.
-    Guarded,
 }
 
 /// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
@@ -127,8 +134,6 @@ pub struct Task {
     pub egid: u32,
     pub sgid: u32,
     pub fsgid: u32,
-    /// Told with the field `suid` where records of the kernel half have it. It is no field: no output shows it.
-    pub guard: Guard,
     pub state: State,
     pub flags: u32,
     pub exit_signal: i32,

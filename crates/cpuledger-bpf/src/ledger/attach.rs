@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::mem::offset_of;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-use libbpf_rs::{Link, Object, OpenObject, ProgramMut};
+use libbpf_rs::{Object, OpenObject, ProgramMut};
 
 use crate::abi;
 use crate::cpus;
@@ -17,14 +18,15 @@ use super::clock;
 use super::cut::{self, Book};
 use super::entry::Entry;
 use super::online::Online;
+use super::parts::{self, Parts};
 use super::shared::Shared;
 use super::{Ledger, Options};
 
 /// The compiled `bpf/ledger.bpf.c`.
-static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
+pub(super) static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ledger.bpf.o"));
 
 /// In this order: slots that the fork hook makes have to be seen by the switch hook, or they would never end.
-const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];
+pub(super) const HOOKS: [&str; 3] = ["on_rename", SWITCH_HOOK, "on_fork"];
 
 /// The hook that every ledger has one of, and by whose name ledgers are found: no other software's program has a name that begins so.
 pub(super) const SWITCH_HOOK: &str = "cpul_on_switch";
@@ -39,7 +41,11 @@ const _: () = assert!(SWITCH_HOOK_OF_THREE.len() < abi::CPULEDGER_PROGRAM_NAME_B
 const WANTS_OFF: &str = ".rodata.off";
 
 /// Not indispensable: without it the list of online CPUs is read at each cut.
-const HOTPLUG_HOOK: &str = "on_hotplug";
+pub(super) const HOTPLUG_HOOK: &str = "on_hotplug";
+
+/// The maps that a ledger shares with its hooks.
+pub(super) const MAPS: [&str; 7] =
+    [".data.control", "cpus", "slots", "slot_rests", "slot_offs", "listed", "tid_index"];
 
 /// How long an attachment waits at most for all online CPUs to come into the books. A timer needs 0.1 ms, but the CPU of a guest may get
 /// no time from its host: 54 ms were seen. The time of one that takes longer than this limit is unattributed until it comes.
@@ -62,6 +68,25 @@ pub(super) struct SharedMaps {
     pub(super) index: Shared<abi::cpuledger_bucket>,
 }
 
+impl SharedMaps {
+    /// Maps those among the parts of a ledger of this size.
+    ///
+    /// # Errors
+    /// When one is missing or smaller, or the kernel refuses it.
+    pub(super) fn of(parts: &Parts, options: Options, cpus: u32) -> Result<SharedMaps, Error> {
+        let map = |name| parts::find(parts, name);
+        Ok(SharedMaps {
+            control: Shared::new(map(".data.control")?, 1)?,
+            cpus: Shared::new(map("cpus")?, cpus)?,
+            slots: Shared::unmapped(map("slots")?, options.slots)?,
+            rests: Shared::unmapped(map("slot_rests")?, options.slots)?,
+            offs: Shared::unmapped(map("slot_offs")?, options.slots)?,
+            listed: Shared::new(map("listed")?, 2 * options.places(cpus))?,
+            index: Shared::new(map("tid_index")?, options.buckets())?,
+        })
+    }
+}
+
 impl Ledger {
     /// Loads and attaches the hooks, brings every online CPU into the books, and takes the first cut: from then on all time of the
     /// machine is in the intervals. It waits for no CPU longer than [`ENTRY_LIMIT_NS`].
@@ -82,22 +107,16 @@ impl Ledger {
         }
         let cpus = cpus::cpu_ids()?;
         let object = load_what_is_taken(options, cpus)?;
-        let map = |name| object::map(&object, name);
-        let shared = SharedMaps {
-            control: Shared::new(&map(".data.control"), 1)?,
-            cpus: Shared::new(&map("cpus"), cpus)?,
-            slots: Shared::unmapped(&map("slots"), options.slots)?,
-            rests: Shared::unmapped(&map("slot_rests"), options.slots)?,
-            offs: Shared::unmapped(&map("slot_offs"), options.slots)?,
-            listed: Shared::new(&map("listed"), 2 * options.places(cpus))?,
-            index: Shared::new(&map("tid_index"), options.buckets())?,
-        };
-        let mut ledger = Ledger::prepare(shared, options, cpus, Online::open());
+        let kept = MAPS.map(|name| parts::part(name, object::map(&object, name).as_fd()));
+        let kept = kept.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut ledger =
+            Ledger::prepare(SharedMaps::of(&kept, options, cpus)?, options, cpus, Online::open());
+        ledger.parts = kept;
         ledger.object = Some(object);
         let before_ns = clock::now_ns();
         ledger.watch_cpus();
         if let Some(object) = &mut ledger.object {
-            ledger._links.extend(attach_hooks(object)?);
+            ledger.parts.extend(attach_hooks(object)?);
         }
         ledger.enter_cpus();
         ledger.check_clock(before_ns)?;
@@ -107,9 +126,16 @@ impl Ledger {
 
     /// A ledger that is not attached. Its shared records are as the programs expect them; all that is not set here is zero.
     pub(super) fn prepare(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
+        let mut ledger = Ledger::of(shared, options, cpus, online);
+        ledger.set_shared(cpus);
+        ledger
+    }
+
+    /// The reader's half of one, which knows no interval yet.
+    pub(super) fn of(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
         let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index } = shared;
-        let mut ledger = Ledger {
-            _links: Vec::new(),
+        Ledger {
+            parts: Vec::new(),
             object: None,
             options,
             control,
@@ -135,9 +161,7 @@ impl Ledger {
             freed: Vec::new(),
             reserved: 0,
             off_fault_ns: 0,
-        };
-        ledger.set_shared(cpus);
-        ledger
+        }
     }
 
     fn set_shared(&mut self, cpus: u32) {
@@ -180,13 +204,14 @@ impl Ledger {
         let mut hooks = self.object.iter_mut().flat_map(|object| object.progs_mut());
         let hook = hooks.find(|program| program.name() == HOTPLUG_HOOK);
         let link = hook.and_then(|hook| hook.attach().ok());
-        self.is_watching_cpus = link.is_some();
-        self._links.extend(link);
+        let part = link.and_then(|link| parts::part(HOTPLUG_HOOK, link.as_fd()).ok());
+        self.is_watching_cpus = part.is_some();
+        self.parts.extend(part);
     }
 
     /// Compares the clock of the hooks with ours: what they have seen lies between `before_ns` and now, however long this
     /// thread was held up meanwhile.
-    fn check_clock(&self, before_ns: u64) -> Result<(), Error> {
+    pub(super) fn check_clock(&self, before_ns: u64) -> Result<(), Error> {
         let possible = before_ns.saturating_sub(CLOCK_LIMIT_NS)..=clock::now_ns() + CLOCK_LIMIT_NS;
         let seen = (0..self.books.len() as u32).filter_map(|cpu| cut::seen_ns(cut::run_of(&self.cpus, cpu)));
         for seen_ns in seen {
@@ -261,7 +286,7 @@ fn resize(open: &mut OpenObject, name: &str, entries: u32) {
     map.set_max_entries(entries).expect("a map that is not created yet takes any size");
 }
 
-fn attach_hooks(object: &mut Object) -> Result<Vec<Link>, Error> {
+fn attach_hooks(object: &mut Object) -> Result<Vec<(&'static str, OwnedFd)>, Error> {
     HOOKS
         .iter()
         .map(|name| {
@@ -270,10 +295,11 @@ fn attach_hooks(object: &mut Object) -> Result<Vec<Link>, Error> {
                 program.name() == *name || *name == SWITCH_HOOK && is_switch_hook(program.name())
             };
             let program = object.progs_mut().find(|program| is_it(program) && program.autoload());
-            program
+            let link = program
                 .expect("the embedded object defines it")
                 .attach()
-                .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))
+                .map_err(|error| Error::from_libbpf(&format!("to attach the hook `{name}`"), &error))?;
+            parts::part(name, link.as_fd())
         })
         .collect()
 }

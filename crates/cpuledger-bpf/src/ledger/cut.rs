@@ -142,6 +142,16 @@ impl Book {
         Book { written }
     }
 
+    /// As another reader has left it: with the word that it wrote last.
+    pub(super) fn resume(written: u64) -> Book {
+        Book { written }
+    }
+
+    /// The word that the reader wrote last.
+    pub(super) fn written(self) -> u64 {
+        self.written
+    }
+
     /// Closes one CPU at a cut that has passed: afterwards all its time up to it is booked or in the tail.
     ///
     /// # Errors

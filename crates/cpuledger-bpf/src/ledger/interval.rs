@@ -1,5 +1,7 @@
 //! What a closed interval tells.
 
+use serde::{Deserialize, Serialize};
+
 use crate::abi;
 
 use super::off::Off;
@@ -55,7 +57,7 @@ pub struct CpuTime {
 }
 
 /// What a ledger could not keep since it was attached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     /// How often a task found no free slot. Until its next switch its time was that of its process or, where that has no slot
     /// either, not attributed.

@@ -10,20 +10,24 @@ mod clock;
 mod cut;
 mod entry;
 mod interval;
+mod kept;
 #[cfg(test)]
 mod machine;
 mod off;
 mod online;
 mod owned;
+mod parts;
 mod shared;
 #[cfg(test)]
 mod turns;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use libbpf_rs::{Link, Object};
+use libbpf_rs::Object;
+use serde::{Deserialize, Serialize};
 
 use crate::abi;
 use crate::error::Error;
@@ -35,11 +39,12 @@ use online::Online;
 use shared::{Shared, of_parity, take_word};
 
 pub use interval::{CpuTime, Interval, Lost, SharedWrites, TaskTime};
+pub use kept::{Memory, layout};
 pub use off::{Off, OffState, OffTime};
 pub use owned::ledgers_of;
 
 /// How large a ledger shall be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Tasks that can be told apart: those that have run since the ledger was attached and are alive, and those that died
     /// in the running interval. Between `CPULEDGER_MIN_SLOTS` and `CPULEDGER_MAX_SLOTS`. Unless stated,
@@ -101,10 +106,12 @@ impl Options {
     }
 }
 
-/// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it.
+/// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its
+/// [`Ledger::parts`].
 pub struct Ledger {
-    _links: Vec<Link>,
-    /// None only in a test, where the hooks run in user space.
+    /// Its maps and links, by name; none in a test, where the hooks run in user space.
+    parts: Vec<(&'static str, OwnedFd)>,
+    /// None of one that another process has attached, and in a test.
     object: Option<Object>,
     options: Options,
     control: Shared<abi::cpuledger_control>,

@@ -3,6 +3,8 @@
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use crate::abi;
 
 use super::shared::{Shared, of_parity, take_word};
@@ -34,7 +36,7 @@ pub struct OffTime {
 }
 
 /// What a task does while it is on no CPU: see [`OffTime`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u32)]
 #[expect(missing_docs)]
 pub enum OffState {

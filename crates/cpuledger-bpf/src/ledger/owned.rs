@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 
 use libbpf_rs::{Iter, libbpf_sys};
@@ -14,7 +14,8 @@ use crate::map::decode;
 use crate::object;
 
 use super::Ledger;
-use super::attach::is_switch_hook;
+use super::attach::{SWITCH_HOOK, is_switch_hook};
+use super::parts;
 
 /// The compiled `bpf/programs.bpf.c`.
 static OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bpf.o"));
@@ -57,15 +58,12 @@ impl Ledger {
     /// # Errors
     /// When the kernel refuses the call.
     pub fn id(&self) -> Result<u32, Error> {
-        let mut programs = self.object.iter().flat_map(|object| object.progs());
-        let hook = programs.find(|program| is_switch_hook(program.name()) && program.autoload());
-        let hook = hook.expect("the embedded object defines it");
-        let mut info = libbpf_sys::bpf_prog_info::default();
-        let mut length = size_of::<libbpf_sys::bpf_prog_info>() as u32;
-        let descriptor = hook.as_fd().as_raw_fd();
-        // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`; zeroed, it asks for no list.
-        match unsafe { libbpf_sys::bpf_prog_get_info_by_fd(descriptor, &raw mut info, &raw mut length) } {
-            0 => Ok(info.id),
+        let hook = parts::find(&self.parts, SWITCH_HOOK)?.as_raw_fd();
+        let mut info = libbpf_sys::bpf_link_info::default();
+        let mut length = size_of::<libbpf_sys::bpf_link_info>() as u32;
+        // SAFETY: the kernel writes at most `length` bytes, which is the size of `info`; zeroed, it asks for no name.
+        match unsafe { libbpf_sys::bpf_link_get_info_by_fd(hook, &raw mut info, &raw mut length) } {
+            0 => Ok(info.prog_id),
             code => Err(Error::from_errno("the number of a program", Errno::from_raw_os_error(-code))),
         }
     }

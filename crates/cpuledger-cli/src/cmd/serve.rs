@@ -5,9 +5,9 @@
 
 mod audiences;
 mod books;
-mod budget;
 mod config;
 mod control;
+mod handover;
 mod listing;
 mod log;
 mod manager;
@@ -18,17 +18,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use cpuledger::SourceKind;
-use cpuledger::source::ledger::{self, Ledger};
 use cpuledger_service::client::socket_path;
+use cpuledger_service::inherited;
 use cpuledger_service::server::{Ended, Limits, Server, listen};
 
 use self::audiences::Audiences;
 use self::books::Books;
 use self::config::Config;
 use self::control::Control;
+use self::handover::Left;
 use self::log::log;
 use self::signals::{Asked, Signals};
 use crate::privileges;
@@ -76,13 +77,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return output::write(config.to_string().as_bytes());
     }
     privileges::raise_open_files();
-    let (listener, _socket) = listener(arguments)?;
-    let ledger = Ledger::open(ledger::Options::default()).context("the service needs the ledger")?;
-    log(&format!("attached the ledger, {} slots", ledger.slots()));
+    let mut left = Left::of(inherited()?);
+    let (listener, _socket) = listener(arguments, std::mem::take(&mut left.sockets))?;
+    let (keeping, rings) = left.take_up()?;
     privileges::give_up_as_service(SourceKind::Ledger)?;
     let signals = Signals::watch().context("cannot wait for signals")?;
-    let audiences = Arc::new(Audiences::new()?);
-    let books = Books::start(ledger, config.interval_ns, Arc::clone(&audiences), signals.waker()?)?;
+    let audiences = Arc::new(Audiences::new(rings)?);
+    let attached_ns = keeping.course.attached_ns;
+    let books = Books::start(keeping, config.interval_ns, Arc::clone(&audiences), signals.waker()?)?;
     let limits = Limits {
         connections: config.limits.connections,
         connections_of_user: config.limits.connections_per_user,
@@ -90,12 +92,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let mut server = Server::new(listener, env!("CARGO_PKG_VERSION"), limits)?;
     server.watch(&signals)?;
-    let mut control = Control::new(config, audiences, books.clone());
+    let mut control = Control::new(config, Arc::clone(&audiences), books.clone(), attached_ns);
     manager::ready();
     let served = serve(arguments, &mut server, &mut control, &books, &signals);
     manager::stopping();
-    books.stop();
-    served
+    let keeping = books.stop();
+    served?;
+    if let Some(keeping) = keeping.filter(|_| manager::may_keep())
+        && let Err(error) = handover::leave(keeping, &audiences)
+    {
+        log(&format!("cannot leave the ledger with the service manager: {error:#}"));
+    }
+    Ok(())
 }
 
 /// The loop of the control socket.
@@ -160,8 +168,9 @@ impl Drop for SocketFile {
 }
 
 /// The socket of the service manager, else one of its own.
-fn listener(arguments: &Arguments) -> anyhow::Result<(OwnedFd, Option<SocketFile>)> {
-    if let Some(listener) = manager::listener()? {
+fn listener(arguments: &Arguments, sockets: Vec<OwnedFd>) -> anyhow::Result<(OwnedFd, Option<SocketFile>)> {
+    ensure!(sockets.len() <= 1, "the service manager has handed over more than one socket; hand over one");
+    if let Some(listener) = sockets.into_iter().next() {
         return Ok((listener, None));
     }
     let path = arguments.socket.clone().unwrap_or_else(socket_path);

@@ -57,3 +57,12 @@ impl Memory for [AtomicU64] {
         fence(Ordering::Release);
     }
 }
+
+/// How large a ring is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Bytes of the data area: at least twice the longest frame.
+    pub bytes: usize,
+    /// Frames that it holds at most.
+    pub frames: usize,
+}

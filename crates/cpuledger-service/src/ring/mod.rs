@@ -51,8 +51,8 @@ mod protocol;
 mod reader;
 
 pub use error::RingError;
-pub use layout::{MAGIC, MAX_BYTES, MAX_FRAMES, VERSION};
-pub use owner::{FIRST_WOKEN, Ring, Size};
+pub use layout::{MAGIC, MAX_BYTES, MAX_FRAMES, Size, VERSION};
+pub use owner::{FIRST_WOKEN, Ring};
 pub use reader::{Frame, Next, PASSED_ON, Reader};
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rustix::thread::futex::{self, Flags};
 use super::error::RingError;
 use super::layout::{
     DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, ONE_FRAME,
-    SEALS, VERSION, VERSION_WORD, turn_of,
+    SEALS, Size, VERSION, VERSION_WORD, turn_of,
 };
 use super::protocol::{Copied, Geometry, Memory, Writer};
 use super::reader::Reader;
@@ -23,23 +23,12 @@ pub const FIRST_WOKEN: u32 = 4;
 /// The kernel takes the number of tasks to wake as an `int`.
 const ALL: u32 = i32::MAX as u32;
 
-/// How large a ring is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size {
-    /// Bytes of the data area: at least twice the longest frame.
-    pub bytes: usize,
-    /// Frames that it holds at most.
-    pub frames: usize,
-}
-
-impl Size {
-    fn geometry(self) -> Result<Geometry, RingError> {
-        let Size { bytes, frames } = self;
-        if !(2..=MAX_FRAMES).contains(&frames) || !(64..=MAX_BYTES).contains(&bytes) {
-            return Err(RingError::Size { frames, bytes });
-        }
-        Ok(Geometry { frames: frames as u64, data_words: bytes.div_ceil(WORD) as u64 })
+fn geometry(size: Size) -> Result<Geometry, RingError> {
+    let Size { bytes, frames } = size;
+    if !(2..=MAX_FRAMES).contains(&frames) || !(64..=MAX_BYTES).contains(&bytes) {
+        return Err(RingError::Size { frames, bytes });
     }
+    Ok(Geometry { frames: frames as u64, data_words: bytes.div_ceil(WORD) as u64 })
 }
 
 /// A ring and the only mapping that writes to it. When it is dropped, its readers learn that it has moved.
@@ -59,7 +48,7 @@ impl Ring {
     /// # Errors
     /// When no ring has that size, when there is no memory, the kernel refuses a step, or /proc is not mounted.
     pub fn create(name: &str, size: Size) -> Result<Ring, RingError> {
-        let geometry = size.geometry()?;
+        let geometry = geometry(size)?;
         let file = memory_file(name)?;
         let bytes = (geometry.words() * WORD) as u64;
         ftruncate(&file, bytes).map_err(failed("ftruncate"))?;

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::error::RingError;
 use super::layout::{
-    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, SEALS,
+    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, SEALS, Size,
     VERSION, VERSION_WORD, turn_of,
 };
 use super::protocol::{self, Copied, DIRECTORY, Geometry, Memory};
@@ -177,6 +177,12 @@ impl Reader {
     /// The number of the frame that comes next for this reader.
     pub fn next_number(&self) -> u64 {
         self.next
+    }
+
+    /// How large the ring is.
+    pub fn size(&self) -> Size {
+        let Geometry { frames, data_words } = self.geometry;
+        Size { bytes: data_words as usize * WORD, frames: frames as usize }
     }
 
     /// Whether the owner has marked the ring as moved. Frames that are still in it can be copied.

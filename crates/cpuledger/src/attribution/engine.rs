@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::task::{Comm, TaskId};
 
@@ -86,7 +87,7 @@ impl Parts {
 }
 
 /// A process that lives, or from which a living one descends.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Member {
     /// `None`: nothing is known of it but that it is the accounting parent of another.
     parent: Option<TaskId>,
@@ -103,7 +104,7 @@ struct Member {
 }
 
 /// All processes with their accounting parents.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Attribution {
     members: FxHashMap<TaskId, Member>,
     /// Tombstones in their grace period, with the time of the death.

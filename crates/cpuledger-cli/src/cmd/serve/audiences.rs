@@ -1,17 +1,19 @@
 //! A ring for each audience: all, and each user that asks.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use cpuledger::audience::Viewer;
+use cpuledger::audience::{Strangers, Viewer};
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::Frame;
 use cpuledger_service::ring::{Reader, Ring, RingError, Size};
 
-use super::config::Limits;
-use super::log::{log, log_of_reader};
+use super::log::log;
 
 /// Frames that a ring holds at most: a reader that is further behind loses some.
 const FRAMES: usize = 64;
@@ -19,6 +21,10 @@ const FRAMES: usize = 64;
 const FIRST_BYTES: usize = 1 << 20;
 /// How many times the longest frame a ring that follows has room for.
 const FRAMES_OF_ROOM: usize = 4;
+/// Rings of users that there may be at a time.
+const MOST_USERS: usize = 64;
+/// How long a ring that was kept over a restart waits for its readers.
+const RETURN: Duration = Duration::from_secs(60);
 
 /// What a ring shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,6 +33,37 @@ pub enum Audience {
     All,
     /// A user.
     User(Viewer),
+}
+
+impl Audience {
+    /// The name by which its ring is kept over a restart.
+    pub fn key(self) -> String {
+        match self {
+            Audience::All => "all".into(),
+            Audience::User(Viewer { uid, gid, strangers }) => {
+                let strangers = match strangers {
+                    Strangers::Shown => "shown",
+                    Strangers::Summed => "summed",
+                };
+                format!("{uid}-{gid}-{strangers}")
+            }
+        }
+    }
+
+    /// The audience of such a name.
+    pub fn by_key(key: &str) -> Option<Audience> {
+        if key == "all" {
+            return Some(Audience::All);
+        }
+        let mut parts = key.split('-');
+        let (uid, gid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let strangers = match parts.next()? {
+            "shown" => Strangers::Shown,
+            "summed" => Strangers::Summed,
+            _ => return None,
+        };
+        parts.next().is_none().then_some(Audience::User(Viewer { uid, gid, strangers }))
+    }
 }
 
 /// The rings, shared by the thread that publishes and the one that hands them out.
@@ -49,6 +86,14 @@ struct State {
 struct Published {
     ring: Ring,
     readers: usize,
+    /// Until when it is there without readers: the service was restarted, and they may come back.
+    kept_until: Option<Instant>,
+}
+
+impl Published {
+    fn new(ring: Ring) -> Published {
+        Published { ring, readers: 0, kept_until: None }
+    }
 }
 
 /// An interval that was closed.
@@ -63,14 +108,33 @@ pub struct Last {
 }
 
 impl Audiences {
-    /// No ring but that of all rows.
+    /// The ring of all rows, and those that go on where these of a service before have ended.
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub fn new() -> Result<Audiences, RingError> {
-        let all = Published { ring: create(Audience::All, FIRST_BYTES)?, readers: 0 };
-        let state = State { rings: HashMap::from([(Audience::All, all)]), ..State::default() };
+    pub fn new(kept: Vec<(Audience, OwnedFd)>) -> Result<Audiences, RingError> {
+        let kept_until = Some(Instant::now() + RETURN);
+        let mut rings = HashMap::new();
+        for (audience, old) in kept {
+            let old = Reader::open(old)?;
+            let ring = Ring::successor(&memory_name(audience), old.size(), &old)?;
+            rings.insert(audience, Published { kept_until, ..Published::new(ring) });
+        }
+        if let Entry::Vacant(all) = rings.entry(Audience::All) {
+            all.insert(Published::new(create(Audience::All, FIRST_BYTES)?));
+        }
+        let state = State { rings, ..State::default() };
         Ok(Audiences { state: Mutex::new(state), boot_id: cpuledger::machine::boot_id() })
+    }
+
+    /// All rings, for a service that follows this one.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub fn rings(&self) -> io::Result<Vec<(Audience, OwnedFd)>> {
+        let state = self.lock();
+        let rings = state.rings.iter();
+        rings.map(|(audience, of)| Ok((*audience, of.ring.fd().try_clone_to_owned()?))).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -80,6 +144,7 @@ impl Audiences {
     /// Publishes an interval to each audience. Returns the interval before, whose memory can be reused.
     pub fn publish(&self, last: Last) -> Option<Last> {
         let mut state = self.lock();
+        state.close_forsaken(Instant::now());
         let audiences: Vec<Audience> = state.rings.keys().copied().collect();
         for audience in audiences {
             if let Err(error) = state.publish(audience, &last, self.boot_id.as_deref()) {
@@ -98,15 +163,15 @@ impl Audiences {
     ///
     /// # Errors
     /// When there is no memory for a new ring.
-    pub fn subscribe(&self, audience: Audience, limits: &Limits) -> Result<Option<OwnedFd>, RingError> {
+    pub fn subscribe(&self, audience: Audience) -> Result<Option<OwnedFd>, RingError> {
         let mut state = self.lock();
         if !state.rings.contains_key(&audience) {
-            if !state.has_room(audience, limits) {
+            if state.rings.len() > MOST_USERS {
                 return Ok(None);
             }
             let ring = create(audience, FIRST_BYTES)?;
-            state.rings.insert(audience, Published { ring, readers: 0 });
-            log_of_reader(&format!("opened the ring of {}", name(audience)));
+            state.rings.insert(audience, Published::new(ring));
+            log(&format!("opened the ring of {}", name(audience)));
             // It shows the last interval at once.
             if let Some(last) = state.last.take() {
                 let published = state.publish(audience, &last, self.boot_id.as_deref());
@@ -121,6 +186,7 @@ impl Audiences {
             .try_clone_to_owned()
             .map_err(|_| RingError::NoRing("no descriptor is left"))?;
         published.readers += 1;
+        published.kept_until = None;
         Ok(Some(ring))
     }
 
@@ -131,21 +197,21 @@ impl Audiences {
         published.readers = published.readers.saturating_sub(1);
         if published.readers == 0 && audience != Audience::All {
             state.rings.remove(&audience);
-            log_of_reader(&format!("closed the ring of {}", name(audience)));
+            log(&format!("closed the ring of {}", name(audience)));
         }
     }
 }
 
 impl State {
-    /// Whether there may be one ring more, for this audience. That of all rows is always there.
-    fn has_room(&self, audience: Audience, limits: &Limits) -> bool {
-        let user = |audience: &Audience| match audience {
-            Audience::All => None,
-            Audience::User(viewer) => Some(viewer.uid),
-        };
-        let uid = user(&audience);
-        let of_user = self.rings.keys().filter(|other| user(other) == uid).count();
-        self.rings.len() <= limits.rings && of_user < limits.rings_per_user
+    /// Closes the rings of users whose readers have not come back after a restart.
+    fn close_forsaken(&mut self, now: Instant) {
+        self.rings.retain(|audience, of| {
+            let is_kept = *audience == Audience::All || of.kept_until.is_none_or(|until| now < until);
+            if !is_kept {
+                log(&format!("closed the ring of {}", name(*audience)));
+            }
+            is_kept
+        });
     }
 
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
@@ -194,5 +260,22 @@ fn name(audience: Audience) -> String {
     match audience {
         Audience::All => "all".into(),
         Audience::User(viewer) => format!("user {}", viewer.uid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audience_is_known_by_its_key() {
+        for strangers in [Strangers::Shown, Strangers::Summed] {
+            let audience = Audience::User(Viewer { uid: 7, gid: 8, strangers });
+            assert_eq!(Audience::by_key(&audience.key()), Some(audience));
+        }
+        assert_eq!(Audience::by_key(&Audience::All.key()), Some(Audience::All));
+        for key in ["", "7", "7-8", "7-8-9", "7-8-shown-9", "-7-8-shown", "x-8-shown"] {
+            assert_eq!(Audience::by_key(key), None, "{key}");
+        }
     }
 }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
-use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted};
+use cpuledger::source::ledger::{LEAD_NS, Wanted};
 use cpuledger::{Boottime, FieldSet, clock, machine};
 
 use super::audiences::{Audiences, Last};
+use super::handover::Keeping;
 use super::signals::Waker;
 use crate::stop::Stop;
 
@@ -34,7 +35,7 @@ struct Shared {
 pub struct Books {
     shared: Arc<Shared>,
     waker: crate::stop::Waker,
-    thread: Arc<Mutex<Option<thread::JoinHandle<()>>>>,
+    thread: Arc<Mutex<Option<thread::JoinHandle<Option<Keeping>>>>>,
 }
 
 impl Books {
@@ -43,7 +44,7 @@ impl Books {
     /// # Errors
     /// When there is no second thread to be had.
     pub fn start(
-        ledger: Ledger,
+        keeping: Keeping,
         interval_ns: u64,
         audiences: Arc<Audiences>,
         mut told: Waker,
@@ -56,10 +57,12 @@ impl Books {
             failure: Mutex::new(None),
         });
         let for_thread = Arc::clone(&shared);
-        let run = move || {
-            if let Err(error) = keep(ledger, &for_thread, &audiences, &stop) {
+        let run = move || match keep(keeping, &for_thread, &audiences, &stop) {
+            Ok(keeping) => Some(keeping),
+            Err(error) => {
                 *for_thread.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
                 told.wake();
+                None
             }
         };
         let thread =
@@ -91,39 +94,40 @@ impl Books {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Ends it, and detaches the ledger.
-    pub fn stop(&self) {
+    /// Ends it. Returns the books, unless the ledger has failed.
+    pub fn stop(&self) -> Option<Keeping> {
         self.shared.is_over.store(true, Ordering::SeqCst);
         self.waker.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // It does not panic; if it did, it has said so.
-            let _ = thread.join();
-        }
+        // It does not panic; if it did, it has said so.
+        thread?.join().ok()?
     }
 }
 
 /// Closes interval after interval.
 fn keep(
-    mut ledger: Ledger,
+    mut keeping: Keeping,
     shared: &Shared,
     audiences: &Audiences,
     stop: &Stop,
-) -> Result<(), cpuledger::Error> {
+) -> Result<Keeping, cpuledger::Error> {
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
-    let (mut sequence, mut suspended_ns) = (0, clock::suspended_ns());
+    let Keeping { ledger, course, is_new } = &mut keeping;
     let mut last = Last::default();
-    // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
-    let _ = ledger.find_blocked();
+    if *is_new {
+        // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
+        let _ = ledger.find_blocked();
+    }
     loop {
         let cut_ns = wait(ledger.start_ns(), shared, stop);
         if shared.is_over.load(Ordering::SeqCst) {
-            return Ok(());
+            return Ok(keeping);
         }
         ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
-        sequence += 1;
-        let suspended_before_ns = std::mem::replace(&mut suspended_ns, clock::suspended_ns());
-        last.sequence = sequence;
+        let suspended_ns = clock::suspended_ns();
+        let suspended_before_ns = std::mem::replace(&mut course.suspended_ns, suspended_ns);
+        course.sequence += 1;
+        last.sequence = course.sequence;
         last.end = Boottime::from_ns(last.interval.end_ns + suspended_ns);
         last.end_realtime_ns = clock::realtime_ns_at(last.interval.end_ns);
         last.suspended_ns = suspended_ns.saturating_sub(suspended_before_ns);

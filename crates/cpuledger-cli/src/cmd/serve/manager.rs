@@ -1,24 +1,52 @@
-//! The service manager, if there is one: the socket that it hands over, and what it is told (sd_notify(3), sd_listen_fds(3)).
+//! The service manager, if there is one: what it is told, and given to keep (sd_notify(3), sd_pid_notify_with_fds(3)).
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use anyhow::ensure;
-use cpuledger_service::inherited;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sd_notify::NotifyState;
 
-/// The listening socket of the manager; `None`: it has not handed one over.
+/// How long the manager may take to read what it was told.
+const READING: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// Whether there is a manager that may keep descriptors over a restart. Before systemd 254 it does not say whether it does.
+pub fn may_keep() -> bool {
+    std::env::var_os("NOTIFY_SOCKET").is_some() && std::env::var("FDSTORE").as_deref() != Ok("0")
+}
+
+/// Gives the manager a descriptor to keep, by this name.
 ///
 /// # Errors
-/// When it has handed over several sockets.
-pub fn listener() -> anyhow::Result<Option<OwnedFd>> {
-    let mut sockets = inherited()?.into_iter();
-    let first = sockets.next().map(|inherited| inherited.fd);
-    ensure!(
-        sockets.next().is_none(),
-        "the service manager has handed over more than one socket; hand over one"
-    );
-    Ok(first)
+/// When it cannot be sent.
+pub fn store(name: &str, fd: BorrowedFd<'_>) -> io::Result<()> {
+    // By itself the manager would drop those that poll(2) says are at their end.
+    let states = [NotifyState::FdStore, NotifyState::FdName(name), NotifyState::Custom("FDPOLL=0")];
+    sd_notify::notify_with_fds(&states, &[fd])
+}
+
+/// The manager drops what it keeps by these names; it has done so afterwards.
+pub fn forget(names: &[String]) {
+    for name in names {
+        tell(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)]);
+    }
+    // A manager that does not answer has them longer.
+    let _ = wait_until_read();
+}
+
+/// Waits until the manager has read all that it was told before.
+///
+/// # Errors
+/// When it has not within some seconds.
+pub fn wait_until_read() -> io::Result<()> {
+    let (reader, writer) = io::pipe()?;
+    sd_notify::notify_with_fds(&[NotifyState::Custom("BARRIER=1")], &[writer.as_fd()])?;
+    drop(writer);
+    // The manager closes the other end.
+    match poll(&mut [PollFd::new(&reader, PollFlags::empty())], Some(&READING))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
+    }
 }
 
 /// How often the manager wants to hear from the service.

@@ -2,6 +2,7 @@
 //! thread that did not run is looked at. Pure algebra, no kernel.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Boottime;
 use crate::counters::Counters;
@@ -43,7 +44,7 @@ pub(crate) struct Growth {
 }
 
 /// A task that has run since the ledger was attached.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Life {
     task: TaskId,
     process: TaskId,
@@ -61,7 +62,7 @@ struct Life {
 }
 
 /// What the totals of a task are.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Shown {
     /// Its own.
     Own,
@@ -120,7 +121,7 @@ impl Life {
 }
 
 /// All tasks that have run, and their processes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Lives {
     /// When the ledger was attached: what started later is known from its start.
     attached: Boottime,

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::field::Field;
 use crate::interval::{Blocked, Interval, MOST_BLOCKED};
 use crate::task::{Task, TaskId};
 
 /// Those that are blocked and have not run since. What an interval costs follows what ran, and what is told.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct BlockedTasks {
     by_task: FxHashMap<TaskId, Blocked>,
     /// Those that began first come first; 0 stands for what is not known.

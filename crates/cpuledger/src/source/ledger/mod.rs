@@ -6,6 +6,7 @@
 
 mod blocked;
 mod detail;
+mod kept;
 mod limits;
 mod options;
 mod resting;

@@ -3,6 +3,7 @@
 
 use cpuledger_bpf::ledger::OffState;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::blocked::BlockedTasks;
 use crate::clock::Boottime;
@@ -14,7 +15,7 @@ use crate::states::{States, off_state};
 use crate::task::{Task, TaskId};
 
 /// The state of a living task that has not run since.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Resting {
     process: TaskId,
     state: OffState,
@@ -75,7 +76,7 @@ pub(super) fn hide_counters(rows: &mut [Task], shown: &FxHashMap<TaskId, FieldSe
 }
 
 /// Tasks that do something else than sleeping, and have not run since: by task, and how many of each process. The others sleep.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RestingTasks {
     by_task: FxHashMap<TaskId, Resting>,
     /// An exec may give the task of a slot another tid.

@@ -3,6 +3,7 @@
 use cpuledger_bpf::ledger::{Interval as Closed, OffState, TaskTime};
 use cpuledger_bpf::{Wanted as WantedTask, abi};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::attribution::difference::lives::{Growth, Lives, Seen};
 use crate::attribution::{Attribution, Increment, Parts};
@@ -22,8 +23,8 @@ use super::detail::Detail;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, hide_counters, is_dead};
 use super::slot::{
-    born_ns, ends_process, exit, has_died, has_ended, increment, order, process_of, row_of_slot, states_of,
-    task_of,
+    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, process_of, row_of_slot,
+    states_of, task_of,
 };
 
 /// A process of the interval in the making.
@@ -50,6 +51,9 @@ pub(super) struct Idle<'a> {
     pub(super) time: IdleTime,
     pub(super) are_processes: bool,
 }
+
+/// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
+pub(super) type RowMemory = (Attribution, Lives, RestingTasks, u64, u64);
 
 /// Everything that is remembered from interval to interval. Memory is reused.
 pub(super) struct RowBuilder {
@@ -96,11 +100,20 @@ impl RowBuilder {
                 attribution.name(process, comm, false);
             }
         }
-        Ok(RowBuilder {
+        let attached_ns = attached.ns().saturating_sub(suspended_ns());
+        let memory =
+            (attribution, Lives::new(attached), RestingTasks::default(), attached_ns, suspended_ns());
+        Ok(RowBuilder::resume(detail, memory))
+    }
+
+    /// One that goes on with what another has remembered.
+    pub(super) fn resume(detail: Detail, memory: RowMemory) -> RowBuilder {
+        let (attribution, lives, resting, attached_ns, suspended_ns) = memory;
+        RowBuilder {
             detail,
             attribution,
-            lives: Lives::new(attached),
-            resting: RestingTasks::default(),
+            lives,
+            resting,
             increments: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Vec::new(),
@@ -113,9 +126,14 @@ impl RowBuilder {
             rows: Snapshot::default(),
             procfs: None,
             io: IoAccess::of_caller(),
-            attached_ns: attached.ns().saturating_sub(suspended_ns()),
-            suspended_ns: suspended_ns(),
-        })
+            attached_ns,
+            suspended_ns,
+        }
+    }
+
+    /// What another one needs to go on: a [`RowMemory`], as it is written.
+    pub(super) fn memory(&self) -> impl Serialize + '_ {
+        (&self.attribution, &self.lives, &self.resting, self.attached_ns, self.suspended_ns)
     }
 
     pub(super) fn take(
@@ -658,12 +676,6 @@ impl RowBuilder {
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len() + self.resting.len()
     }
-}
-
-/// Whether a task had no time on a CPU that the hooks were shown, though it may have had some. For one that the walk does not see either,
-/// "0" would be untrue.
-fn is_lost(time: &TaskTime, states: Option<States>) -> bool {
-    time.wall_ns == 0 && states.is_some_and(|states| states.unseen_ns > 0)
 }
 
 fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {

@@ -64,7 +64,7 @@ pub(super) fn exit(time: &TaskTime) -> Exit {
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
         euid: Some(slot.euid),
-        exit_code: Some(slot.exit_code.into()),
+        exit_code: slot.exit_code.into(),
         runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
     }
@@ -83,6 +83,12 @@ pub(super) fn states_of(time: &TaskTime, cut_ns: u64) -> Option<States> {
         stopped_ns: off.stopped_ns,
         unseen_ns: off.unseen_ns,
     })
+}
+
+/// Whether a task had no time on a CPU that the hooks were shown, though it may have had some. For one that the walk does not see either,
+/// "0" would be untrue.
+pub(super) fn is_lost(time: &TaskTime, states: Option<States>) -> bool {
+    time.wall_ns == 0 && states.is_some_and(|states| states.unseen_ns > 0)
 }
 
 /// When a task was born, CLOCK_MONOTONIC, where it is told what it did; 0: it is not. Its start is of another clock, which goes on while the

@@ -25,6 +25,8 @@ pub(super) struct Gathering {
     last_ns: u64,
     /// Where the interval ended that was handed out last.
     end_ns: Option<u64>,
+    /// Where the frame ended that came last.
+    come_ns: u64,
 }
 
 impl Gathering {
@@ -33,8 +35,13 @@ impl Gathering {
         self.end_ns = Some(end_ns);
     }
 
+    /// A frame has come. Those that came before are in the ring of a service that was restarted, too: they are passed over.
     pub(super) fn add(&mut self, frame: Frame) {
-        self.waiting.push_back(frame);
+        let figure = |column| frame.figure(column).unwrap_or(0);
+        if figure(Column::START_NS) >= self.come_ns {
+            self.come_ns = figure(Column::END_NS);
+            self.waiting.push_back(frame);
+        }
     }
 
     /// The next interval of that length, to half a frame. It is shorter where a frame is missing, or its list of the dead is full; or if
@@ -131,6 +138,14 @@ mod tests {
         gathering.add(frame(64, 74));
         assert_eq!(taken(&mut gathering, 30, true), Some((64, 74, false)), "what there is");
         assert_eq!(taken(&mut gathering, 30, true), None);
+    }
+
+    #[test]
+    fn what_has_come_before_is_passed_over() {
+        let mut gathering = gathering(&[(5, 15), (15, 25), (5, 15), (15, 25), (25, 35), (35, 47)]);
+        assert_eq!(taken(&mut gathering, 30, false), Some((5, 35, false)));
+        assert_eq!(taken(&mut gathering, 12, false), Some((35, 47, false)));
+        assert_eq!(taken(&mut gathering, 12, true), None);
     }
 
     #[test]

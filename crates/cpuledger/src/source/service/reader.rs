@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use cpuledger_frame::Frame;
-use cpuledger_service::client::Client;
+use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::ring::Reader;
 use cpuledger_service::varlink::{Info, Subscribe};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -27,6 +27,10 @@ use crate::task::{Pid, Task};
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// By how much a frame may be late, beyond twice its length, before the service counts as dead.
 const LATENESS: Duration = Duration::from_secs(3);
+/// For each call to a service that is being restarted: its manager listens meanwhile.
+const RESTART: Duration = Duration::from_secs(5);
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(10);
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
@@ -140,9 +144,11 @@ impl ServiceLedger {
     /// When there will be no more, because the service has ended.
     pub fn take(&mut self, now: bool, snapshot: &mut Snapshot, into: &mut Interval) -> Result<bool, Ended> {
         self.receive()?;
-        let is_connected = self.client.is_connected();
+        let mut is_connected = self.client.is_connected();
         if !is_connected {
             // Its last frames may have come in between.
+            self.receive()?;
+            is_connected = self.rejoin().is_ok();
             self.receive()?;
         }
         let mut whole = self.gathering.take(self.wanted_ns, now || !is_connected);
@@ -213,6 +219,28 @@ impl ServiceLedger {
         Ok(reader)
     }
 
+    /// Goes on with the service that follows the one that has ended, if its manager restarts it. Its ring has the frames of the one
+    /// before, and goes on behind them; where it has not, the time in between is told as a gap.
+    fn rejoin(&mut self) -> Result<(), Ended> {
+        let deadline = Instant::now() + RESTART;
+        loop {
+            let mut client = connect(RESTART).map_err(ended)?;
+            let info = client.info();
+            match info.and_then(|info| client.subscribe(&request(self.wanted_ns, &info))) {
+                Ok((subscription, mut reader)) => {
+                    reader.resume_at(1);
+                    self.frame_ns = subscription.interval_ns.unsigned_abs();
+                    (self.client, self.reader, self.listing) = (client, Some(reader), None);
+                    self.heard = Instant::now();
+                    return Ok(());
+                }
+                // The one that ends may have taken the connection.
+                Err(ClientError::Closed) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(error) => return Err(ended(error)),
+            }
+        }
+    }
+
     /// Gathers what has come.
     fn receive(&mut self) -> Result<(), Ended> {
         loop {
@@ -227,9 +255,18 @@ impl ServiceLedger {
                 }
                 Arrival::Moved(next) => {
                     let interval_ns = Some(self.frame_ns.cast_signed());
-                    let mut reader = self.subscribe(&Subscribe { interval_ns, audience: None })?;
-                    reader.resume_at(next);
-                    self.reader = Some(reader);
+                    match self.subscribe(&Subscribe { interval_ns, audience: None }) {
+                        Ok(mut reader) => {
+                            reader.resume_at(next);
+                            self.reader = Some(reader);
+                        }
+                        // It has ended, or is being restarted.
+                        Err(error) => match self.rejoin() {
+                            Err(_) if self.client.is_connected() => return Err(error),
+                            Err(_) => return Ok(()),
+                            Ok(()) => {}
+                        },
+                    }
                 }
                 Arrival::Failed(reason) => return Err(Ended(reason)),
             }

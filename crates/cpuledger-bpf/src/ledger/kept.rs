@@ -1,0 +1,94 @@
+//! A ledger that outlives the process that reads it. Another process that gets its maps and its links, and what the reader remembers
+//! between two cuts, goes on with the interval that is running. The hooks do not notice.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::offset_of;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::abi;
+use crate::cpus;
+use crate::error::Error;
+
+use super::attach::{HOOKS, HOTPLUG_HOOK, MAPS, OBJECT, SharedMaps};
+use super::cut::Book;
+use super::online::Online;
+use super::parts::{find, unattachable};
+use super::{Ledger, Options};
+
+/// What a reader remembers between two cuts, besides the shared records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    options: Options,
+    is_watching_cpus: bool,
+    interval: u64,
+    start_ns: u64,
+    /// By CPU number: the word that the reader wrote last.
+    written: Vec<u64>,
+    /// Slots of the dead that do not fill a batch.
+    freed: Vec<u32>,
+    reserved: u64,
+}
+
+/// A number that tells programs and layouts apart: a ledger goes on only with a reader for which it is the same. A program that was built by
+/// other tools may have another number, although it is made of the same source.
+pub fn layout() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    OBJECT.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Ledger {
+    /// Its maps and links. As long as any process has all of them, its hooks go on.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, BorrowedFd<'_>)> {
+        self.parts.iter().map(|(name, fd)| (*name, fd.as_fd()))
+    }
+
+    /// What another reader needs to go on. `None`: this one could not close an interval, or has begun to.
+    pub fn memory(&self) -> Option<Memory> {
+        (!self.is_poisoned && self.published_ns.is_none()).then(|| Memory {
+            options: self.options,
+            is_watching_cpus: self.is_watching_cpus,
+            interval: self.interval,
+            start_ns: self.start_ns,
+            written: self.books.iter().map(|book| book.written()).collect(),
+            freed: self.freed.clone(),
+            reserved: self.reserved,
+        })
+    }
+
+    /// Goes on with a ledger of the same [`layout`] that another process has read, by its parts. That process does not read it any more.
+    ///
+    /// # Errors
+    /// When a part is missing, when what it remembers is not what the shared records say, or the kernel refuses to map them.
+    pub fn adopt(memory: Memory, mut part: impl FnMut(&str) -> Option<OwnedFd>) -> Result<Ledger, Error> {
+        let Memory { options, is_watching_cpus, interval, start_ns, written, freed, reserved } = memory;
+        let cpus = cpus::cpu_ids()?;
+        if !Options::possible_slots().contains(&options.slots) || written.len() != cpus as usize {
+            return Err(unattachable("it was made for another machine"));
+        }
+        let hooks = HOOKS.into_iter().chain(is_watching_cpus.then_some(HOTPLUG_HOOK));
+        let names = MAPS.into_iter().chain(hooks);
+        let parts: Vec<_> = names.filter_map(|name| Some((name, part(name)?))).collect();
+        HOOKS.iter().try_for_each(|name| find(&parts, name).map(drop))?;
+        if is_watching_cpus {
+            find(&parts, HOTPLUG_HOOK)?;
+        }
+        let mut ledger = Ledger::of(SharedMaps::of(&parts, options, cpus)?, options, cpus, Online::open());
+        let running = ledger.control.word(0, offset_of!(abi::cpuledger_control, interval));
+        let slots = ledger.control.half(0, offset_of!(abi::cpuledger_control, slots));
+        let found = (running.load(Ordering::Acquire), slots.load(Ordering::Relaxed));
+        if found != (interval, options.slots) || freed.iter().any(|slot| *slot >= options.slots) {
+            return Err(unattachable("another process has read it since"));
+        }
+        ledger.parts = parts;
+        ledger.is_watching_cpus = is_watching_cpus;
+        ledger.books.extend(written.into_iter().map(Book::resume));
+        (ledger.interval, ledger.start_ns) = (interval, start_ns);
+        (ledger.freed, ledger.reserved) = (freed, reserved);
+        ledger.check_clock(start_ns)?;
+        Ok(ledger)
+    }
+}

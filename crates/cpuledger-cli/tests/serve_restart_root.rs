@@ -1,0 +1,294 @@
+//! `cpuledger serve` is restarted: with a service manager that keeps descriptors no nanosecond is lost, without one nothing is left. Needs root.
+
+mod manager;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use cpuledger::frames;
+use cpuledger::{Interval, Snapshot};
+use cpuledger_bpf::ledger::ledgers_of;
+use cpuledger_frame::Frame;
+use cpuledger_load::scene::alone;
+use cpuledger_load::{Storm, StormPlan};
+use cpuledger_service::client::Client;
+use cpuledger_service::ring::{Next, Reader};
+use cpuledger_service::sealed::{Sealed, seal};
+use cpuledger_service::varlink::Subscribe;
+use manager::{Kept, Manager, TIMEOUT};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const RESTARTS: usize = 20;
+
+/// Time of an interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Times {
+    start_ns: u64,
+    end_ns: u64,
+    capacity_ns: u64,
+    attributed_ns: u64,
+    idle_ns: u64,
+    unattributed_ns: u64,
+}
+
+impl Times {
+    fn of(interval: &Interval) -> Times {
+        Times {
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            capacity_ns: interval.capacity_ns,
+            attributed_ns: interval.attributed_ns,
+            idle_ns: interval.idle_ns.expect("it is known"),
+            unattributed_ns: interval.unattributed_ns.expect("it is known"),
+        }
+    }
+}
+
+/// Checks that the intervals follow each other, and that together they hold all time of all CPUs. Returns their sum.
+fn assert_all_is_told(told: &[Times]) -> Times {
+    let cpus = u64::from(cpuledger::machine::online_cpus());
+    let mut sum = Times { start_ns: told[0].start_ns, ..*told.last().expect("some") };
+    (sum.capacity_ns, sum.attributed_ns, sum.idle_ns, sum.unattributed_ns) = (0, 0, 0, 0);
+    for times in told {
+        sum.capacity_ns += times.capacity_ns;
+        sum.attributed_ns += times.attributed_ns;
+        sum.idle_ns += times.idle_ns;
+        sum.unattributed_ns += times.unattributed_ns;
+    }
+    for pair in told.windows(2) {
+        assert_eq!(pair[0].end_ns, pair[1].start_ns, "there is no gap, and nothing is told twice");
+    }
+    assert_eq!(sum.capacity_ns, cpus * (sum.end_ns - sum.start_ns), "{sum:?}");
+    assert_eq!(sum.capacity_ns, sum.attributed_ns + sum.idle_ns + sum.unattributed_ns, "{sum:?}");
+    sum
+}
+
+/// Reads every frame of the ring of all rows, over restarts, until told otherwise.
+fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle<Vec<(u64, Times)>> {
+    std::thread::spawn(move || {
+        let mut told: Vec<(u64, Times)> = Vec::new();
+        while !is_over.load(Ordering::SeqCst) {
+            let mut client = Client::connect(&socket, TIMEOUT).expect("the manager listens");
+            let wanted = Subscribe { interval_ns: None, audience: None };
+            // The one that ends may have taken the connection.
+            let Ok((_, mut reader)) = client.subscribe(&wanted) else { continue };
+            if let Some((last, _)) = told.last() {
+                reader.resume_at(last + 1);
+            }
+            while read_frame(&mut reader, &mut told) && !is_over.load(Ordering::SeqCst) {}
+        }
+        told
+    })
+}
+
+/// Whether the ring goes on.
+fn read_frame(reader: &mut Reader, told: &mut Vec<(u64, Times)>) -> bool {
+    match reader.wait(TIMEOUT).expect("a futex") {
+        Next::Moved => return false,
+        Next::TimedOut => panic!("no frame for {TIMEOUT:?}"),
+        Next::Frame => {}
+    }
+    let mut bytes = Vec::new();
+    let copied = reader.copy(&mut bytes).expect("a frame").expect("it is there");
+    assert_eq!(copied.missed, 0);
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let frame = Frame::decode(&bytes).expect("a frame");
+    frames::read(&frame, &mut snapshot, &mut interval).expect("an interval");
+    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
+    told.push((copied.sequence, Times::of(&interval)));
+    true
+}
+
+/// A `top` that reads the service, and is ended whatever happens.
+struct Top {
+    child: Child,
+    lines: JoinHandle<Vec<Value>>,
+}
+
+impl Top {
+    fn start(manager: &Manager) -> Top {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["top", "--batch", "-d", "0.4", "--format", "json"])
+            .env("CPULEDGER_SOCKET", manager.socket())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let parse = |line: String| serde_json::from_str(&line).expect("JSON");
+        Top { child, lines: std::thread::spawn(move || lines.map_while(Result::ok).map(parse).collect()) }
+    }
+
+    fn end(mut self) -> Vec<Value> {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), Signal::INT)
+            .expect("it lives");
+        self.child.wait().expect("it is ours");
+        self.lines.join().expect("JSON")
+    }
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+fn times_of(interval: &Value) -> Times {
+    let of = |key| number(interval, key);
+    Times {
+        start_ns: of("start_ns"),
+        end_ns: of("end_ns"),
+        capacity_ns: of("capacity_ns"),
+        attributed_ns: of("attributed_ns"),
+        idle_ns: of("idle_ns"),
+        unattributed_ns: of("unattributed_ns"),
+    }
+}
+
+/// CPU time that intervals tell of a storm: of its processes and, when these are dead, of this test, which inherits from them.
+fn time_of_storm(intervals: &[Value], pids: &[i32], ended_ns: u64) -> u64 {
+    let of = |interval: &Value| -> u64 {
+        let inherits = number(interval, "end_ns") > ended_ns;
+        let rows = interval["processes"].as_array().expect("rows").iter();
+        rows.map(|row| match number(row, "pid") {
+            pid if pids.iter().any(|own| *own as u64 == pid) => number(row, "cpu_ns"),
+            pid if pid == u64::from(std::process::id()) && inherits => {
+                row["exited_children_ns"].as_u64().unwrap_or(0)
+            }
+            _ => 0,
+        })
+        .sum()
+    };
+    intervals.iter().map(of).sum()
+}
+
+#[test]
+fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
+    let _alone = alone();
+    let begin_ns = cpuledger::clock::monotonic_ns();
+    let mut manager = Manager::start();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ring = read_ring(manager.socket(), Arc::clone(&is_over));
+    let top = Top::start(&manager);
+    std::thread::sleep(Duration::from_millis(900));
+    let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
+    let pids: Vec<i32> = storm.workers().iter().copied().chain([storm.pid()]).collect();
+    for restart in 0..RESTARTS {
+        std::thread::sleep(Duration::from_millis(50 + 37 * (restart as u64 % 7)));
+        assert!(manager.end(Signal::TERM).success());
+        let kept = manager.kept();
+        assert!(kept.iter().any(|name| name == "memory") && kept.len() >= 12, "{kept:?}: {}", manager.said());
+        manager.begin();
+        assert_eq!(manager.kept(), [""; 0], "nothing is left with the manager");
+        let said = manager.said();
+        assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let stopped_ns = cpuledger::clock::monotonic_ns();
+    let stormed = storm.stop().expect("it ends");
+    std::thread::sleep(Duration::from_secs(1));
+    let end_ns = cpuledger::clock::monotonic_ns();
+    let intervals = top.end();
+    is_over.store(true, Ordering::SeqCst);
+    let of_ring = ring.join().expect("the ring was read");
+
+    for pair in of_ring.windows(2) {
+        assert_eq!(pair[0].0 + 1, pair[1].0, "each frame once");
+    }
+    let frames: Vec<Times> = of_ring.iter().map(|(_, times)| *times).collect();
+    let sum = assert_all_is_told(&frames);
+    assert!(begin_ns < sum.start_ns && sum.end_ns < end_ns + 1_000_000_000);
+    assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
+    assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
+
+    assert!(intervals.iter().all(|interval| interval["source"] == "service"));
+    let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
+    let sum = assert_all_is_told(&of_top);
+    assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
+    let told_ns = time_of_storm(&intervals, &pids, stopped_ns);
+    let ratio = told_ns as f64 / stormed.cpu_ns as f64;
+    eprintln!(
+        "{} frames, {} intervals, {stormed:?}, told {told_ns} ns: {ratio}",
+        frames.len(),
+        intervals.len()
+    );
+    assert!((0.97..1.05).contains(&ratio), "{told_ns} of {stormed:?}");
+}
+
+/// How many ledgers of root are attached, once there are that many.
+fn ledgers(wanted: usize, limit: Duration) -> usize {
+    let begin = Instant::now();
+    loop {
+        let count = ledgers_of(0).expect("it needs root").len();
+        if count == wanted || begin.elapsed() > limit {
+            return count;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn what_is_kept_goes_with_the_manager_and_nothing_else_keeps_it_root() {
+    let _alone = alone();
+    let before = ledgers_of(0).expect("it needs root").len();
+    let mut manager = Manager::start();
+    assert_eq!(ledgers(before + 1, Duration::ZERO), before + 1);
+    manager.end(Signal::KILL);
+    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "it was killed, and has left nothing");
+    manager.begin();
+    assert!(manager.end(Signal::TERM).success());
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(ledgers_of(0).expect("it needs root").len(), before + 1, "it is kept");
+    manager.begin();
+    manager.end(Signal::KILL);
+    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "it was taken back, and has left nothing");
+    manager.begin();
+    assert!(manager.end(Signal::TERM).success());
+    manager.change_kept(Vec::clear);
+    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "the manager has dropped it");
+}
+
+#[test]
+fn what_cannot_be_gone_on_with_is_dropped_root() {
+    let _alone = alone();
+    let before = ledgers_of(0).expect("it needs root").len();
+    let mut manager = Manager::start();
+    let mut restart = |change: &dyn Fn(&mut Kept)| {
+        assert!(manager.end(Signal::TERM).success());
+        manager.change_kept(change);
+        manager.said();
+        manager.begin();
+        assert_eq!(manager.kept(), [""; 0]);
+        assert_eq!(ledgers(before + 1, Duration::from_secs(1)), before + 1, "one, and none of before");
+        manager.said()
+    };
+    // In the place of a byte: behind the three words of the service, the format is the first and the layout the second.
+    let changed = |place: usize| {
+        move |kept: &mut Kept| {
+            let (_, memory) = kept.iter_mut().find(|(name, _)| name == "memory").expect("it is kept");
+            let mut bytes = Sealed::open(&*memory, 1 << 30).expect("it is sealed").to_vec();
+            bytes[place] ^= 1;
+            *memory = seal("changed", &bytes).expect("sealed");
+        }
+    };
+    let said = restart(&|_| {});
+    assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+    for (change, reason) in [
+        (&changed(25) as &dyn Fn(&mut Kept), "another layout"),
+        (&changed(24), "another version"),
+        (&|kept| kept.retain(|(name, _)| name != "ledger-slots"), "part `slots` is missing"),
+        (
+            &|kept| kept.retain(|(name, _)| name != "ledger-cpul_on_switch"),
+            "part `cpul_on_switch` is missing",
+        ),
+        (&|kept| kept.retain(|(name, _)| name != "memory"), "memory is missing"),
+    ] {
+        let said = restart(change);
+        assert!(said.contains("begins anew") && said.contains(reason), "{reason}: {said}");
+        assert!(said.contains("attached the ledger"), "{said}");
+    }
+}
