@@ -73,7 +73,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__doctor)
-            opts="-v -h --format --verbose --help"
+            opts="-v -h --format --socket --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -81,6 +81,10 @@ _cpuledger() {
             case "${prev}" in
                 --format)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -251,7 +255,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__top)
-            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --slots --all --procps --config --theme --verbose --help"
+            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --socket --slots --all --procps --config --theme --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -310,6 +314,10 @@ _cpuledger() {
                     return 0
                     ;;
                 --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

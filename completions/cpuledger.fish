@@ -41,6 +41,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r
@@ -68,6 +69,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l format -d 'Output format' -r -f -a "text\t'For people'
 json\t'One object, schema cpuledger.doctor/1'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'

@@ -46,6 +46,7 @@ _arguments "${_arguments_options[@]}" : \
 '--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
+'--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
 '--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:_default' \
@@ -105,6 +106,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--format=[Output format]:FORMAT:((text\:"For people"
 json\:"One object, schema cpuledger.doctor/1"))' \
+'--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help (see more with '\''--help'\'')]' \

@@ -168,11 +168,20 @@ struct cpuledger_task {
 	s8 exit_signal;		/* sent to the parent; 17 is SIGCHLD, -1 of threads: none */
 };
 
+/* What decides, beside users and groups, whether the kernel lets a task be traced: __ptrace_may_access() of kernel/ptrace.c. */
+enum cpuledger_trace {
+	CPULEDGER_TRACE_GUARDED = 1 << 0,  /* not even its user may look at its memory: it has run a setuid program, or has asked for it */
+	CPULEDGER_TRACE_CAPABLE = 1 << 1,  /* it has capabilities, or may take some */
+	CPULEDGER_TRACE_OUTSIDE = 1 << 2,  /* it is in another user namespace than the initial one */
+	CPULEDGER_TRACE_OF_OTHER = 1 << 3, /* and that is no child of the initial one that the user of the task has made */
+};
+
 /* The rest of the same task, at the same index of its own array, for walks that read more. */
 struct cpuledger_task_rest {
 	struct cpuledger_activity activity;
 	s32 namespace_tid;	/* in the innermost PID namespace of the task */
-	u32 namespace_level;	/* 0: the initial PID namespace */
+	u16 namespace_level;	/* 0: the initial PID namespace */
+	u16 trace;		/* enum cpuledger_trace */
 	u32 suid, fsuid;
 	u32 gid, egid, sgid, fsgid;
 	u64 cgroup_id;		/* unified hierarchy */

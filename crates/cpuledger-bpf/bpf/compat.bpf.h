@@ -40,6 +40,13 @@ typedef struct {
 struct mm_struct___bitmap {
 	mm_flags_t flags;
 };
+/* Before 6.3, f122a08b197d: capabilities were two words. */
+struct kernel_cap_struct___words {
+	u32 cap[2];
+};
+struct cred___words {
+	struct kernel_cap_struct___words cap_permitted;
+};
 
 #pragma clang attribute pop
 
@@ -122,6 +129,47 @@ static __always_inline struct pid *tty_foreground_group(struct tty_struct *tty)
 static __always_inline struct kthread *task_kthread(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->worker_private) ? task->worker_private : (void *)task->set_child_tid;
+}
+
+/* 1 or 0, without the branch that a comparison would be: in a loop, the verifier follows each twice. */
+static __always_inline u64 is_not_zero(u64 number)
+{
+	number |= -number;
+	barrier_var(number);
+	return number >> 63;
+}
+
+/* The capabilities that a task has or may take, in any order. */
+static __always_inline u64 permitted_capabilities(const struct cred *cred)
+{
+	const struct cred___words *words = (void *)cred;
+
+	if (bpf_core_field_exists(cred->cap_permitted.val))
+		return cred->cap_permitted.val;
+	return words->cap_permitted.cap[0] | words->cap_permitted.cap[1];
+}
+
+/* MMF_* of a task's memory; 0: it has none. */
+static __always_inline u64 memory_flags(struct mm_struct *mm)
+{
+	struct mm_struct___bitmap *bitmap = (void *)mm;
+
+	return bpf_core_field_exists(bitmap->flags.__mm_flags) ? bitmap->flags.__mm_flags[0] : mm->flags;
+}
+
+/*
+ * 1 if the memory of a task may be looked at by its user: TASK_DUMPABLE_OWNER, or SUID_DUMP_USER before. A task that has let go of its memory is asked
+ * for nothing, until kernels remember it for that task (2026). `has_memory` is whether it has not.
+ */
+static __always_inline u64 is_dumpable(struct task_struct *task, u64 has_memory)
+{
+	u64 without_memory = 1;
+
+	if (bpf_core_field_exists(task->exec_state))
+		return 1 ^ is_not_zero(task->exec_state->dumpable ^ TASK_DUMPABLE_OWNER);
+	if (bpf_core_field_exists(task->user_dumpable))
+		without_memory = BPF_CORE_READ_BITFIELD(task, user_dumpable);
+	return (has_memory & (1 ^ is_not_zero((memory_flags(task->mm) & 3) ^ TASK_DUMPABLE_OWNER))) | ((1 ^ has_memory) & without_memory);
 }
 
 #endif

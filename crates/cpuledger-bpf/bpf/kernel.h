@@ -68,6 +68,9 @@ enum cpuledger_mm_counter { CPULEDGER_MM_FILE, CPULEDGER_MM_ANONYMOUS, CPULEDGER
 /* include/linux/cgroup-defs.h: the value differs by configuration, CO-RE knows it. */
 enum cgroup_subsys_id { cpu_cgrp_id = 1 };
 
+/* include/linux/sched/coredump.h */
+enum task_dumpable { TASK_DUMPABLE_OWNER = 1 };
+
 /* Steps of a CPU on its way online or offline; by name, as each kernel numbers them anew. */
 enum cpuhp_state { CPUHP_TEARDOWN_CPU = 1 };
 
@@ -115,10 +118,16 @@ struct group_info {
 	kgid_t gid[1]; /* as many as ngroups says */
 };
 
+struct user_namespace {
+	int level; /* 0: the initial one */
+	kuid_t owner;
+};
+
 struct cred {
 	kuid_t uid, euid, suid, fsuid;
 	kgid_t gid, egid, sgid, fsgid;
 	kernel_cap_t cap_inheritable, cap_permitted, cap_effective, cap_bset, cap_ambient;
+	struct user_namespace *user_ns;
 	struct ucounts *ucounts;
 	struct group_info *group_info;
 };
@@ -304,6 +313,10 @@ struct thread_info {
 	u32 cpu;
 };
 
+struct task_exec_state {
+	enum task_dumpable dumpable;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int cpu; /* before 5.16 */
@@ -315,6 +328,7 @@ struct task_struct {
 	unsigned int policy;
 	int exit_state, exit_code, exit_signal;
 	unsigned in_iowait : 1;
+	unsigned user_dumpable : 1; /* since 2026: as `dumpable` was when it let go of its memory */
 	unsigned frozen : 1; /* with CONFIG_CGROUPS: by the freezer of cgroups v2 */
 	int pid, tgid;
 	struct sched_entity se;
@@ -345,6 +359,7 @@ struct task_struct {
 	int *set_child_tid; /* of kernel threads before 5.17: struct kthread */
 	unsigned long min_flt, maj_flt;
 	const struct cred *real_cred;
+	struct task_exec_state *exec_state; /* 7.2, 6b1c66c9cca9: before, `dumpable` was in mm_struct.flags */
 	char comm[CPULEDGER_COMM_BYTES];
 	struct signal_struct *signal;
 	struct task_io_accounting ioac;

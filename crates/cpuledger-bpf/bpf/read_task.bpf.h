@@ -183,6 +183,18 @@ static __always_inline void read_credentials(struct task_struct *task, struct cp
 	record->fsgid = cred->fsgid.val;
 }
 
+static __always_inline u16 trace_of(struct task_struct *task)
+{
+	const struct cred *cred = task->real_cred;
+	u64 level = cred->user_ns->level, of_other = cred->user_ns->owner.val ^ cred->uid.val;
+	u64 is_guarded = 1 ^ is_dumpable(task, is_not_zero(as_number(task->mm)));
+
+	return is_guarded * CPULEDGER_TRACE_GUARDED |
+	       is_not_zero(permitted_capabilities(cred)) * CPULEDGER_TRACE_CAPABLE |
+	       is_not_zero(level) * CPULEDGER_TRACE_OUTSIDE |
+	       is_not_zero((level ^ 1) | of_other) * CPULEDGER_TRACE_OF_OTHER;
+}
+
 /* The rest of a task. `untrusted` as above; `tid` was read by the caller. */
 static __always_inline void read_rest(struct task_struct *task, struct task_struct *untrusted, s32 tid, u32 groups,
 				      struct cpuledger_task_rest *record)
@@ -191,6 +203,7 @@ static __always_inline void read_rest(struct task_struct *task, struct task_stru
 		read_activity(task, &record->activity);
 		read_credentials(untrusted, record);
 		read_namespace(untrusted, tid, record);
+		record->trace = trace_of(untrusted);
 	}
 	if (groups & CPULEDGER_READ_CGROUP)
 		read_cgroup(untrusted, record);

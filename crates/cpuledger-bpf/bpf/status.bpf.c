@@ -152,18 +152,6 @@ __noinline int add_to_process(u64 address, s32 pid, u32 index)
 	return 0;
 }
 
-static __always_inline u64 memory_flags(struct mm_struct *mm)
-{
-	struct mm_struct___bitmap *bitmap = (void *)mm;
-	u64 flags = 0;
-
-	if (bpf_core_field_exists(bitmap->flags.__mm_flags))
-		bpf_core_read(&flags, sizeof(flags), &bitmap->flags.__mm_flags);
-	else
-		bpf_core_read(&flags, sizeof(flags), &mm->flags);
-	return flags;
-}
-
 static __always_inline void read_addresses(struct mm_struct *mm, struct cpuledger_status_memory *record)
 {
 	record->code_start = mm->start_code;

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -66,8 +67,19 @@ pub enum ClientError {
     Listing(#[from] SealError),
 }
 
-/// Where the socket is: what `$CPULEDGER_SOCKET` says, else [`SOCKET`].
+/// What an option of the command line has named.
+static NAMED: OnceLock<PathBuf> = OnceLock::new();
+
+/// Makes this process connect to that socket, whatever the environment says. The first call holds.
+pub fn name_socket(path: &Path) {
+    NAMED.get_or_init(|| path.to_path_buf());
+}
+
+/// Where the socket is: what [`name_socket`] has named, else what `$CPULEDGER_SOCKET` says, else [`SOCKET`].
 pub fn socket_path() -> PathBuf {
+    if let Some(path) = NAMED.get() {
+        return path.clone();
+    }
     match std::env::var_os(SOCKET_VARIABLE) {
         Some(path) if !path.is_empty() => path.into(),
         _ => SOCKET.into(),

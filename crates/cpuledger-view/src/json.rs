@@ -124,7 +124,7 @@ fn append_exited(line: &mut Vec<u8>, exited: &Exited) {
         ("cpu_ns", Value::Unsigned(exited.cpu_ns)),
         ("runtime_ns", Value::Unsigned(exit.runtime_ns)),
         ("lifetime_ns", Value::Unsigned(exit.lifetime_ns)),
-        ("exit_code", Value::Signed(exit.exit_code.into())),
+        ("exit_code", exit.exit_code.map_or(Value::Absent, |code| Value::Signed(code.into()))),
         ("uid", Value::Unsigned(exit.uid.into())),
         ("euid", exit.euid.map_or(Value::Absent, |euid| Value::Unsigned(euid.into()))),
         ("start_time_ns", Value::Unsigned(exit.task.start_time_ns.ns())),
@@ -326,7 +326,7 @@ mod tests {
             comm: Comm::new(b"true"),
             uid: 0,
             euid: Some(0),
-            exit_code: 0,
+            exit_code: Some(0),
             runtime_ns: 1,
             lifetime_ns: 1,
         };

@@ -18,8 +18,8 @@ pub struct Exit {
     pub uid: u32,
     /// Its effective user, which it is listed under while it lives; `None` where the source does not know it.
     pub euid: Option<u32>,
-    /// As wait(2) returns it.
-    pub exit_code: i32,
+    /// As wait(2) returns it; `None` where the source does not know it, or it is not told.
+    pub exit_code: Option<i32>,
     /// CPU time of its life.
     pub runtime_ns: u64,
     /// From its start to its last switch, suspension not counted.

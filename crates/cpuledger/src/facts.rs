@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 
 use cpuledger_proc::machine::lockdown;
-use cpuledger_proc::task::mountinfo::{Hiding, hiding};
+pub use cpuledger_proc::task::mountinfo::Hiding;
+use cpuledger_proc::task::mountinfo::hiding;
 use cpuledger_proc::task::status::is_numbered_as;
 use cpuledger_proc::task::timens_offsets::are_zero;
 use rustix::thread::{CapabilitySet, capabilities};
@@ -151,7 +152,7 @@ pub(crate) fn has_initial_pid_namespace() -> io::Result<bool> {
 /// What procfs depends on; `fields` are those that the source can give, if it could be opened.
 pub fn of_procfs(fields: Option<FieldSet>) -> Vec<Fact> {
     let sees_all = capabilities(None).ok().map(|sets| sets.effective.contains(CapabilitySet::SYS_PTRACE));
-    let hiding = hiding_here();
+    let hiding = procfs_hiding();
     let groups = rustix::process::getgroups().unwrap_or_default();
     let is_member =
         |gid: u32| groups.iter().chain(&[rustix::process::getegid()]).any(|group| group.as_raw() == gid);
@@ -181,16 +182,11 @@ pub fn procfs_has_our_numbers() -> bool {
 
 /// Whether the mount of /proc hides processes, from whomever.
 pub fn procfs_hides() -> bool {
-    hiding_here().is_some_and(|hiding| hiding.is_on)
-}
-
-/// Whether the mount of /proc shows all processes to a user without capabilities that has these groups.
-pub fn procfs_shows_all(is_member: impl Fn(u32) -> bool) -> bool {
-    hiding_here().and_then(|hiding| hiding.shows_all(Some(false), is_member)).unwrap_or(false)
+    procfs_hiding().is_some_and(|hiding| hiding.is_on)
 }
 
 /// How the mount of /proc hides processes; `None` where it cannot be told.
-fn hiding_here() -> Option<Hiding> {
+pub fn procfs_hiding() -> Option<Hiding> {
     hiding(&fs::read("/proc/self/mountinfo").ok()?)
 }
 

@@ -47,4 +47,4 @@ pub use interval::Interval;
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
 pub use states::{Lived, States};
-pub use task::{Comm, Pid, Task, TaskId, Tid};
+pub use task::{Comm, Guard, Pid, Task, TaskId, Tid};

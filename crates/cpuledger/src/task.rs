@@ -111,6 +111,18 @@ pub mod flags {
     pub const KTHREAD: u32 = 0x0020_0000;
 }
 
+/// Whether the kernel lets a process of a task's own user trace it, as far as that does not depend on the numbers of users and groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guard {
+    /// The source does not tell.
+    #[default]
+    Unknown,
+    /// It does.
+    Open,
+    /// It does not: the task is not dumpable, has capabilities, or is in a user namespace that its user has not made.
+    Guarded,
+}
+
 /// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
 /// field; the units, sources and documentation of each are in [`crate::field::FIELDS`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -134,6 +146,8 @@ pub struct Task {
     pub egid: u32,
     pub sgid: u32,
     pub fsgid: u32,
+    /// Told with the field `suid` where records of the kernel half have it. It is no field: no output shows it.
+    pub guard: Guard,
     pub state: State,
     pub flags: u32,
     pub exit_signal: i32,

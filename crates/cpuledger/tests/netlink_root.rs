@@ -160,7 +160,7 @@ fn identities_stay_over_snapshots_and_exits_root() {
     let exit = exits.exits.iter().find(|death| death.exit.task.tid == tid).expect("just found").exit;
     assert!(starts.iter().all(|id| *id == exit.task), "{starts:?} {exit:?}");
     assert_eq!((exit.process, exit.ppid.0), (exit.task, std::process::id().cast_signed()));
-    assert_eq!((exit.exit_code, exit.comm.as_bytes()), (9, &b"sleep"[..]));
+    assert_eq!((exit.exit_code, exit.comm.as_bytes()), (Some(9), &b"sleep"[..]));
     let found = snapshot(&mut netlink, Scope::Tasks);
     let zombie = by_tid(&found)[&tid];
     assert_eq!((zombie.id(), zombie.state.0), (exit.task, b'Z'));

@@ -5,6 +5,7 @@ use cpuledger::SourceKind;
 use cpuledger::source::cost::{
     Activity, Costs, LEDGER_FORK_AND_EXIT_NS, LEDGER_MAY_EXCEED_PERCENT, LEDGER_SWITCH_NS, WALK_TASK_NS,
 };
+use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
 use serde::Serialize;
@@ -18,6 +19,9 @@ pub struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
+    #[arg(long, value_name = "PATH")]
+    socket: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -65,6 +69,7 @@ impl Document<'_> {
 /// # Errors
 /// No source is usable, or nowhere to write.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    arguments.socket.as_deref().into_iter().for_each(name_socket);
     let report = support::examine();
     let text = printed(&report, arguments.format, crate::output::has_color())?;
     crate::output::write(text.as_bytes())?;

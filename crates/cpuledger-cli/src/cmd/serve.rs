@@ -5,6 +5,7 @@
 
 mod audiences;
 mod books;
+mod budget;
 mod config;
 mod control;
 mod handover;

@@ -16,6 +16,7 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
+use cpuledger::source::service::name_socket;
 use cpuledger::{Snapshot, Task, machine};
 use cpuledger_view::group::Group;
 use cpuledger_view::interval::{Page, Writer};
@@ -65,6 +66,7 @@ const WIDTH_WITHOUT_TERMINAL: usize = 512;
 /// Bad options, no source, or nowhere to write.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let options = Options::parse(arguments, has_screen())?;
+    arguments.socket.as_deref().into_iter().for_each(name_socket);
     if options.is_screen {
         return crate::tui::run(&options, arguments);
     }

@@ -10,7 +10,7 @@ use cpuledger::host_statistics::Memory;
 use cpuledger::interval::{Blocked, Exited, Interval, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
-use cpuledger::task::{State, flags};
+use cpuledger::task::{Guard, State, flags};
 use cpuledger::{
     Boottime, Comm, Field, FieldSet, Lived, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid,
 };
@@ -152,6 +152,7 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
         egid: user + 5,
         sgid: user + 6,
         fsgid: user + 7,
+        guard: Guard::Open,
         state: State(b'S'),
         flags: 0x40 << (tid % 3),
         exit_signal: 17,
@@ -332,7 +333,7 @@ fn dead(source: SourceKind) -> Vec<Exited> {
             comm: Comm::new(comm.as_bytes()),
             uid: 0,
             euid: (number % 2 == 0).then_some(0),
-            exit_code: 256,
+            exit_code: Some(256),
             runtime_ns: 2 * cpu_ns,
             lifetime_ns: 3 * cpu_ns,
         };

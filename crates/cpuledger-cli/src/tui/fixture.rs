@@ -26,7 +26,7 @@ pub fn exited(number: i32, comm: &str, cpu_ns: u64) -> Exited {
         comm: Comm::new(comm.as_bytes()),
         uid: 0,
         euid: Some(0),
-        exit_code: 0,
+        exit_code: Some(0),
         runtime_ns: cpu_ns,
         lifetime_ns: 2 * cpu_ns,
     };

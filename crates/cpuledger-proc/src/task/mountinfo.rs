@@ -65,7 +65,8 @@ pub fn hiding(mountinfo: &[u8]) -> Option<Hiding> {
     let options = str::from_utf8(mount.options).ok()?;
     let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name));
     let mode = option("hidepid=").unwrap_or("off");
-    let group = option("gid=").and_then(|gid| gid.parse().ok());
+    // Without the option it is the group of root, which the kernel does not print.
+    let group = option("gid=").map_or(Some(0), |gid| gid.parse().ok());
     Some(Hiding {
         is_on: !matches!(mode, "0" | "off"),
         group: group.filter(|_| !matches!(mode, "4" | "ptraceable")),
@@ -105,11 +106,11 @@ mod tests {
     #[test]
     fn mount_options_of_proc_are_read() {
         for (options, is_on, group) in [
-            ("rw", false, None),
-            ("rw,hidepid=0", false, None),
-            ("rw,hidepid=off", false, None),
+            ("rw", false, Some(0)),
+            ("rw,hidepid=0", false, Some(0)),
+            ("rw,hidepid=off", false, Some(0)),
             ("rw,gid=5,hidepid=invisible", true, Some(5)),
-            ("rw,hidepid=2", true, None),
+            ("rw,hidepid=2", true, Some(0)),
             ("rw,gid=5,hidepid=ptraceable", true, None),
         ] {
             assert_eq!(hiding(mounts_with(options).as_bytes()), Some(Hiding { is_on, group }), "{options}");

@@ -8,8 +8,9 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::handler::{Answer, Peer};
+use super::handler::Answer;
 use super::limits::Limits;
+use super::peer::Peer;
 use crate::descriptors;
 use crate::varlink::{MAX_CALL_BYTES, Messages};
 

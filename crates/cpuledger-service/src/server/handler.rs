@@ -5,20 +5,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::peer::Peer;
 use crate::varlink::{LedgerRequest, Refusal, Reply};
-
-/// The process at the other end of a connection, as the kernel knew it when it connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
-    /// The number of the connection, which no other one ever has.
-    pub connection: u64,
-    /// Its pid; 0 where it is in no PID namespace that this process sees. It may have ended, and another have its pid.
-    pub pid: i32,
-    /// Its effective user.
-    pub uid: u32,
-    /// Its effective group.
-    pub gid: u32,
-}
 
 /// A reply, with the descriptors beside it.
 #[derive(Debug, Clone, Default)]

@@ -13,10 +13,12 @@ mod connection;
 mod handler;
 mod limits;
 mod listen;
+mod peer;
 mod serve;
 mod users;
 
-pub use handler::{Answer, Handler, Peer};
+pub use handler::{Answer, Handler};
 pub use limits::Limits;
 pub use listen::{ListenError, listen};
+pub use peer::Peer;
 pub use serve::{Ended, Server};

@@ -6,15 +6,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Closed, Connection};
-use super::handler::{Answer, Handler, Peer};
+use super::handler::{Answer, Handler};
 use super::limits::Limits;
+use super::peer::Peer;
 use super::users::Users;
 use crate::descriptors;
 use crate::varlink::{Call, Refusal, Request};
@@ -30,6 +31,8 @@ const MAX_EVENTS: usize = 256;
 const ACCEPTED_AT_ONCE: usize = 64;
 /// Bytes that are taken of a connection at once.
 const RECEIVED_AT_ONCE: usize = 16 << 10;
+/// Bytes of replies that a peer may leave unread, by the kernel's count, before the rest waits for it: the least that there is.
+const SENT_AHEAD: usize = 2048;
 /// How long the listening socket is left alone when descriptors or memory run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -231,9 +234,8 @@ impl Server {
 
     /// Takes a connection up, if the limits allow it.
     fn admit(&mut self, socket: OwnedFd) {
-        // Its pid may be 0, which the type that rustix has for it cannot hold.
-        let Ok(credentials) = getsockopt(&socket, PeerCredentials) else { return };
-        let uid = credentials.uid();
+        let Ok(peer) = Peer::of(self.next_connection, &socket) else { return };
+        let uid = peer.uid;
         if !self.users.connect(uid, &self.limits) {
             let sentence = format!(
                 "the service has {} connections, and gives a user at most {} of {}",
@@ -246,12 +248,13 @@ impl Server {
                 descriptors::send(&socket, &Refusal::LimitReached { sentence }.to_reply().to_bytes(), &[]);
             return;
         }
+        // Replies that are not read hold descriptors, of which the kernel lets the service have a number in all.
+        let _ = set_socket_send_buffer_size(&socket, SENT_AHEAD);
         let id = self.next_connection;
         self.next_connection += 1;
         if epoll::add(&self.epoll, &socket, EventData::new_u64(id), EventFlags::IN).is_err() {
             return self.users.disconnect(uid, 0);
         }
-        let peer = Peer { connection: id, pid: credentials.pid(), uid, gid: credentials.gid() };
         self.connections.insert(id, Connection::new(socket, peer));
     }
 

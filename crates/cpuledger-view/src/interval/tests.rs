@@ -37,7 +37,7 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
         comm: Comm::new(comm.as_bytes()),
         uid: 0,
         euid: Some(0),
-        exit_code: 0,
+        exit_code: Some(0),
         runtime_ns: cpu_ns,
         lifetime_ns: cpu_ns,
     };

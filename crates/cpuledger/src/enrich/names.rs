@@ -1,12 +1,11 @@
 //! Names of users and groups through the name service, each asked for once.
 
 use std::collections::hash_map::Entry;
-use std::ffi::CString;
 use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
-use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+use nix::unistd::{Gid, Group, Uid, User};
 
 /// Maximum number of names that are kept from one listing to the next; beyond it all are asked for again.
 const MOST_NAMES: usize = 65_536;
@@ -116,14 +115,6 @@ pub fn uid_of(user: &str) -> Option<u32> {
 pub fn gid_of(group: &str) -> Option<u32> {
     let named = Group::from_name(group).ok().flatten().map(|group| group.gid.as_raw());
     named.or_else(|| group.parse().ok())
-}
-
-/// The groups of a user, this one among them, by the user and group databases.
-pub fn groups_of(uid: u32, gid: u32) -> Vec<u32> {
-    let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-    let name = user.and_then(|user| CString::new(user.name).ok());
-    let groups = name.and_then(|name| getgrouplist(&name, Gid::from_raw(gid)).ok());
-    groups.map_or_else(|| vec![gid], |groups| groups.into_iter().map(Gid::as_raw).collect())
 }
 
 /// The home directory of a user, by the user database.

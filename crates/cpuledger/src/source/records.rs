@@ -9,7 +9,7 @@ use crate::exit::{Birth, Death, Exit};
 use crate::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
 use crate::snapshot::{Request, Snapshot};
 use crate::source::io_access::IoAccess;
-use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
+use crate::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 
 /// What a walk tells of a process by the visit of all its threads. A counter that is missing here is shown for leaders as if it were
 /// the total.
@@ -288,6 +288,7 @@ fn set_identity(row: &mut Task, Recorded { task, rest }: &Recorded<'_>) {
         activity: _, // set_activity
         namespace_tid,
         namespace_level: _,
+        trace,
         suid,
         fsuid,
         gid,
@@ -297,10 +298,23 @@ fn set_identity(row: &mut Task, Recorded { task, rest }: &Recorded<'_>) {
         cgroup_id,
         cgroup_v1_cpu_id,
     } = **rest;
+    row.guard = if row.known.contains(Field::Suid) { guard(trace.into()) } else { Guard::Unknown };
     (row.suid, row.fsuid) = (suid, fsuid);
     (row.gid, row.egid, row.sgid, row.fsgid) = (gid, egid, sgid, fsgid);
     row.namespace_tid = namespace_tid;
     (row.cgroup_id, row.cgroup_v1_cpu_id) = (cgroup_id, cgroup_v1_cpu_id);
+}
+
+/// `__ptrace_may_access` (kernel/ptrace.c) and `cap_ptrace_access_check` (security/commoncap.c), for a tracer without capabilities in the
+/// initial user namespace that has the users and groups of the task. The maker of a user namespace has all capabilities in it.
+fn guard(trace: u32) -> Guard {
+    let is = |bit| trace & bit != 0;
+    let hinders = if is(abi::CPULEDGER_TRACE_OUTSIDE) {
+        abi::CPULEDGER_TRACE_OF_OTHER
+    } else {
+        abi::CPULEDGER_TRACE_CAPABLE
+    };
+    if is(hinders | abi::CPULEDGER_TRACE_GUARDED) { Guard::Guarded } else { Guard::Open }
 }
 
 /// The cumulative figures of a task or of a process.
@@ -463,7 +477,7 @@ pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
         comm: Comm::from_c_bytes(&record.comm),
         uid: record.uid,
         euid: Some(record.euid),
-        exit_code: record.exit_code,
+        exit_code: Some(record.exit_code),
         runtime_ns: record.runtime_ns,
         lifetime_ns: record.lifetime_ns,
     };

@@ -40,7 +40,7 @@ fn exit(pid: i32, ppid: i32, start_time_ns: u64, death_ns: u64, runtime_ns: u64)
         comm: Comm::new(b"dead"),
         uid: 0,
         euid: Some(0),
-        exit_code: 0,
+        exit_code: Some(0),
         runtime_ns,
         lifetime_ns: death_ns - start_time_ns,
     };

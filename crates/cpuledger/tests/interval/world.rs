@@ -262,7 +262,7 @@ impl World {
             comm: cpuledger::Comm::new(b"model"),
             uid: 0,
             euid: Some(0),
-            exit_code: 0,
+            exit_code: Some(0),
             runtime_ns: task.runtime_ns,
             lifetime_ns: self.now_ns - task.start_ns - (self.suspended_ns - task.suspended_before_ns),
         };

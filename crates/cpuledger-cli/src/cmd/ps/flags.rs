@@ -231,6 +231,10 @@ flags! {
         "" "n" [] Nothing, "show users by number instead of name" set!(numbers = true);
         "" "S" ["cumulative"] Nothing, "include CPU time and page faults of children that exited" set!(with_children = true);
         "" "" ["source"] Value("SOURCE"), "where the numbers come from: auto (the default), service, walk, netlink or procfs" set_source;
+        "" "" ["socket"] Value("PATH"), "the socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger" |options, value, _| {
+            options.socket = Some(value.into());
+            Ok(())
+        };
         "" "L" [] NothingAlone, "list all columns" set!(action = Action::Columns);
         "" "" ["help"] Optional("SECTION"), "this text, or one section: simple, list, output, threads or misc" |options, value, _| {
             options.action = Action::Help;

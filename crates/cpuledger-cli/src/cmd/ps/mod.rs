@@ -24,6 +24,7 @@ mod survivors;
 
 use std::ffi::OsString;
 
+use cpuledger::source::service::name_socket;
 use cpuledger::terminal::own_device;
 use cpuledger_view::filter::Caller;
 
@@ -44,6 +45,7 @@ pub fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     if let Some(warning) = &plan.warning {
         output::warn(warning);
     }
+    plan.options.socket.as_deref().into_iter().for_each(name_socket);
     match plan.options.action {
         Action::Help => output::write(help::options(&plan.options.help_section).as_bytes()),
         Action::Columns => output::write(help::columns().as_bytes()),

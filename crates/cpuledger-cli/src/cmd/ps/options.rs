@@ -1,5 +1,7 @@
 //! What the options of a command line say, each by itself. Which of them go together is decided in [`super::plan`].
 
+use std::path::PathBuf;
+
 use cpuledger::SourceKind;
 use cpuledger_view::filter::{Caller, Property};
 use cpuledger_view::tree::Drawing;
@@ -196,6 +198,8 @@ pub struct Options {
     pub word_with_value: Option<String>,
     /// `--source`; `None`: the best for it.
     pub source: Option<SourceKind>,
+    /// `--socket`.
+    pub socket: Option<PathBuf>,
 }
 
 impl Options {

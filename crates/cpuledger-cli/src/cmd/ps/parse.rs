@@ -85,14 +85,14 @@ impl<'a> Reader<'a> {
         next
     }
 
-    /// Whether there is one argument, besides that of the source.
+    /// Whether there is one argument, besides those of the source.
     fn is_alone(&self) -> bool {
         let mut count = 0;
         let mut rest = self.arguments.iter();
         while let Some(argument) = rest.next() {
             match *argument {
-                "--source" => drop(rest.next()),
-                argument if argument.starts_with("--source=") => {}
+                "--source" | "--socket" => drop(rest.next()),
+                argument if argument.starts_with("--source=") || argument.starts_with("--socket=") => {}
                 _ => count += 1,
             }
         }

@@ -13,7 +13,8 @@ use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::Frame;
 use cpuledger_service::ring::{Reader, Ring, RingError, Size};
 
-use super::log::log;
+use super::config::Limits;
+use super::log::{log, log_of_reader};
 
 /// Frames that a ring holds at most: a reader that is further behind loses some.
 const FRAMES: usize = 64;
@@ -21,8 +22,6 @@ const FRAMES: usize = 64;
 const FIRST_BYTES: usize = 1 << 20;
 /// How many times the longest frame a ring that follows has room for.
 const FRAMES_OF_ROOM: usize = 4;
-/// Rings of users that there may be at a time.
-const MOST_USERS: usize = 64;
 /// How long a ring that was kept over a restart waits for its readers.
 const RETURN: Duration = Duration::from_secs(60);
 
@@ -40,12 +39,13 @@ impl Audience {
     pub fn key(self) -> String {
         match self {
             Audience::All => "all".into(),
-            Audience::User(Viewer { uid, gid, strangers }) => {
+            Audience::User(Viewer { uid, gid, may_trace_own, strangers }) => {
                 let strangers = match strangers {
                     Strangers::Shown => "shown",
                     Strangers::Summed => "summed",
                 };
-                format!("{uid}-{gid}-{strangers}")
+                let own = if may_trace_own { "traced" } else { "untraced" };
+                format!("{uid}-{gid}-{own}-{strangers}")
             }
         }
     }
@@ -57,12 +57,17 @@ impl Audience {
         }
         let mut parts = key.split('-');
         let (uid, gid) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let may_trace_own = match parts.next()? {
+            "traced" => true,
+            "untraced" => false,
+            _ => return None,
+        };
         let strangers = match parts.next()? {
             "shown" => Strangers::Shown,
             "summed" => Strangers::Summed,
             _ => return None,
         };
-        parts.next().is_none().then_some(Audience::User(Viewer { uid, gid, strangers }))
+        parts.next().is_none().then_some(Audience::User(Viewer { uid, gid, may_trace_own, strangers }))
     }
 }
 
@@ -163,15 +168,15 @@ impl Audiences {
     ///
     /// # Errors
     /// When there is no memory for a new ring.
-    pub fn subscribe(&self, audience: Audience) -> Result<Option<OwnedFd>, RingError> {
+    pub fn subscribe(&self, audience: Audience, limits: &Limits) -> Result<Option<OwnedFd>, RingError> {
         let mut state = self.lock();
         if !state.rings.contains_key(&audience) {
-            if state.rings.len() > MOST_USERS {
+            if !state.has_room(audience, limits) {
                 return Ok(None);
             }
             let ring = create(audience, FIRST_BYTES)?;
             state.rings.insert(audience, Published::new(ring));
-            log(&format!("opened the ring of {}", name(audience)));
+            log_of_reader(&format!("opened the ring of {}", name(audience)));
             // It shows the last interval at once.
             if let Some(last) = state.last.take() {
                 let published = state.publish(audience, &last, self.boot_id.as_deref());
@@ -197,12 +202,23 @@ impl Audiences {
         published.readers = published.readers.saturating_sub(1);
         if published.readers == 0 && audience != Audience::All {
             state.rings.remove(&audience);
-            log(&format!("closed the ring of {}", name(audience)));
+            log_of_reader(&format!("closed the ring of {}", name(audience)));
         }
     }
 }
 
 impl State {
+    /// Whether there may be one ring more, for this audience. That of all rows is always there.
+    fn has_room(&self, audience: Audience, limits: &Limits) -> bool {
+        let user = |audience: &Audience| match audience {
+            Audience::All => None,
+            Audience::User(viewer) => Some(viewer.uid),
+        };
+        let uid = user(&audience);
+        let of_user = self.rings.keys().filter(|other| user(other) == uid).count();
+        self.rings.len() <= limits.rings && of_user < limits.rings_per_user
+    }
+
     /// Closes the rings of users whose readers have not come back after a restart.
     fn close_forsaken(&mut self, now: Instant) {
         self.rings.retain(|audience, of| {
@@ -270,11 +286,15 @@ mod tests {
     #[test]
     fn an_audience_is_known_by_its_key() {
         for strangers in [Strangers::Shown, Strangers::Summed] {
-            let audience = Audience::User(Viewer { uid: 7, gid: 8, strangers });
-            assert_eq!(Audience::by_key(&audience.key()), Some(audience));
+            for may_trace_own in [true, false] {
+                let audience = Audience::User(Viewer { uid: 7, gid: 8, may_trace_own, strangers });
+                assert_eq!(Audience::by_key(&audience.key()), Some(audience));
+            }
         }
         assert_eq!(Audience::by_key(&Audience::All.key()), Some(Audience::All));
-        for key in ["", "7", "7-8", "7-8-9", "7-8-shown-9", "-7-8-shown", "x-8-shown"] {
+        for key in
+            ["", "7", "7-8-traced", "7-8-9", "7-8-traced-shown-9", "-7-8-traced-shown", "7-8-shown-traced"]
+        {
             assert_eq!(Audience::by_key(key), None, "{key}");
         }
     }

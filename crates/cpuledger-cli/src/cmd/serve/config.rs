@@ -61,13 +61,25 @@ pub enum Everyone {
 pub struct Limits {
     /// Connections in all.
     pub connections: usize,
-    /// Connections of one user; root has no limit of its own.
+    /// Connections of one user.
     pub connections_per_user: usize,
+    /// Rings in all, beside that of all rows.
+    pub rings: usize,
+    /// Rings of one user: one for each group that it calls with, and for each audience.
+    pub rings_per_user: usize,
+    /// How much of a CPU the calls of one user may take; root has no limit.
+    pub cpu_percent_per_user: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { connections: 4096, connections_per_user: 1024 }
+        Limits {
+            connections: 4096,
+            connections_per_user: 1024,
+            rings: 64,
+            rings_per_user: 4,
+            cpu_percent_per_user: 50,
+        }
     }
 }
 
@@ -145,10 +157,7 @@ impl Config {
         if shortest_interval_ns > interval_ns {
             return Err("`shortest_interval` must not be longer than `interval`".into());
         }
-        let Limits { connections, connections_per_user } = file.limits;
-        if connections == 0 || connections_per_user == 0 {
-            return Err("`connections` and `connections_per_user` must be 1 or more".into());
-        }
+        file.limits.check()?;
         let id = |name: &String, of: fn(&str) -> Option<u32>, kind: &str| {
             of(name).ok_or_else(|| format!("there is no {kind} `{name}`"))
         };
@@ -166,10 +175,30 @@ impl Config {
     }
 }
 
+impl Limits {
+    fn check(&self) -> Result<(), String> {
+        let Limits { connections, connections_per_user, rings, rings_per_user, cpu_percent_per_user } = *self;
+        for (key, value) in [
+            ("connections", connections),
+            ("connections_per_user", connections_per_user),
+            ("rings", rings),
+            ("rings_per_user", rings_per_user),
+        ] {
+            if value == 0 {
+                return Err(format!("`{key}` must be 1 or more"));
+            }
+        }
+        if !(1..=100).contains(&cpu_percent_per_user) {
+            return Err("`cpu_percent_per_user` must be from 1 to 100".into());
+        }
+        Ok(())
+    }
+}
+
 impl Audiences {
-    /// Whether the configuration lets a user of these numbers see all.
-    pub fn may_see_all(&self, uid: u32, gids: &[u32]) -> bool {
-        uid == 0 || self.uids.contains(&uid) || gids.iter().any(|gid| self.gids.contains(gid))
+    /// Whether the configuration lets a user see all.
+    pub fn may_see_all(&self, uid: u32, is_member: impl Fn(u32) -> bool) -> bool {
+        uid == 0 || self.uids.contains(&uid) || self.gids.iter().any(|gid| is_member(*gid))
     }
 }
 
@@ -210,8 +239,11 @@ impl std::fmt::Display for Config {
             Everyone::Nothing => "nothing",
         };
         writeln!(formatter, ".\nOthers see {others}.")?;
-        let Limits { connections, connections_per_user } = self.limits;
-        writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")
+        let Limits { connections, connections_per_user, rings, rings_per_user, cpu_percent_per_user } =
+            self.limits;
+        writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")?;
+        writeln!(formatter, "There may be {rings} rings of users, {rings_per_user} of one user.")?;
+        writeln!(formatter, "The calls of a user may take {cpu_percent_per_user} % of a CPU.")
     }
 }
 
@@ -225,7 +257,7 @@ mod tests {
         assert_eq!(usual, Config::default());
         assert_eq!((usual.interval_ns, usual.shortest_interval_ns), (1_000_000_000, 100_000_000));
         assert_eq!(usual.audiences.everyone, Everyone::Proc);
-        assert!(usual.audiences.may_see_all(0, &[]) && !usual.audiences.may_see_all(1000, &[1000]));
+        assert!(usual.audiences.may_see_all(0, |_| false) && !usual.audiences.may_see_all(1000, |_| true));
     }
 
     #[test]
@@ -233,8 +265,8 @@ mod tests {
         let text = "[audiences]\nusers = [\"12345\"]\ngroups = [\"root\"]\neveryone = \"self\"\n";
         let Config { audiences, .. } = Config::parse(text).expect("it is right");
         assert_eq!(audiences.everyone, Everyone::Own);
-        assert!(audiences.may_see_all(12345, &[]) && audiences.may_see_all(7, &[5, 0]));
-        assert!(!audiences.may_see_all(7, &[5]));
+        assert!(audiences.may_see_all(12345, |_| false) && audiences.may_see_all(7, |gid| gid == 0));
+        assert!(!audiences.may_see_all(7, |gid| gid == 5));
     }
 
     #[test]
@@ -246,7 +278,9 @@ mod tests {
             ("[service]\nintervall = 1.0", "line 2: unknown field `intervall`"),
             ("[audiences]\n\neveryone = \"all\"", "line 3: unknown variant `all`"),
             ("[audiences]\nusers = [\"no such user\"]", "there is no user `no such user`"),
-            ("[limits]\nconnections = 0", "must be 1 or more"),
+            ("[limits]\nconnections = 0", "`connections` must be 1 or more"),
+            ("[limits]\nrings_per_user = 0", "`rings_per_user` must be 1 or more"),
+            ("[limits]\ncpu_percent_per_user = 101", "must be from 1 to 100"),
             ("[service", "line 1: "),
         ] {
             let reason = Config::parse(text).expect_err(text);

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cpuledger::audience::{Strangers, Viewer};
+use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
-use cpuledger::{Field, FieldSet, Scope, facts, names};
+use cpuledger::{Field, FieldSet, Scope};
 use cpuledger_service::ring;
 use cpuledger_service::server::{Answer, Handler, Peer};
 use cpuledger_service::varlink::{
@@ -15,13 +17,19 @@ use cpuledger_service::varlink::{
 
 use super::audiences::{Audience, Audiences};
 use super::books::Books;
+use super::budget::{Budgets, thread_time};
 use super::config::{Config, Everyone};
 use super::listing::Listings;
-use super::log::log;
+use super::log::log_of_reader;
 
 const ALL: &str = "all";
 const PROC: &str = "proc";
 const SELF: &str = "self";
+
+/// Maximum number of rings that a connection subscribes to.
+const MOST_SUBSCRIPTIONS: usize = 16;
+/// How long it is believed that /proc is mounted as it was.
+const MOUNT_HOLDS: Duration = Duration::from_secs(1);
 
 /// What a connection has.
 #[derive(Debug, Default)]
@@ -38,6 +46,9 @@ pub struct Control {
     books: Books,
     listings: Listings,
     held: HashMap<u64, Held>,
+    budgets: Budgets,
+    /// How /proc hides processes, and when that was looked at.
+    mount: Option<(Option<Hiding>, Instant)>,
     attached_since_ns: u64,
 }
 
@@ -49,6 +60,8 @@ impl Control {
             books,
             listings: Listings::default(),
             held: HashMap::new(),
+            budgets: Budgets::default(),
+            mount: None,
             attached_since_ns,
         }
     }
@@ -67,18 +80,31 @@ impl Control {
         self.books.set_interval(shortest_ns.min(self.config.interval_ns).max(least_ns));
     }
 
+    /// Whether the mount of /proc shows the processes of all users to this one.
+    fn procfs_shows_all(&mut self, peer: &Peer) -> bool {
+        let now = Instant::now();
+        let hiding = match self.mount {
+            Some((hiding, at)) if now.saturating_duration_since(at) < MOUNT_HOLDS => hiding,
+            _ => self.mount.insert((facts::procfs_hiding(), now)).0,
+        };
+        let shows_all = hiding.and_then(|hiding| hiding.shows_all(Some(false), |gid| peer.is_member(gid)));
+        shows_all.unwrap_or(false)
+    }
+
     /// The audiences that a peer may have, the widest first.
-    fn audiences_of(&self, peer: &Peer) -> Vec<(&'static str, Audience)> {
+    fn audiences_of(&mut self, peer: &Peer) -> Vec<(&'static str, Audience)> {
+        let shows_all = self.procfs_shows_all(peer);
         let policy = &self.config.audiences;
-        let viewer = |strangers| Audience::User(Viewer { uid: peer.uid, gid: peer.gid, strangers });
-        let groups = names::groups_of(peer.uid, peer.gid);
+        let viewer = |strangers| {
+            let may_trace_own = peer.is_in_our_namespace;
+            Audience::User(Viewer { uid: peer.uid, gid: peer.gid, may_trace_own, strangers })
+        };
         let mut may_have = Vec::new();
-        if policy.may_see_all(peer.uid, &groups) {
+        if policy.may_see_all(peer.uid, |gid| peer.is_member(gid)) {
             may_have.push((ALL, Audience::All));
         }
         let is_named = !may_have.is_empty();
         if is_named || policy.everyone == Everyone::Proc {
-            let shows_all = facts::procfs_shows_all(|gid| groups.contains(&gid));
             may_have.push((PROC, viewer(if shows_all { Strangers::Shown } else { Strangers::Summed })));
         }
         if is_named || policy.everyone != Everyone::Nothing {
@@ -88,7 +114,7 @@ impl Control {
     }
 
     /// The audience of that name, or the widest.
-    fn audience(&self, peer: &Peer, wanted: Option<&str>) -> Result<(&'static str, Audience), Refusal> {
+    fn audience(&mut self, peer: &Peer, wanted: Option<&str>) -> Result<(&'static str, Audience), Refusal> {
         let may_have = self.audiences_of(peer);
         let found = may_have.iter().find(|(name, _)| wanted.is_none_or(|wanted| wanted == *name)).copied();
         found.ok_or_else(|| match wanted {
@@ -96,7 +122,8 @@ impl Control {
                 Refusal::NoSuchAudience { audience: name.into() }
             }
             _ => {
-                log(&format!("refused user {} the audience {}", peer.uid, wanted.unwrap_or("of its own")));
+                let name = wanted.unwrap_or("of its own");
+                log_of_reader(&format!("refused user {} the audience {name}", peer.uid));
                 Refusal::PermissionDenied {
                     sentence: format!(
                         "the configuration of the service does not allow it to user {}",
@@ -107,7 +134,7 @@ impl Control {
         })
     }
 
-    fn info(&self, peer: &Peer) -> Info {
+    fn info(&mut self, peer: &Peer) -> Info {
         Info {
             version: env!("CARGO_PKG_VERSION").into(),
             boot_id: cpuledger::machine::boot_id().unwrap_or_default(),
@@ -133,9 +160,18 @@ impl Control {
         }
         let (name, audience) = self.audience(peer, wanted.audience.as_deref())?;
         let unavailable = |sentence: String| Refusal::Unavailable { sentence };
-        let ring = self.audiences.subscribe(audience).map_err(|error| unavailable(error.to_string()))?;
+        if self.held.get(&peer.connection).is_some_and(|held| held.audiences.len() >= MOST_SUBSCRIPTIONS) {
+            let sentence = format!("a connection has at most {MOST_SUBSCRIPTIONS} subscriptions");
+            return Err(Refusal::LimitReached { sentence });
+        }
+        let limits = &self.config.limits;
+        let ring =
+            self.audiences.subscribe(audience, limits).map_err(|error| unavailable(error.to_string()))?;
         let ring = ring.ok_or_else(|| Refusal::LimitReached {
-            sentence: "the service has as many users as it can have rings for".into(),
+            sentence: format!(
+                "the service has as many rings as its configuration allows: {} of a user, {} in all",
+                limits.rings_per_user, limits.rings
+            ),
         })?;
         let held = self.held.entry(peer.connection).or_default();
         held.audiences.push(audience);
@@ -175,12 +211,23 @@ impl Handler for Control {
     }
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
-        match request {
+        let percent = self.config.limits.cpu_percent_per_user;
+        self.budgets.check(peer.uid, percent, Instant::now()).map_err(|wait| Refusal::LimitReached {
+            sentence: format!(
+                "the calls of user {} have taken more than {percent} % of a CPU; call again in {:.1} s",
+                peer.uid,
+                wait.as_secs_f64()
+            ),
+        })?;
+        let begin = thread_time();
+        let answer = match request {
             LedgerRequest::Info => Answer::new(&self.info(peer), Vec::new()),
             LedgerRequest::Subscribe(wanted) => self.subscribe(peer, &wanted),
             LedgerRequest::List(wanted) => self.list(peer, &wanted),
             LedgerRequest::Describe => Answer::new(&description(), Vec::new()),
-        }
+        };
+        self.budgets.charge(peer.uid, thread_time().saturating_sub(begin));
+        answer
     }
 
     fn closed(&mut self, peer: &Peer) {

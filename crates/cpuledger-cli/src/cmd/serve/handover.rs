@@ -189,10 +189,11 @@ mod tests {
             name: name.into(),
             fd: std::fs::File::open("/dev/null").expect("it is there").into(),
         };
-        let names = ["varlink", "ledger-slots", "memory", "ring-all", "ring-1000-100-shown", "ring-what"];
+        let names =
+            ["varlink", "ledger-slots", "memory", "ring-all", "ring-1000-100-traced-shown", "ring-what"];
         let left = Left::of(names.map(named).into());
         assert_eq!((left.sockets.len(), left.parts.len(), left.rings.len()), (2, 1, 2));
         assert_eq!(left.parts[0].name, "slots");
-        assert_eq!(left.names, ["ledger-slots", "memory", "ring-all", "ring-1000-100-shown"]);
+        assert_eq!(left.names, ["ledger-slots", "memory", "ring-all", "ring-1000-100-traced-shown"]);
     }
 }

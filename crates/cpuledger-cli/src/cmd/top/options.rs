@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
+    /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<std::path::PathBuf>,
     /// The size of the ledger
     #[arg(long, value_name = "N", allow_hyphen_values = true, help = help_of_slots())]
     pub slots: Option<String>,

@@ -13,6 +13,8 @@ mod who;
 
 use std::ffi::OsString;
 
+use cpuledger::source::service::name_socket;
+
 use super::options::Arguments;
 use super::terminal::has_screen;
 use crate::exit::Failure;
@@ -37,7 +39,10 @@ pub fn run(words: &[OsString]) -> anyhow::Result<Option<Arguments>> {
             let names: Vec<&str> = fields::fields().map(|(name, _)| name).collect();
             output::write((names.join("\n") + "\n").as_bytes())?;
         }
-        Action::Run(options) if options.is_batch => batch::run(&options)?,
+        Action::Run(options) if options.is_batch => {
+            options.socket.as_deref().into_iter().for_each(name_socket);
+            batch::run(&options)?;
+        }
         Action::Run(_) if !has_screen() => {
             return Err(Failure::UsageOfTop("failed tty get".to_owned()).into());
         }
@@ -75,6 +80,7 @@ fn arguments(options: &Options) -> Result<Arguments, String> {
         all: !options.hides_idle,
         command_line: options.has_arguments,
         source: options.source.map(|source| source.name().to_owned()),
+        socket: options.socket.clone(),
         ..Arguments::default()
     })
 }

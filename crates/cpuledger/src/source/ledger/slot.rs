@@ -64,7 +64,7 @@ pub(super) fn exit(time: &TaskTime) -> Exit {
         comm: Comm::from_c_bytes(&slot.comm),
         uid: slot.uid,
         euid: Some(slot.euid),
-        exit_code: slot.exit_code.into(),
+        exit_code: Some(slot.exit_code.into()),
         runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
     }

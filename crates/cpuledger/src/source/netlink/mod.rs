@@ -377,7 +377,7 @@ fn exit_of(report: &Report, abilities: Abilities, known: &mut Tasks, census: &mu
         comm: figures.comm,
         uid: figures.uid,
         euid: None, // in no message, and it may have changed since it was last seen
-        exit_code: figures.exit_code.cast_signed(),
+        exit_code: Some(figures.exit_code.cast_signed()),
         runtime_ns: abilities.cpu_ns(figures),
         lifetime_ns: figures.elapsed_us.saturating_mul(1_000),
     }

@@ -18,7 +18,7 @@ pub(super) fn unusable(reason: impl ToString) -> Error {
     Error::Unusable { source_kind: SourceKind::Service, reason: reason.to_string() }
 }
 
-/// Connects to the socket that `$CPULEDGER_SOCKET` names, else to that of the machine. No call takes longer than `timeout`.
+/// Connects to the socket that `--socket` or `$CPULEDGER_SOCKET` names, else to that of the machine. No call takes longer than `timeout`.
 ///
 /// # Errors
 /// When nothing listens there, or it is not to be believed, or it would tell of other tasks than those of this namespace.
@@ -32,7 +32,7 @@ pub(super) fn connect(timeout: Duration) -> Result<Client, Error> {
         if !owner_is_trusted(peer.uid.as_raw()) {
             return Err(unusable(format!(
                 "its socket belongs to user {}, who could show false figures; only root and the user `{SERVICE_USER}` are \
-                 trusted, or the socket that $CPULEDGER_SOCKET names",
+                 trusted, or another socket that --socket or $CPULEDGER_SOCKET names",
                 peer.uid.as_raw()
             )));
         }

@@ -7,5 +7,6 @@ mod listing;
 mod reader;
 
 pub use connection::{answers, listens};
+pub use cpuledger_service::client::name_socket;
 pub use listing::ServiceListing;
 pub use reader::{Ended, ServiceLedger};

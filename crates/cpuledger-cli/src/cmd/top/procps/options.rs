@@ -1,5 +1,6 @@
 //! The options of procps' top: the table that help, manual and parser are made of, and what they say.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use cpuledger::source::SourceKind;
@@ -36,7 +37,7 @@ const fn option(letter: char, name: &'static str, takes: Takes, help: &'static s
 }
 
 /// Every option.
-pub static OPTIONS: [Spec; 22] = [
+pub static OPTIONS: [Spec; 23] = [
     option(
         'b',
         "batch-mode",
@@ -92,6 +93,12 @@ pub static OPTIONS: [Spec; 22] = [
         name: "source",
         takes: Takes::Value("SOURCE"),
         help: "where the numbers come from: auto, service, ledger, walk, netlink or procfs (not in procps)",
+    },
+    Spec {
+        letter: None,
+        name: "socket",
+        takes: Takes::Value("PATH"),
+        help: "the socket of the service; otherwise $CPULEDGER_SOCKET (not in procps)",
     },
     Spec {
         letter: None,
@@ -163,6 +170,8 @@ pub struct Options {
     pub width: Option<Width>,
     /// Where figures come from; `None`: the best.
     pub source: Option<SourceKind>,
+    /// The socket of the service, where it is not the usual one.
+    pub socket: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -185,6 +194,7 @@ impl Default for Options {
             is_secure: false,
             width: None,
             source: None,
+            socket: None,
         }
     }
 }
@@ -225,6 +235,7 @@ pub fn parse(words: &[&str], own_pid: i32) -> Result<Action, String> {
             Some('w') => options.width = Some(value_or_none.map_or(Ok(Width::Environment), width)?),
             Some('1') => options.has_each_cpu ^= true,
             _ if spec.name == "source" => options.source = source(value)?,
+            _ if spec.name == "socket" => options.socket = Some(value.into()),
             _ => {}
         }
     }

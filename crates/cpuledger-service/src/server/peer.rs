@@ -1,0 +1,141 @@
+//! What the kernel says of the process at the other end of a connection.
+
+use std::fs::metadata;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// The process at the other end of a connection, as the kernel knew it when it connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// The number of the connection, which no other one ever has.
+    pub connection: u64,
+    /// Its pid; 0 where it is in no PID namespace that this process sees. It may have ended, and another have its pid.
+    pub pid: i32,
+    /// Its effective user.
+    pub uid: u32,
+    /// Its effective group.
+    pub gid: u32,
+    /// Its supplementary groups.
+    pub groups: Vec<u32>,
+    /// Whether it is in the user namespace of this process. Where that is not known, it is not.
+    pub is_in_our_namespace: bool,
+}
+
+impl Peer {
+    /// Asks the kernel.
+    pub(super) fn of(connection: u64, socket: impl AsFd) -> io::Result<Peer> {
+        // Its pid may be 0, which the type that rustix has for it cannot hold.
+        let credentials = getsockopt(&socket.as_fd(), PeerCredentials)?;
+        Ok(Peer {
+            connection,
+            pid: credentials.pid(),
+            uid: credentials.uid(),
+            gid: credentials.gid(),
+            // Kernels before 4.13 do not tell: then it has none.
+            groups: groups(&socket).unwrap_or_default(),
+            is_in_our_namespace: is_in_our_namespace(&socket, credentials.pid()),
+        })
+    }
+
+    /// Whether it belongs to this group.
+    pub fn is_member(&self, gid: u32) -> bool {
+        self.gid == gid || self.groups.contains(&gid)
+    }
+}
+
+/// Whether the peer is in our user namespace. Kernels before 6.5 give no descriptor of it, and its pid may belong to another process by
+/// now.
+fn is_in_our_namespace(socket: impl AsFd, pid: i32) -> bool {
+    let process = process(&socket);
+    let namespace = |process: &str| {
+        metadata(format!("/proc/{process}/ns/user")).map(|file| (file.dev(), file.ino())).ok()
+    };
+    let ours = namespace("self");
+    if ours.is_none() || namespace(&pid.to_string()) != ours {
+        return false;
+    }
+    // Its descriptor is readable when it has ended.
+    let has_ended = |process: &OwnedFd| {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)) != Ok(0)
+    };
+    match &process {
+        Ok(process) => !has_ended(process),
+        Err(error) => error.raw_os_error() == Some(libc::ENOPROTOOPT),
+    }
+}
+
+/// SO_PEERGROUPS.
+fn groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
+    let mut groups = vec![0; 64];
+    loop {
+        match option(&socket, libc::SO_PEERGROUPS, &mut groups) {
+            Ok(count) => {
+                groups.truncate(count);
+                return Ok(groups);
+            }
+            Err((error, needed)) if error.raw_os_error() == Some(libc::ERANGE) && needed > groups.len() => {
+                groups.resize(needed, 0);
+            }
+            Err((error, _)) => return Err(error),
+        }
+    }
+}
+
+/// SO_PEERPIDFD.
+fn process(socket: impl AsFd) -> io::Result<OwnedFd> {
+    let mut fd: [RawFd; 1] = [-1];
+    match option(&socket, libc::SO_PEERPIDFD, &mut fd) {
+        // SAFETY: the kernel has just opened it for this caller.
+        Ok(1) if fd[0] >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd[0]) }),
+        Ok(_) => Err(io::ErrorKind::InvalidData.into()),
+        Err((error, _)) => Err(error),
+    }
+}
+
+/// An option of a socket that is numbers. Returns how many the kernel has stored or, beside its error, how many there are.
+fn option<T: Copy + Into<i64>>(
+    socket: impl AsFd,
+    name: libc::c_int,
+    numbers: &mut [T],
+) -> Result<usize, (io::Error, usize)> {
+    let mut length = size_of_val(numbers) as libc::socklen_t;
+    // SAFETY: the kernel stores at most `length` bytes at that address, which is the size of `numbers`. Any bits are a valid number.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            numbers.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    let count = length as usize / size_of::<T>();
+    if answer == 0 { Ok(count.min(numbers.len())) } else { Err((io::Error::last_os_error(), count)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_peer_is_known_by_all_its_groups() {
+        let (_ours, theirs) = UnixStream::pair().expect("sockets");
+        let peer = Peer::of(7, &theirs).expect("the kernel tells");
+        assert_eq!((peer.connection, peer.pid), (7, std::process::id().cast_signed()));
+        assert_eq!(peer.uid, rustix::process::geteuid().as_raw());
+        let mut own: Vec<u32> =
+            rustix::process::getgroups().expect("groups").iter().map(|gid| gid.as_raw()).collect();
+        let mut told = peer.groups.clone();
+        own.sort_unstable();
+        told.sort_unstable();
+        assert_eq!(told, own);
+        assert!(peer.is_member(peer.gid) && !peer.is_member(4_000_000_123));
+        assert!(peer.is_in_our_namespace);
+    }
+}
