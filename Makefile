@@ -6,7 +6,11 @@ not_run := $(abspath $(target))/tests-not-run
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup build run check record test fuzz soak vm bench bench-quick check-fresh-roots
+# What `make install` installs, and where: scripts/install says what each means.
+BINARY ?= $(target)/release/cpuledger
+export PREFIX SYSCONFDIR DESTDIR
+
+.PHONY: help setup build install uninstall run check record test fuzz soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -20,6 +24,12 @@ build: setup ## build target/release/cpuledger, and ptop, its other name
 	cargo build --release --locked --package cpuledger-cli
 	@scripts/split-debug $(target)/release/cpuledger
 	@ln -sf cpuledger $(target)/release/ptop
+
+install: ## install the build with pages, completions and service below PREFIX=/usr/local, in DESTDIR= (as root)
+	@scripts/install $(BINARY)
+
+uninstall: ## remove what `make install` has installed
+	@scripts/install --uninstall $(BINARY)
 
 run: build ## build, then show two intervals of one second
 	$(target)/release/cpuledger top --batch --iterations 2 --delay 1

@@ -1,0 +1,177 @@
+//! `make install`: which files come where, what goes away again, and whether the service manager takes the units.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Every file, below the folder that stands for /, with the prefix /usr.
+const INSTALLED: [&str; 21] = [
+    "etc/cpuledger/config.toml",
+    "usr/bin/cpuledger",
+    "usr/bin/ptop",
+    "usr/lib/systemd/system/cpuledger.service",
+    "usr/lib/systemd/system/cpuledger.socket",
+    "usr/lib/sysusers.d/cpuledger.conf",
+    "usr/lib/tmpfiles.d/cpuledger.conf",
+    "usr/share/bash-completion/completions/cpuledger",
+    "usr/share/bash-completion/completions/ptop",
+    "usr/share/fish/vendor_completions.d/cpuledger.fish",
+    "usr/share/fish/vendor_completions.d/ptop.fish",
+    "usr/share/man/man1/cpuledger-doctor.1",
+    "usr/share/man/man1/cpuledger-ps.1",
+    "usr/share/man/man1/cpuledger-serve.1",
+    "usr/share/man/man1/cpuledger-status.1",
+    "usr/share/man/man1/cpuledger-top-procps.1",
+    "usr/share/man/man1/cpuledger-top.1",
+    "usr/share/man/man1/cpuledger.1",
+    "usr/share/man/man1/ptop.1",
+    "usr/share/zsh/site-functions/_cpuledger",
+    "usr/share/zsh/site-functions/_ptop",
+];
+
+/// The highest exposure that `systemd-analyze security` may find, in tenths.
+const MOST_EXPOSURE: &str = "25";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// `make` with these words, and not with the variables of a make that runs the tests.
+fn make(words: &[String]) {
+    let output = Command::new("make")
+        .current_dir(root())
+        .args(["--no-print-directory", concat!("BINARY=", env!("CARGO_BIN_EXE_cpuledger"))])
+        .args(words)
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKEOVERRIDES")
+        .output()
+        .expect("make runs");
+    assert!(output.status.success(), "make {words:?}: {output:?}");
+}
+
+fn words(target: &str, folder: &Path, prefix: &str) -> Vec<String> {
+    vec![target.into(), format!("DESTDIR={}", folder.display()), format!("PREFIX={prefix}")]
+}
+
+/// Every file and link below a folder, from there on.
+fn files(folder: &Path) -> BTreeSet<String> {
+    let (mut found, mut folders) = (BTreeSet::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder") {
+            let entry = entry.expect("an entry");
+            if entry.file_type().expect("a type").is_dir() {
+                folders.push(entry.path());
+            } else {
+                let name = entry.path().strip_prefix(folder).expect("it is below it").to_path_buf();
+                found.insert(name.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_file_comes_and_goes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = |name: &str| folder.path().join(name);
+    make(&words("install", folder.path(), "/usr"));
+    let expected: BTreeSet<String> = INSTALLED.iter().map(ToString::to_string).collect();
+    assert_eq!(files(folder.path()), expected);
+    for name in INSTALLED.iter().filter(|name| **name != "usr/bin/ptop") {
+        let mode = fs::metadata(place(name)).expect("it is there").permissions().mode();
+        let expected = if name.starts_with("usr/bin") { 0o755 } else { 0o644 };
+        assert_eq!(mode & 0o777, expected, "{name}");
+    }
+    assert_eq!(fs::read_link(place("usr/bin/ptop")).expect("a link"), Path::new("cpuledger"));
+    let unit = fs::read_to_string(place("usr/lib/systemd/system/cpuledger.service")).expect("a unit");
+    assert!(unit.contains("\nExecStart=/usr/bin/cpuledger serve\n"));
+
+    // What an administrator has written stays. What is as it was installed goes.
+    fs::write(place("etc/cpuledger/config.toml"), "[service]\ninterval = 2.0\n").expect("written");
+    make(&words("install", folder.path(), "/usr"));
+    let kept = fs::read_to_string(place("etc/cpuledger/config.toml")).expect("it is there");
+    assert!(kept.contains("2.0"), "the configuration was overwritten");
+    make(&words("uninstall", folder.path(), "/usr"));
+    assert_eq!(files(folder.path()), BTreeSet::from(["etc/cpuledger/config.toml".to_owned()]));
+    fs::remove_file(place("etc/cpuledger/config.toml")).expect("removed");
+    make(&words("install", folder.path(), "/usr"));
+    make(&words("uninstall", folder.path(), "/usr"));
+    assert_eq!(files(folder.path()), BTreeSet::new());
+}
+
+/// `--check-config` of a configuration with this text.
+fn explained(text: &str) -> Output {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(file.path(), text).expect("written");
+    Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+        .args(["serve", "--check-config", "--config"])
+        .arg(file.path())
+        .output()
+        .expect("it runs")
+}
+
+/// The keys of a text in TOML, with their tables, also those that a `#` hides.
+fn keys(text: &str) -> Vec<String> {
+    let mut table = "";
+    let mut keys = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('[') {
+            table = line;
+        }
+        let name = line.trim_start_matches('#').split_once(" = ").map_or("", |(name, _)| name);
+        if !name.is_empty() && name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_') {
+            keys.push(format!("{table} {name}"));
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_example_of_a_configuration_shows_every_key_with_its_default() {
+    let example = fs::read_to_string(root().join("packaging/config.toml")).expect("it is there");
+    let shown: String = example
+        .lines()
+        .map(|line| if line.starts_with("# ") { "" } else { line.trim_start_matches('#') })
+        .fold(String::new(), |text, line| text + line + "\n");
+    let [usual, example_as_it_is, every_key] = ["", &example, &shown].map(explained);
+    assert!(usual.status.success(), "{usual:?}");
+    assert_eq!((&example_as_it_is, &every_key), (&usual, &usual));
+
+    let guide = fs::read_to_string(root().join("docs/service.md")).expect("it is there");
+    let block = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    assert_eq!(keys(&example), keys(block.expect("docs/service.md shows a configuration")));
+    assert!(keys(&example).contains(&"[service] interval".to_owned()));
+}
+
+#[test]
+fn the_service_manager_takes_the_units() {
+    let runs =
+        |name: &str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
+    if !runs("systemd-analyze") {
+        cpuledger_load::not_run("systemd-analyze is not installed");
+        return;
+    }
+    // A prefix of its own, so that the program of the unit exists.
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("prefix");
+    let mut line = words("install", Path::new("/"), &prefix.display().to_string());
+    line.push(format!("SYSCONFDIR={}", folder.path().join("etc").display()));
+    make(&line);
+    let units = prefix.join("lib/systemd/system");
+    let service = units.join("cpuledger.service");
+    let text = fs::read_to_string(&service).expect("a unit");
+    assert!(text.contains(&format!("\nExecStart={}/bin/cpuledger serve\n", prefix.display())), "{text}");
+    let exposure = format!("--threshold={MOST_EXPOSURE}");
+    for arguments in [&["verify", "--man=no"][..], &["security", "--offline=true", "--no-pager", &exposure]] {
+        let mut command = Command::new("systemd-analyze");
+        command.args(arguments).arg(&service);
+        if arguments[0] == "verify" {
+            command.arg(units.join("cpuledger.socket"));
+        }
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !said.contains("cpuledger."), "{arguments:?}: {output:?}");
+    }
+}
