@@ -15,6 +15,7 @@ mod reader;
 mod readme;
 mod results;
 mod screen;
+mod service;
 mod stalls;
 mod status;
 mod supervise;
@@ -63,6 +64,8 @@ enum Command {
     Monitors(monitors::Arguments),
     /// The screen over 1,000 and 100,000 sleeping threads: CPU time, and from a key to its frame; beside htop
     Screen(screen::Arguments),
+    /// The service: what it and its readers cost, listings through it, and the time to a first screen
+    Service(service::Arguments),
     /// How long a walk keeps its CPU, beside cyclictest
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
@@ -95,6 +98,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Status(arguments) => status::run(&arguments),
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
+        Command::Service(arguments) => service::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),

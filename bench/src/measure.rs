@@ -57,13 +57,20 @@ const ROOM_BYTES: usize = 256 * 1024;
 /// # Errors
 /// When it cannot be started or ends with an error.
 pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duration> {
+    time(Command::new(program).args(arguments))
+}
+
+/// As [`time_command`], of a command as it is.
+///
+/// # Errors
+/// As [`time_command`].
+pub fn time(command: &mut Command) -> anyhow::Result<Duration> {
     let begin = Instant::now();
-    let mut child = Command::new(program)
-        .args(arguments)
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot run {program}"))?;
+        .with_context(|| format!("cannot run {command:?}"))?;
     // Nothing is kept, so that the reader does not hold up the writer.
     let mut room = vec![0; ROOM_BYTES];
     if let Some(mut pipe) = child.stdout.take() {
@@ -71,7 +78,7 @@ pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duratio
     }
     let status = child.wait()?;
     let elapsed = begin.elapsed();
-    ensure!(status.success(), "{program} {}: {status}", arguments.join(" "));
+    ensure!(status.success(), "{command:?}: {status}");
     Ok(elapsed)
 }
 

@@ -111,20 +111,26 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 pub(crate) struct Program {
     child: Child,
     terminal: File,
-    written: Receiver<Instant>,
+    written: Receiver<(Instant, Vec<u8>)>,
 }
 
 impl Program {
     pub(crate) fn start(line: &str) -> anyhow::Result<Program> {
+        let mut words = line.split(' ');
+        let program = Program::spawn(Command::new(words.next().unwrap_or_default()).args(words))?;
+        program.written.recv_timeout(PATIENCE).context("it shows nothing")?;
+        Ok(program)
+    }
+
+    /// As [`Program::start`], of a command as it is; it need not have shown anything yet.
+    pub(crate) fn spawn(command: &mut Command) -> anyhow::Result<Program> {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         grantpt(&controller)?;
         unlockpt(&controller)?;
         let path = ptsname(&controller, Vec::new())?.into_string()?;
         let user = File::options().read(true).write(true).open(path)?;
         tcsetwinsize(&user, SIZE)?;
-        let mut words = line.split(' ');
-        let child = Command::new(words.next().unwrap_or_default())
-            .args(words)
+        let child = command
             .env("TERM", "xterm-256color")
             // No settings but the usual ones.
             .env("XDG_CONFIG_HOME", "/nonexistent")
@@ -133,18 +139,31 @@ impl Program {
             .stdout(user.try_clone()?)
             .stderr(user)
             .spawn()
-            .with_context(|| format!("cannot run {line}"))?;
+            .with_context(|| format!("cannot run {command:?}"))?;
         let terminal = File::from(controller);
         let mut reader = terminal.try_clone()?;
         let (tell, written) = mpsc::channel();
         thread::spawn(move || {
             let mut room = [0; 65_536];
-            while reader.read(&mut room).is_ok_and(|length| length > 0) && tell.send(Instant::now()).is_ok() {
-            }
+            while let Ok(length) = reader.read(&mut room)
+                && length > 0
+                && tell.send((Instant::now(), room[..length].to_vec())).is_ok()
+            {}
         });
-        let program = Program { child, terminal, written };
-        program.written.recv_timeout(PATIENCE).context("it shows nothing")?;
-        Ok(program)
+        Ok(Program { child, terminal, written })
+    }
+
+    /// When this text is on its screen, in one piece.
+    pub(crate) fn shows(&mut self, text: &str) -> anyhow::Result<Instant> {
+        let (begin, mut screen) = (Instant::now(), vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0));
+        while begin.elapsed() < PATIENCE {
+            let (at, bytes) = self.written.recv_timeout(PATIENCE).context("it does not show that")?;
+            screen.process(&bytes);
+            if screen.screen().contents().contains(text) {
+                return Ok(at);
+            }
+        }
+        anyhow::bail!("its screen does not show `{text}`")
     }
 
     /// CPU time of the steady state.
@@ -169,7 +188,7 @@ impl Program {
             let begin = Instant::now();
             self.terminal.write_all(if index % 2 == 0 { b"\x1b[B" } else { b"\x1b[A" })?;
             let answer = loop {
-                let at = self.written.recv_timeout(PATIENCE).context("a key has no answer")?;
+                let (at, _) = self.written.recv_timeout(PATIENCE).context("a key has no answer")?;
                 if at >= begin {
                     break at;
                 }

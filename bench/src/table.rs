@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 11] = [
+const ORDER: [&str; 13] = [
     "listings",
     "refreshes",
     "status",
@@ -21,6 +21,8 @@ const ORDER: [&str; 11] = [
     "waiting",
     "hooks",
     "rates",
+    "service",
+    "service-listings",
     "against",
     "stalls",
 ];
