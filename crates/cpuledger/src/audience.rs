@@ -7,7 +7,7 @@
 use crate::field::{Field, FieldSet, IO};
 use crate::interval::{Interval, Usage};
 use crate::snapshot::Snapshot;
-use crate::task::{Comm, Guard, Pid, Task, TaskId, Tid};
+use crate::task::{Comm, Guard, Pid, Task, TaskId, Tid, flags};
 
 /// The name of the row that has all the time of what is not shown.
 pub const OTHERS: &[u8] = b"(others)";
@@ -50,6 +50,11 @@ impl Viewer {
             && [row.gid, row.egid, row.sgid] == [self.gid; 3]
     }
 
+    /// Whether it may read what /proc guards of this task: its files are root's once the task has let go of its memory.
+    fn may_read(&self, row: &Task) -> bool {
+        self.may_trace(row) && row.known.contains(Field::Flags) && row.flags & flags::EXITING == 0
+    }
+
     /// Whether the row of this process is shown, and those of its threads: /proc asks the leader alone.
     fn sees(&self, process: &Task) -> bool {
         self.strangers == Strangers::Shown || self.may_trace(process)
@@ -88,7 +93,7 @@ impl Viewer {
         for rows in [&mut snapshot.processes, &mut snapshot.tasks] {
             rows.retain(|row| seen.has(row.pid));
             for row in rows {
-                if !self.may_trace(row) {
+                if !self.may_read(row) {
                     row.known = row.known.without(GUARDED);
                 }
             }
@@ -108,7 +113,7 @@ impl Viewer {
                 add(&mut others, &usage);
                 continue;
             }
-            if !self.may_trace(&row) {
+            if !self.may_read(&row) {
                 hide(&mut row, &mut usage);
             }
             shown.push((row, usage));
@@ -130,7 +135,7 @@ impl Viewer {
             }
             let mut usage = usage.unwrap_or_default();
             // A thread may have other users than its leader.
-            if !self.may_trace(row) {
+            if !self.may_read(row) {
                 hide(row, &mut usage);
             }
             kept.push(usage);
@@ -333,6 +338,8 @@ mod tests {
             assert!(!viewer.sees(&row), "{row:?}");
         }
         assert!(!viewer.sees(&Task { guard: Guard::Guarded, ..own }));
+        let ending = Task { flags: flags::EXITING, ..own };
+        assert!(viewer.sees(&ending) && viewer.may_read(&own) && !viewer.may_read(&ending));
         let confined = Viewer { may_trace_own: false, ..viewer };
         assert!(!confined.sees(&own));
     }

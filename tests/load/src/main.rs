@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{burn, kin, sleepers, states, storm, title, without_bpf, zoo};
+use cmd::{actor, burn, kin, sleepers, states, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -27,6 +27,7 @@ enum Command {
     Kin(kin::Arguments),
     Title(title::Arguments),
     WithoutBpf(without_bpf::Arguments),
+    Actor(actor::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Kin(arguments) => kin::run(&arguments),
         Command::Title(arguments) => title::run(&arguments),
         Command::WithoutBpf(arguments) => without_bpf::run(&arguments),
+        Command::Actor(arguments) => actor::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

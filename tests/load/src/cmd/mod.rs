@@ -1,5 +1,6 @@
 //! What the program does. `sys` and `bare_thread` hold the unsafe half of it.
 
+pub(crate) mod actor;
 mod bare_thread;
 pub(crate) mod burn;
 pub(crate) mod kin;

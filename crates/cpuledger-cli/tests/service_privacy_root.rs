@@ -1,0 +1,290 @@
+//! No frame of the service tells a user of others what /proc does not: compared with what `cat` gets as that user, for hidepid 0, 1 and 2.
+//! Needs root.
+
+mod privacy;
+mod service;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use cpuledger::field::{Field, FieldSet};
+use cpuledger::{Interval, Pid, Snapshot, Task, frames};
+use cpuledger_frame::Frame;
+use cpuledger_load::scene::alone;
+use cpuledger_service::client::Client;
+use cpuledger_service::ring::Next;
+use cpuledger_service::varlink::{List, Scope, Subscribe};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use privacy::{As, Cast, GROUP_OF_MOUNT, OTHER_GROUP, Seen, USERS, copy, processes};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use serde_json::Value;
+use service::{Service, TIMEOUT};
+
+/// What /proc tells only a caller that may trace the task.
+const GUARDED: FieldSet =
+    FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes, Field::SwapInDelay]);
+
+/// Kinds of processes that /proc lets their user trace, and of which the service tells less: docs/service.md.
+fn is_told_less(kind: &str, user: &As) -> bool {
+    // The maker of a user namespace may trace there whatever its groups are.
+    kind == "nested user namespace" || kind == "user namespace" && user.gid != user.uid
+}
+
+/// What a viewer has got of the service.
+struct Got {
+    frames: Vec<(Vec<u8>, Snapshot, Interval)>,
+    listing: (Vec<u8>, Snapshot),
+}
+
+fn decoded(bytes: &[u8]) -> (Snapshot, Interval) {
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    frames::read(&Frame::decode(bytes).expect("a frame"), &mut snapshot, &mut interval).expect("an interval");
+    (snapshot, interval)
+}
+
+/// Subscribes and lists as a user, in a thread that belongs to it.
+fn got_by(user: &As, socket: &Path) -> Got {
+    let look = || {
+        let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+        set_thread_groups(&groups).expect("root may");
+        set_thread_res_gid(gid, gid, gid).expect("root may");
+        set_thread_res_uid(uid, uid, uid).expect("root may");
+        let mut client = Client::connect(socket, TIMEOUT).expect("it listens");
+        let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+        let mut frames = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
+            let mut bytes = Vec::new();
+            reader.copy(&mut bytes).expect("a frame").expect("it is there");
+            let (snapshot, interval) = decoded(&bytes);
+            frames.push((bytes, snapshot, interval));
+        }
+        let fields = cpuledger::field::FIELDS.iter().map(|info| info.key.to_owned()).collect();
+        let (_, sealed) = client.list(&List { scope: Scope::Tasks, fields }).expect("a listing");
+        Got { frames, listing: (sealed.to_vec(), decoded(&sealed).0) }
+    };
+    std::thread::scope(|scope| scope.spawn(look).join().expect("it has looked"))
+}
+
+/// One user, beside what `cat` gets.
+struct Comparison<'a> {
+    what: String,
+    cast: &'a Cast,
+    seen: &'a Seen,
+    hides: bool,
+}
+
+impl Comparison<'_> {
+    fn knows(&self, pid: Pid) -> bool {
+        self.seen.asked.contains(&pid.0)
+    }
+
+    /// The row tells no more than cat has got.
+    fn row(&self, row: &Task, growth: FieldSet, user: &As) {
+        let (pid, tid) = (row.pid.0, row.tid.0);
+        let told = row.known.union(growth).intersection(GUARDED);
+        if self.knows(row.pid) {
+            assert!(self.seen.shown.contains(&pid), "{}: {pid} is not shown, {row:?}", self.what);
+            let is_old = row.is_leader() || self.seen.traced.contains(&tid);
+            let may = if is_old { self.seen.traced.contains(&tid) } else { self.seen.traced.contains(&pid) };
+            assert!(told == FieldSet::EMPTY || may, "{}: {tid} of {pid} tells {told:?}, {row:?}", self.what);
+        } else if self.hides || told != FieldSet::EMPTY {
+            // It began after cat had looked.
+            let users = [row.uid, row.euid, row.suid, row.gid, row.egid, row.sgid];
+            assert_eq!(users, [user.uid; 6], "{}: {row:?}", self.what);
+        }
+    }
+
+    fn frame(&self, snapshot: &Snapshot, interval: &Interval, user: &As) {
+        assert_eq!(interval.imbalance_ns(), Some(0), "{}", self.what);
+        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        assert_eq!(sum, interval.attributed_ns, "{}", self.what);
+        let is_row = |row: &&Task| row.pid != Pid(0);
+        let processes = snapshot.processes.iter().zip(&interval.processes).filter(|(row, _)| is_row(row));
+        processes.for_each(|(row, usage)| self.row(row, usage.growth.known, user));
+        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+            self.row(row, usage.growth.known, user);
+        }
+        for exited in interval.exited.as_deref().expect("the ledger knows") {
+            assert_eq!(exited.exit.exit_code, None, "{}", self.what);
+            let pid = exited.exit.process.tid.0;
+            if self.hides {
+                assert!(self.seen.shown.contains(&pid), "{}: {exited:?}", self.what);
+            }
+        }
+        for blocked in interval.blocked.iter().flatten().filter(|_| self.hides) {
+            assert!(self.seen.shown.contains(&blocked.process.tid.0), "{}: {blocked:?}", self.what);
+        }
+    }
+
+    /// No byte of what the user gets names a process that is not shown.
+    fn bytes(&self, bytes: &[u8]) {
+        for actor in self.cast.actors.iter().filter(|actor| !self.seen.shown.contains(&actor.pid())) {
+            let name = actor.name.as_bytes();
+            // A longer name may begin with it.
+            let found = bytes
+                .windows(name.len() + 1)
+                .any(|part| part.starts_with(name) && !part[name.len()].is_ascii_digit());
+            assert!(!found, "{}: {actor:?}", self.what);
+        }
+    }
+
+    /// What cat gets, the service tells.
+    fn tells_enough(&self, got: &Got, user: &As) {
+        let listed = &got.listing.1.processes;
+        for actor in self.cast.actors.iter().filter(|actor| !is_told_less(actor.kind, user)) {
+            let pid = actor.pid();
+            let row = listed.iter().find(|row| row.pid.0 == pid);
+            assert_eq!(row.is_some(), self.seen.shown.contains(&pid), "{}: {actor:?}", self.what);
+            let tells_io = row.is_some_and(|row| row.known.contains(Field::ReadBytes));
+            assert_eq!(tells_io, self.seen.traced.contains(&pid), "{}: {actor:?} {row:?}", self.what);
+            let has_run = got
+                .frames
+                .iter()
+                .any(|(_, snapshot, _)| snapshot.processes.iter().any(|row| row.pid.0 == pid));
+            assert_eq!(has_run, self.seen.shown.contains(&pid), "{}: {actor:?}", self.what);
+        }
+    }
+}
+
+/// What a command prints as that user.
+fn printed(user: &As, binary: &Path, socket: &Path, line: &str) -> String {
+    let mut command = user.command(binary);
+    command.args(line.split(' ')).arg("--socket").arg(socket);
+    let output = command.output().expect("setpriv runs");
+    // In a namespace of its own it may see nothing at all.
+    let is_done = output.status.success() || user.in_namespace && output.status.code() == Some(1);
+    assert!(is_done, "{line} as {user:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn compare_commands(user: &As, seen: &Seen, cast: &Cast, binary: &Path, socket: &Path) {
+    let has = |text: &str, name: &str| {
+        text.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == name)
+    };
+    for line in ["ps -eLo pid,lwp,comm", "ps ax -o user,pid,stat,comm", "ps -e --source service -o pid,comm"]
+    {
+        let text = printed(user, binary, socket, line);
+        for actor in cast.actors.iter().filter(|actor| !is_told_less(actor.kind, user)) {
+            let is_shown = seen.shown.contains(&actor.pid());
+            assert_eq!(has(&text, &actor.name), is_shown, "{line} as {user:?}: {actor:?}");
+        }
+    }
+    for line in ["ps -eLf", "ps aux"] {
+        let text = printed(user, binary, socket, line);
+        for actor in cast.actors.iter().filter(|actor| !seen.shown.contains(&actor.pid())) {
+            assert!(!has(&text, &actor.name), "{line} as {user:?}: {actor:?}");
+        }
+    }
+    let json = printed(user, binary, socket, "top --batch -n 1 -d 0.4 -H --all --format json");
+    for actor in cast.actors.iter().filter(|actor| !seen.shown.contains(&actor.pid())) {
+        assert!(!has(&json, &actor.name), "as {user:?}: {actor:?}");
+    }
+    let interval: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(interval["source"], "service");
+    let ns = |key: &str| interval[key].as_u64().unwrap_or_else(|| panic!("{key} in {json}"));
+    assert_eq!(ns("attributed_ns") + ns("idle_ns") + ns("unattributed_ns"), ns("capacity_ns"));
+    for row in interval["processes"].as_array().expect("rows") {
+        let pid = row["pid"].as_i64().expect("a pid") as i32;
+        let tells_io = !row["read_bytes"].is_null();
+        assert!(!tells_io || !seen.asked.contains(&pid) || seen.traced.contains(&pid), "as {user:?}: {row}");
+    }
+}
+
+/// A mount namespace of this thread and those that it begins, where /proc is mounted so.
+fn mount_proc(options: &str) {
+    unshare(CloneFlags::CLONE_NEWNS).expect("root may");
+    mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)
+        .expect("root may");
+    mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), Some(options)).expect("root may");
+}
+
+fn compare(options: &str, hides: bool, more: &[As]) {
+    mount_proc(options);
+    let service = Service::start("");
+    let binary = service.folder.path().join("cpuledger");
+    copy(Path::new(env!("CARGO_BIN_EXE_cpuledger")), &binary);
+    let cast = Cast::start(service.folder.path());
+    let threads: usize = cast.actors.iter().map(|actor| threads_of(actor.pid())).sum();
+    assert!(threads >= 200, "{threads} tasks");
+    let users = USERS.map(As::user);
+    for user in users.iter().chain(more) {
+        let seen = Seen::by(user, &some_processes(&cast));
+        if !user.in_namespace {
+            let got = got_by(user, &service.socket());
+            // What has ended meanwhile, or has executed another program, cat can no longer have seen.
+            let after = processes();
+            let asked: BTreeSet<i32> = seen.asked.intersection(&after).copied().collect();
+            let seen = Seen { asked, shown: seen.shown.clone(), traced: seen.traced.clone() };
+            let comparison = Comparison {
+                what: format!("{options}, {user:?}"),
+                cast: &cast,
+                seen: &seen,
+                hides: hides && !sees_through(user, options),
+            };
+            for (bytes, snapshot, interval) in &got.frames {
+                comparison.frame(snapshot, interval, user);
+                comparison.bytes(bytes);
+            }
+            let (bytes, listing) = &got.listing;
+            comparison.bytes(bytes);
+            let rows = listing.processes.iter().chain(&listing.tasks);
+            rows.for_each(|row| comparison.row(row, FieldSet::EMPTY, user));
+            comparison.tells_enough(&got, user);
+        }
+        compare_commands(user, &seen, &cast, &binary, &service.socket());
+    }
+}
+
+/// Those of the scene, their children, and some of the machine.
+fn some_processes(cast: &Cast) -> BTreeSet<i32> {
+    let all = processes();
+    let of_scene = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        cast.actors.iter().any(|actor| actor.pid() == *pid || Some(actor.pid()) == parent)
+    };
+    let (of_scene, others): (Vec<i32>, Vec<i32>) = all.iter().partition(|pid| of_scene(pid));
+    of_scene.into_iter().chain(others.into_iter().take(40)).collect()
+}
+
+fn threads_of(pid: i32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/task")).expect("it lives").count()
+}
+
+/// Whether hidepid makes an exception for the user.
+fn sees_through(user: &As, options: &str) -> bool {
+    let group = if options.contains("gid=") { GROUP_OF_MOUNT } else { 0 };
+    user.groups.contains(&group)
+}
+
+fn users() -> [As; 4] {
+    let first = As::user(USERS[0]);
+    [
+        As { gid: OTHER_GROUP, ..first.clone() },
+        As { groups: vec![GROUP_OF_MOUNT], ..first.clone() },
+        As { groups: vec![0], ..first.clone() },
+        As { in_namespace: true, ..first },
+    ]
+}
+
+#[test]
+fn without_hidepid_users_see_what_proc_shows_root() {
+    let _alone = alone();
+    compare("hidepid=0", false, &users());
+}
+
+#[test]
+fn with_hidepid_1_users_see_what_proc_shows_root() {
+    let _alone = alone();
+    compare("hidepid=1", true, &users());
+}
+
+#[test]
+fn with_hidepid_2_users_see_what_proc_shows_root() {
+    let _alone = alone();
+    compare(&format!("hidepid=2,gid={GROUP_OF_MOUNT}"), true, &users());
+}
