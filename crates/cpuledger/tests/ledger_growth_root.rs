@@ -87,8 +87,8 @@ fn off(clock_ns: u64, parts: u64) -> u64 {
 #[test]
 fn figures_go_on_in_the_larger_ledger_root() {
     let _alone = alone();
-    let mut ledger =
-        Ledger::open(Options { slots: SLOTS, may_grow: true }).expect("it attaches; it needs root");
+    let mut ledger = Ledger::open(Options { slots: SLOTS, may_grow: true, ..Options::default() })
+        .expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let mut figures: HashMap<TaskId, (u64, u64)> = HashMap::new();
     let mut sizes = vec![ledger.slots()];
@@ -131,8 +131,8 @@ fn figures_go_on_in_the_larger_ledger_root() {
 #[test]
 fn it_grows_until_every_task_has_a_slot_root() {
     let _alone = alone();
-    let mut ledger =
-        Ledger::open(Options { slots: FEW_SLOTS, may_grow: true }).expect("it attaches; it needs root");
+    let mut ledger = Ledger::open(Options { slots: FEW_SLOTS, may_grow: true, ..Options::default() })
+        .expect("it attaches; it needs root");
     with_threads(THREADS, Duration::ZERO, || {
         run(&mut ledger, 20, |_, _, _| {});
         run(&mut ledger, 3, |ledger, interval, snapshot| {
@@ -158,7 +158,8 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
     } else {
         (SOME_SLOTS, MANY_THREADS, INTERVALS)
     };
-    let mut ledger = Ledger::open(Options { slots, may_grow: false }).expect("it attaches; it needs root");
+    let mut ledger = Ledger::open(Options { slots, may_grow: false, ..Options::default() })
+        .expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let (mut booked_ns, mut clock_ns, mut unattributed_ns, mut told_apart) = (0, 0, 0, 0);
     run(&mut ledger, 1, |_, _, _| {});

@@ -127,7 +127,7 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
         let (least, most) = if is_emulated() { (256, EMULATED_MOST_SLOTS) } else { (2_048, MOST_SLOTS) };
         ((least + 8 * living_tasks()).min(most), if is_emulated() { 1 } else { 2 }, Duration::from_secs(2))
     };
-    let options = Options { slots, may_grow: false };
+    let options = Options { slots, may_grow: false, ..Options::default() };
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let (_shells, (_churn, storm)) = (ForkingShells::start(2).expect("shells"), churn());
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());

@@ -113,7 +113,7 @@ fn while_no_ledger_can_be_had_the_gap_goes_on_root() {
 #[test]
 fn a_successor_that_cannot_be_had_is_tried_again_root() {
     let _alone = alone();
-    let mut closing = Closing::open(Options { slots: 64, may_grow: true });
+    let mut closing = Closing::open(Options { slots: 64, may_grow: true, ..Options::default() });
     let _shells = ForkingShells::start(2).expect("shells");
     let few_files = FewFiles::begin(4);
     let many = forks() + 300;

@@ -299,7 +299,9 @@ fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {
     let allowed = ledger::slots_of_caller();
     let (least, most) = (possible.start(), allowed.end());
     match slots {
-        Some(slots) if allowed.contains(&slots) => Ok(ledger::Options { slots, may_grow: false }),
+        Some(slots) if allowed.contains(&slots) => {
+            Ok(ledger::Options { slots, may_grow: false, ..ledger::Options::default() })
+        }
         Some(_) => Err(usage(format!(
             "--slots can be at most {most} without root, not `{text}`; run cpuledger as root for more"
         ))),

@@ -85,7 +85,7 @@ mod tests {
         let limited = Caller { uid: 1000, is_limited: true, sees_all_io: false };
         let root = Caller { uid: 0, is_limited: false, sees_all_io: true };
         let most = Options::default().slots;
-        let with = |slots| Options { slots, may_grow: false };
+        let with = |slots| Options { slots, may_grow: false, ..Options::default() };
         assert!(check_size(&limited, &with(most)).is_ok() && check_size(&root, &with(8 * most)).is_ok());
         let error = check_size(&limited, &with(most + 1)).expect_err("one too many").to_string();
         assert!(error.contains("at most 32768 slots") && error.contains("as root"), "{error}");

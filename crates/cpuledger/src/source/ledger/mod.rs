@@ -86,7 +86,7 @@ impl Ledger {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let beside = spawn_scoped(scope, detail::load_inspector);
             let kernel =
-                kernel::Ledger::attach(kernel::Options { slots: options.slots, ..Default::default() });
+                kernel::Ledger::attach(kernel::Options { slots: options.slots, off: options.states });
             let inspector = beside.map_or_else(
                 |_| detail::load_inspector(),
                 |beside| beside.join().expect("loading does not panic"),
@@ -300,7 +300,7 @@ impl Ledger {
     /// A successor that cannot be attached (memory, say) is no reason to stop: the books go on with what there is, and it is tried
     /// again later.
     fn attach_successor(&mut self, slots: u32) {
-        let attach = || kernel::Ledger::attach(kernel::Options { slots, ..Default::default() }).ok();
+        let attach = || kernel::Ledger::attach(kernel::Options { slots, ..self.size }).ok();
         self.successor = self.growth_backoff.attempt(machine::monotonic_ns, attach);
     }
 

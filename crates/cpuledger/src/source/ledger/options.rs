@@ -13,6 +13,8 @@ pub struct Options {
     pub slots: u32,
     /// Whether it is replaced by a larger one, at a cut, when slots run low: up to [`MOST_GROWN_SLOTS`].
     pub may_grow: bool,
+    /// Whether it keeps what tasks do while they are on no CPU. Without it the states of all rows are unknown, and a switch costs less.
+    pub states: bool,
 }
 
 /// A ledger that grows by itself stays below 64 MiB of locked memory; while one takes over from another, both are there.
@@ -20,7 +22,7 @@ pub const MOST_GROWN_SLOTS: u32 = 131_072;
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: kernel::Options::default().slots, may_grow: true }
+        Options { slots: kernel::Options::default().slots, may_grow: true, states: true }
     }
 }
 
