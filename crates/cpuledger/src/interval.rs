@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::field::FieldSet;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
-use crate::states::{Lived, States};
+use crate::states::{Lived, OffTasks, States};
 use crate::task::{Comm, Pid, Task, TaskId};
 
 /// What one process or task used in an interval.
@@ -27,6 +27,10 @@ pub struct Usage {
     /// What it did while it was on no CPU; `None` where the source does not know it. Then [`Usage::growth`] has the kernel's count of what it
     /// waited for a CPU, else that of these.
     pub states: Option<States>,
+    /// What its tasks did off the CPU when the interval began; `None` where [`Usage::states`] is, and where the source does not know it.
+    pub off_at_start: Option<OffTasks>,
+    /// Likewise, when it ended.
+    pub off_at_end: Option<OffTasks>,
     /// The heir, which would inherit its time: the parent at fork or, if that is dead, the heir of that one.
     /// `None` where the source does not know it.
     pub accounting_parent: Option<Pid>,
@@ -82,6 +86,8 @@ pub struct Exited {
     pub cpu_ns: u64,
     /// What it did in that while it was on no CPU; `None` where the source does not know it.
     pub states: Option<States>,
+    /// What it did off the CPU when the interval began; `None` where the source does not know it.
+    pub off_at_start: Option<OffTasks>,
     /// What it did since the ledger was attached or, if it began later, in all of its life; `None` where that is not known.
     pub lived: Option<Lived>,
     /// As [`Usage::accounting_parent`] of its process.

@@ -46,5 +46,5 @@ pub use field::{Field, FieldSet, Value};
 pub use interval::Interval;
 pub use snapshot::{Request, Scope, Snapshot};
 pub use source::{Source, SourceKind};
-pub use states::{Lived, States};
+pub use states::{Lived, OffTasks, States};
 pub use task::{Comm, Guard, Pid, Task, TaskId, Tid};

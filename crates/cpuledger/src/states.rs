@@ -33,25 +33,7 @@ impl States {
     /// What a task did that had no CPU all the time, and is in this state after that. `R`: it has been woken since, so it slept. Whether it
     /// waited for I/O is not told; `None`: nor is what it did.
     pub fn of_one(state: State, elapsed_ns: u64) -> Option<States> {
-        let mut states = States::default();
-        states.add_time(off_state(state)?, elapsed_ns);
-        Some(states)
-    }
-
-    /// Adds time in one state.
-    pub(crate) fn add_time(&mut self, state: OffState, ns: u64) {
-        self.elapsed_ns += ns;
-        match state {
-            OffState::Waits => self.runqueue_wait_ns += ns,
-            OffState::Sleeps => self.sleep_ns += ns,
-            OffState::Blocked => self.blocked_ns += ns,
-            OffState::Io => {
-                self.blocked_ns += ns;
-                self.io_wait_ns += ns;
-            }
-            OffState::Stopped => self.stopped_ns += ns,
-            OffState::Unseen => self.unseen_ns += ns,
-        }
+        Some(OffTasks::one(Some(off_state(state)?)).rest_for(elapsed_ns))
     }
 
     /// The time it was on no CPU.
@@ -70,6 +52,70 @@ impl States {
         self.sleep_ns += sleep_ns;
         self.stopped_ns += stopped_ns;
         self.unseen_ns += unseen_ns;
+    }
+}
+
+/// How many tasks of a row do what at an instant, while they are on no CPU. Those that have one are not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffTasks {
+    /// They are runnable, and wait for a CPU.
+    pub waiting: u64,
+    /// They sleep until a signal or an event.
+    pub sleeping: u64,
+    /// They wait without being interruptible, but not for I/O.
+    pub blocked: u64,
+    /// Likewise, for I/O.
+    pub io_waiting: u64,
+    /// A signal, a tracer or a freezer has stopped them.
+    pub stopped: u64,
+    /// What they do is not known.
+    pub unseen: u64,
+}
+
+impl OffTasks {
+    /// One task, which does this; `None`: it has a CPU, or is not alive.
+    pub(crate) fn one(state: Option<OffState>) -> OffTasks {
+        let mut one = OffTasks::default();
+        if let Some(state) = state {
+            *one.count_mut(state) = 1;
+        }
+        one
+    }
+
+    pub(crate) fn count_mut(&mut self, state: OffState) -> &mut u64 {
+        match state {
+            OffState::Waits => &mut self.waiting,
+            OffState::Sleeps => &mut self.sleeping,
+            OffState::Blocked => &mut self.blocked,
+            OffState::Io => &mut self.io_waiting,
+            OffState::Stopped => &mut self.stopped,
+            OffState::Unseen => &mut self.unseen,
+        }
+    }
+
+    /// Adds other tasks.
+    pub fn add(&mut self, other: &OffTasks) {
+        let OffTasks { waiting, sleeping, blocked, io_waiting, stopped, unseen } = other;
+        self.waiting += waiting;
+        self.sleeping += sleeping;
+        self.blocked += blocked;
+        self.io_waiting += io_waiting;
+        self.stopped += stopped;
+        self.unseen += unseen;
+    }
+
+    /// What they do in that time, if none of them does anything else.
+    pub fn rest_for(&self, ns: u64) -> States {
+        let OffTasks { waiting, sleeping, blocked, io_waiting, stopped, unseen } = self;
+        States {
+            elapsed_ns: (waiting + sleeping + blocked + io_waiting + stopped + unseen) * ns,
+            runqueue_wait_ns: waiting * ns,
+            blocked_ns: (blocked + io_waiting) * ns,
+            io_wait_ns: io_waiting * ns,
+            sleep_ns: sleeping * ns,
+            stopped_ns: stopped * ns,
+            unseen_ns: unseen * ns,
+        }
     }
 }
 
@@ -116,7 +162,8 @@ impl LifeStates {
 
     /// Adds an interval in which it ran.
     pub(crate) fn pass(&mut self, cpu_ns: u64, stretch: &Stretch) {
-        self.lived.states.add_time(self.rests, stretch.begin_ns.saturating_sub(self.until_ns));
+        let rested_ns = stretch.begin_ns.saturating_sub(self.until_ns);
+        self.lived.states.add(&OffTasks::one(Some(self.rests)).rest_for(rested_ns));
         self.lived.states.add(&stretch.states);
         self.lived.cpu_ns += cpu_ns;
         self.until_ns = stretch.end_ns;

@@ -300,6 +300,8 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
         states,
+        off_at_start: None,
+        off_at_end: None,
         accounting_parent: is_ledger.then_some(row.ppid),
         growth,
         is_unseen,

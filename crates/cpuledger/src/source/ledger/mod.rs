@@ -4,6 +4,7 @@
 //! The kernel half books the time. Here it is given to processes ([`crate::attribution`]). One call at the cut reads the figures of
 //! the tasks that ran ([`detail`]), and [`crate::attribution::difference`] says what they grew by.
 
+mod accounts;
 mod blocked;
 mod detail;
 mod kept;

@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Interval};
 use crate::snapshot::Snapshot;
-use crate::states::{States, off_state};
+use crate::states::{OffTasks, off_state};
 use crate::task::{Task, TaskId};
 
 /// The state of a living task that has not run since.
@@ -81,7 +81,7 @@ pub(super) struct RestingTasks {
     by_task: FxHashMap<TaskId, Resting>,
     /// An exec may give the task of a slot another tid.
     by_slot: FxHashMap<u32, TaskId>,
-    by_process: FxHashMap<TaskId, FxHashMap<OffState, u32>>,
+    by_process: FxHashMap<TaskId, OffTasks>,
     /// Those of them that wait for a CPU.
     waiting: FxHashSet<TaskId>,
     /// Those of them that are blocked, by name.
@@ -113,7 +113,9 @@ impl RestingTasks {
     fn keep(&mut self, mut is_kept: impl FnMut(TaskId, &Resting) -> bool) {
         let dead = self.by_task.iter().filter(|(task, resting)| !is_kept(**task, resting));
         let dead: Vec<TaskId> = dead.map(|(task, _)| *task).collect();
-        dead.into_iter().for_each(|task| self.remove(task));
+        for task in dead {
+            self.remove(task);
+        }
     }
 
     /// How many there are.
@@ -121,21 +123,23 @@ impl RestingTasks {
         self.by_task.len()
     }
 
-    /// A task has run in an interval, so it does not rest in that.
-    pub(super) fn wake(&mut self, slot: u32, task: TaskId) {
+    /// A task has run in an interval, so it does not rest in that. Returns what it did until then; `None`: it slept, or had a CPU, or was not
+    /// known.
+    pub(super) fn wake(&mut self, slot: u32, task: TaskId) -> Option<OffState> {
         if self.by_task.is_empty() {
-            return;
+            return None;
         }
+        let mut rested = None;
         if let Some(former) = self.by_slot.remove(&slot)
             && self.by_task.get(&former).is_some_and(|resting| resting.slot == Some(slot))
         {
-            self.remove(former);
+            rested = self.remove(former);
         }
-        self.remove(task);
+        rested.or(self.remove(task))
     }
 
-    fn remove(&mut self, task: TaskId) {
-        let Some(Resting { process, state, slot, .. }) = self.by_task.remove(&task) else { return };
+    fn remove(&mut self, task: TaskId) -> Option<OffState> {
+        let Resting { process, state, slot, .. } = self.by_task.remove(&task)?;
         self.waiting.remove(&task);
         self.blocked.wake(task);
         if let Some(slot) = slot
@@ -143,14 +147,14 @@ impl RestingTasks {
         {
             self.by_slot.remove(&slot);
         }
-        let Some(counts) = self.by_process.get_mut(&process) else { return };
-        if let Some(count) = counts.get_mut(&state) {
-            *count -= 1;
-            counts.retain(|_, count| *count > 0);
+        if let Some(counts) = self.by_process.get_mut(&process) {
+            let count = counts.count_mut(state);
+            *count = count.saturating_sub(1);
+            if *counts == OffTasks::default() {
+                self.by_process.remove(&process);
+            }
         }
-        if counts.is_empty() {
-            self.by_process.remove(&process);
-        }
+        Some(state)
     }
 
     /// The task of this slot, of this process, does this at the cut, after it has run.
@@ -176,7 +180,7 @@ impl RestingTasks {
         if resting.state == OffState::Waits {
             self.waiting.insert(task);
         }
-        *self.by_process.entry(resting.process).or_default().entry(resting.state).or_default() += 1;
+        *self.by_process.entry(resting.process).or_default().count_mut(resting.state) += 1;
         self.by_task.insert(task, resting);
     }
 
@@ -236,47 +240,55 @@ impl RestingTasks {
 
     /// How many tasks of a process are blocked.
     pub(super) fn blocked_of(&self, process: TaskId) -> u64 {
-        let counts = self.by_process.get(&process).into_iter().flatten();
-        let blocked = counts.filter(|(state, _)| matches!(state, OffState::Blocked | OffState::Io));
-        blocked.map(|(_, count)| u64::from(*count)).sum()
+        self.by_process.get(&process).map_or(0, |tasks| tasks.blocked + tasks.io_waiting)
     }
 
-    /// What a process or a task did that has not run in an interval, by its row; `None`: that does not tell it. `has_run`: whether it is
-    /// known to have run before, since the ledger was attached.
+    /// What the tasks of a process, or a task, do that have not run in an interval, by its row, and for how long they were alive in it;
+    /// `None`: that does not tell it. `has_run`: whether it is known to have run before, since the ledger was attached.
     pub(super) fn of_idle(
         &self,
         row: &Task,
         time: &IdleTime,
         is_process: bool,
         has_run: bool,
-    ) -> Option<States> {
-        let mut states = States::default();
+    ) -> Option<(OffTasks, u64)> {
         let alive_ns = time.of(row);
         if is_process && row.threads > 1 {
             // A leader that has died is none of its threads.
             let alive_ns = if alive_ns == 0 { time.length_ns } else { alive_ns };
-            self.add_to(&mut states, row.id(), row.threads.into(), alive_ns);
-        } else if alive_ns > 0 {
+            return Some((self.tasks_of(row.id(), row.threads.into()), alive_ns));
+        }
+        let mut state = None;
+        if alive_ns > 0 {
             let by_row = || Some(row.state).filter(|_| row.known.contains(Field::State)).and_then(off_state);
-            let state = match self.by_task.get(&row.id()) {
+            state = Some(match self.by_task.get(&row.id()) {
                 Some(resting) => resting.state,
                 // Its row is younger than the cut: it may run by now, or have gone to do something else.
                 None if has_run => OffState::Sleeps,
                 None => by_row()?,
-            };
-            states.add_time(state, alive_ns);
+            });
         }
-        Some(states)
+        Some((OffTasks::one(state), alive_ns))
     }
 
-    /// Adds what `tasks` tasks of a process did that have not run in an interval of this length.
-    pub(super) fn add_to(&self, states: &mut States, process: TaskId, mut tasks: u64, length_ns: u64) {
-        for (state, count) in self.by_process.get(&process).into_iter().flatten() {
-            let count = u64::from(*count).min(tasks);
-            tasks -= count;
-            states.add_time(*state, count * length_ns);
-        }
-        states.add_time(OffState::Sleeps, tasks * length_ns);
+    /// What `tasks` tasks of a process do that have not run in an interval: those of which nothing else is known sleep.
+    pub(super) fn tasks_of(&self, process: TaskId, tasks: u64) -> OffTasks {
+        let mut told = OffTasks::default();
+        let OffTasks { waiting, blocked, io_waiting, stopped, unseen, .. } =
+            self.by_process.get(&process).copied().unwrap_or_default();
+        let mut left = tasks;
+        let mut take = |count: u64| {
+            let taken = count.min(left);
+            left -= taken;
+            taken
+        };
+        told.waiting = take(waiting);
+        told.blocked = take(blocked);
+        told.io_waiting = take(io_waiting);
+        told.stopped = take(stopped);
+        told.unseen = take(unseen);
+        told.sleeping = left;
+        told
     }
 }
 
@@ -309,8 +321,7 @@ mod tests {
 
     /// What threads of a process did in 100 ns that have not run, but for sleeping: blocked and stopped.
     fn held(resting: &RestingTasks, process: i32, threads: u64) -> (u64, u64) {
-        let mut states = States::default();
-        resting.add_to(&mut states, id(process), threads, 100);
+        let states = resting.tasks_of(id(process), threads).rest_for(100);
         assert_eq!((states.elapsed_ns, states.off_ns()), (100 * threads, 100 * threads));
         (states.blocked_ns, states.stopped_ns)
     }
@@ -423,8 +434,7 @@ mod tests {
         let wake = |resting: &mut RestingTasks, slot| resting.wake(slot, process);
         wake(&mut resting, 5);
         wake(&mut resting, 4);
-        let mut states = States::default();
-        resting.add_to(&mut states, process, 10, 100);
+        let states = resting.tasks_of(process, 10).rest_for(100);
         let expected = States {
             elapsed_ns: 1000,
             blocked_ns: 100,
@@ -453,7 +463,8 @@ mod tests {
             ..Task::default()
         };
         let told = |resting: &RestingTasks, row: &Task, has_run| {
-            resting.of_idle(row, &time, true, has_run).expect("it is known")
+            let (tasks, alive_ns) = resting.of_idle(row, &time, true, has_run).expect("it is known");
+            tasks.rest_for(alive_ns)
         };
         let asleep = States { elapsed_ns: 1000, sleep_ns: 1000, ..States::default() };
         let blocked = States { elapsed_ns: 1000, blocked_ns: 1000, ..States::default() };

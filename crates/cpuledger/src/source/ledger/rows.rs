@@ -2,10 +2,10 @@
 
 use cpuledger_bpf::ledger::{Interval as Closed, OffState, TaskTime};
 use cpuledger_bpf::{Wanted as WantedTask, abi};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use crate::attribution::difference::lives::{Growth, Lives, Seen};
+use crate::attribution::difference::lives::{Lives, Seen};
 use crate::attribution::{Attribution, Increment, Parts};
 use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
@@ -14,11 +14,12 @@ use crate::interval::{Blocked, Exited, Interval, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
-use crate::source::records::{counters_of, nothing_used};
+use crate::source::records::counters_of;
 use crate::source_kind::SourceKind;
-use crate::states::{States, Stretch};
+use crate::states::{OffTasks, States, Stretch};
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
+use super::accounts::{Account, Accounts, OffCpu};
 use super::detail::Detail;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, hide_counters, is_dead};
@@ -26,21 +27,6 @@ use super::slot::{
     born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, process_of, row_of_slot,
     states_of, task_of,
 };
-
-/// A process of the interval in the making.
-#[derive(Debug, Clone, Copy)]
-struct Account {
-    process: TaskId,
-    parts: Parts,
-    growth: Counters,
-    stolen_ns: Option<u64>,
-    /// Of its tasks that ran.
-    states: Option<States>,
-    /// How many of those live.
-    living: u32,
-    /// One of its tasks, for its name where nothing else tells it.
-    index: Option<usize>,
-}
 
 /// Processes, or tasks, that did not run in an interval.
 #[derive(Debug, Clone, Copy)]
@@ -61,10 +47,13 @@ pub(super) struct RowBuilder {
     attribution: Attribution,
     lives: Lives,
     resting: RestingTasks,
+    /// What each task that ran did off the CPU when the interval began; `None`: that is not known.
+    off_at_start: Vec<Option<OffTasks>>,
+    /// The slots whose tasks had a CPU at the last cut.
+    running: FxHashSet<u32>,
     increments: Vec<Increment>,
     parts: FxHashMap<TaskId, Parts>,
-    /// Sorted by process.
-    accounts: Vec<Account>,
+    accounts: Accounts,
     /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
     living: Vec<usize>,
     /// Those that ended, in the order of their ends.
@@ -114,9 +103,11 @@ impl RowBuilder {
             attribution,
             lives,
             resting,
+            off_at_start: Vec::new(),
+            running: FxHashSet::default(),
             increments: Vec::new(),
             parts: FxHashMap::default(),
-            accounts: Vec::new(),
+            accounts: Accounts::default(),
             living: Vec::new(),
             ended: Vec::new(),
             starved: Vec::new(),
@@ -165,7 +156,7 @@ impl RowBuilder {
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.
-        closed.tasks.iter().for_each(|time| self.resting.wake(time.number, task_of(&time.slot)));
+        self.wake(closed);
         self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
@@ -191,14 +182,31 @@ impl RowBuilder {
     /// Slots have other numbers from now on.
     pub(super) fn hand_over(&mut self) {
         self.resting.hand_over();
+        self.running.clear();
         self.lives.hand_over();
     }
 
     /// The same, after a time in which no ledger was attached: until `attached`.
     pub(super) fn resume_after_gap(&mut self, attached: Boottime) {
         self.resting.clear();
+        self.running.clear();
         self.lives.resume_after_gap(attached);
         self.attached_ns = attached.ns().saturating_sub(suspended_ns());
+    }
+
+    /// None of those that ran rests any more: remembers what each did until it ran.
+    fn wake(&mut self, closed: &Closed<'_>) {
+        self.off_at_start.clear();
+        for time in closed.tasks {
+            let task = task_of(&time.slot);
+            let rested = self.resting.wake(time.number, task);
+            self.off_at_start.push(time.off.map(|off| {
+                let was_off = off.begin_ns <= closed.start_ns && !self.running.contains(&time.number);
+                let has_run = || self.lives.totals_of_task(task, Some(time.number)).is_some();
+                let otherwise = || if has_run() { OffState::Sleeps } else { OffState::Unseen };
+                OffTasks::one(was_off.then(|| rested.unwrap_or_else(otherwise)))
+            }));
+        }
     }
 
     /// Gives every nanosecond to a living process.
@@ -211,19 +219,7 @@ impl RowBuilder {
             let of_thread = slot.tid != slot.pid || is_collector;
             self.attribution.name(process_of(slot), Comm::from_c_bytes(&slot.comm), of_thread);
         }
-        self.accounts.clear();
-        self.accounts.extend(self.parts.iter().filter(|(_, parts)| parts.total_ns() > 0).map(
-            |(&process, &parts)| Account {
-                process,
-                parts,
-                growth: nothing_used(),
-                stolen_ns: Some(0),
-                states: Some(States::default()),
-                living: 0,
-                index: None,
-            },
-        ));
-        self.accounts.sort_unstable_by_key(|account| account.process);
+        self.accounts.begin(self.parts.iter());
         self.living.clear();
         self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
         self.living.sort_unstable_by_key(|&index| order(&closed.tasks[index]));
@@ -235,7 +231,7 @@ impl RowBuilder {
         let RowBuilder { wanted, wanted_processes: processes, wanted_threads: threads, starved, .. } = self;
         wanted.clear();
         processes.clear();
-        processes.extend(self.accounts.iter().map(|account| account.process.tid.0));
+        processes.extend(self.accounts.all().iter().map(|account| account.process.tid.0));
         threads.clear();
         let living = self.living.iter().map(|&index| &closed.tasks[index].slot);
         threads.extend(living.map(|slot| (slot.pid, slot.tid)).filter(|(pid, tid)| pid != tid));
@@ -260,16 +256,6 @@ impl RowBuilder {
         wanted.extend(others.map(|pid| WantedTask { tid: pid.0, opens_process: true }));
     }
 
-    /// The account of a process, by its pid alone.
-    fn find(&self, pid: i32) -> Option<usize> {
-        self.accounts.binary_search_by_key(&pid, |account| account.process.tid.0).ok()
-    }
-
-    fn account_of(&mut self, process: TaskId) -> Option<&mut Account> {
-        let index = self.accounts.binary_search_by_key(&process, |account| account.process).ok()?;
-        Some(&mut self.accounts[index])
-    }
-
     /// Tasks that died, and those that go on under another tid.
     fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         let exited = into.exited.get_or_insert_default();
@@ -279,7 +265,8 @@ impl RowBuilder {
         self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
         self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
         for place in 0..self.ended.len() {
-            let time = &closed.tasks[self.ended[place]];
+            let index = self.ended[place];
+            let time = &closed.tasks[index];
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);
             let growth = if has_died(time) {
@@ -289,6 +276,7 @@ impl RowBuilder {
                     exit: exit(time),
                     cpu_ns: time.wall_ns,
                     states,
+                    off_at_start: self.off_at_start[index],
                     lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
                     accounting_start: Some(heir.start_time_ns),
@@ -299,12 +287,14 @@ impl RowBuilder {
                 into.renumbered.push(seen.task);
                 self.lives.renumber(&seen, &last)
             };
-            self.add_growth(seen.process, Some(growth));
-            self.add_states(seen.process, states, false);
+            let at_end = Some(OffTasks::default());
+            self.accounts.add_growth(seen.process, Some(growth));
+            self.accounts
+                .add_off_cpu(seen.process, &OffCpu { states, at_start: self.off_at_start[index], at_end });
         }
         // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
         for time in closed.tasks.iter().filter(|time| time.is_last && !has_ended(time)) {
-            self.add_states(process_of(&time.slot), None, false);
+            self.accounts.add_off_cpu(process_of(&time.slot), &OffCpu::default());
         }
     }
 
@@ -318,12 +308,15 @@ impl RowBuilder {
                 .copied()
                 .filter(|_| !self.has_twin(closed, place));
             let growth = self.lives.go_on(&seen, row.as_ref().map(Counters::of).as_ref());
-            self.add_growth(seen.process, growth);
+            self.accounts.add_growth(seen.process, growth);
             let states = seen.stretch.map(|stretch| stretch.states);
-            self.add_states(seen.process, states, true);
-            if let Some(account) = self.account_of(seen.process) {
-                account.index = Some(index);
-            }
+            let off_cpu = OffCpu {
+                states,
+                at_start: self.off_at_start[index],
+                at_end: time.off.map(|off| OffTasks::one(off.at_cut)),
+            };
+            self.accounts.add_off_cpu(seen.process, &off_cpu);
+            self.accounts.add_living(seen.process, index);
             if row.is_none() && is_lost(time, states) {
                 continue;
             }
@@ -339,6 +332,8 @@ impl RowBuilder {
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
                 states,
+                off_at_start: off_cpu.at_start,
+                off_at_end: off_cpu.at_end,
                 growth: with_wait(
                     growth.map_or_else(Counters::default, |growth| growth.counters.without(held_back)),
                     states,
@@ -406,34 +401,21 @@ impl RowBuilder {
         order(place + 1) == own || (place > 0 && order(place - 1) == own)
     }
 
-    fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
-        let (Some(account), Some(growth)) = (self.account_of(process), growth) else { return };
-        account.growth.add(&growth.counters);
-        account.stolen_ns = account.stolen_ns.zip(growth.stolen_ns).map(|(sum, more)| sum + more);
-    }
-
-    fn add_states(&mut self, process: TaskId, states: Option<States>, lives: bool) {
-        let Some(account) = self.account_of(process) else { return };
-        account.living += u32::from(lives);
-        account.states = account.states.zip(states).map(|(mut sum, more)| {
-            sum.add(&more);
-            sum
-        });
-    }
-
-    /// What all tasks of a process did, `row` being its row: those that did not run are counted.
-    fn states_of_process(&self, account: &Account, row: &Task, length_ns: u64) -> Option<States> {
-        let mut states = account.states?;
+    /// The tasks of a process that did not run, `row` being its row: they are counted.
+    fn others_of(&self, account: &Account, row: &Task) -> OffTasks {
         let others = row.threads.checked_sub(account.living).filter(|_| row.known.contains(Field::Threads));
-        self.resting.add_to(&mut states, account.process, others.unwrap_or(0).into(), length_ns);
-        Some(states)
+        self.resting.tasks_of(account.process, others.unwrap_or(0).into())
     }
 
     /// Remembers what tasks do that may not run soon.
     fn remember_resting(&mut self, closed: &Closed<'_>) {
-        for time in closed.tasks {
-            let Some(off) = time.off.filter(|_| !time.is_last) else { continue };
-            let Some(state) = off.at_cut else { continue };
+        self.running.clear();
+        for time in closed.tasks.iter().filter(|time| !time.is_last) {
+            let Some(off) = time.off else { continue };
+            let Some(state) = off.at_cut else {
+                self.running.insert(time.number);
+                continue;
+            };
             let (task, process) = (task_of(&time.slot), process_of(&time.slot));
             if !matches!(state, OffState::Blocked | OffState::Io) {
                 self.resting.rest(time.number, task, process, state);
@@ -460,8 +442,8 @@ impl RowBuilder {
         into: &mut Interval,
     ) {
         self.resting.tell_blocked(into);
-        for place in 0..self.accounts.len() {
-            let account = self.accounts[place];
+        for place in 0..self.accounts.all().len() {
+            let account = self.accounts.all()[place];
             let mut row = match self.row_of(account.process) {
                 Some(row) => row,
                 None => match account.index.map(|index| &closed.tasks[index].slot) {
@@ -482,7 +464,8 @@ impl RowBuilder {
             total.without(held_back).store_into(&mut row);
             let Parts { self_ns, exited_threads_ns, exited_children_ns } = account.parts;
             let heir = self.attribution.heir(account.process);
-            let states = self.states_of_process(&account, &row, closed.end_ns - closed.start_ns);
+            let (others, mut off_cpu) = (self.others_of(&account, &row), account.off_cpu);
+            off_cpu.add(&OffCpu::of_idle(others, closed.end_ns - closed.start_ns));
             into.attributed_ns += account.parts.total_ns();
             into.processes.push(Usage {
                 cpu_ns: account.parts.total_ns(),
@@ -490,9 +473,11 @@ impl RowBuilder {
                 exited_threads_ns: Some(exited_threads_ns),
                 exited_children_ns: Some(exited_children_ns),
                 stolen_ns: account.stolen_ns,
-                states,
+                states: off_cpu.states,
+                off_at_start: off_cpu.at_start,
+                off_at_end: off_cpu.at_end,
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
-                growth: with_wait(growth.without(held_back), states),
+                growth: with_wait(growth.without(held_back), off_cpu.states),
                 is_unseen: false,
             });
             snapshot.processes.push(row);
@@ -511,7 +496,7 @@ impl RowBuilder {
         pids.sort_unstable();
         pids.dedup();
         for pid in &pids {
-            if self.find(pid.0).is_some() {
+            if self.accounts.has(pid.0) {
                 continue;
             }
             let row = find_process(&self.rows.processes, pid.0).copied();
@@ -522,7 +507,7 @@ impl RowBuilder {
         }
         self.add_idle_processes(&extra, &from_procfs, snapshot, into);
         let starved = self.starved.iter().map(|starved| starved.process);
-        let shown = starved.filter(|process| self.find(process.tid.0).is_none()).map(|process| {
+        let shown = starved.filter(|process| !self.accounts.has(process.tid.0)).map(|process| {
             (process, self.lives.totals(process).map_or(FieldSet::EMPTY, |totals| totals.known))
         });
         let shown: FxHashMap<TaskId, FieldSet> = shown.collect();
@@ -605,7 +590,7 @@ impl RowBuilder {
             return;
         }
         let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
-        let known: rustc_hash::FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
+        let known: FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
         let is_told = |row: &Task| from_procfs.contains(&row.tid);
         // Files tell starts in ticks.
         let is_known = |row: &Task| {
@@ -622,14 +607,15 @@ impl RowBuilder {
         for row in new {
             let heir = self.attribution.heir(row.id());
             let is_unseen = is_told(row);
+            let has_run = self.lives.totals(row.id()).is_some();
+            let rests = self.resting.of_idle(row, &time, are_processes, has_run).filter(|_| !is_unseen);
+            let off_cpu =
+                rests.map_or_else(OffCpu::default, |(tasks, alive_ns)| OffCpu::of_idle(tasks, alive_ns));
             let usage = Usage {
                 stolen_ns: (!is_unseen).then_some(0),
-                states: if is_unseen {
-                    None
-                } else {
-                    let has_run = self.lives.totals(row.id()).is_some();
-                    self.resting.of_idle(row, &time, are_processes, has_run)
-                },
+                states: off_cpu.states,
+                off_at_start: off_cpu.at_start,
+                off_at_end: off_cpu.at_end,
                 accounting_parent: (heir != row.id()).then_some(Pid(heir.tid.0)),
                 ..Usage::of_idle(row.known, true, is_unseen)
             };

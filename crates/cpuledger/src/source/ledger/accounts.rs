@@ -1,0 +1,116 @@
+//! What each process is told of an interval, while it is added up from its tasks.
+
+use crate::attribution::Parts;
+use crate::attribution::difference::lives::Growth;
+use crate::counters::Counters;
+use crate::source::records::nothing_used;
+use crate::states::{OffTasks, States};
+use crate::task::TaskId;
+
+/// What a task of a process adds to that: what it did off the CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct OffCpu {
+    /// In the interval.
+    pub(super) states: Option<States>,
+    /// When the interval began, and when it ended.
+    pub(super) at_start: Option<OffTasks>,
+    pub(super) at_end: Option<OffTasks>,
+}
+
+impl OffCpu {
+    fn none() -> OffCpu {
+        let nothing = Some(OffTasks::default());
+        OffCpu { states: Some(States::default()), at_start: nothing, at_end: nothing }
+    }
+
+    /// Where it is not known of one task, it is not known of the process.
+    pub(super) fn add(&mut self, more: &OffCpu) {
+        self.states = self.states.zip(more.states).map(|(mut sum, more)| {
+            sum.add(&more);
+            sum
+        });
+        self.at_start = sum_of(self.at_start, more.at_start);
+        self.at_end = sum_of(self.at_end, more.at_end);
+    }
+
+    /// That of tasks that have not run for this time.
+    pub(super) fn of_idle(tasks: OffTasks, ns: u64) -> OffCpu {
+        OffCpu { states: Some(tasks.rest_for(ns)), at_start: Some(tasks), at_end: Some(tasks) }
+    }
+}
+
+fn sum_of(tasks: Option<OffTasks>, more: Option<OffTasks>) -> Option<OffTasks> {
+    let (mut sum, more) = tasks.zip(more)?;
+    sum.add(&more);
+    Some(sum)
+}
+
+/// A process of the interval in the making.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Account {
+    pub(super) process: TaskId,
+    pub(super) parts: Parts,
+    pub(super) growth: Counters,
+    pub(super) stolen_ns: Option<u64>,
+    /// Of its tasks that ran.
+    pub(super) off_cpu: OffCpu,
+    /// How many of those live.
+    pub(super) living: u32,
+    /// One of its tasks, for its name where nothing else tells it.
+    pub(super) index: Option<usize>,
+}
+
+/// Those of all processes that have time, sorted by process. Memory is reused.
+#[derive(Debug, Default)]
+pub(super) struct Accounts(Vec<Account>);
+
+impl Accounts {
+    /// Begins an interval with the processes that have time.
+    pub(super) fn begin<'a>(&mut self, parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>) {
+        self.0.clear();
+        let with_time = parts.filter(|(_, parts)| parts.total_ns() > 0);
+        self.0.extend(with_time.map(|(&process, &parts)| Account {
+            process,
+            parts,
+            growth: nothing_used(),
+            stolen_ns: Some(0),
+            off_cpu: OffCpu::none(),
+            living: 0,
+            index: None,
+        }));
+        self.0.sort_unstable_by_key(|account| account.process);
+    }
+
+    pub(super) fn all(&self) -> &[Account] {
+        &self.0
+    }
+
+    /// Whether a process has time, by its pid alone.
+    pub(super) fn has(&self, pid: i32) -> bool {
+        self.0.binary_search_by_key(&pid, |account| account.process.tid.0).is_ok()
+    }
+
+    fn find(&mut self, process: TaskId) -> Option<&mut Account> {
+        let index = self.0.binary_search_by_key(&process, |account| account.process).ok()?;
+        Some(&mut self.0[index])
+    }
+
+    /// A task that lives, by its place in the interval.
+    pub(super) fn add_living(&mut self, process: TaskId, index: usize) {
+        let Some(account) = self.find(process) else { return };
+        account.index = Some(index);
+        account.living += 1;
+    }
+
+    pub(super) fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
+        let (Some(account), Some(growth)) = (self.find(process), growth) else { return };
+        account.growth.add(&growth.counters);
+        account.stolen_ns = account.stolen_ns.zip(growth.stolen_ns).map(|(sum, more)| sum + more);
+    }
+
+    pub(super) fn add_off_cpu(&mut self, process: TaskId, off_cpu: &OffCpu) {
+        if let Some(account) = self.find(process) {
+            account.off_cpu.add(off_cpu);
+        }
+    }
+}
