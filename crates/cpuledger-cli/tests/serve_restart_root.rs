@@ -3,6 +3,7 @@
 mod manager;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const RESTARTS: usize = 20;
+/// A user without privileges or processes.
+const STRANGER: u32 = 65_534;
 
 /// Time of an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,10 +115,12 @@ struct Top {
 }
 
 impl Top {
-    fn start(manager: &Manager) -> Top {
+    fn start(manager: &Manager, uid: u32) -> Top {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
             .args(["top", "--batch", "-d", "0.4", "--format", "json"])
             .env("CPULEDGER_SOCKET", manager.socket())
+            .uid(uid)
+            .gid(uid)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -173,7 +178,7 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     let mut manager = Manager::start();
     let is_over = Arc::new(AtomicBool::new(false));
     let ring = read_ring(manager.socket(), Arc::clone(&is_over));
-    let top = Top::start(&manager);
+    let (top, of_stranger) = (Top::start(&manager, 0), Top::start(&manager, STRANGER));
     std::thread::sleep(Duration::from_millis(900));
     let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
     let pids: Vec<i32> = storm.workers().iter().copied().chain([storm.pid()]).collect();
@@ -192,7 +197,7 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     let stormed = storm.stop().expect("it ends");
     std::thread::sleep(Duration::from_secs(1));
     let end_ns = cpuledger::clock::monotonic_ns();
-    let intervals = top.end();
+    let (intervals, of_stranger) = (top.end(), of_stranger.end());
     is_over.store(true, Ordering::SeqCst);
     let of_ring = ring.join().expect("the ring was read");
 
@@ -205,10 +210,13 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
     assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
 
-    assert!(intervals.iter().all(|interval| interval["source"] == "service"));
-    let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
-    let sum = assert_all_is_told(&of_top);
-    assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
+    for intervals in [&intervals, &of_stranger] {
+        assert!(intervals.iter().all(|interval| interval["source"] == "service"));
+        let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
+        let sum = assert_all_is_told(&of_top);
+        assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
+        assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
+    }
     let told_ns = time_of_storm(&intervals, &pids, stopped_ns);
     let ratio = told_ns as f64 / stormed.cpu_ns as f64;
     eprintln!(
@@ -217,6 +225,54 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
         intervals.len()
     );
     assert!((0.97..1.05).contains(&ratio), "{told_ns} of {stormed:?}");
+}
+
+/// Killed in a storm, the service begins anew. Readers wait for it, and tell the time in between.
+#[test]
+fn readers_wait_for_a_service_that_was_killed_root() {
+    let _alone = alone();
+    let mut manager = Manager::start();
+    let top = Top::start(&manager, STRANGER);
+    let _storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        manager.end(Signal::KILL);
+        assert_eq!(manager.kept(), [""; 0]);
+        manager.begin();
+        let said = manager.said();
+        assert!(said.contains("attached the ledger") && !said.contains("goes on"), "{said}");
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let intervals = top.end();
+    assert!(intervals.iter().all(|interval| interval["source"] == "service"));
+    let is_gap = |interval: &&Value| number(&interval["unattributed_by"], "not_attached_ns") > 0;
+    assert_eq!(intervals.iter().filter(is_gap).count(), 3);
+    let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
+    assert_all_is_told(&of_top);
+}
+
+/// With the user and the capabilities that its unit gives it.
+#[test]
+fn a_service_without_root_goes_on_root() {
+    let _alone = alone();
+    let mut manager = Manager::start_by(
+        "setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all,+bpf,+perfmon,+sys_ptrace \
+         --ambient-caps=-all,+bpf,+perfmon,+sys_ptrace",
+    );
+    let restart = |manager: &mut Manager, is_complete| {
+        assert!(manager.end(Signal::TERM).success());
+        manager.change_kept(|kept| kept.retain(|(name, _)| is_complete || name != "memory"));
+        manager.begin();
+        assert_eq!(ledgers_of(STRANGER).expect("it needs root").len(), 1);
+        manager.said()
+    };
+    for _ in 0..3 {
+        let said = restart(&mut manager, true);
+        assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+    }
+    // It may have one ledger: the old one has to be gone before there is a new one.
+    let said = restart(&mut manager, false);
+    assert!(said.contains("begins anew") && said.contains("attached the ledger"), "{said}");
 }
 
 /// How many ledgers of root are attached, once there are that many.
@@ -235,6 +291,7 @@ fn ledgers(wanted: usize, limit: Duration) -> usize {
 fn what_is_kept_goes_with_the_manager_and_nothing_else_keeps_it_root() {
     let _alone = alone();
     let before = ledgers_of(0).expect("it needs root").len();
+    let _storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
     let mut manager = Manager::start();
     assert_eq!(ledgers(before + 1, Duration::ZERO), before + 1);
     manager.end(Signal::KILL);

@@ -1,9 +1,10 @@
 //! A small service manager for tests: it has the socket, keeps descriptors, and starts the service with both, as systemd does.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -47,15 +48,26 @@ pub struct Manager {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     starts: u32,
+    /// What stands before the command.
+    prefix: &'static str,
 }
 
 impl Manager {
     /// Starts the service, and waits until it is ready.
     pub fn start() -> Manager {
+        Manager::start_by("")
+    }
+
+    /// The same by a command that executes it, like setpriv(1).
+    pub fn start_by(prefix: &'static str) -> Manager {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("config.toml"), "").expect("a file");
         let listener = UnixListener::bind(folder.path().join("socket")).expect("a socket");
         let notified = UnixDatagram::bind(folder.path().join("notify")).expect("a socket");
+        // Other users reach both.
+        for (name, mode) in [("", 0o755), ("config.toml", 0o644), ("socket", 0o666), ("notify", 0o666)] {
+            fs::set_permissions(folder.path().join(name), Permissions::from_mode(mode)).expect("it is ours");
+        }
         notified.set_read_timeout(Some(Duration::from_millis(100))).expect("a socket");
         let (told, is_over) = (Arc::new(Mutex::new(Told::default())), Arc::new(AtomicBool::new(false)));
         let (for_thread, ends) = (Arc::clone(&told), Arc::clone(&is_over));
@@ -65,8 +77,9 @@ impl Manager {
             }
         });
         let listener = listener.into();
-        let child = spawn(&folder, &listener, &told);
-        let mut manager = Manager { child, folder, listener, told, is_over, thread: Some(thread), starts: 1 };
+        let child = spawn(prefix, &folder, &listener, &told);
+        let thread = Some(thread);
+        let mut manager = Manager { child, folder, listener, told, is_over, thread, starts: 1, prefix };
         manager.wait_until_ready();
         manager
     }
@@ -84,7 +97,7 @@ impl Manager {
 
     /// Starts it again, with what it has left.
     pub fn begin(&mut self) {
-        self.child = spawn(&self.folder, &self.listener, &self.told);
+        self.child = spawn(self.prefix, &self.folder, &self.listener, &self.told);
         self.starts += 1;
         self.wait_until_ready();
     }
@@ -130,7 +143,7 @@ impl Drop for Manager {
 }
 
 /// Starts the service with the socket, and all that is kept.
-fn spawn(folder: &tempfile::TempDir, listener: &OwnedFd, told: &Arc<Mutex<Told>>) -> Child {
+fn spawn(prefix: &str, folder: &tempfile::TempDir, listener: &OwnedFd, told: &Arc<Mutex<Told>>) -> Child {
     let away = |fd: &OwnedFd| fcntl_dupfd_cloexec(fd, AWAY).expect("a descriptor");
     let (mut names, mut descriptors) = (vec!["varlink".to_owned()], vec![away(listener)]);
     for (name, fd) in &told.lock().expect("no thread has panicked").kept {
@@ -138,9 +151,9 @@ fn spawn(folder: &tempfile::TempDir, listener: &OwnedFd, told: &Arc<Mutex<Told>>
         descriptors.push(away(fd));
     }
     // The shell knows its pid, which the program keeps.
-    let script = "LISTEN_PID=$$ exec \"$0\" serve --interval 0.2 --config \"$1\"";
+    let script = format!("LISTEN_PID=$$ exec {prefix} \"$0\" serve --interval 0.2 --config \"$1\"");
     let mut command = Command::new("sh");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_cpuledger")]).arg(folder.path().join("config.toml"));
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_cpuledger")]).arg(folder.path().join("config.toml"));
     command
         .env("LISTEN_FDS", names.len().to_string())
         .env("LISTEN_FDNAMES", names.join(":"))
