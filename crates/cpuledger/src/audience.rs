@@ -87,7 +87,12 @@ impl Viewer {
         }
     }
 
-    /// The same for a listing, in which no time is told: rows that are not shown are missing.
+    /// Whether a listing of these fields may hold what is not shown to this user: [`Viewer::restrict_listing`] changes no other one.
+    pub fn restricts(&self, fields: FieldSet) -> bool {
+        self.strangers == Strangers::Summed || fields.intersection(GUARDED) != FieldSet::EMPTY
+    }
+
+    /// As [`Viewer::restrict`] for a listing, in which no time is told: rows that are not shown are missing.
     pub fn restrict_listing(&self, snapshot: &mut Snapshot) {
         let seen = self.seen(&snapshot.processes);
         for rows in [&mut snapshot.processes, &mut snapshot.tasks] {

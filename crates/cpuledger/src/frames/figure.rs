@@ -14,6 +14,9 @@ pub(super) trait Figure: Sized {
     /// Puts the values of all rows.
     fn fill(frame: &mut Frame, section: Section, column: Column, values: impl Iterator<Item = Option<Self>>);
 
+    /// Puts the value of one row.
+    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, value: Self);
+
     /// The value of a row; `None`: it is absent.
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Self>, FrameError>;
 }
@@ -26,7 +29,7 @@ where
 }
 
 macro_rules! figures {
-    ($get:ident $fill:ident $number:ty; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
+    ($get:ident $set:ident $fill:ident $number:ty; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
         $(impl Figure for $type {
             fn fill(
                 frame: &mut Frame,
@@ -35,6 +38,10 @@ macro_rules! figures {
                 values: impl Iterator<Item = Option<$type>>,
             ) {
                 frame.table_mut(section).$fill(column, values.map(|value| value.map(|$member| $to)));
+            }
+
+            fn put(frame: &mut Frame, section: Section, column: Column, row: usize, $member: $type) {
+                frame.table_mut(section).$set(column, row, Some($to));
             }
 
             fn get(
@@ -52,7 +59,7 @@ macro_rules! figures {
 }
 
 figures! {
-    get fill u64;
+    get set fill u64;
     u64: |number| number, |raw: u64| raw;
     u32: |number| number.into(), |raw: u32| raw;
     bool: |is_so| is_so.into(), |raw: u64| raw != 0;
@@ -62,7 +69,7 @@ figures! {
 }
 
 figures! {
-    get_signed fill_signed i64;
+    get_signed set_signed fill_signed i64;
     i32: |number| number.into(), |raw: i32| raw;
     Tid: |tid| tid.0.into(), |raw: i32| Tid(raw);
     Pid: |pid| pid.0.into(), |raw: i32| Pid(raw);
@@ -74,6 +81,11 @@ impl Figure for Comm {
             let number = comm.map(|comm| frame.intern(comm.as_bytes()));
             frame.table_mut(section).set(column, row, number);
         }
+    }
+
+    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, comm: Comm) {
+        let number = frame.intern(comm.as_bytes());
+        frame.table_mut(section).set(column, row, Some(number));
     }
 
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Comm>, FrameError> {
@@ -92,6 +104,11 @@ impl Figure for SourceKind {
             let number = source.map(|source| frame.intern(source.name().as_bytes()));
             frame.table_mut(section).set(column, row, number);
         }
+    }
+
+    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, source: SourceKind) {
+        let number = frame.intern(source.name().as_bytes());
+        frame.table_mut(section).set(column, row, Some(number));
     }
 
     fn get(
@@ -115,6 +132,12 @@ impl<T: Figure> Figure for Option<T> {
         values: impl Iterator<Item = Option<Option<T>>>,
     ) {
         T::fill(frame, section, column, values.map(Option::flatten));
+    }
+
+    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, value: Option<T>) {
+        if let Some(value) = value {
+            T::put(frame, section, column, row, value);
+        }
     }
 
     fn get(

@@ -187,7 +187,8 @@ macro_rules! task_members {
                 section: Section,
                 rows: impl Iterator<Item = Option<&'a Self>> + Clone,
             ) {
-                $({
+                let any = rows.clone().flatten().fold(FieldSet::EMPTY, |any, row| any.union(row.known));
+                $(if any.contains(Field::$field) {
                     let known = |row: &&Task| row.known.contains(Field::$field);
                     let values = rows.clone().map(|row| row.filter(known).map(|row| row.$member));
                     Figure::fill(frame, section, column_of(Field::$field), values);
@@ -195,17 +196,53 @@ macro_rules! task_members {
             }
 
             fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
-                self.known = FieldSet::EMPTY;
-                $(if let Some(value) = Figure::get(frame, section, column_of(Field::$field), row)? {
-                    self.$member = value;
-                    self.known = self.known.union(FieldSet::of(&[Field::$field]));
-                })*
+                read_fields(self, frame, section, row, &Told::of(frame, section))?;
                 Ok(self.known == FieldSet::ALL)
+            }
+        }
+
+        /// Takes what a row tells of a task.
+        pub(super) fn read_fields(
+            task: &mut Task,
+            frame: &Frame,
+            section: Section,
+            row: usize,
+            told: &Told,
+        ) -> Result<(), FrameError> {
+            task.known = FieldSet::EMPTY;
+            $(if told.0.contains(Field::$field)
+                && let Some(value) = Figure::get(frame, section, COLUMNS[Field::$field as usize], row)?
+            {
+                task.$member = value;
+                task.known = task.known.union(FieldSet::of(&[Field::$field]));
+            })*
+            Ok(())
+        }
+
+        /// Puts these fields of the rows, row by row: rows of many tasks are in no cache when the second column comes.
+        pub(super) fn write_fields(frame: &mut Frame, section: Section, rows: &[Task], fields: FieldSet) {
+            for (index, row) in rows.iter().enumerate() {
+                let told = row.known.intersection(fields);
+                $(if told.contains(Field::$field) {
+                    Figure::put(frame, section, COLUMNS[Field::$field as usize], index, row.$member);
+                })*
             }
         }
     };
 }
 field_table!(task_members);
+
+/// The fields that rows of a section may tell.
+pub(super) struct Told(FieldSet);
+
+impl Told {
+    /// Those with a value in any row.
+    pub(super) fn of(frame: &Frame, section: Section) -> Told {
+        let fields = FIELDS.iter().map(|info| info.field);
+        let told = fields.filter(|field| frame.table(section).has(column_of(*field)));
+        Told(told.fold(FieldSet::EMPTY, |all, field| all.union(FieldSet::of(&[field]))))
+    }
+}
 
 macro_rules! counter_members {
     ($($field:ident $member:ident;)*) => {

@@ -11,12 +11,13 @@ use crate::clock::Boottime;
 use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
+use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
 use crate::task::{Task, TaskId, Tid};
 
 pub use error::FrameError;
 use figure::Figure;
-use members::{Members, column_of};
+use members::{Members, Told, column_of};
 use off_tasks::{AT_END, AT_START};
 
 /// What a frame says of its interval that the interval does not know itself.
@@ -73,23 +74,80 @@ pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
 }
 
+/// Makes `frame` that of a listing: an interval of no length, whose rows have no usage. Of each row it has these fields. Its memory is
+/// reused.
+pub fn write_listing(snapshot: &Snapshot, fields: FieldSet, frame: &mut Frame) {
+    let nothing = Interval {
+        source: SourceKind::Walk,
+        start_ns: snapshot.begin_ns,
+        end_ns: snapshot.begin_ns,
+        ..Interval::default()
+    };
+    let no_rows = Snapshot {
+        source: snapshot.source,
+        begin_ns: snapshot.begin_ns,
+        begin: snapshot.begin,
+        end_ns: snapshot.end_ns,
+        ..Snapshot::default()
+    };
+    write(
+        &no_rows,
+        &nothing,
+        &Circumstances { end: Some(snapshot.begin), ..Circumstances::default() },
+        frame,
+    );
+    for (section, rows) in [(Section::Processes, &snapshot.processes), (Section::Tasks, &snapshot.tasks)] {
+        frame.table_mut(section).reset(rows.len());
+        members::write_fields(frame, section, rows, fields);
+        write_identities(frame, section, rows);
+    }
+    frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
+    Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
+}
+
+/// Makes the snapshot that of a frame, and leaves out what the tasks have used.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_listing(frame: &Frame, snapshot: &mut Snapshot) -> Result<(), FrameError> {
+    snapshot.clear();
+    snapshot.read(frame, Section::Interval, 0)?;
+    for (section, rows) in
+        [(Section::Processes, &mut snapshot.processes), (Section::Tasks, &mut snapshot.tasks)]
+    {
+        let told = Told::of(frame, section);
+        rows.reserve(frame.table(section).len());
+        for row in 0..frame.table(section).len() {
+            rows.push(read_task(frame, section, row, &told)?);
+        }
+    }
+    for row in 0..frame.table(Section::FromProcfs).len() {
+        snapshot.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);
+    }
+    Ok(())
+}
+
 fn write_rows(frame: &mut Frame, section: Section, rows: &[Task], usages: &[Usage]) {
     if rows.len() != usages.len() {
         return;
     }
     frame.table_mut(section).reset(rows.len());
     Task::write(frame, section, rows.iter().map(Some));
-    // Which task it is, a row always tells.
-    Tid::fill(frame, section, Column::TID, rows.iter().map(|row| Some(row.tid)));
-    Figure::fill(frame, section, Column::PID, rows.iter().map(|row| Some(row.pid)));
-    Boottime::fill(frame, section, Column::START_TIME_NS, rows.iter().map(|row| Some(row.start_time_ns)));
-    let hides_start = |row: &Task| !row.known.contains(Field::StartTime);
-    bool::fill(frame, section, Column::HIDES_START, rows.iter().map(|row| Some(hides_start(row))));
+    write_identities(frame, section, rows);
     Usage::write(frame, section, usages.iter().map(Some));
     States::write(frame, section, usages.iter().map(|usage| usage.states.as_ref()));
     off_tasks::write(frame, section, AT_START, usages.iter().map(|usage| usage.off_at_start));
     off_tasks::write(frame, section, AT_END, usages.iter().map(|usage| usage.off_at_end));
     Members::write(frame, section, usages.iter().map(|usage| Some(&usage.growth)));
+}
+
+/// Which task it is, a row always tells.
+fn write_identities(frame: &mut Frame, section: Section, rows: &[Task]) {
+    Tid::fill(frame, section, Column::TID, rows.iter().map(|row| Some(row.tid)));
+    Figure::fill(frame, section, Column::PID, rows.iter().map(|row| Some(row.pid)));
+    Boottime::fill(frame, section, Column::START_TIME_NS, rows.iter().map(|row| Some(row.start_time_ns)));
+    let hides_start = |row: &Task| !row.known.contains(Field::StartTime);
+    bool::fill(frame, section, Column::HIDES_START, rows.iter().map(|row| Some(hides_start(row))));
 }
 
 /// Makes the interval and the snapshot those of a frame. Their memory is reused.
@@ -149,18 +207,9 @@ fn read_rows(
     rows: &mut Vec<Task>,
     usages: &mut Vec<Usage>,
 ) -> Result<(), FrameError> {
-    let table = frame.table(section);
-    for row in 0..table.len() {
-        let mut task = Task::default();
-        task.read(frame, section, row)?;
-        for needed in [Field::Tid, Field::Pid, Field::StartTime] {
-            if !task.known.contains(needed) {
-                return Err(FrameError::Missing { column: column_of(needed).name() });
-            }
-        }
-        if table.get(Column::HIDES_START, row) == Some(1) {
-            task.known = task.known.without(FieldSet::of(&[Field::StartTime]));
-        }
+    let told = Told::of(frame, section);
+    for row in 0..frame.table(section).len() {
+        let task = read_task(frame, section, row, &told)?;
         let mut usage = Usage::default();
         usage.read(frame, section, row)?;
         usage.states = read_whole(frame, section, row)?;
@@ -171,6 +220,20 @@ fn read_rows(
         usages.push(usage);
     }
     Ok(())
+}
+
+fn read_task(frame: &Frame, section: Section, row: usize, told: &Told) -> Result<Task, FrameError> {
+    let mut task = Task::default();
+    members::read_fields(&mut task, frame, section, row, told)?;
+    for needed in [Field::Tid, Field::Pid, Field::StartTime] {
+        if !task.known.contains(needed) {
+            return Err(FrameError::Missing { column: column_of(needed).name() });
+        }
+    }
+    if frame.table(section).get(Column::HIDES_START, row) == Some(1) {
+        task.known = task.known.without(FieldSet::of(&[Field::StartTime]));
+    }
+    Ok(task)
 }
 
 /// What is known as a whole or not at all.

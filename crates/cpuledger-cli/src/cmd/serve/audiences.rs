@@ -93,11 +93,19 @@ struct Published {
     readers: usize,
     /// Until when it is there without readers: the service was restarted, and they may come back.
     kept_until: Option<Instant>,
+    /// The last interval is not in it, as it had no reader then.
+    is_behind: bool,
 }
 
 impl Published {
     fn new(ring: Ring) -> Published {
-        Published { ring, readers: 0, kept_until: None }
+        // It holds nothing yet.
+        Published { ring, readers: 0, kept_until: None, is_behind: true }
+    }
+
+    /// Whether it has readers, or may have some that are on their way back.
+    fn is_read(&self, now: Instant) -> bool {
+        self.readers > 0 || self.kept_until.is_some_and(|until| now < until)
     }
 }
 
@@ -146,17 +154,25 @@ impl Audiences {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes an interval to each audience. Returns the interval before, whose memory can be reused.
-    pub fn publish(&self, last: Last) -> Option<Last> {
-        let mut state = self.lock();
-        state.close_forsaken(Instant::now());
-        let audiences: Vec<Audience> = state.rings.keys().copied().collect();
+    /// Publishes an interval to each audience that has readers. Others get it when one subscribes, if it is still the last. Returns the
+    /// interval before, whose memory can be reused, and whether it was published at all.
+    pub fn publish(&self, last: Last) -> (Option<Last>, bool) {
+        let (mut state, now) = (self.lock(), Instant::now());
+        state.close_forsaken(now);
+        let mut audiences: Vec<Audience> = Vec::new();
+        for (audience, of) in &mut state.rings {
+            of.is_behind = !of.is_read(now);
+            if !of.is_behind {
+                audiences.push(*audience);
+            }
+        }
+        let is_published = !audiences.is_empty();
         for audience in audiences {
             if let Err(error) = state.publish(audience, &last, self.boot_id.as_deref()) {
                 log(&format!("cannot publish to {}: {error}", name(audience)));
             }
         }
-        state.last.replace(last)
+        (state.last.replace(last), is_published)
     }
 
     /// Wakes the readers that have not been woken by others.
@@ -177,12 +193,14 @@ impl Audiences {
             let ring = create(audience, FIRST_BYTES)?;
             state.rings.insert(audience, Published::new(ring));
             log_of_reader(&format!("opened the ring of {}", name(audience)));
-            // It shows the last interval at once.
-            if let Some(last) = state.last.take() {
-                let published = state.publish(audience, &last, self.boot_id.as_deref());
-                state.last = Some(last);
-                published?;
-            }
+        }
+        // It shows the last interval at once.
+        if state.rings.get(&audience).is_some_and(|of| of.is_behind)
+            && let Some(last) = state.last.take()
+        {
+            let published = state.publish(audience, &last, self.boot_id.as_deref());
+            state.last = Some(last);
+            published?;
         }
         let Some(published) = state.rings.get_mut(&audience) else { return Ok(None) };
         let ring = published
@@ -192,6 +210,7 @@ impl Audiences {
             .map_err(|_| RingError::NoRing("no descriptor is left"))?;
         published.readers += 1;
         published.kept_until = None;
+        published.is_behind = false;
         Ok(Some(ring))
     }
 

@@ -131,10 +131,13 @@ fn keep(
         last.end = Boottime::from_ns(last.interval.end_ns + suspended_ns);
         last.end_realtime_ns = clock::realtime_ns_at(last.interval.end_ns);
         last.suspended_ns = suspended_ns.saturating_sub(suspended_before_ns);
-        last = audiences.publish(last).unwrap_or_default();
+        let (before, is_published) = audiences.publish(last);
+        last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
-        stop.sleep_until(machine::monotonic_ns() + WAKE_REST_NS);
-        audiences.wake_rest();
+        if is_published {
+            stop.sleep_until(machine::monotonic_ns() + WAKE_REST_NS);
+            audiences.wake_rest();
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use super::connection::{connect, unusable};
 use crate::error::Error;
 use crate::field::{FIELDS, FieldSet};
 use crate::frames;
-use crate::interval::Interval;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Source, SourceKind};
 
@@ -22,8 +21,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ServiceListing {
     client: Client,
     frame: Frame,
-    /// Of a listing, in which nothing is used.
-    unused: Interval,
     shows_all: bool,
 }
 
@@ -36,12 +33,7 @@ impl ServiceListing {
     /// # Errors
     /// When there is none, or it is not to be believed.
     pub fn open() -> Result<ServiceListing, Error> {
-        Ok(ServiceListing {
-            client: connect(TIMEOUT)?,
-            frame: Frame::new(),
-            unused: Interval::default(),
-            shows_all: false,
-        })
+        Ok(ServiceListing { client: connect(TIMEOUT)?, frame: Frame::new(), shows_all: false })
     }
 
     /// Whether the last listing had every process that /proc shows the caller. Else the policy of the service holds some back.
@@ -70,7 +62,7 @@ impl Source for ServiceListing {
         let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
         self.shows_all = listing.audience != SELF;
         self.frame.decode_from(&bytes).map_err(unusable)?;
-        frames::read(&self.frame, into, &mut self.unused).map_err(unusable)?;
+        frames::read_listing(&self.frame, into).map_err(unusable)?;
         into.source = SourceKind::Service;
         if let Scope::Process(pid) = request.scope {
             into.processes.retain(|row| row.pid == pid);
