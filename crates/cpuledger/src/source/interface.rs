@@ -36,17 +36,35 @@ pub trait Families: Sync {
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()>;
 }
 
-/// Those of a snapshot, in one part.
+/// Tasks of a part: their lines stay in the writer's cache.
+pub(super) const PART_TASKS: usize = 2048;
+
+/// Those of a snapshot, both of which are in the order of pids.
 impl Families for &Snapshot {
     fn parts(&self) -> usize {
-        1
+        self.tasks.len().div_ceil(PART_TASKS).max(1)
     }
 
-    fn visit(&self, _: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        // Both are in the order of pids.
-        let mut tasks = self.tasks.iter().peekable();
-        for process in &self.processes {
-            each(Member::Process(process))?;
+    fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+        let begin = part * PART_TASKS;
+        let end = self.tasks.len().min(begin + PART_TASKS);
+        let is_last = end == self.tasks.len();
+        // The process of the last task before this part, and of the last one in it.
+        let before = begin.checked_sub(1).map(|index| self.tasks[index].pid);
+        let last = end.checked_sub(1).map(|index| self.tasks[index].pid);
+        let first = before.map_or(0, |pid| self.processes.partition_point(|row| row.pid < pid));
+        let mut tasks = self.tasks[begin..end].iter().peekable();
+        for process in &self.processes[first..] {
+            if before == Some(process.pid) {
+                if tasks.peek().is_none_or(|task| task.pid != process.pid) {
+                    continue;
+                }
+                each(Member::Rest(process))?;
+            } else if is_last || last.is_some_and(|last| process.pid <= last) {
+                each(Member::Process(process))?;
+            } else {
+                break;
+            }
             // Of a process that came while the snapshot was made there may be tasks alone.
             while tasks.next_if(|task| task.pid < process.pid).is_some() {}
             while let Some(task) = tasks.next_if(|task| task.pid == process.pid) {
@@ -128,4 +146,46 @@ pub(super) fn hand_out(snapshot: &Snapshot, scope: Scope, each: Visitor<'_>) {
     let rows = if scope == Scope::Tasks { &snapshot.tasks } else { &snapshot.processes };
     // A visitor that has enough is no error.
     let _ = rows.iter().try_for_each(each);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Tid;
+
+    #[test]
+    fn parts_of_a_snapshot_are_all_of_it_in_order() {
+        let row =
+            |pid: usize, tid: usize| Task { pid: Pid(pid as i32), tid: Tid(tid as i32), ..Task::default() };
+        for sizes in [vec![1, 3, 0, 2], vec![0], vec![5000, 0, 1], vec![2048, 2048, 0, 1], vec![0, 9000, 0]] {
+            let mut snapshot = Snapshot::default();
+            for (at, &size) in sizes.iter().enumerate() {
+                let pid = 10_000 * (at + 1);
+                snapshot.processes.push(row(pid, pid));
+                snapshot.tasks.extend((0..size).map(|thread| row(pid, pid + thread)));
+            }
+            let (mut processes, mut tasks, mut rests) = (Vec::new(), Vec::new(), 0);
+            let families = &snapshot;
+            for part in 0..families.parts() {
+                let mut current = None;
+                let _ = families.visit(part, &mut |member| {
+                    match member {
+                        Member::Process(row) => processes.push(row.pid),
+                        Member::Rest(_) => rests += 1,
+                        Member::Task(row) => {
+                            assert_eq!(current, Some(row.pid), "{sizes:?}: its process comes before it");
+                            tasks.push(row.tid);
+                        }
+                    }
+                    if let Member::Process(row) | Member::Rest(row) = member {
+                        current = Some(row.pid);
+                    }
+                    ControlFlow::Continue(())
+                });
+            }
+            assert_eq!(processes, snapshot.processes.iter().map(|row| row.pid).collect::<Vec<_>>());
+            assert_eq!(tasks, snapshot.tasks.iter().map(|row| row.tid).collect::<Vec<_>>());
+            assert_eq!(rests > 0, sizes.iter().any(|size| *size > PART_TASKS), "{sizes:?}");
+        }
+    }
 }
