@@ -1,10 +1,11 @@
 //! The listening socket of a service that no service manager has made one for.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen as start, socket_with,
@@ -56,9 +57,20 @@ pub fn listen(path: &Path) -> Result<OwnedFd, ListenError> {
     let socket = new_socket().map_err(failed)?;
     bind(&socket, &address).map_err(|errno| failed(errno.into()))?;
     // Any user may ask. What it gets is decided for each.
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o666)).map_err(failed)?;
+    open_to_all(path).map_err(failed)?;
     start(&socket, QUEUE).map_err(|errno| failed(errno.into()))?;
     Ok(socket)
+}
+
+/// Lets every user connect to the socket that was made there. In a folder of another user, something else may have that name by now, and a
+/// link to a file of root's must not be followed.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = std::fs::File::from(open(path, flags, Mode::empty())?);
+    if !found.metadata()?.file_type().is_socket() {
+        return Err(io::Error::other("the socket was replaced by something else"));
+    }
+    std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), PermissionsExt::from_mode(0o666))
 }
 
 fn new_socket() -> io::Result<OwnedFd> {
@@ -84,5 +96,20 @@ mod tests {
         std::fs::write(&file, "text").expect("a file");
         assert!(matches!(listen(&file), Err(ListenError::NoSocket(_))));
         assert!(matches!(listen(&folder.path().join("no/socket")), Err(ListenError::Kernel { .. })));
+    }
+
+    #[test]
+    fn what_has_replaced_the_socket_is_not_opened_to_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (secret, link) = (folder.path().join("secret"), folder.path().join("socket"));
+        std::fs::write(&secret, "text").expect("a file");
+        std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).expect("its owner may");
+        std::os::unix::fs::symlink(&secret, &link).expect("a link");
+        for path in [&secret, &link] {
+            let error = open_to_all(path).expect_err("it is no socket").to_string();
+            assert!(error.contains("replaced"), "{error}");
+        }
+        let mode = std::fs::metadata(&secret).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

@@ -214,14 +214,14 @@ impl Audiences {
         Ok(Some(ring))
     }
 
-    /// A reader has gone. The ring of a user goes with its last reader.
+    /// A reader has gone. The ring of a user goes when the next interval is published, if no reader has come by then. To make one each time
+    /// that a reader comes and goes would keep the intervals of others waiting.
     pub fn unsubscribe(&self, audience: Audience) {
         let mut state = self.lock();
         let Some(published) = state.rings.get_mut(&audience) else { return };
         published.readers = published.readers.saturating_sub(1);
-        if published.readers == 0 && audience != Audience::All {
-            state.rings.remove(&audience);
-            log_of_reader(&format!("closed the ring of {}", name(audience)));
+        if published.readers == 0 {
+            published.kept_until = Some(Instant::now());
         }
     }
 }
@@ -238,12 +238,12 @@ impl State {
         self.rings.len() <= limits.rings && of_user < limits.rings_per_user
     }
 
-    /// Closes the rings of users whose readers have not come back after a restart.
+    /// Closes the rings of users that have no readers, or whose readers have not come back after a restart.
     fn close_forsaken(&mut self, now: Instant) {
         self.rings.retain(|audience, of| {
             let is_kept = *audience == Audience::All || of.kept_until.is_none_or(|until| now < until);
             if !is_kept {
-                log(&format!("closed the ring of {}", name(*audience)));
+                log_of_reader(&format!("closed the ring of {}", name(*audience)));
             }
             is_kept
         });

@@ -1,0 +1,332 @@
+//! Hostile readers on the real service: its memory stays bounded, and others get each frame in time. Needs root.
+
+mod service;
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use cpuledger::{Interval, Snapshot, frames, machine};
+use cpuledger_frame::Frame;
+use cpuledger_load::scene::alone;
+use cpuledger_service::client::{Client, ClientError};
+use cpuledger_service::ring::{Next, Reader};
+use cpuledger_service::varlink::{Call, INTERFACE, List, Refusal, Scope as Tasks, Subscribe};
+use nix::fcntl::{FallocateFlags, OFlag, SealFlag, fallocate, fcntl, open};
+use nix::sys::stat::Mode;
+use rustix::io::Errno;
+use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, getrlimit, setrlimit};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use service::{Service, TIMEOUT};
+
+/// The one that reads and does no harm, and the one that does.
+const HONEST: u32 = 40_000_201;
+const HOSTILE: u32 = 40_000_202;
+
+/// The interval of the service of tests.
+const INTERVAL_NS: u64 = 200_000_000;
+/// What the service may take at most, beside its rings: those are as long as the intervals of the machine need it.
+const MOST_MEMORY_KB: u64 = 128 << 10;
+/// A gigabyte of garbage, and how much of it at once.
+const GARBAGE_BYTES: usize = 1 << 30;
+const CHUNK: usize = 60 << 10;
+/// Connections that are tried and held.
+const CONNECTIONS: usize = 10_000;
+
+/// Runs in a thread that belongs to that user.
+fn as_user<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    uid: u32,
+    act: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, T> {
+    scope.spawn(move || {
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
+        set_thread_groups(&[]).expect("root may");
+        set_thread_res_gid(gid, gid, gid).expect("root may");
+        set_thread_res_uid(uid, uid, uid).expect("root may");
+        act()
+    })
+}
+
+/// What the honest reader has seen.
+#[derive(Debug, Default)]
+struct Honest {
+    frames: u64,
+    /// From the end of each interval to its arrival.
+    delays_ns: Vec<u64>,
+    /// By how much intervals were longer than they should be.
+    most_late_ns: u64,
+    /// The longest time that a call of `Info` took.
+    slowest_call: Duration,
+}
+
+impl Honest {
+    fn read(socket: &Path, is_over: &AtomicBool) -> Honest {
+        let mut client = Client::connect(socket, TIMEOUT).expect("it listens");
+        let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+        let mut honest = Honest::default();
+        let (mut bytes, mut end_ns) = (Vec::new(), None);
+        while !is_over.load(Ordering::SeqCst) {
+            let next = reader.wait(TIMEOUT).expect("a futex");
+            if next == Next::Moved {
+                // Frames have become longer than the ring had room for.
+                let at = reader.next_number();
+                reader = client.subscribe(&Subscribe::default()).expect("a ring").1;
+                reader.resume_at(at);
+                continue;
+            }
+            assert_eq!(next, Next::Frame);
+            let now_ns = machine::monotonic_ns();
+            let frame = reader.copy(&mut bytes).expect("a frame").expect("it is there");
+            assert_eq!(frame.missed, 0, "no frame is missed");
+            let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+            let decoded = Frame::decode(&bytes).expect("a frame");
+            frames::read(&decoded, &mut snapshot, &mut interval).expect("an interval");
+            assert_eq!(interval.imbalance_ns(), Some(0));
+            assert!(end_ns.is_none_or(|end_ns| end_ns == interval.start_ns), "there is no gap");
+            end_ns = Some(interval.end_ns);
+            honest.frames += 1;
+            honest.delays_ns.push(now_ns.saturating_sub(interval.end_ns));
+            let length_ns = interval.end_ns - interval.start_ns;
+            honest.most_late_ns = honest.most_late_ns.max(length_ns.saturating_sub(INTERVAL_NS));
+            let begin = Instant::now();
+            Client::connect(socket, TIMEOUT).expect("it listens").info().expect("it answers others");
+            honest.slowest_call = honest.slowest_call.max(begin.elapsed());
+        }
+        honest
+    }
+
+    fn p99(&mut self) -> Duration {
+        self.delays_ns.sort_unstable();
+        Duration::from_nanos(self.delays_ns[(self.delays_ns.len() * 99 / 100).min(self.delays_ns.len() - 1)])
+    }
+}
+
+/// The resident memory of a process, without what it shares.
+fn memory_kb(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("it has memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Attacks while an honest reader reads; prints what that one has seen, and the memory of the service.
+fn under(name: &str, service: &Service, attack: impl FnOnce() + Send) {
+    let is_over = AtomicBool::new(false);
+    let mut most_kb = memory_kb(service.child.id());
+    let mut honest = std::thread::scope(|scope| {
+        let honest = as_user(scope, HONEST, || Honest::read(&service.socket(), &is_over));
+        let attacker = as_user(scope, HOSTILE, attack);
+        let begin = Instant::now();
+        while !attacker.is_finished() || begin.elapsed() < Duration::from_secs(2) {
+            most_kb = most_kb.max(memory_kb(service.child.id()));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        attacker.join().expect("the attack was as planned");
+        is_over.store(true, Ordering::SeqCst);
+        honest.join().expect("the honest reader gets what it should")
+    });
+    let p99 = honest.p99();
+    println!(
+        "{name}: {} frames, p99 of their delay {:.1} ms, latest cut {:.1} ms, slowest call {:.1} ms, memory {} MiB",
+        honest.frames,
+        p99.as_secs_f64() * 1e3,
+        honest.most_late_ns as f64 / 1e6,
+        honest.slowest_call.as_secs_f64() * 1e3,
+        most_kb >> 10
+    );
+    assert!(honest.frames >= 5, "{honest:?}");
+    // The machine may be busy with other work. Where it is not, these are some milliseconds.
+    assert!(p99 < Duration::from_millis(500), "{p99:?}");
+    assert!(honest.most_late_ns < 3 * INTERVAL_NS, "a cut came {} ns late", honest.most_late_ns);
+    assert!(honest.slowest_call < Duration::from_secs(5), "{:?}", honest.slowest_call);
+    assert!(most_kb < MOST_MEMORY_KB, "{most_kb} KiB");
+}
+
+/// A copy of the binary that every user may execute.
+fn binary_for_all(service: &Service) -> PathBuf {
+    let copy = service.folder.path().join("cpuledger");
+    // By another program: a descriptor open for writing, inherited by a child, would forbid the exec.
+    let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_cpuledger")).arg(&copy).status();
+    assert!(status.expect("cp runs").success());
+    copy
+}
+
+/// A reader of the hostile user, in a process of its own.
+struct Top(Child);
+
+impl Top {
+    fn start(binary: &Path, socket: &Path) -> Top {
+        let mut command = Command::new("setpriv");
+        command.args([format!("--reuid={HOSTILE}"), format!("--regid={HOSTILE}"), "--clear-groups".into()]);
+        command.arg(binary).args(["top", "--batch", "-d", "0.2", "--format", "json", "--socket"]).arg(socket);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Top(command.spawn().expect("setpriv runs"))
+    }
+
+    fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.0), signal).expect("it lives");
+    }
+}
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn readers_that_stop_or_die_change_nothing_for_others_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    under("nothing", &service, || ());
+    let (binary, socket) = (binary_for_all(&service), service.socket());
+    let tops: Vec<Top> = (0..12).map(|_| Top::start(&binary, &socket)).collect();
+    std::thread::sleep(Duration::from_secs(1));
+    tops.iter().take(6).for_each(|top| top.signal(Signal::STOP));
+    under("stopped and killed readers", &service, || ());
+    tops.iter().skip(6).for_each(|top| top.signal(Signal::KILL));
+    under("killed readers", &service, || ());
+}
+
+#[test]
+fn what_is_sent_changes_nothing_for_others_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let socket = service.socket();
+    under("handshakes that end half-way", &service, || {
+        let call = Call::new(&format!("{INTERFACE}.Subscribe"), &Subscribe::default()).expect("a call");
+        let call = call.to_bytes();
+        for round in 0..2_000 {
+            let Ok(mut stream) = UnixStream::connect(&socket) else { continue };
+            // Half a call; a whole one, whose reply is not read; and nothing.
+            let length = [call.len() / 2, call.len(), 0][round % 3];
+            let _ = stream.write_all(&call[..length]);
+        }
+    });
+    under("a gigabyte of garbage", &service, || {
+        let (garbage, mut sent) = (vec![b'x'; CHUNK], 0);
+        while sent < GARBAGE_BYTES {
+            let Ok(mut stream) = UnixStream::connect(&socket) else { continue };
+            // Until it is closed, as a call is longer than any may be.
+            while let Ok(count) = stream.write(&garbage) {
+                sent += count;
+            }
+        }
+    });
+}
+
+#[test]
+fn connections_and_calls_without_end_change_nothing_for_others_root() {
+    let _alone = alone();
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("it may be raised");
+    let service = Service::start("[limits]\ncpu_percent_per_user = 4\n");
+    let socket = service.socket();
+    under("10,000 connections", &service, || {
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS {
+            match UnixStream::connect(&socket) {
+                Ok(stream) => held.push(stream),
+                // This process has no descriptors left: so it holds as many as it can.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => println!("after {} connections: {error}", held.len()),
+            }
+        }
+        let refused = Client::connect(&socket, TIMEOUT).expect("it listens").info().expect_err("the limit");
+        let refused = refused.to_string();
+        assert!(refused.contains("at most 1024 of 4096") || refused.contains("closed"), "{refused}");
+        std::thread::sleep(Duration::from_secs(2));
+    });
+    under("listings without end", &service, || {
+        let mut client = Client::connect(&socket, TIMEOUT).expect("it listens");
+        let wanted = List { scope: Tasks::Tasks, fields: vec!["comm".into(), "rss_bytes".into()] };
+        let begin = Instant::now();
+        let mut refusal = None;
+        while refusal.is_none() && begin.elapsed() < TIMEOUT {
+            match client.list(&wanted) {
+                Ok(_) => {}
+                Err(ClientError::Refused(Refusal::LimitReached { sentence })) => refusal = Some(sentence),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let sentence = refusal.expect("a user has a limit");
+        assert!(sentence.contains("4 % of a CPU") && sentence.contains("call again in"), "{sentence}");
+    });
+    under("subscriptions that are not read", &service, || {
+        let call = Call::new(&format!("{INTERFACE}.Subscribe"), &Subscribe::default()).expect("a call");
+        let streams: Vec<UnixStream> = (0..500)
+            .filter_map(|_| {
+                let mut stream = UnixStream::connect(&socket).ok()?;
+                stream.set_nonblocking(true).ok()?;
+                for _ in 0..200 {
+                    stream.write_all(&call.to_bytes()).ok()?;
+                }
+                Some(stream)
+            })
+            .collect();
+        std::thread::sleep(Duration::from_secs(1));
+        drop(streams);
+    });
+}
+
+/// The ring as a descriptor.
+fn ring_of(client: &mut Client) -> OwnedFd {
+    let call = Call::new(&format!("{INTERFACE}.Subscribe"), &Subscribe::default()).expect("a call");
+    let (_, mut descriptors) = client.call_raw(&call).expect("a ring");
+    descriptors.remove(0)
+}
+
+/// Tries to change the ring. A reader with the rights of the service's own user may open it for writing, and that is all.
+fn assert_unchangeable(ring: &OwnedFd, may_open: bool) {
+    let punch = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    let seal = || fcntl(ring, nix::fcntl::FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_WRITE));
+    assert_eq!(rustix::io::write(ring, b"x"), Err(Errno::BADF));
+    assert!(nix::unistd::ftruncate(ring, 0).is_err());
+    assert!(fallocate(ring, punch, 0, 4096).is_err());
+    assert!(seal().is_err());
+    let path = format!("/proc/self/fd/{}", ring.as_raw_fd());
+    match open(&*path, OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()) {
+        Ok(file) => {
+            assert!(may_open, "it could be opened for writing");
+            assert_eq!(rustix::io::write(&file, b"x"), Err(Errno::PERM));
+            assert_eq!(nix::unistd::ftruncate(&file, 0), Err(nix::Error::EPERM));
+            assert_eq!(nix::unistd::ftruncate(&file, 1 << 30), Err(nix::Error::EPERM));
+            assert_eq!(fallocate(&file, punch, 0, 4096), Err(nix::Error::EPERM));
+            assert_eq!(fallocate(&file, FallocateFlags::empty(), 0, 1 << 30), Err(nix::Error::EPERM));
+            let seal = fcntl(&file, nix::fcntl::FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_WRITE));
+            assert_eq!(seal, Err(nix::Error::EPERM));
+        }
+        Err(error) => assert!(!may_open && error == nix::Error::EACCES, "{error}"),
+    }
+}
+
+#[test]
+fn a_ring_that_is_held_and_attacked_stays_as_it_is_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let socket = service.socket();
+    let mut held = Vec::new();
+    under("attempts to change the ring", &service, || {
+        let mut client = Client::connect(&socket, TIMEOUT).expect("it listens");
+        let ring = ring_of(&mut client);
+        assert_unchangeable(&ring, false);
+        // It stays mapped when the connection has ended.
+        held.push(Reader::open(&ring).expect("a ring"));
+    });
+    assert_unchangeable(&ring_of(&mut Client::connect(&socket, TIMEOUT).expect("it listens")), true);
+    under("a ring that is held", &service, || {
+        for _ in 0..200 {
+            let mut client = Client::connect(&socket, TIMEOUT).expect("it listens");
+            let (_, reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+            held.push(reader);
+        }
+    });
+    assert!(held.iter().take(100).all(|reader| reader.has_moved()), "the service has left these behind");
+}
