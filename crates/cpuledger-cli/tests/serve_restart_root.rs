@@ -3,6 +3,7 @@
 mod manager;
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use cpuledger::frames;
 use cpuledger::{Interval, Snapshot};
 use cpuledger_bpf::ledger::ledgers_of;
-use cpuledger_frame::Frame;
+use cpuledger_frame::{Column, Frame};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Storm, StormPlan};
 use cpuledger_service::client::Client;
@@ -21,7 +22,7 @@ use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::sealed::{Sealed, seal};
 use cpuledger_service::varlink::Subscribe;
 use manager::{Kept, Manager, TIMEOUT};
-use rustix::process::Signal;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde_json::Value;
 
 const RESTARTS: usize = 20;
@@ -101,6 +102,7 @@ fn read_frame(reader: &mut Reader, told: &mut Vec<(u64, Times)>) -> bool {
     assert_eq!(copied.missed, 0);
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let frame = Frame::decode(&bytes).expect("a frame");
+    assert_eq!(frame.figure(Column::SEQUENCE), Some(copied.sequence), "intervals are counted on");
     frames::read(&frame, &mut snapshot, &mut interval).expect("an interval");
     let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
@@ -131,8 +133,7 @@ impl Top {
     }
 
     fn end(mut self) -> Vec<Value> {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), Signal::INT)
-            .expect("it lives");
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it lives");
         self.child.wait().expect("it is ours");
         self.lines.join().expect("JSON")
     }
@@ -225,6 +226,61 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
         intervals.len()
     );
     assert!((0.97..1.05).contains(&ratio), "{told_ns} of {stormed:?}");
+}
+
+/// A process that uses a CPU, and whose parent is dead.
+struct Orphan {
+    pid: Pid,
+    descriptor: OwnedFd,
+}
+
+impl Orphan {
+    fn start() -> Orphan {
+        // It keeps none of the pipes, whose ends are waited for.
+        let script = "while :; do :; done >/dev/null 2>&1 & echo $!";
+        let parent = Command::new("sh").args(["-c", script]).output().expect("sh runs");
+        let pid = String::from_utf8_lossy(&parent.stdout).trim().parse().ok().and_then(Pid::from_raw);
+        let pid = pid.expect("a pid");
+        Orphan { pid, descriptor: pidfd_open(pid, PidfdFlags::empty()).expect("it lives") }
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        let _ = pidfd_send_signal(&self.descriptor, Signal::KILL);
+    }
+}
+
+/// The dead parent of a living process, and the figures that its growth is told from.
+#[test]
+fn what_is_remembered_of_tasks_survives_root() {
+    let _alone = alone();
+    let mut manager = Manager::start();
+    let orphan = Orphan::start();
+    let top = Top::start(&manager, 0);
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(manager.end(Signal::TERM).success());
+        manager.begin();
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let intervals = top.end();
+    let mut rows: Vec<&Value> = Vec::new();
+    for interval in &intervals {
+        let of = interval["processes"].as_array().expect("rows").iter();
+        rows.extend(of.filter(|row| row["pid"] == orphan.pid.as_raw_nonzero().get()));
+    }
+    assert!(rows.len() >= 5, "{intervals:?}");
+    let sum = |key: &str| rows.iter().map(|row| number(row, key)).sum::<u64>();
+    for row in &rows {
+        assert_eq!((&row["comm"], number(row, "accounting_ppid")), (&"sh".into(), std::process::id().into()));
+    }
+    let (cpu_ns, told_ns) = (sum("cpu_ns"), sum("user_ns") + sum("system_ns"));
+    // The kernel brings the runtime of a running task up to date at each tick.
+    assert!(
+        cpu_ns > 500_000_000 && cpu_ns.abs_diff(told_ns) < 20_000_000 + cpu_ns / 50,
+        "{cpu_ns} and {told_ns}"
+    );
 }
 
 /// Killed in a storm, the service begins anew. Readers wait for it, and tell the time in between.
