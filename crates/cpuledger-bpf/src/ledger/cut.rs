@@ -262,6 +262,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cpu_that_has_not_switched_since_another_reader_is_not_waited_for() {
+        let cpus = prepared();
+        let mut book = Book::open(&cpus, 0, true);
+        book.close(&cpus, 0, CUT_NS, None).expect("nothing has begun");
+        let mut next = Book::resume(book.written());
+        let closed = next.close(&cpus, 0, 3 * CUT_NS, None).expect("the word is that reader's own");
+        assert_eq!(closed.tail, Tail::Uncovered(2 * CUT_NS));
+    }
+
+    #[test]
     fn a_cpu_comes_into_the_books_at_its_first_switch() {
         let cpus = prepared();
         let mut book = Book::open(&cpus, 0, true);
