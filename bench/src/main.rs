@@ -70,7 +70,7 @@ enum Command {
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
     Waiting(waiting::Arguments),
-    /// Puts the tables of the newest results into the README and docs/states.md
+    /// Puts the tables of the newest results into the README and the documents
     Readme(readme::Arguments),
 }
 
