@@ -16,7 +16,7 @@ use cpuledger::{Interval, Snapshot};
 use cpuledger_bpf::ledger::ledgers_of;
 use cpuledger_frame::{Column, Frame};
 use cpuledger_load::scene::alone;
-use cpuledger_load::{Storm, StormPlan};
+use cpuledger_load::{BpfHeld, Storm, StormPlan};
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::sealed::{Sealed, seal};
@@ -26,6 +26,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use serde_json::Value;
 
 const RESTARTS: usize = 20;
+/// What a service says that does not go on with what was kept.
+const ANEW: &str = "begins anew";
 /// A user without privileges or processes.
 const STRANGER: u32 = 65_534;
 
@@ -72,17 +74,27 @@ fn assert_all_is_told(told: &[Times]) -> Times {
     sum
 }
 
+/// A frame.
+#[derive(Debug)]
+struct Told {
+    /// Its number in the ring.
+    number: u64,
+    /// That of its interval.
+    counted: u64,
+    times: Times,
+}
+
 /// Reads every frame of the ring of all rows, over restarts, until told otherwise.
-fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle<Vec<(u64, Times)>> {
+fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle<Vec<Told>> {
     std::thread::spawn(move || {
-        let mut told: Vec<(u64, Times)> = Vec::new();
+        let mut told: Vec<Told> = Vec::new();
         while !is_over.load(Ordering::SeqCst) {
             let mut client = Client::connect(&socket, TIMEOUT).expect("the manager listens");
             let wanted = Subscribe { interval_ns: None, audience: None };
             // The one that ends may have taken the connection.
             let Ok((_, mut reader)) = client.subscribe(&wanted) else { continue };
-            if let Some((last, _)) = told.last() {
-                reader.resume_at(last + 1);
+            if let Some(last) = told.last() {
+                reader.resume_at(last.number + 1);
             }
             while read_frame(&mut reader, &mut told) && !is_over.load(Ordering::SeqCst) {}
         }
@@ -91,7 +103,7 @@ fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle
 }
 
 /// Whether the ring goes on.
-fn read_frame(reader: &mut Reader, told: &mut Vec<(u64, Times)>) -> bool {
+fn read_frame(reader: &mut Reader, told: &mut Vec<Told>) -> bool {
     match reader.wait(TIMEOUT).expect("a futex") {
         Next::Moved => return false,
         Next::TimedOut => panic!("no frame for {TIMEOUT:?}"),
@@ -102,11 +114,11 @@ fn read_frame(reader: &mut Reader, told: &mut Vec<(u64, Times)>) -> bool {
     assert_eq!(copied.missed, 0);
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let frame = Frame::decode(&bytes).expect("a frame");
-    assert_eq!(frame.figure(Column::SEQUENCE), Some(copied.sequence), "intervals are counted on");
     frames::read(&frame, &mut snapshot, &mut interval).expect("an interval");
     let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
-    told.push((copied.sequence, Times::of(&interval)));
+    let counted = frame.figure(Column::SEQUENCE).expect("it is counted");
+    told.push(Told { number: copied.sequence, counted, times: Times::of(&interval) });
     true
 }
 
@@ -190,8 +202,7 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
         assert!(kept.iter().any(|name| name == "memory") && kept.len() >= 12, "{kept:?}: {}", manager.said());
         manager.begin();
         assert_eq!(manager.kept(), [""; 0], "nothing is left with the manager");
-        let said = manager.said();
-        assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+        manager.said_with("goes on with the ledger that was kept");
     }
     std::thread::sleep(Duration::from_secs(1));
     let stopped_ns = cpuledger::clock::monotonic_ns();
@@ -203,9 +214,10 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     let of_ring = ring.join().expect("the ring was read");
 
     for pair in of_ring.windows(2) {
-        assert_eq!(pair[0].0 + 1, pair[1].0, "each frame once");
+        assert_eq!(pair[0].number + 1, pair[1].number, "each frame once");
+        assert_eq!(pair[0].counted + 1, pair[1].counted, "each interval once");
     }
-    let frames: Vec<Times> = of_ring.iter().map(|(_, times)| *times).collect();
+    let frames: Vec<Times> = of_ring.iter().map(|told| told.times).collect();
     let sum = assert_all_is_told(&frames);
     assert!(begin_ns < sum.start_ns && sum.end_ns < end_ns + 1_000_000_000);
     assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
@@ -295,8 +307,8 @@ fn readers_wait_for_a_service_that_was_killed_root() {
         manager.end(Signal::KILL);
         assert_eq!(manager.kept(), [""; 0]);
         manager.begin();
-        let said = manager.said();
-        assert!(said.contains("attached the ledger") && !said.contains("goes on"), "{said}");
+        let said = manager.said_with("attached the ledger");
+        assert!(!said.contains("goes on"), "{said}");
     }
     std::thread::sleep(Duration::from_secs(1));
     let intervals = top.end();
@@ -319,26 +331,34 @@ fn a_service_without_root_goes_on_root() {
         assert!(manager.end(Signal::TERM).success());
         manager.change_kept(|kept| kept.retain(|(name, _)| is_complete || name != "memory"));
         manager.begin();
-        assert_eq!(ledgers_of(STRANGER).expect("it needs root").len(), 1);
-        manager.said()
+        assert_eq!(ledgers_of(STRANGER).expect("it needs root").len(), 1, "a user has one");
     };
     for _ in 0..3 {
-        let said = restart(&mut manager, true);
-        assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+        restart(&mut manager, true);
+        manager.said_with("goes on with the ledger that was kept");
     }
     // It may have one ledger: the old one has to be gone before there is a new one.
-    let said = restart(&mut manager, false);
-    assert!(said.contains("begins anew") && said.contains("attached the ledger"), "{said}");
+    restart(&mut manager, false);
+    manager.said_with("begins anew");
 }
 
-/// How many ledgers of root are attached, once there are that many.
-fn ledgers(wanted: usize, limit: Duration) -> usize {
+/// The ledger that this service has attached, by the number of its switch hook.
+fn ledger_of(manager: &Manager) -> u32 {
+    let held = BpfHeld::by(manager.pid()).programs;
+    let own: Vec<u32> =
+        ledgers_of(0).expect("it needs root").into_iter().filter(|id| held.contains(id)).collect();
+    assert_eq!(own.len(), 1, "{held:?}");
+    own[0]
+}
+
+fn is_attached(ledger: u32) -> bool {
+    ledgers_of(0).expect("it needs root").contains(&ledger)
+}
+
+fn assert_gone(ledger: u32, why: &str) {
     let begin = Instant::now();
-    loop {
-        let count = ledgers_of(0).expect("it needs root").len();
-        if count == wanted || begin.elapsed() > limit {
-            return count;
-        }
+    while is_attached(ledger) {
+        assert!(begin.elapsed() < Duration::from_secs(1), "{why}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -346,38 +366,45 @@ fn ledgers(wanted: usize, limit: Duration) -> usize {
 #[test]
 fn what_is_kept_goes_with_the_manager_and_nothing_else_keeps_it_root() {
     let _alone = alone();
-    let before = ledgers_of(0).expect("it needs root").len();
     let _storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
     let mut manager = Manager::start();
-    assert_eq!(ledgers(before + 1, Duration::ZERO), before + 1);
+    let ledger = ledger_of(&manager);
     manager.end(Signal::KILL);
-    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "it was killed, and has left nothing");
+    assert_gone(ledger, "it was killed, and has left nothing");
     manager.begin();
+    let ledger = ledger_of(&manager);
     assert!(manager.end(Signal::TERM).success());
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!(ledgers_of(0).expect("it needs root").len(), before + 1, "it is kept");
+    assert!(is_attached(ledger), "it is kept");
     manager.begin();
+    assert!(is_attached(ledger), "it goes on");
     manager.end(Signal::KILL);
-    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "it was taken back, and has left nothing");
+    assert_gone(ledger, "it was taken back, and has left nothing");
     manager.begin();
+    let ledger = ledger_of(&manager);
     assert!(manager.end(Signal::TERM).success());
     manager.change_kept(Vec::clear);
-    assert_eq!(ledgers(before, Duration::from_secs(1)), before, "the manager has dropped it");
+    assert_gone(ledger, "the manager has dropped it");
 }
 
 #[test]
 fn what_cannot_be_gone_on_with_is_dropped_root() {
     let _alone = alone();
-    let before = ledgers_of(0).expect("it needs root").len();
     let mut manager = Manager::start();
-    let mut restart = |change: &dyn Fn(&mut Kept)| {
+    let mut ledger = ledger_of(&manager);
+    let mut restart = |change: &dyn Fn(&mut Kept), wanted: &str| {
         assert!(manager.end(Signal::TERM).success());
         manager.change_kept(change);
         manager.said();
         manager.begin();
         assert_eq!(manager.kept(), [""; 0]);
-        assert_eq!(ledgers(before + 1, Duration::from_secs(1)), before + 1, "one, and none of before");
-        manager.said()
+        let said = manager.said_with(wanted);
+        if wanted == ANEW {
+            assert_gone(ledger, "it is of no use");
+            ledger = ledger_of(&manager);
+        }
+        assert!(is_attached(ledger), "{said}");
+        said
     };
     // In the place of a byte: behind the three words of the service, the format is the first and the layout the second.
     let changed = |place: usize| {
@@ -388,8 +415,7 @@ fn what_cannot_be_gone_on_with_is_dropped_root() {
             *memory = seal("changed", &bytes).expect("sealed");
         }
     };
-    let said = restart(&|_| {});
-    assert!(said.contains("goes on with the ledger that was kept"), "{said}");
+    restart(&|_| {}, "goes on with the ledger that was kept");
     for (change, reason) in [
         (&changed(25) as &dyn Fn(&mut Kept), "another layout"),
         (&changed(24), "another version"),
@@ -400,8 +426,7 @@ fn what_cannot_be_gone_on_with_is_dropped_root() {
         ),
         (&|kept| kept.retain(|(name, _)| name != "memory"), "memory is missing"),
     ] {
-        let said = restart(change);
-        assert!(said.contains("begins anew") && said.contains(reason), "{reason}: {said}");
-        assert!(said.contains("attached the ledger"), "{said}");
+        let said = restart(change, ANEW);
+        assert!(said.contains(reason), "{reason}: {said}");
     }
 }

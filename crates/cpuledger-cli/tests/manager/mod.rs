@@ -89,6 +89,11 @@ impl Manager {
         self.folder.path().join("socket")
     }
 
+    /// The pid of the service.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the service by this signal, and waits for it.
     pub fn end(&mut self, signal: Signal) -> ExitStatus {
         kill_process(Pid::from_child(&self.child), signal).expect("it lives");
@@ -115,6 +120,17 @@ impl Manager {
     /// What the service has said since the last call.
     pub fn said(&self) -> String {
         std::mem::take(&mut self.told().said).join("\n")
+    }
+
+    /// The same, once this is in it: another thread reads it.
+    pub fn said_with(&self, sentence: &str) -> String {
+        let (begin, mut said) = (Instant::now(), self.said());
+        while !said.contains(sentence) {
+            assert!(begin.elapsed() < TIMEOUT, "it has not said {sentence:?}, but {said}");
+            std::thread::sleep(Duration::from_millis(2));
+            said = format!("{said}\n{}", self.said());
+        }
+        said
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
