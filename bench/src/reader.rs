@@ -9,6 +9,7 @@ use cpuledger::{FieldSet, Interval, Snapshot, machine};
 use cpuledger_load::{RaisedLimits, Sleepers};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::hooks::median_of_pairs;
 use crate::measure::median;
 use crate::results::{Results, Row};
 
@@ -49,7 +50,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         for (threads, rounds) in populations.into_iter().zip(&mut rounds) {
             // One process more or less is no difference; its threads are.
             let _sleepers = Sleepers::start(threads.max(1), 1)?;
-            rounds.measure(Options::default(), arguments.intervals)?;
+            rounds.measure(arguments.intervals)?;
         }
     }
     println!("{:>8}  {:<44} {:>12}", "threads", "subject", "median");
@@ -76,37 +77,65 @@ const ACTIVE: [usize; 2] = [1, 100];
 /// How long each of them sleeps at a time.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The reader with states beside the reader without. Alternates which of both is first.
+/// The reader with states beside the reader without: both ledgers are attached at once, and their cuts alternate.
 fn with_and_without_states(arguments: &Arguments) -> anyhow::Result<()> {
     let mut results = Results::create("reader-states", &[])?;
     for active in ACTIVE {
-        let (mut with, mut without, mut ratios) = (Rounds::default(), Rounds::default(), Vec::new());
+        let (mut with, mut without) = (Vec::new(), Vec::new());
         napping(active, || {
             for round in 0..arguments.rounds {
-                let (mut kept, mut left) = (Rounds::default(), Rounds::default());
-                for states in [round % 2 == 0, round % 2 != 0] {
-                    let rounds = if states { &mut kept } else { &mut left };
-                    rounds.measure(Options { states, ..Options::default() }, arguments.intervals)?;
+                let open = |states| Reader::open(Options { states, ..Options::default() });
+                // The one that is attached first is called first at each switch.
+                let is_first = round % 2 == 0;
+                let (mut one, mut other) = (open(is_first)?, open(!is_first)?);
+                for index in 0..arguments.intervals {
+                    let (used, of_other) = (one.close()?, other.close()?);
+                    if index >= arguments.intervals / 4 {
+                        let (kept, left) = if is_first { (used, of_other) } else { (of_other, used) };
+                        with.push(kept);
+                        without.push(left);
+                    }
                 }
-                ratios.push(median(&kept.reading).as_secs_f64() / median(&left.reading).as_secs_f64());
-                with.reading.append(&mut kept.reading);
-                without.reading.append(&mut left.reading);
             }
             Ok(())
         })?;
-        ratios.sort_by(f64::total_cmp);
-        let (kept, left) = (median(&with.reading), median(&without.reading));
-        let ratio = ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN);
+        let ratio = median_of_pairs(&with, &without, |with, without| with / without);
         println!(
             "{active:>8} tasks run: an interval takes its reader {:.1} us with states, {:.1} us without, ratio {ratio:.3}",
-            kept.as_secs_f64() * 1e6,
-            left.as_secs_f64() * 1e6,
+            median(&with).as_secs_f64() * 1e6,
+            median(&without).as_secs_f64() * 1e6,
         );
-        results.add(&Row::new("CPU time of the reader, with states", active, &with.reading))?;
-        results.add(&Row::new("CPU time of the reader, without states", active, &without.reading))?;
+        results.add(&Row::new("CPU time of the reader, with states", active, &with))?;
+        results.add(&Row::new("CPU time of the reader, without states", active, &without))?;
     }
     println!("raw results: {}", results.path().display());
     Ok(())
+}
+
+/// A ledger and what its intervals are read into.
+struct Reader {
+    ledger: Ledger,
+    snapshot: Snapshot,
+    interval: Interval,
+}
+
+impl Reader {
+    fn open(options: Options) -> anyhow::Result<Reader> {
+        let ledger = Ledger::open(options)?;
+        Ok(Reader { ledger, snapshot: Snapshot::default(), interval: Interval::default() })
+    }
+
+    /// Closes an interval, and returns the CPU time that it took.
+    fn close(&mut self) -> anyhow::Result<Duration> {
+        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+        let cut_ns = machine::monotonic_ns() + INTERVAL_NS;
+        let begin = thread_cpu();
+        self.ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
+        let used = thread_cpu() - begin;
+        let imbalance_ns = self.interval.imbalance_ns();
+        ensure!(imbalance_ns == Some(0), "out of balance: {imbalance_ns:?}");
+        Ok(used)
+    }
 }
 
 /// Does `work` while this number of threads runs and sleeps in turn.
@@ -137,18 +166,12 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn measure(&mut self, options: Options, intervals: usize) -> anyhow::Result<()> {
+    fn measure(&mut self, intervals: usize) -> anyhow::Result<()> {
         let begin = Instant::now();
-        let mut ledger = Ledger::open(options)?;
+        let mut reader = Reader::open(Options::default())?;
         self.attaching.push(begin.elapsed());
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         for index in 0..intervals {
-            let cut_ns = machine::monotonic_ns() + INTERVAL_NS;
-            let begin = thread_cpu();
-            ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval)?;
-            let used = thread_cpu() - begin;
-            ensure!(interval.imbalance_ns() == Some(0), "out of balance: {:?}", interval.imbalance_ns());
+            let used = reader.close()?;
             let begin = thread_cpu();
             std::thread::sleep(Duration::from_nanos(INTERVAL_NS));
             let slept = thread_cpu() - begin;
@@ -156,11 +179,11 @@ impl Rounds {
             if index >= intervals / 4 {
                 self.reading.push(used);
                 self.sleeping.push(slept);
-                self.active = self.active.max(snapshot.tasks.len());
+                self.active = self.active.max(reader.snapshot.tasks.len());
             }
         }
         let begin = Instant::now();
-        drop(ledger);
+        drop(reader);
         self.detaching.push(begin.elapsed());
         Ok(())
     }

@@ -26,6 +26,8 @@ unsafe impl Record for abi::cpuledger_bucket {}
 // SAFETY: an integer.
 unsafe impl Record for u64 {}
 
+/// A cache line: of x86, and of most arm64.
+const LINE_BYTES: usize = 64;
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// Of arm64; parts of a mapping begin at multiples of it.
@@ -138,6 +140,15 @@ impl<R: Record> Shared<R> {
         // SAFETY: it is in the mapping, which lives as long as `self`. It is aligned, because the mapping, the size of a record
         // and `offset` are multiples of 8. All accesses, from here and by the programs, are single loads and stores or atomic.
         unsafe { &*self.record(index).add(offset).cast::<AtomicU64>() }
+    }
+
+    /// Loads a word of each cache line of a record. The value has no meaning.
+    ///
+    /// # Panics
+    /// As [`Shared::word`].
+    pub(super) fn fetch(&self, index: u32) -> u64 {
+        let lines = (0..size_of::<R>()).step_by(LINE_BYTES);
+        lines.map(|offset| self.word(index, offset).load(Ordering::Relaxed)).fold(0, |sum, word| sum ^ word)
     }
 
     /// The half word at `offset` of record `index`; only [`Shared::copy`] reads it as part of a word.

@@ -169,8 +169,10 @@ impl RestingTasks {
     }
 
     fn insert(&mut self, task: TaskId, resting: Resting) {
-        // After an exec two tasks may have the same identity.
-        self.remove(task);
+        if !self.by_task.is_empty() {
+            // After an exec two tasks may have the same identity.
+            self.remove(task);
+        }
         if resting.state == OffState::Sleeps {
             return;
         }

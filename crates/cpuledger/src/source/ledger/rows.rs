@@ -203,7 +203,8 @@ impl RowBuilder {
             self.off_at_start.push(time.off.map(|off| {
                 let was_off = off.begin_ns <= closed.start_ns && !self.running.contains(&time.number);
                 let has_run = || self.lives.totals_of_task(task, Some(time.number)).is_some();
-                let otherwise = || if has_run() { OffState::Sleeps } else { OffState::Unseen };
+                let is_new = || off.time.unseen_ns > 0 && !has_run();
+                let otherwise = || if is_new() { OffState::Unseen } else { OffState::Sleeps };
                 OffTasks::one(was_off.then(|| rested.unwrap_or_else(otherwise)))
             }));
         }
