@@ -1,0 +1,168 @@
+//! A directory of segments. Nothing in it is followed that is a symbolic link.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+
+/// What files and directories may be done with, by whom.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o640);
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o750);
+
+/// The file that a writer holds the lock of.
+const LOCK: &str = "lock";
+
+/// What the end of a file's name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum State {
+    /// It was closed cleanly.
+    Closed,
+    /// A writer was ended, or could not go on, before it was closed.
+    CutOff,
+    /// It is being written, or was when the writer was ended.
+    Open,
+}
+
+impl State {
+    fn ending(self) -> &'static str {
+        match self {
+            State::Closed => "seg",
+            State::CutOff => "cut",
+            State::Open => "open",
+        }
+    }
+}
+
+/// The name of a segment: the number of its first record, and its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    pub(crate) sequence: u64,
+    pub(crate) state: State,
+}
+
+impl Name {
+    pub(crate) fn text(self) -> String {
+        format!("{:016}.{}", self.sequence, self.state.ending())
+    }
+
+    fn read(text: &str) -> Option<Name> {
+        let (digits, ending) = text.split_once('.')?;
+        let states = [State::Closed, State::CutOff, State::Open];
+        let state = states.into_iter().find(|state| state.ending() == ending)?;
+        let name = Name { sequence: digits.parse().ok()?, state };
+        (name.text() == text).then_some(name)
+    }
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    descriptor: OwnedFd,
+    pub(crate) path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Folder { descriptor: rustix::fs::open(path, flags, Mode::empty())?, path: path.into() })
+    }
+
+    /// Made where it is missing, but not the directory that it is in.
+    pub(crate) fn make(path: &Path) -> io::Result<Folder> {
+        match rustix::fs::mkdir(path, FOLDER_MODE) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => Folder::open(path),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A directory in it, which is no link.
+    pub(crate) fn inner(&self, name: &str) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())?;
+        Ok(Folder { descriptor, path: self.path.join(name) })
+    }
+
+    /// Likewise, made where it is missing.
+    pub(crate) fn make_inner(&self, name: &str) -> io::Result<Folder> {
+        match rustix::fs::mkdirat(&self.descriptor, name, FOLDER_MODE) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => self.inner(name),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The names of what is in it.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.descriptor)? {
+            names.extend(entry?.file_name().to_str().map(str::to_owned).ok());
+        }
+        Ok(names)
+    }
+
+    /// The segments in it, in the order of their records.
+    pub(crate) fn segments(&self) -> io::Result<Vec<Name>> {
+        let mut names: Vec<Name> = self.names()?.iter().filter_map(|name| Name::read(name)).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// A file for reading, which is no link and no device. `None`: there is none.
+    pub(crate) fn read(&self, name: &str) -> io::Result<Option<File>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.descriptor, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+            return Err(io::Error::other("it is not a file"));
+        }
+        Ok(Some(file.into()))
+    }
+
+    /// A file that was not there before.
+    pub(crate) fn create(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE)?.into())
+    }
+
+    /// The lock, until the file is closed; `None`: another has it.
+    pub(crate) fn lock(&self) -> io::Result<Option<File>> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.descriptor, LOCK, flags, FILE_MODE)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(file.into())),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Never in the place of another file.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let flags = rustix::fs::RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(&self.descriptor, from, &self.descriptor, to, flags) {
+            // A file system that cannot do that.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                Ok(rustix::fs::renameat(&self.descriptor, from, &self.descriptor, to)?)
+            }
+            result => Ok(result?),
+        }
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty())?)
+    }
+
+    /// What is in it stays there if the machine loses power.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.descriptor)?)
+    }
+
+    /// What its file system has free for us.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        let of = rustix::fs::fstatvfs(&self.descriptor)?;
+        Ok(of.f_bavail.saturating_mul(of.f_frsize))
+    }
+}

@@ -1,0 +1,427 @@
+//! A recording, for reading: by time, or one record after the other.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cpuledger_frame::{Column, Frame};
+
+use crate::error::Error;
+use crate::folder::{Folder, Name, State};
+use crate::length;
+use crate::segment::{Entry, NotOpened, NotRead, Segment, Summary};
+use crate::source::ReadAt;
+
+/// Where a record is in a recording, until the next [`Recording::refresh`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    segment: usize,
+    record: usize,
+}
+
+/// A recorded interval.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Record {
+    /// Where it is.
+    pub place: Place,
+    /// Its number and times.
+    pub entry: Entry,
+    /// The interval.
+    pub frame: Frame,
+}
+
+/// Why intervals are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// They were not written: the writer was paused, or was ended.
+    NotWritten,
+    /// Bytes of the file are not those that were written.
+    Damaged,
+    /// The file ends before its end: the writer was ended, or is just writing.
+    CutOff,
+}
+
+/// Intervals that the recording does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// Why.
+    pub cause: Cause,
+    /// How many.
+    pub intervals: u64,
+    /// Whether it may be more.
+    pub is_least: bool,
+    /// End of the last interval before, CLOCK_REALTIME.
+    pub from_realtime_ns: Option<u64>,
+    /// Begin of the first interval behind, CLOCK_REALTIME.
+    pub to_realtime_ns: Option<u64>,
+    /// The file, where there is one.
+    pub file: PathBuf,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.cause {
+            Cause::NotWritten => "not written",
+            Cause::Damaged => "damaged",
+            Cause::CutOff => "cut off",
+        };
+        let least = if self.is_least { "at least " } else { "" };
+        let plural = if self.intervals == 1 { "interval is" } else { "intervals are" };
+        write!(formatter, "{}: {least}{} {plural} lost: {why}", self.file.display(), self.intervals)
+    }
+}
+
+/// Time of which the recording has nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// End of the last interval before, CLOCK_REALTIME.
+    pub from_realtime_ns: u64,
+    /// Begin of the first interval behind, CLOCK_REALTIME.
+    pub to_realtime_ns: u64,
+    /// Whether the machine was booted in between.
+    pub is_boot: bool,
+}
+
+/// What a step forward has met.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// An interval, and the place of the next.
+    Record(Box<Record>, Option<Place>),
+    /// Intervals that cannot be read, and the place of the next that may be.
+    Loss(Loss, Option<Place>),
+}
+
+struct Part {
+    name: Option<Name>,
+    path: PathBuf,
+    segment: Segment,
+}
+
+/// The segments of one tier, or one file. Segments that are being written may be read too.
+pub struct Recording {
+    folder: Option<Folder>,
+    parts: Vec<Part>,
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.parts.iter().map(|part| &part.path)).finish()
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> Error {
+    Error::Io { path: path.into(), source }
+}
+
+fn open_part(name: Option<Name>, path: PathBuf, source: Box<dyn ReadAt>) -> Result<Part, Error> {
+    match Segment::open(source) {
+        Ok(segment) => Ok(Part { name, path, segment }),
+        Err(NotOpened::Newer(version)) => Err(Error::Newer { path, version }),
+        Err(NotOpened::Io(error)) => Err(io_error(&path, error)),
+    }
+}
+
+impl Recording {
+    /// Of a segment, of a directory of segments, or of a directory with tiers: of these the one with the shortest intervals.
+    ///
+    /// # Errors
+    /// When there is none, when it is of a newer version, or when reading fails.
+    pub fn open(path: &Path) -> Result<Recording, Error> {
+        if path.is_file() {
+            let file = File::open(path).map_err(|error| io_error(path, error))?;
+            let part = open_part(None, path.into(), Box::new(file))?;
+            return Ok(Recording { folder: None, parts: vec![part] });
+        }
+        let tiers = Recording::tiers(path)?;
+        let path = tiers.into_iter().next().map_or_else(|| path.to_path_buf(), |(_, path)| path);
+        let folder = Folder::open(&path).map_err(|error| io_error(&path, error))?;
+        let mut recording = Recording { folder: Some(folder), parts: Vec::new() };
+        recording.refresh()?;
+        if recording.parts.is_empty() {
+            return Err(Error::NoRecording { path });
+        }
+        Ok(recording)
+    }
+
+    /// Of the bytes of one segment.
+    ///
+    /// # Errors
+    /// When they are of a newer version.
+    pub fn of_bytes(bytes: Vec<u8>) -> Result<Recording, Error> {
+        let part = open_part(None, PathBuf::new(), Box::new(bytes))?;
+        Ok(Recording { folder: None, parts: vec![part] })
+    }
+
+    /// The tiers in a directory, by the length of their intervals: the shortest first.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn tiers(path: &Path) -> Result<Vec<(Duration, PathBuf)>, Error> {
+        let names = Folder::open(path).and_then(|folder| folder.names());
+        let names = names.map_err(|error| io_error(path, error))?;
+        let tier = |name: &String| Some((length::of_name(name)?, path.join(name)));
+        let mut tiers: Vec<_> = names.iter().filter_map(tier).collect();
+        tiers.sort();
+        Ok(tiers)
+    }
+
+    /// Takes what was written since, and forgets what was deleted. Places from before are not valid any more.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        let Some(folder) = &self.folder else {
+            return self
+                .parts
+                .iter_mut()
+                .try_for_each(|part| part.segment.refresh().map_err(|error| io_error(&part.path, error)));
+        };
+        let names = folder.segments().map_err(|error| io_error(&folder.path, error))?;
+        let mut old = std::mem::take(&mut self.parts);
+        for name in names {
+            let path = folder.path.join(name.text());
+            let same = |part: &Part| part.name.is_some_and(|own| own.sequence == name.sequence);
+            if let Some(place) = old.iter().position(same) {
+                let mut part = old.swap_remove(place);
+                if part.name != Some(name) || name.state == State::Open {
+                    part.segment.refresh().map_err(|error| io_error(&path, error))?;
+                }
+                self.parts.push(Part { name: Some(name), path, segment: part.segment });
+                continue;
+            }
+            // It may have been deleted or renamed by now; then the next refresh finds it.
+            let file = folder.read(&name.text()).map_err(|error| io_error(&path, error))?;
+            if let Some(file) = file {
+                self.parts.push(open_part(Some(name), path, Box::new(file))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Its segments, in the order of time.
+    pub fn segments(&self) -> impl Iterator<Item = (&Path, &Segment)> {
+        self.parts.iter().map(|part| (part.path.as_path(), &part.segment))
+    }
+
+    /// The first record.
+    pub fn first(&mut self) -> Option<Place> {
+        self.place_from(0)
+    }
+
+    /// The last record.
+    pub fn last(&mut self) -> Option<Place> {
+        self.place_before(self.parts.len())
+    }
+
+    /// The next record.
+    pub fn next(&mut self, place: Place) -> Option<Place> {
+        if place.record + 1 < self.records(place.segment) {
+            return Some(Place { record: place.record + 1, ..place });
+        }
+        self.place_from(place.segment + 1)
+    }
+
+    /// The record before.
+    pub fn previous(&mut self, place: Place) -> Option<Place> {
+        match place.record.checked_sub(1) {
+            Some(record) => Some(Place { record, ..place }),
+            None => self.place_before(place.segment),
+        }
+    }
+
+    /// The record whose interval has this instant or, if none has, the first behind it. Where that clock was set back, it is one of
+    /// those that may be meant.
+    pub fn at_realtime(&mut self, realtime_ns: u64) -> Option<Place> {
+        let (mut low, mut high) = (0, self.parts.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            // A segment without records is before anything.
+            if self.summary(middle).is_none_or(|summary| summary.end_realtime_ns <= realtime_ns) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let found = self.parts.get_mut(low)?;
+        let entries = found.segment.entries().ok()?;
+        let record = entries.partition_point(|entry| entry.end_realtime_ns <= realtime_ns);
+        if record < entries.len() {
+            return Some(Place { segment: low, record });
+        }
+        self.place_from(low + 1)
+    }
+
+    /// The number and the times of a record.
+    pub fn entry(&mut self, place: Place) -> Option<Entry> {
+        self.parts.get_mut(place.segment)?.segment.entries().ok()?.get(place.record).copied()
+    }
+
+    /// Begin and end of all that was recorded, CLOCK_REALTIME.
+    pub fn span_realtime_ns(&mut self) -> Option<(u64, u64)> {
+        let summaries: Vec<Summary> = (0..self.parts.len()).filter_map(|part| self.summary(part)).collect();
+        Some((summaries.first()?.start_realtime_ns, summaries.last()?.end_realtime_ns))
+    }
+
+    /// Number of records.
+    pub fn len(&mut self) -> u64 {
+        (0..self.parts.len()).filter_map(|part| self.summary(part)).map(|summary| summary.records).sum()
+    }
+
+    /// Whether it has no record.
+    pub fn is_empty(&mut self) -> bool {
+        self.len() == 0
+    }
+
+    /// The record at this place.
+    ///
+    /// # Errors
+    /// When reading fails. A damaged record is no error.
+    pub fn read(&mut self, place: Place) -> Result<Option<Record>, Error> {
+        let Some(entry) = self.entry(place) else { return Ok(None) };
+        let part = &mut self.parts[place.segment];
+        match part.segment.read(place.record) {
+            Ok(frame) => Ok(is_of(&frame, &entry).then_some(Record { place, entry, frame })),
+            Err(NotRead::Damaged) => Ok(None),
+            Err(NotRead::Io(error)) => Err(io_error(&part.path, error)),
+        }
+    }
+
+    /// The record at this place, or the loss that begins there.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn step(&mut self, place: Place) -> Result<Step, Error> {
+        if let Some(record) = self.read(place)? {
+            let next = self.next(place);
+            return Ok(Step::Record(Box::new(record), next));
+        }
+        let from = self.previous(place).and_then(|before| self.entry(before));
+        let (mut intervals, mut next) = (1, self.next(place));
+        while let Some(behind) = next {
+            if self.read(behind)?.is_some() {
+                break;
+            }
+            intervals += 1;
+            next = self.next(behind);
+        }
+        let to = next.and_then(|behind| self.entry(behind));
+        let loss = Loss {
+            cause: Cause::Damaged,
+            intervals,
+            is_least: false,
+            from_realtime_ns: from.map(|entry| entry.end_realtime_ns),
+            to_realtime_ns: to.map(|entry| entry.start_realtime_ns()),
+            file: self.parts[place.segment].path.clone(),
+        };
+        Ok(Step::Loss(loss, next))
+    }
+
+    /// What is missing by the numbers of the records, and at the ends of segments, without reading the records.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn losses(&mut self) -> Result<Vec<Loss>, Error> {
+        let mut losses = Vec::new();
+        let mut last: Option<Entry> = None;
+        // The loss at the end of a segment, of which the next segment tells how many intervals it is.
+        let mut at_end: Option<Loss> = None;
+        for part in &mut self.parts {
+            let failed = |error| io_error(&part.path, error);
+            let damaged = part.segment.damaged().map_err(failed)?.to_vec();
+            let is_complete = part.segment.is_complete().map_err(failed)?;
+            let entries = part.segment.entries().map_err(failed)?;
+            let mut behind = 0;
+            for entry in entries {
+                let is_damaged = damaged.iter().any(|(at, _)| (behind..entry.offset).contains(at));
+                let missing = last.map_or(0, |last| entry.sequence.saturating_sub(last.sequence + 1));
+                let cut_off = at_end.take();
+                let least = u64::from(is_damaged).max(cut_off.as_ref().map_or(0, |loss| loss.intervals));
+                if missing.max(least) > 0 {
+                    let own = if is_damaged { Cause::Damaged } else { Cause::NotWritten };
+                    losses.push(Loss {
+                        cause: cut_off.as_ref().map_or(own, |loss| loss.cause),
+                        intervals: missing.max(least),
+                        is_least: missing < least,
+                        from_realtime_ns: last.map(|last| last.end_realtime_ns),
+                        to_realtime_ns: Some(entry.start_realtime_ns()),
+                        file: cut_off.map_or_else(|| part.path.clone(), |loss| loss.file),
+                    });
+                }
+                (last, behind) = (Some(*entry), entry.offset);
+            }
+            let is_damaged = damaged.iter().any(|(at, _)| *at >= behind);
+            let is_closed = part.name.is_none_or(|name| name.state == State::Closed);
+            if is_damaged || (is_closed && !is_complete) {
+                at_end = Some(Loss {
+                    cause: Cause::CutOff,
+                    intervals: u64::from(is_damaged),
+                    is_least: true,
+                    from_realtime_ns: last.map(|last| last.end_realtime_ns),
+                    to_realtime_ns: None,
+                    file: part.path.clone(),
+                });
+            }
+        }
+        losses.extend(at_end);
+        Ok(losses)
+    }
+
+    /// The times of which there is nothing.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn gaps(&mut self) -> Result<Vec<Gap>, Error> {
+        let mut gaps = Vec::new();
+        let mut last: Option<(Entry, Option<Vec<u8>>)> = None;
+        for part in &mut self.parts {
+            let boot = part.segment.header().map(|header| header.boot_id.clone());
+            let entries = part.segment.entries().map_err(|error| io_error(&part.path, error))?;
+            for entry in entries {
+                if let Some((before, boot_before)) = &last {
+                    let is_boot = boot.is_some() && boot_before.is_some() && boot != *boot_before;
+                    if is_boot || before.end_ns != entry.start_ns {
+                        gaps.push(Gap {
+                            from_realtime_ns: before.end_realtime_ns,
+                            to_realtime_ns: entry.start_realtime_ns(),
+                            is_boot,
+                        });
+                    }
+                }
+                last = Some((*entry, boot.clone()));
+            }
+        }
+        Ok(gaps)
+    }
+
+    fn records(&mut self, part: usize) -> usize {
+        let part = self.parts.get_mut(part);
+        part.and_then(|part| part.segment.entries().ok()).map_or(0, <[Entry]>::len)
+    }
+
+    fn summary(&mut self, part: usize) -> Option<Summary> {
+        self.parts.get_mut(part)?.segment.summary().ok()?
+    }
+
+    fn place_from(&mut self, segment: usize) -> Option<Place> {
+        let segment = (segment..self.parts.len()).find(|segment| self.records(*segment) > 0)?;
+        Some(Place { segment, record: 0 })
+    }
+
+    fn place_before(&mut self, segment: usize) -> Option<Place> {
+        let segment = (0..segment).rev().find(|segment| self.records(*segment) > 0)?;
+        let record = self.records(segment) - 1;
+        Some(Place { segment, record })
+    }
+}
+
+/// Whether the frame is of the times that its record says.
+fn is_of(frame: &Frame, entry: &Entry) -> bool {
+    let times = [Column::START_NS, Column::END_NS].map(|column| frame.figure(column));
+    times == [Some(entry.start_ns), Some(entry.end_ns)]
+}

@@ -1,0 +1,251 @@
+//! One segment, for reading.
+
+use std::io;
+
+pub use crate::index::Entry;
+pub use crate::layout::Header;
+
+use cpuledger_frame::Frame;
+
+use crate::compress::unpack;
+use crate::layout::{
+    HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer, Unreadable,
+};
+use crate::scan::{Found, entry_of};
+use crate::source::ReadAt;
+use crate::{index, layout::MOST_FRAME_BYTES};
+
+/// What a segment says of itself without being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) records: u64,
+    pub(crate) first_sequence: u64,
+    pub(crate) last_sequence: u64,
+    pub(crate) start_realtime_ns: u64,
+    pub(crate) end_realtime_ns: u64,
+}
+
+/// Why a segment cannot be opened.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    Newer(u16),
+    Io(io::Error),
+}
+
+impl From<io::Error> for NotOpened {
+    fn from(error: io::Error) -> NotOpened {
+        NotOpened::Io(error)
+    }
+}
+
+/// Why a record cannot be read.
+#[derive(Debug)]
+pub(crate) enum NotRead {
+    Damaged,
+    Io(io::Error),
+}
+
+/// A segment: any bytes are one, if perhaps without records.
+pub struct Segment {
+    source: Box<dyn ReadAt>,
+    header: Option<Header>,
+    trailer: Option<Trailer>,
+    /// Once it was wanted.
+    found: Option<Found>,
+    /// The frame that was the dictionary last, with its place.
+    dictionary: Option<(u64, Vec<u8>)>,
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Segment").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl Segment {
+    pub(crate) fn open(source: Box<dyn ReadAt>) -> Result<Segment, NotOpened> {
+        let length = source.length()?;
+        let mut bytes = [0; HEADER_BYTES];
+        let header = if length < HEADER_BYTES as u64 {
+            None
+        } else {
+            source.read_at(0, &mut bytes)?;
+            match Header::read(&bytes) {
+                Ok(header) => Some(header),
+                Err(Unreadable::Damaged) => None,
+                Err(Unreadable::Newer(version)) => return Err(NotOpened::Newer(version)),
+            }
+        };
+        let trailer = read_trailer(&*source, length)?;
+        Ok(Segment { source, header, trailer, found: None, dictionary: None })
+    }
+
+    /// What its beginning says; `None`: that is damaged.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// Whether its end says that it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.trailer.is_some()
+    }
+
+    /// Its records that were found.
+    pub(crate) fn entries(&mut self) -> io::Result<&[Entry]> {
+        Ok(&self.found()?.entries)
+    }
+
+    /// Where bytes begin that are no record, and how many they are.
+    pub(crate) fn damaged(&mut self) -> io::Result<&[(u64, u64)]> {
+        Ok(&self.found()?.damaged)
+    }
+
+    /// Whether nothing is missing at its end.
+    pub(crate) fn is_complete(&mut self) -> io::Result<bool> {
+        Ok(self.found()?.is_complete)
+    }
+
+    /// Takes what was added to it since.
+    pub(crate) fn refresh(&mut self) -> io::Result<()> {
+        let length = self.source.length()?;
+        self.trailer = read_trailer(&*self.source, length)?;
+        if let Some(found) = &mut self.found {
+            let end = self.trailer.map_or(length, |trailer| trailer.index_offset);
+            found.scan(&*self.source, end)?;
+            found.is_complete |= self.trailer.is_some_and(|trailer| trailer.index_offset == found.end);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn summary(&mut self) -> io::Result<Option<Summary>> {
+        if let (Some(trailer), None) = (self.trailer, &self.found) {
+            return Ok((trailer.records > 0).then(|| Summary {
+                records: trailer.records.into(),
+                first_sequence: trailer.first_sequence,
+                last_sequence: trailer.last_sequence,
+                start_realtime_ns: trailer.start_realtime_ns,
+                end_realtime_ns: trailer.end_realtime_ns,
+            }));
+        }
+        let entries = self.entries()?;
+        Ok(entries.first().zip(entries.last()).map(|(first, last)| Summary {
+            records: entries.len() as u64,
+            first_sequence: first.sequence,
+            last_sequence: last.sequence,
+            start_realtime_ns: first.start_realtime_ns(),
+            end_realtime_ns: last.end_realtime_ns,
+        }))
+    }
+
+    fn found(&mut self) -> io::Result<&Found> {
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => self.find()?,
+        };
+        Ok(self.found.insert(found))
+    }
+
+    /// By the index or, where there is none, by looking at all of it.
+    fn find(&self) -> io::Result<Found> {
+        if let Some(trailer) = self.trailer
+            && let Some(entries) = read_index(&*self.source, &trailer)?
+        {
+            return Ok(Found { entries, end: trailer.index_offset, is_complete: true, ..Found::default() });
+        }
+        let mut found = Found::new();
+        let end = match self.trailer {
+            Some(trailer) => trailer.index_offset,
+            None => self.source.length()?,
+        };
+        found.scan(&*self.source, end)?;
+        found.is_complete |= self.trailer.is_some_and(|trailer| trailer.index_offset == found.end);
+        Ok(found)
+    }
+
+    /// The frame of the record at this place of [`Segment::entries`].
+    pub(crate) fn read(&mut self, place: usize) -> Result<Frame, NotRead> {
+        let bytes = self.read_bytes(place)?;
+        Frame::decode(&bytes).map_err(|_| NotRead::Damaged)
+    }
+
+    /// The bytes of that frame.
+    pub(crate) fn read_bytes(&mut self, place: usize) -> Result<Vec<u8>, NotRead> {
+        self.found().map_err(NotRead::Io)?;
+        let entries = self.found.as_ref().map_or(&[][..], |found| &found.entries);
+        let entry = *entries.get(place).ok_or(NotRead::Damaged)?;
+        // What it needs, the nearest first.
+        let mut needed = vec![entry];
+        while let Some(last) = needed.last().filter(|last| last.back > 0) {
+            let offset = last.offset.checked_sub(last.back).ok_or(NotRead::Damaged)?;
+            if self.dictionary.as_ref().is_some_and(|(own, _)| *own == offset) {
+                break;
+            }
+            let base =
+                entries.binary_search_by_key(&offset, |entry| entry.offset).map_err(|_| NotRead::Damaged)?;
+            if needed.len() > MOST_NEEDED {
+                return Err(NotRead::Damaged);
+            }
+            needed.push(entries[base]);
+        }
+        while let Some(entry) = needed.pop() {
+            let dictionary = match &self.dictionary {
+                Some((_, bytes)) if entry.back > 0 => &bytes[..],
+                _ => &[],
+            };
+            let bytes = read_record(&*self.source, &entry, dictionary)?;
+            if needed.is_empty() && entry.back > 0 {
+                return Ok(bytes);
+            }
+            self.dictionary = Some((entry.offset, bytes));
+        }
+        Ok(self.dictionary.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
+    }
+}
+
+fn read_record(source: &dyn ReadAt, entry: &Entry, dictionary: &[u8]) -> Result<Vec<u8>, NotRead> {
+    let mut header = [0; RECORD_BYTES];
+    read_within(source, entry.offset, &mut header)?;
+    let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
+    let header = header.filter(|header| header.frame_bytes <= MOST_FRAME_BYTES).ok_or(NotRead::Damaged)?;
+    let from = entry.offset + RECORD_BYTES as u64;
+    if source.length().map_err(NotRead::Io)? < from + u64::from(header.length) {
+        return Err(NotRead::Damaged);
+    }
+    let mut packed = vec![0; header.length as usize];
+    read_within(source, from, &mut packed)?;
+    if crc32c::crc32c(&packed) != header.checksum {
+        return Err(NotRead::Damaged);
+    }
+    unpack(&packed, header.frame_bytes, dictionary).map_err(|_| NotRead::Damaged)
+}
+
+/// What is not there was cut off.
+fn read_within(source: &dyn ReadAt, offset: u64, bytes: &mut [u8]) -> Result<(), NotRead> {
+    source.read_at(offset, bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => NotRead::Damaged,
+        _ => NotRead::Io(error),
+    })
+}
+
+fn read_trailer(source: &dyn ReadAt, length: u64) -> io::Result<Option<Trailer>> {
+    let Some(at) = length.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+    let mut bytes = [0; TRAILER_BYTES];
+    source.read_at(at, &mut bytes)?;
+    let is_whole = |trailer: &Trailer| trailer.index_offset.checked_add(trailer.index_bytes) == Some(at);
+    Ok(Trailer::read(&bytes).filter(is_whole))
+}
+
+/// `None`: it is damaged.
+fn read_index(source: &dyn ReadAt, trailer: &Trailer) -> io::Result<Option<Vec<Entry>>> {
+    if trailer.records > MOST_RECORDS {
+        return Ok(None);
+    }
+    // It is not longer than the file.
+    let mut packed = vec![0; trailer.index_bytes as usize];
+    source.read_at(trailer.index_offset, &mut packed)?;
+    if crc32c::crc32c(&packed) != trailer.index_checksum {
+        return Ok(None);
+    }
+    let is_sorted = |entries: &Vec<Entry>| entries.windows(2).all(|two| two[0].offset < two[1].offset);
+    Ok(index::read(&packed, trailer.records).filter(is_sorted))
+}

@@ -1,0 +1,50 @@
+//! Frames that are merged to longer ones as they come.
+
+use cpuledger_frame::Frame;
+
+use super::track::Times;
+
+/// The beginning of a longer frame.
+#[derive(Debug)]
+pub(super) struct Merged {
+    length_ns: u64,
+    /// With the number of the minute, or what the length is, that it belongs to.
+    so_far: Option<(u64, Frame)>,
+}
+
+/// What is to be written, in this order.
+pub(super) type Ready = [Option<Frame>; 2];
+
+impl Merged {
+    pub(super) fn new(length_ns: u64) -> Merged {
+        Merged { length_ns, so_far: None }
+    }
+
+    /// Adds a frame. A frame belongs to the minute, or what the length is, of CLOCK_REALTIME in which its middle lies: it is what
+    /// other machines have, too, and no interval is divided.
+    pub(super) fn add(&mut self, frame: &Frame, times: &Times) -> Ready {
+        let length_ns = times.end_ns - times.start_ns;
+        let number = |realtime_ns: u64| realtime_ns / self.length_ns.max(1);
+        let own = number(times.end_realtime_ns.saturating_sub(length_ns / 2));
+        let is_last =
+            length_ns >= self.length_ns || own != number(times.end_realtime_ns.saturating_add(length_ns / 2));
+        let (earlier, now) = match self.so_far.take() {
+            None => (None, frame.clone()),
+            Some((same, so_far)) => match so_far.merge(frame) {
+                Ok(merged) if same == own => (None, merged),
+                // A gap, another boot, or a clock that was set.
+                _ => (Some(so_far), frame.clone()),
+            },
+        };
+        if is_last {
+            return [earlier, Some(now)];
+        }
+        self.so_far = Some((own, now));
+        [earlier, None]
+    }
+
+    /// What there is of the next.
+    pub(super) fn take(&mut self) -> Option<Frame> {
+        self.so_far.take().map(|(_, frame)| frame)
+    }
+}

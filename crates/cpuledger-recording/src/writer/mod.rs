@@ -1,0 +1,148 @@
+//! Writes recordings: one writer at a time in a directory.
+
+mod merged;
+mod open_segment;
+mod retention;
+mod track;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use cpuledger_frame::Frame;
+
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::length;
+
+use retention::Limits;
+use track::Track;
+
+/// Frames of one length, and for how long they are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tier {
+    /// Shorter frames are merged to this length; 0: frames as they come.
+    pub length: Duration,
+    /// Segments whose last frame is older than this are deleted.
+    pub keep: Option<Duration>,
+}
+
+/// How a recording is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The tiers. Each has a directory of its own.
+    pub tiers: Vec<Tier>,
+    /// A segment has frames of at most this time, and of at least 60 frames.
+    pub segment_length: Duration,
+    /// A segment that is longer than this is closed.
+    pub segment_bytes: u64,
+    /// All segments together have at most this length: the oldest are deleted.
+    pub most_bytes: Option<u64>,
+    /// The file system has at least this much free: the oldest segments are deleted and, if that is not enough, recording pauses.
+    pub least_free_bytes: Option<u64>,
+    /// Name of the machine; that of the kernel, if there is none.
+    pub host: Option<String>,
+}
+
+impl Default for Options {
+    /// Frames as they come, in segments of an hour, for ever.
+    fn default() -> Options {
+        Options {
+            tiers: vec![Tier { length: Duration::ZERO, keep: None }],
+            segment_length: Duration::from_secs(3600),
+            segment_bytes: 64 << 20,
+            most_bytes: None,
+            least_free_bytes: None,
+            host: None,
+        }
+    }
+}
+
+/// The one writer of a directory.
+#[derive(Debug)]
+pub struct Writer {
+    folder: Folder,
+    limits: Limits,
+    tracks: Vec<Track>,
+    /// Held as long as the writer lives.
+    _lock: File,
+}
+
+impl Writer {
+    /// Makes the directory, if it is not there, but not those that it is in. Segments that another writer has not closed stay as they are.
+    ///
+    /// # Errors
+    /// When another process records there, or the directory cannot be used.
+    pub fn open(path: &Path, options: Options) -> Result<Writer, Error> {
+        let failed = |error| Error::Io { path: path.into(), source: error };
+        let folder = Folder::make(path).map_err(failed)?;
+        let lock = folder.lock().map_err(failed)?;
+        let lock = lock.ok_or_else(|| Error::InUse { path: path.into() })?;
+        let host = match &options.host {
+            Some(host) => host.clone().into_bytes(),
+            None => rustix::system::uname().nodename().to_bytes().to_vec(),
+        };
+        let tracks = options.tiers.iter().map(|tier| {
+            let own = folder.make_inner(&length::name_of(tier.length)).map_err(failed)?;
+            Track::open(own, *tier, &options, host.clone())
+        });
+        let tracks = tracks.collect::<Result<Vec<_>, Error>>()?;
+        let limits = Limits { most_bytes: options.most_bytes, least_free_bytes: options.least_free_bytes };
+        Ok(Writer { folder, limits, tracks, _lock: lock })
+    }
+
+    /// Adds an interval to each tier.
+    ///
+    /// # Errors
+    /// Of the kind [`Paused`](crate::Kind::Paused) when there is no room now: the interval is lost, and the next may be written again.
+    pub fn append(&mut self, frame: &Frame) -> Result<(), Error> {
+        let newest_ns = track::times_of(frame)?.end_realtime_ns;
+        if let Err(error) = retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns) {
+            self.tracks.iter_mut().for_each(Track::skip);
+            return Err(error);
+        }
+        let mut result = Ok(());
+        // What one tier has no room for, another may have.
+        for track in &mut self.tracks {
+            let added = track.append(frame);
+            result = result.and(added);
+        }
+        result
+    }
+
+    /// Length of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.tracks.iter().map(Track::bytes).sum()
+    }
+
+    /// What the file system has free for this process.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        self.folder.free_bytes()
+    }
+
+    /// Writes what is merged so far, and closes the segments. Dropping the writer does the same, if it can.
+    ///
+    /// # Errors
+    /// When that cannot be written. The segments can be read all the same.
+    pub fn close(mut self) -> Result<(), Error> {
+        let mut result = Ok(());
+        for track in &mut self.tracks {
+            let closed = track.close();
+            result = result.and(closed);
+        }
+        result
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        for track in &mut self.tracks {
+            // Unclosed segments can be read, too.
+            let _ = track.close();
+        }
+    }
+}

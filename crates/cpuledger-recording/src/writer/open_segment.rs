@@ -1,0 +1,127 @@
+//! The segment that is written.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::compress::Packer;
+use crate::folder::{Folder, Name, State};
+use crate::index::{self, Entry};
+use crate::layout::{HEADER_BYTES, Header, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer};
+
+use super::track::Times;
+
+pub(super) struct OpenSegment {
+    file: File,
+    pub(super) sequence: u64,
+    pub(super) boot_id: Vec<u8>,
+    packer: Packer,
+    entries: Vec<Entry>,
+    /// Its length: what is behind that is not whole.
+    pub(super) bytes: u64,
+}
+
+impl std::fmt::Debug for OpenSegment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("OpenSegment").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl OpenSegment {
+    /// A file that was not there before. If it cannot be begun, there is none.
+    pub(super) fn create(folder: &Folder, header: &Header) -> io::Result<OpenSegment> {
+        let packer = Packer::new()?;
+        let name = Name { sequence: header.first_sequence, state: State::Open }.text();
+        let file = folder.create(&name)?;
+        if let Err(error) = file.write_all_at(&header.write(), 0) {
+            folder.remove(&name)?;
+            return Err(error);
+        }
+        Ok(OpenSegment {
+            file,
+            sequence: header.first_sequence,
+            boot_id: header.boot_id.clone(),
+            packer,
+            entries: Vec::new(),
+            bytes: HEADER_BYTES as u64,
+        })
+    }
+
+    pub(super) fn name(&self, state: State) -> String {
+        Name { sequence: self.sequence, state }.text()
+    }
+
+    pub(super) fn records(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn first(&self) -> Option<&Entry> {
+        self.entries.first()
+    }
+
+    pub(super) fn last(&self) -> Option<&Entry> {
+        self.entries.last()
+    }
+
+    /// Adds a record. If that fails, the file is as it was, unless that fails, too.
+    pub(super) fn append(&mut self, frame: &[u8], sequence: u64, times: &Times) -> io::Result<()> {
+        let (packed, back) = self.packer.pack(frame, self.bytes)?;
+        let too_long = |_| io::Error::from(io::ErrorKind::FileTooLarge);
+        let header = RecordHeader {
+            checksum: crc32c::crc32c(&packed),
+            length: u32::try_from(packed.len()).map_err(too_long)?,
+            frame_bytes: u32::try_from(frame.len()).map_err(too_long)?,
+            sequence,
+            start_ns: times.start_ns,
+            end_ns: times.end_ns,
+            end_realtime_ns: times.end_realtime_ns,
+            back,
+        };
+        let mut record = Vec::with_capacity(RECORD_BYTES + packed.len());
+        record.extend_from_slice(&header.write());
+        record.extend_from_slice(&packed);
+        // One system call, so that a writer that is killed has written all of it or nothing.
+        if let Err(error) = self.file.write_all_at(&record, self.bytes) {
+            self.file.set_len(self.bytes)?;
+            return Err(error);
+        }
+        self.entries.push(crate::scan::entry_of(&header, self.bytes));
+        self.packer.written(frame, self.bytes, back)?;
+        self.bytes += record.len() as u64;
+        Ok(())
+    }
+
+    /// Adds index and trailer, and gives it the name of what is closed. A segment without records is deleted. Returns its length.
+    pub(super) fn close(mut self, folder: &Folder) -> io::Result<u64> {
+        let open = self.name(State::Open);
+        let Some((first, last)) = self.entries.first().zip(self.entries.last()) else {
+            folder.remove(&open)?;
+            return Ok(0);
+        };
+        let index = index::write(&self.entries)?;
+        let trailer = Trailer {
+            index_checksum: crc32c::crc32c(&index),
+            records: self.entries.len() as u32,
+            index_offset: self.bytes,
+            index_bytes: index.len() as u64,
+            first_sequence: first.sequence,
+            last_sequence: last.sequence,
+            start_ns: first.start_ns,
+            end_ns: last.end_ns,
+            start_realtime_ns: first.start_realtime_ns(),
+            end_realtime_ns: last.end_realtime_ns,
+        };
+        let end = [&index[..], &trailer.write()[..]].concat();
+        let written = self.file.write_all_at(&end, self.bytes).and_then(|()| self.file.sync_all());
+        if let Err(error) = written {
+            // Its records are whole: it stays as what was cut off.
+            self.file.set_len(self.bytes)?;
+            folder.rename(&open, &self.name(State::CutOff))?;
+            return Err(error);
+        }
+        folder.rename(&open, &self.name(State::Closed))?;
+        folder.sync()?;
+        self.bytes += (index.len() + TRAILER_BYTES) as u64;
+        Ok(self.bytes)
+    }
+}

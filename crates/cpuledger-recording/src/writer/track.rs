@@ -1,0 +1,222 @@
+//! One tier in the making: its directory, its open segment, and what is closed.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use cpuledger_frame::{Column, Frame, Section};
+
+use crate::error::Error;
+use crate::folder::{Folder, Name, State};
+use crate::layout::{Header, MOST_FRAME_BYTES, MOST_RECORDS, cut_boot_id};
+use crate::segment::{NotOpened, Segment};
+
+use super::merged::Merged;
+use super::open_segment::OpenSegment;
+use super::{Options, Tier};
+
+/// A segment has at least this many records, unless it is too long: each stands alone, and begins with all names.
+const LEAST_RECORDS: usize = 60;
+
+/// The times of a frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) end_realtime_ns: u64,
+}
+
+/// Without CLOCK_REALTIME, it is what that clock is now.
+pub(super) fn times_of(frame: &Frame) -> Result<Times, Error> {
+    let [start_ns, end_ns] = [Column::START_NS, Column::END_NS].map(|column| frame.figure(column));
+    let (start_ns, end_ns) =
+        start_ns.zip(end_ns).filter(|(start, end)| start <= end).ok_or(Error::NoTimes)?;
+    let end_realtime_ns = frame.figure(Column::END_REALTIME_NS).unwrap_or_else(realtime_ns);
+    Ok(Times { start_ns, end_ns, end_realtime_ns })
+}
+
+fn realtime_ns() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn clock_ns(id: rustix::time::ClockId) -> u64 {
+    let now = rustix::time::clock_gettime(id);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// A segment that is not written any more.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Closed {
+    pub(super) name: Name,
+    pub(super) bytes: u64,
+    pub(super) end_realtime_ns: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) folder: Folder,
+    pub(super) keep: Option<Duration>,
+    length_ns: u64,
+    segment_length_ns: u64,
+    segment_bytes: u64,
+    host: Vec<u8>,
+    /// The oldest first.
+    pub(super) closed: Vec<Closed>,
+    open: Option<OpenSegment>,
+    merged: Option<Merged>,
+    /// Number of the next record.
+    sequence: u64,
+    encoded: Vec<u8>,
+}
+
+impl Track {
+    pub(super) fn open(folder: Folder, tier: Tier, options: &Options, host: Vec<u8>) -> Result<Track, Error> {
+        let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let (closed, sequence) = take_over(&folder)?;
+        Ok(Track {
+            folder,
+            keep: tier.keep,
+            length_ns: ns(tier.length),
+            segment_length_ns: ns(options.segment_length),
+            segment_bytes: options.segment_bytes,
+            host,
+            closed,
+            open: None,
+            merged: (!tier.length.is_zero()).then(|| Merged::new(ns(tier.length))),
+            sequence,
+            encoded: Vec::new(),
+        })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let closed: u64 = self.closed.iter().map(|closed| closed.bytes).sum();
+        closed + self.open.as_ref().map_or(0, |open| open.bytes)
+    }
+
+    fn failed(&self, source: io::Error) -> Error {
+        let path = self.folder.path.clone();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ReadOnlyFilesystem => {
+                Error::Paused { path, source }
+            }
+            _ => Error::Io { path, source },
+        }
+    }
+
+    pub(super) fn append(&mut self, frame: &Frame) -> Result<(), Error> {
+        let times = times_of(frame)?;
+        match &mut self.merged {
+            None => self.write(frame),
+            Some(merged) => {
+                let mut result = Ok(());
+                for frame in merged.add(frame, &times).into_iter().flatten() {
+                    let written = self.write(&frame);
+                    result = result.and(written);
+                }
+                result
+            }
+        }
+    }
+
+    /// Leaves the number of an interval out, for which there is no room.
+    pub(super) fn skip(&mut self) {
+        if self.merged.is_none() {
+            self.sequence += 1;
+        }
+    }
+
+    /// Writes a frame. One that cannot be written leaves its number out.
+    fn write(&mut self, frame: &Frame) -> Result<(), Error> {
+        let times = times_of(frame)?;
+        frame.encode(&mut self.encoded).map_err(|error| Error::Frame(error.to_string()))?;
+        if self.encoded.len() > MOST_FRAME_BYTES as usize {
+            return Err(Error::Frame("it is too long".into()));
+        }
+        let sequence = self.sequence;
+        self.sequence += 1;
+        let boot_id = frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default();
+        let boot_id = cut_boot_id(boot_id).to_vec();
+        if self.open.as_ref().is_some_and(|open| self.is_full(open, &boot_id, &times)) {
+            self.close_open()?;
+        }
+        let open = match self.open.take() {
+            Some(open) => self.open.insert(open),
+            None => {
+                let header = Header {
+                    first_sequence: sequence,
+                    tier_ns: self.length_ns,
+                    realtime_ns: realtime_ns(),
+                    monotonic_ns: clock_ns(rustix::time::ClockId::Monotonic),
+                    boottime_ns: clock_ns(rustix::time::ClockId::Boottime),
+                    boot_id,
+                    host: self.host.clone(),
+                };
+                let created = OpenSegment::create(&self.folder, &header);
+                self.open.insert(created.map_err(|error| self.failed(error))?)
+            }
+        };
+        let written = open.append(&self.encoded, sequence, &times);
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn is_full(&self, open: &OpenSegment, boot_id: &[u8], times: &Times) -> bool {
+        let length_ns = open.first().map_or(0, |first| times.end_ns.saturating_sub(first.start_ns));
+        open.boot_id != boot_id
+            || open.bytes >= self.segment_bytes
+            || open.records() >= MOST_RECORDS as usize
+            || (open.records() >= LEAST_RECORDS && length_ns > self.segment_length_ns)
+    }
+
+    fn close_open(&mut self) -> Result<(), Error> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let (sequence, bytes) = (open.sequence, open.bytes);
+        let end_realtime_ns = open.last().map_or(0, |last| last.end_realtime_ns);
+        let closed = open.close(&self.folder);
+        let (state, bytes) = match &closed {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => (State::Closed, *bytes),
+            Err(_) => (State::CutOff, bytes),
+        };
+        self.closed.push(Closed { name: Name { sequence, state }, bytes, end_realtime_ns });
+        closed.map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Writes what is merged so far, and closes the segment.
+    pub(super) fn close(&mut self) -> Result<(), Error> {
+        let rest = self.merged.as_mut().and_then(Merged::take);
+        let written = rest.map_or(Ok(()), |rest| self.write(&rest));
+        self.close_open().and(written)
+    }
+}
+
+/// What other writers have left, and the number of the next record. What was not closed gets the name of what was cut off.
+fn take_over(folder: &Folder) -> Result<(Vec<Closed>, u64), Error> {
+    let failed = |error: io::Error| Error::Io { path: folder.path.clone(), source: error };
+    let (mut all, mut next) = (Vec::new(), 0);
+    for mut name in folder.segments().map_err(failed)? {
+        if name.state == State::Open {
+            let cut_off = Name { state: State::CutOff, ..name };
+            folder.rename(&name.text(), &cut_off.text()).map_err(failed)?;
+            name = cut_off;
+        }
+        next = next.max(name.sequence.saturating_add(1));
+        let Some(file) = folder.read(&name.text()).map_err(failed)? else { continue };
+        let bytes = file.metadata().map_err(failed)?.len();
+        let mut end_realtime_ns = 0;
+        match Segment::open(Box::new(file)) {
+            Ok(mut segment) => {
+                if let Some(summary) = segment.summary().map_err(failed)? {
+                    // Of what was cut off, at least one was begun behind what is whole.
+                    let torn =
+                        u64::from(!segment.is_closed() && !segment.damaged().map_err(failed)?.is_empty());
+                    next = next.max(summary.last_sequence.saturating_add(1 + torn));
+                    end_realtime_ns = summary.end_realtime_ns;
+                }
+            }
+            Err(NotOpened::Newer(_)) => {}
+            Err(NotOpened::Io(error)) => return Err(failed(error)),
+        }
+        all.push(Closed { name, bytes, end_realtime_ns });
+    }
+    Ok((all, next))
+}
