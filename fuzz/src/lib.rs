@@ -11,6 +11,7 @@ mod frame;
 mod printed;
 mod proc_text;
 mod query;
+mod segment;
 mod varlink;
 
 /// A target: bytes in, no panic.
@@ -26,6 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("config", config),
     ("varlink", varlink),
     ("frame", frame),
+    ("segment", segment),
 ];
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
@@ -103,4 +105,9 @@ pub fn varlink(bytes: &[u8]) {
 /// A frame: decoded, encoded again, read as an interval, and merged with others.
 pub fn frame(bytes: &[u8]) {
     frame::frame(bytes);
+}
+
+/// A segment of a recording: records, losses, gaps.
+pub fn segment(bytes: &[u8]) {
+    segment::segment(bytes);
 }

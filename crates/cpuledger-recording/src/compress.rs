@@ -10,7 +10,7 @@ use crate::layout::MOST_FRAME_BYTES;
 const MOST_RATIO: u64 = 1 << 15;
 const LEAST_LIMIT: u64 = 1 << 20;
 
-/// Every so many records one stands alone. Each of the others has that as its dictionary, so none needs a third.
+/// Number of records of a group. The first stands alone. The others have it as their dictionary, so none needs a third.
 const GROUP: u16 = 60;
 
 /// The level: higher ones made recordings of real frames less than 4 % shorter.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 
-/// What files and directories may be done with, by whom.
+/// The permissions of files and directories.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o640);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o750);
 

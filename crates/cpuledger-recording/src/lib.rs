@@ -29,6 +29,7 @@ mod folder;
 mod index;
 mod layout;
 mod length;
+mod loss;
 mod recording;
 mod scan;
 mod segment;
@@ -37,7 +38,8 @@ mod writer;
 
 pub use error::{Error, Kind};
 pub use layout::VERSION;
-pub use recording::{Cause, Gap, Loss, Place, Record, Recording, Step};
+pub use loss::{Cause, Gap, Loss};
+pub use recording::{Place, Record, Recording, Step};
 pub use segment::{Entry, Header, Segment};
 pub use source::ReadAt;
 pub use writer::{Options, Tier, Writer};

@@ -11,6 +11,7 @@ use cpuledger_frame::{Column, Frame};
 use crate::error::Error;
 use crate::folder::{Folder, Name, State};
 use crate::length;
+use crate::loss::{Cause, Gap, Loss};
 use crate::segment::{Entry, NotOpened, NotRead, Segment, Summary};
 use crate::source::ReadAt;
 
@@ -31,61 +32,6 @@ pub struct Record {
     pub entry: Entry,
     /// The interval.
     pub frame: Frame,
-}
-
-/// Why intervals are lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// They were not written: the writer was paused, or was ended.
-    NotWritten,
-    /// Bytes of the file are not those that were written.
-    Damaged,
-    /// The file ends before its end: the writer was ended, or is just writing.
-    CutOff,
-}
-
-/// Intervals that the recording does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Loss {
-    /// Why.
-    pub cause: Cause,
-    /// How many.
-    pub intervals: u64,
-    /// Whether it may be more.
-    pub is_least: bool,
-    /// End of the last interval before, CLOCK_REALTIME.
-    pub from_realtime_ns: Option<u64>,
-    /// Begin of the first interval behind, CLOCK_REALTIME.
-    pub to_realtime_ns: Option<u64>,
-    /// The file, where there is one.
-    pub file: PathBuf,
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.cause {
-            Cause::NotWritten => "not written",
-            Cause::Damaged => "damaged",
-            Cause::CutOff => "cut off",
-        };
-        let least = if self.is_least { "at least " } else { "" };
-        let plural = if self.intervals == 1 { "interval is" } else { "intervals are" };
-        write!(formatter, "{}: {least}{} {plural} lost: {why}", self.file.display(), self.intervals)
-    }
-}
-
-/// Time of which the recording has nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Gap {
-    /// End of the last interval before, CLOCK_REALTIME.
-    pub from_realtime_ns: u64,
-    /// Begin of the first interval behind, CLOCK_REALTIME.
-    pub to_realtime_ns: u64,
-    /// Whether the machine was booted in between.
-    pub is_boot: bool,
 }
 
 /// What a step forward has met.
@@ -128,7 +74,7 @@ fn open_part(name: Option<Name>, path: PathBuf, source: Box<dyn ReadAt>) -> Resu
 }
 
 impl Recording {
-    /// Of a segment, of a directory of segments, or of a directory with tiers: of these the one with the shortest intervals.
+    /// Of a segment, of a directory of segments, or of a directory with tiers: of these the one with the shortest intervals that has any.
     ///
     /// # Errors
     /// When there is none, when it is of a newer version, or when reading fails.
@@ -138,15 +84,17 @@ impl Recording {
             let part = open_part(None, path.into(), Box::new(file))?;
             return Ok(Recording { folder: None, parts: vec![part] });
         }
-        let tiers = Recording::tiers(path)?;
-        let path = tiers.into_iter().next().map_or_else(|| path.to_path_buf(), |(_, path)| path);
-        let folder = Folder::open(&path).map_err(|error| io_error(&path, error))?;
-        let mut recording = Recording { folder: Some(folder), parts: Vec::new() };
-        recording.refresh()?;
-        if recording.parts.is_empty() {
-            return Err(Error::NoRecording { path });
+        let mut paths: Vec<PathBuf> = Recording::tiers(path)?.into_iter().map(|(_, path)| path).collect();
+        paths.push(path.into());
+        for path in paths {
+            let folder = Folder::open(&path).map_err(|error| io_error(&path, error))?;
+            let mut recording = Recording { folder: Some(folder), parts: Vec::new() };
+            recording.refresh()?;
+            if !recording.parts.is_empty() {
+                return Ok(recording);
+            }
         }
-        Ok(recording)
+        Err(Error::NoRecording { path: path.into() })
     }
 
     /// Of the bytes of one segment.

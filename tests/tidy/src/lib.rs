@@ -41,6 +41,7 @@ const LIBRARIES: &[&str] = &[
     "crates/cpuledger-bpf/src/",
     "crates/cpuledger-frame/src/",
     "crates/cpuledger-proc/src/",
+    "crates/cpuledger-recording/src/",
     "crates/cpuledger-service/src/",
     "crates/cpuledger-view/src/",
 ];

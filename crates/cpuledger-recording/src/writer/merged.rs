@@ -2,7 +2,7 @@
 
 use cpuledger_frame::Frame;
 
-use super::track::Times;
+use super::times::Times;
 
 /// The beginning of a longer frame.
 #[derive(Debug)]

@@ -2,13 +2,14 @@
 
 mod merged;
 mod open_segment;
+mod options;
 mod retention;
+mod times;
 mod track;
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use cpuledger_frame::Frame;
 
@@ -16,48 +17,10 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::length;
 
+pub use options::{Options, Tier};
 use retention::Limits;
+use times::times_of;
 use track::Track;
-
-/// Frames of one length, and for how long they are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tier {
-    /// Shorter frames are merged to this length; 0: frames as they come.
-    pub length: Duration,
-    /// Segments whose last frame is older than this are deleted.
-    pub keep: Option<Duration>,
-}
-
-/// How a recording is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
-    /// The tiers. Each has a directory of its own.
-    pub tiers: Vec<Tier>,
-    /// A segment has frames of at most this time, and of at least 60 frames.
-    pub segment_length: Duration,
-    /// A segment that is longer than this is closed.
-    pub segment_bytes: u64,
-    /// All segments together have at most this length: the oldest are deleted.
-    pub most_bytes: Option<u64>,
-    /// The file system has at least this much free: the oldest segments are deleted and, if that is not enough, recording pauses.
-    pub least_free_bytes: Option<u64>,
-    /// Name of the machine; that of the kernel, if there is none.
-    pub host: Option<String>,
-}
-
-impl Default for Options {
-    /// Frames as they come, in segments of an hour, for ever.
-    fn default() -> Options {
-        Options {
-            tiers: vec![Tier { length: Duration::ZERO, keep: None }],
-            segment_length: Duration::from_secs(3600),
-            segment_bytes: 64 << 20,
-            most_bytes: None,
-            least_free_bytes: None,
-            host: None,
-        }
-    }
-}
 
 /// The one writer of a directory.
 #[derive(Debug)]
@@ -97,7 +60,7 @@ impl Writer {
     /// # Errors
     /// Of the kind [`Paused`](crate::Kind::Paused) when there is no room now: the interval is lost, and the next may be written again.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Error> {
-        let newest_ns = track::times_of(frame)?.end_realtime_ns;
+        let newest_ns = times_of(frame)?.end_realtime_ns;
         if let Err(error) = retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns) {
             self.tracks.iter_mut().for_each(Track::skip);
             return Err(error);

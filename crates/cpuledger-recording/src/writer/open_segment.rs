@@ -9,7 +9,7 @@ use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
 use crate::layout::{HEADER_BYTES, Header, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer};
 
-use super::track::Times;
+use super::times::Times;
 
 pub(super) struct OpenSegment {
     file: File,

@@ -1,7 +1,7 @@
 //! One tier in the making: its directory, its open segment, and what is closed.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cpuledger_frame::{Column, Frame, Section};
 
@@ -12,32 +12,11 @@ use crate::segment::{NotOpened, Segment};
 
 use super::merged::Merged;
 use super::open_segment::OpenSegment;
-use super::{Options, Tier};
+use super::options::{Options, Tier};
+use super::times::{Times, realtime_ns, times_of};
 
 /// A segment has at least this many records, unless it is too long: each stands alone, and begins with all names.
 const LEAST_RECORDS: usize = 60;
-
-/// The times of a frame.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
-    pub(super) start_ns: u64,
-    pub(super) end_ns: u64,
-    pub(super) end_realtime_ns: u64,
-}
-
-/// Without CLOCK_REALTIME, it is what that clock is now.
-pub(super) fn times_of(frame: &Frame) -> Result<Times, Error> {
-    let [start_ns, end_ns] = [Column::START_NS, Column::END_NS].map(|column| frame.figure(column));
-    let (start_ns, end_ns) =
-        start_ns.zip(end_ns).filter(|(start, end)| start <= end).ok_or(Error::NoTimes)?;
-    let end_realtime_ns = frame.figure(Column::END_REALTIME_NS).unwrap_or_else(realtime_ns);
-    Ok(Times { start_ns, end_ns, end_realtime_ns })
-}
-
-fn realtime_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
 
 fn clock_ns(id: rustix::time::ClockId) -> u64 {
     let now = rustix::time::clock_gettime(id);
@@ -213,7 +192,10 @@ fn take_over(folder: &Folder) -> Result<(Vec<Closed>, u64), Error> {
                     end_realtime_ns = summary.end_realtime_ns;
                 }
             }
-            Err(NotOpened::Newer(_)) => {}
+            // Its numbers are not known, so none can follow.
+            Err(NotOpened::Newer(version)) => {
+                return Err(Error::Newer { path: folder.path.join(name.text()), version });
+            }
             Err(NotOpened::Io(error)) => return Err(failed(error)),
         }
         all.push(Closed { name, bytes, end_realtime_ns });

@@ -1,0 +1,107 @@
+//! What a recording takes, beside other ways to compress it: `cargo run --release -p cpuledger-recording --example recording_bytes -- DIR`.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use cpuledger_recording::{Options, Recording, Writer};
+use zstd::bulk::Compressor;
+
+type Failed = Box<dyn std::error::Error>;
+
+const GROUP: usize = 60;
+const LEVELS: [i32; 4] = [1, 3, 6, 12];
+
+fn main() -> Result<(), Failed> {
+    let path = std::env::args().nth(1).ok_or("which recording?")?;
+    let mut recording = Recording::open(Path::new(&path))?;
+    let (mut frames, mut place) = (Vec::new(), recording.first());
+    while let Some(here) = place {
+        frames.extend(recording.read(here)?.map(|record| record.frame));
+        place = recording.next(here);
+    }
+    let mut encoded = Vec::new();
+    for frame in &frames {
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes)?;
+        encoded.push(bytes);
+    }
+    let count = encoded.len().max(1);
+    let each = |bytes: usize| bytes / count;
+    println!("{count} frames of {} bytes", each(encoded.iter().map(Vec::len).sum()));
+    println!(
+        "| level | each alone | first of 60 as dictionary | the one before as dictionary | stream of 60 |"
+    );
+    println!("|---:|---:|---:|---:|---:|");
+    for level in LEVELS {
+        let ways = [
+            alone(&encoded, level)?,
+            first(&encoded, level)?,
+            before(&encoded, level)?,
+            stream(&encoded, level)?,
+        ];
+        print!("| {level} |");
+        ways.iter().for_each(|bytes| print!(" {} |", each(*bytes)));
+        println!();
+    }
+    let folder = tempfile::tempdir()?;
+    let mut writer = Writer::open(folder.path(), Options::default())?;
+    let mut times = Vec::new();
+    for frame in &frames {
+        let begin = Instant::now();
+        writer.append(frame)?;
+        times.push(begin.elapsed().as_nanos());
+    }
+    times.sort_unstable();
+    let bytes = writer.bytes();
+    writer.close()?;
+    println!(
+        "written: {} bytes a record, in {} µs (median)",
+        each(bytes as usize),
+        times[times.len() / 2] / 1000
+    );
+    let begin = Instant::now();
+    let mut recording = Recording::open(folder.path())?;
+    let place = recording.first().ok_or("it is empty")?;
+    recording.read(place)?;
+    println!("opened, and the first read, in {} µs", begin.elapsed().as_micros());
+    Ok(())
+}
+
+fn alone(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
+    let mut compressor = Compressor::new(level)?;
+    frames.iter().map(|frame| Ok(compressor.compress(frame)?.len())).sum()
+}
+
+fn first(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
+    let mut sum = 0;
+    for group in frames.chunks(GROUP) {
+        sum += alone(&group[..1], level)?;
+        let mut compressor = Compressor::with_dictionary(level, &group[0])?;
+        for frame in &group[1..] {
+            sum += compressor.compress(frame)?.len();
+        }
+    }
+    Ok(sum)
+}
+
+fn before(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
+    let mut sum = alone(&frames[..frames.len().min(1)], level)?;
+    for two in frames.windows(2) {
+        sum += Compressor::with_dictionary(level, &two[0])?.compress(&two[1])?.len();
+    }
+    Ok(sum)
+}
+
+fn stream(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
+    let mut sum = 0;
+    for group in frames.chunks(GROUP) {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
+        for frame in group {
+            encoder.write_all(frame)?;
+            encoder.flush()?;
+        }
+        sum += encoder.finish()?.len();
+    }
+    Ok(sum)
+}

@@ -1,0 +1,124 @@
+//! A file system that is full: recording pauses, says so, and goes on when there is room.
+
+mod frames;
+
+use std::fs;
+use std::path::Path;
+
+use cpuledger_load::not_run;
+use cpuledger_recording::{Kind, Options, Recording, Writer};
+use frames::{Machine, frames_of};
+use rustix::mount::{MountFlags, UnmountFlags};
+
+/// A small file system, until it is dropped.
+struct Small(tempfile::TempDir);
+
+impl Small {
+    /// `None`: this process may not mount.
+    fn mount() -> Option<Small> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let flags = MountFlags::NODEV | MountFlags::NOSUID;
+        match rustix::mount::mount("none", folder.path(), "tmpfs", flags, Some(c"size=256k")) {
+            Ok(()) => Some(Small(folder)),
+            Err(error) => {
+                not_run(&format!("it may not mount a tmpfs: {error}"));
+                None
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(self.path(), UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_full_file_system_pauses_the_recording_root() {
+    let Some(small) = Small::mount() else { return };
+    let filler = small.path().join("filler");
+    let folder = small.path().join("recording");
+    let mut writer = Writer::open(&folder, Options::default()).expect("a writer");
+    let mut machine = Machine::new(37, 40);
+    let (mut kept, mut refused) = (Vec::new(), 0);
+    let mut add = |writer: &mut Writer, kept: &mut Vec<_>, refused: &mut u64| {
+        let frame = machine.second();
+        match writer.append(&frame) {
+            Ok(()) => kept.push(frame),
+            Err(error) => {
+                assert_eq!(error.kind(), Kind::Paused, "{error}");
+                assert!(error.to_string().contains("recording pauses: No space left"), "{error}");
+                *refused += 1;
+            }
+        }
+    };
+    for _ in 0..20 {
+        add(&mut writer, &mut kept, &mut refused);
+    }
+    assert_eq!(refused, 0);
+    // As full as it gets.
+    let left = writer.free_bytes().expect("it says so");
+    fs::write(&filler, vec![1; usize::try_from(left).expect("it is small")]).expect("it fits");
+    while refused < 30 {
+        add(&mut writer, &mut kept, &mut refused);
+    }
+    let mut recording = Recording::open(&folder).expect("a recording");
+    assert!(frames_of(&mut recording) == kept, "nothing is torn");
+    fs::remove_file(&filler).expect("removed");
+    for _ in 0..20 {
+        add(&mut writer, &mut kept, &mut refused);
+    }
+    assert_eq!(refused, 30, "it goes on at once");
+    writer.close().expect("closed");
+    let mut recording = Recording::open(&folder).expect("a recording");
+    assert!(frames_of(&mut recording) == kept);
+    let losses = recording.losses().expect("read");
+    assert_eq!(losses.iter().map(|loss| loss.intervals).sum::<u64>(), 30, "{losses:?}");
+    assert!(losses[0].to_string().contains("not written"), "{}", losses[0]);
+}
+
+#[test]
+fn no_room_for_the_index_leaves_the_records_root() {
+    let Some(small) = Small::mount() else { return };
+    let folder = small.path().join("recording");
+    let mut writer = Writer::open(&folder, Options::default()).expect("a writer");
+    let mut machine = Machine::new(43, 40);
+    let mut kept = Vec::new();
+    loop {
+        let frame = machine.second();
+        if writer.append(&frame).is_err() {
+            break;
+        }
+        kept.push(frame);
+    }
+    let error = writer.close().expect_err("there is no room");
+    assert_eq!(error.kind(), Kind::Paused);
+    let mut recording = Recording::open(&folder).expect("a recording");
+    assert!(frames_of(&mut recording) == kept, "{} frames", kept.len());
+    assert!(folder.join("all/0000000000000000.cut").exists());
+}
+
+#[test]
+fn old_segments_make_room_root() {
+    let Some(small) = Small::mount() else { return };
+    let folder = small.path().join("recording");
+    let options =
+        Options { segment_bytes: 16 << 10, least_free_bytes: Some(128 << 10), ..Options::default() };
+    let mut writer = Writer::open(&folder, options).expect("a writer");
+    let mut machine = Machine::new(47, 40);
+    for _ in 0..2000 {
+        writer.append(&machine.second()).expect("there is room");
+        assert!(writer.free_bytes().expect("it says so") > 96 << 10);
+    }
+    writer.close().expect("closed");
+    let mut recording = Recording::open(&folder).expect("a recording");
+    assert!(recording.losses().expect("read").is_empty());
+    let (begin, end) = recording.span_realtime_ns().expect("it has some");
+    assert_eq!(end, frames::EPOCH + machine.now_ns);
+    assert!(begin > frames::EPOCH && recording.len() > 60, "the oldest are gone");
+}
