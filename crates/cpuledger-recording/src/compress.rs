@@ -13,7 +13,7 @@ const LEAST_LIMIT: u64 = 1 << 20;
 /// Number of records of a group. The first stands alone. The others have it as their dictionary, so none needs a third.
 const GROUP: u16 = 60;
 
-/// The level: higher ones made recordings of real frames less than 4 % shorter.
+/// The level. With 6, a recording of real frames was 3 % shorter (`examples/recording_bytes.rs`).
 const LEVEL: i32 = 3;
 
 /// Compresses frames for one segment.

@@ -12,11 +12,12 @@ use cpuledger_recording::{Cause, Options, Recording, Writer};
 use frames::{Machine, frames_of, walk};
 
 const RECORDS: usize = 70;
+const FEW: usize = 16;
 
-/// The one segment of a recording, with its frames, and where the records end.
-fn segment() -> (Vec<u8>, Vec<Frame>, Vec<u64>) {
+/// The one segment of a recording of that number of records, with its frames, and where the records end.
+fn segment(records: usize) -> (Vec<u8>, Vec<Frame>, Vec<u64>) {
     let folder = tempfile::tempdir().expect("a folder");
-    let frames = Machine::new(17, 4).seconds(RECORDS);
+    let frames = Machine::new(17, 4).seconds(records);
     let mut writer = Writer::open(folder.path(), Options::default()).expect("a writer");
     let mut ends = Vec::new();
     for frame in &frames {
@@ -41,13 +42,13 @@ fn lost_in_all(recording: &mut Recording) -> u64 {
 
 #[test]
 fn a_file_that_ends_at_any_byte_is_read_up_to_there() {
-    let (bytes, frames, ends) = segment();
+    let (bytes, frames, ends) = segment(FEW);
     for length in 0..bytes.len() {
         let mut recording = Recording::of_bytes(bytes[..length].to_vec()).expect("any bytes");
         let whole = ends.iter().filter(|end| **end <= length as u64).count();
         assert!(frames_of(&mut recording) == frames[..whole], "{length}");
         let losses = recording.losses().expect("read");
-        if whole < RECORDS {
+        if whole < FEW {
             assert_eq!(losses.len(), 1, "{length}");
             assert!(losses[0].is_least && losses[0].cause == Cause::CutOff, "{losses:?}");
             let last = whole
@@ -60,7 +61,7 @@ fn a_file_that_ends_at_any_byte_is_read_up_to_there() {
 
 #[test]
 fn one_flipped_bit_costs_what_needs_it_and_is_said() {
-    let (bytes, frames, ends) = segment();
+    let (bytes, frames, ends) = segment(RECORDS);
     let mut random = Machine::new(19, 0);
     let mut whole = 0;
     for _ in 0..2000 {
@@ -101,7 +102,7 @@ fn one_flipped_bit_costs_what_needs_it_and_is_said() {
 
 #[test]
 fn the_next_writer_starts_a_new_segment() {
-    let (bytes, frames, ends) = segment();
+    let (bytes, frames, ends) = segment(RECORDS);
     let mut more = Machine::new(17, 4);
     more.seconds(RECORDS);
     let later = more.seconds(3);
