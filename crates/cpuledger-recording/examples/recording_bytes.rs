@@ -4,11 +4,15 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use cpuledger_frame::{Column, Frame};
 use cpuledger_recording::{Options, Recording, Writer};
 use zstd::bulk::Compressor;
 
 type Failed = Box<dyn std::error::Error>;
 
+const SECOND_NS: u64 = 1_000_000_000;
+const DAY: u64 = 86_400;
+const JUMPS: u64 = 2000;
 const GROUP: usize = 60;
 const LEVELS: [i32; 4] = [1, 3, 6, 12];
 
@@ -65,6 +69,46 @@ fn main() -> Result<(), Failed> {
     let place = recording.first().ok_or("it is empty")?;
     recording.read(place)?;
     println!("opened, and the first read, in {} µs", begin.elapsed().as_micros());
+    day(frames)
+}
+
+/// A day of these frames again and again: how soon it is open, and how long a jump in it takes.
+fn day(mut frames: Vec<Frame>) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let mut writer = Writer::open(folder.path(), Options::default())?;
+    let count = frames.len();
+    for second in 0..DAY {
+        let frame = &mut frames[second as usize % count];
+        for (column, value) in [
+            (Column::START_NS, second * SECOND_NS),
+            (Column::END_NS, (second + 1) * SECOND_NS),
+            (Column::END_REALTIME_NS, (second + 1) * SECOND_NS),
+        ] {
+            frame.set_figure(column, Some(value));
+        }
+        writer.append(frame)?;
+    }
+    println!("a day: {} bytes", writer.bytes());
+    writer.close()?;
+    let begin = Instant::now();
+    let mut recording = Recording::open(folder.path())?;
+    println!("opened in {} µs", begin.elapsed().as_micros());
+    let mut times = Vec::new();
+    for jump in 0..JUMPS {
+        // Far from the one before, and in each place of a group.
+        let second = jump * 30_011 % DAY;
+        let begin = Instant::now();
+        let place = recording.at_realtime(second * SECOND_NS).ok_or("it is in the day")?;
+        let record = recording.read(place)?.ok_or("it is whole")?;
+        times.push(begin.elapsed().as_micros());
+        assert_eq!(record.entry.start_ns, second * SECOND_NS);
+    }
+    times.sort_unstable();
+    println!(
+        "a jump: {} µs (median), {} µs (most of {JUMPS})",
+        times[times.len() / 2],
+        times[times.len() - 1]
+    );
     Ok(())
 }
 
