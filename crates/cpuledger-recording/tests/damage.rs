@@ -101,6 +101,22 @@ fn one_flipped_bit_costs_what_needs_it_and_is_said() {
 }
 
 #[test]
+fn without_an_index_a_damaged_record_is_known_before_it_is_wanted() {
+    let (mut bytes, frames, ends) = segment(FEW);
+    bytes.truncate(*ends.last().expect("there are some") as usize);
+    let end = ends[5] as usize;
+    bytes[end - 1] ^= 1;
+    let mut recording = Recording::of_bytes(bytes).expect("any bytes");
+    assert_eq!(recording.len(), FEW as u64 - 1);
+    let losses = recording.losses().expect("read");
+    assert_eq!(losses[0].cause, Cause::Damaged);
+    assert_eq!((losses[0].intervals, losses[0].is_least), (1, false));
+    let at = |nth: u64| Some(frames::EPOCH + nth * frames::SECOND);
+    assert_eq!((losses[0].from_realtime_ns, losses[0].to_realtime_ns), (at(5), at(6)));
+    assert_eq!(frames_of(&mut recording).len(), frames.len() - 1);
+}
+
+#[test]
 fn the_next_writer_starts_a_new_segment() {
     let (bytes, frames, ends) = segment(RECORDS);
     let mut more = Machine::new(17, 4);
@@ -128,6 +144,7 @@ fn the_next_writer_starts_a_new_segment() {
         if is_torn && length > 256 && whole > 0 {
             assert_eq!(losses.len(), 1, "{length}: {losses:?}");
             assert_eq!((losses[0].intervals, losses[0].cause), (1, Cause::CutOff));
+            assert!(!losses[0].is_least, "the next segment tells how many");
             assert!(losses[0].from_realtime_ns.is_some() && losses[0].to_realtime_ns.is_some());
         }
         let gaps = recording.gaps().expect("read").len();

@@ -164,6 +164,21 @@ fn a_minute_is_the_merge_of_its_seconds() {
 }
 
 #[test]
+fn a_clock_that_is_set_ends_the_minute() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut frames = Machine::new(12, 5).seconds(60);
+    for (nth, frame) in (1..).zip(&mut frames).skip(20) {
+        frame.set_figure(Column::END_REALTIME_NS, Some(EPOCH + (3600 + nth) * SECOND));
+    }
+    let minutes = Tier { length: Duration::from_secs(60), keep: None };
+    write(folder.path(), Options { tiers: vec![minutes], ..Options::default() }, &frames);
+    let mut recording = Recording::open(folder.path()).expect("a recording");
+    let lengths: Vec<u64> =
+        walk(&mut recording).records.iter().map(|record| record.entry.length_ns() / SECOND).collect();
+    assert_eq!(lengths, [20, 40]);
+}
+
+#[test]
 fn retention_deletes_the_oldest_closed_segments() {
     let frames = Machine::new(13, 9).seconds(600);
     let bytes_of = |path: &Path| -> u64 {
