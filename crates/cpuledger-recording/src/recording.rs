@@ -65,7 +65,7 @@ fn io_error(path: &Path, source: io::Error) -> Error {
     Error::Io { path: path.into(), source }
 }
 
-fn open_part(name: Option<Name>, path: PathBuf, source: Box<dyn ReadAt>) -> Result<Part, Error> {
+fn open_part(name: Option<Name>, path: PathBuf, source: Box<dyn ReadAt + Send>) -> Result<Part, Error> {
     match Segment::open(source) {
         Ok(segment) => Ok(Part { name, path, segment }),
         Err(NotOpened::Newer(version)) => Err(Error::Newer { path, version }),

@@ -47,7 +47,7 @@ pub(crate) enum NotRead {
 
 /// A segment: any bytes are one, if perhaps without records.
 pub struct Segment {
-    source: Box<dyn ReadAt>,
+    source: Box<dyn ReadAt + Send>,
     header: Option<Header>,
     trailer: Option<Trailer>,
     /// Once it was wanted.
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Segment {
-    pub(crate) fn open(source: Box<dyn ReadAt>) -> Result<Segment, NotOpened> {
+    pub(crate) fn open(source: Box<dyn ReadAt + Send>) -> Result<Segment, NotOpened> {
         let length = source.length()?;
         let mut bytes = [0; HEADER_BYTES];
         let header = if length < HEADER_BYTES as u64 {

@@ -243,3 +243,10 @@ fn a_frame_without_times_is_refused() {
     let mut writer = Writer::open(folder.path(), Options::default()).expect("a writer");
     assert_eq!(writer.append(&Frame::new()).expect_err("no times").kind(), Kind::Frame);
 }
+
+#[test]
+fn a_recording_may_be_read_by_another_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<Recording>();
+    is_send::<Writer>();
+}
