@@ -287,7 +287,8 @@ impl Recording {
             let mut behind = 0;
             for entry in entries {
                 let is_damaged = damaged.iter().any(|(at, _)| (behind..entry.offset).contains(at));
-                let missing = last.map_or(0, |last| entry.sequence.saturating_sub(last.sequence + 1));
+                let missing =
+                    last.map_or(0, |last| entry.sequence.saturating_sub(last.sequence.saturating_add(1)));
                 let cut_off = at_end.take();
                 let least = u64::from(is_damaged).max(cut_off.as_ref().map_or(0, |loss| loss.intervals));
                 if missing.max(least) > 0 {
