@@ -100,7 +100,7 @@ impl Track {
     /// Leaves the number of an interval out, for which there is no room.
     pub(super) fn skip(&mut self) {
         if self.merged.is_none() {
-            self.sequence += 1;
+            self.sequence = self.sequence.saturating_add(1);
         }
     }
 
@@ -112,7 +112,7 @@ impl Track {
             return Err(Error::Frame("it is too long".into()));
         }
         let sequence = self.sequence;
-        self.sequence += 1;
+        self.sequence = self.sequence.saturating_add(1);
         let boot_id = frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default();
         let boot_id = cut_boot_id(boot_id).to_vec();
         if self.open.as_ref().is_some_and(|open| self.is_full(open, &boot_id, &times)) {
