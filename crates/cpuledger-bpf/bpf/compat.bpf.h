@@ -157,6 +157,12 @@ static __always_inline u64 memory_flags(struct mm_struct *mm)
 	return bpf_core_field_exists(bitmap->flags.__mm_flags) ? bitmap->flags.__mm_flags[0] : mm->flags;
 }
 
+/* A function of its own: else the compiler computes where the bits are before it is known that there are any. */
+static __noinline u64 user_dumpable(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD(task, user_dumpable);
+}
+
 /*
  * 1 if the memory of a task may be looked at by its user: TASK_DUMPABLE_OWNER, or SUID_DUMP_USER before. A task that has let go of its memory is asked
  * for nothing, until kernels remember it for that task (2026). `has_memory` is whether it has not.
@@ -168,7 +174,7 @@ static __always_inline u64 is_dumpable(struct task_struct *task, u64 has_memory)
 	if (bpf_core_field_exists(task->exec_state))
 		return 1 ^ is_not_zero(task->exec_state->dumpable ^ TASK_DUMPABLE_OWNER);
 	if (bpf_core_field_exists(task->user_dumpable))
-		without_memory = BPF_CORE_READ_BITFIELD(task, user_dumpable);
+		without_memory = user_dumpable(task);
 	return (has_memory & (1 ^ is_not_zero((memory_flags(task->mm) & 3) ^ TASK_DUMPABLE_OWNER))) | ((1 ^ has_memory) & without_memory);
 }
 

@@ -197,12 +197,6 @@ pub const SUITES: &[Suite] = &[
     Suite { package: "cpuledger-cli", target: "serve_root", needs: &[Atomics], exceptions: &[AT_ENDS] },
     Suite {
         package: "cpuledger-cli",
-        target: "service_source_root",
-        needs: &[Atomics, OpenCodedIterator],
-        exceptions: &[AT_ENDS],
-    },
-    Suite {
-        package: "cpuledger-cli",
         target: "status_root",
         needs: &[OpenCodedIterator],
         exceptions: &[("texts_are_whole", SPEED), AT_ENDS],
