@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
-use cpuledger_load::scene::alone;
+use cpuledger_load::scene::{scene, were_missed};
 use cpuledger_load::{Cgroup, Ticks, is_emulated, online_cpus};
 
 /// What is off does not grow with it; on an emulated CPU less of it shows as much, as there all that is off is more.
@@ -59,6 +59,7 @@ fn intervals<T: Clone>(read: impl Fn() -> T, mut each: impl FnMut([&T; 4], &Inte
     let (mut outer, _, _, mut inner) = close(&mut ledger, &read);
     for _ in 0..count() {
         let (before, interval, snapshot, after) = close(&mut ledger, &read);
+        were_missed(interval.missed_switches);
         each([&outer, &inner, &before, &after], &interval, &snapshot);
         (outer, inner) = (before, after);
     }
@@ -95,12 +96,13 @@ fn busy_time_is_that_of_proc_stat() {
 
 #[test]
 fn busy_time_is_that_of_proc_stat_root() {
-    let _alone = alone();
-    busy_time_is_that_of_proc_stat();
-    let _spinner = Shell::start("while :; do :; done", &[]);
-    busy_time_is_that_of_proc_stat();
-    let _forker = Shell::start("while :; do /bin/true; done", &[]);
-    busy_time_is_that_of_proc_stat();
+    scene(|| {
+        busy_time_is_that_of_proc_stat();
+        let _spinner = Shell::start("while :; do :; done", &[]);
+        busy_time_is_that_of_proc_stat();
+        let _forker = Shell::start("while :; do /bin/true; done", &[]);
+        busy_time_is_that_of_proc_stat();
+    });
 }
 
 fn usage_ns(cgroup: &Cgroup) -> u64 {
@@ -108,9 +110,7 @@ fn usage_ns(cgroup: &Cgroup) -> u64 {
 }
 
 /// Members that spin, in cgroups of one, two and three. The kernel charges a CPU's member at the tick and at switches.
-#[test]
-fn each_cgroup_has_what_the_kernel_charges_it_root() {
-    let _alone = alone();
+fn each_cgroup_has_what_the_kernel_charges_it() {
     let groups: Vec<Cgroup> =
         (0..3).map(|_| Cgroup::new("cpuacct").expect("a cgroup is made; it needs root")).collect();
     let script = "echo $$ > \"$1\"/cgroup.procs && while :; do :; done";
@@ -141,4 +141,9 @@ fn each_cgroup_has_what_the_kernel_charges_it_root() {
         }
     });
     assert!(compared_ns > interval_ns() / 10, "they have run: {compared_ns} ns");
+}
+
+#[test]
+fn each_cgroup_has_what_the_kernel_charges_it_root() {
+    scene(each_cgroup_has_what_the_kernel_charges_it);
 }

@@ -194,7 +194,6 @@ pub const SUITES: &[Suite] = &[
         needs: &[TaskIterator],
         exceptions: &[("sigkill_in_a_storm", SPEED), AT_ENDS],
     },
-    Suite { package: "cpuledger-cli", target: "serve_root", needs: &[Atomics], exceptions: &[AT_ENDS] },
     Suite {
         package: "cpuledger-cli",
         target: "status_root",

@@ -46,6 +46,12 @@ pub(super) struct Times {
 }
 
 impl Times {
+    /// For how long one was alive in the later interval that was alive at the cut. Absent where the other way round it is not known either: else
+    /// the order of merges would count.
+    fn alive_later_ns(&self) -> u64 {
+        if self.between_ns == ABSENT && self.later_ns > 0 { ABSENT } else { self.later_ns }
+    }
+
     /// For how long one that started then was alive in the earlier interval.
     fn alive_earlier_ns(&self, start_ns: u64) -> u64 {
         if start_ns == ABSENT || self.between_ns == ABSENT {
@@ -69,7 +75,7 @@ pub(super) fn merge_states(out: &mut Table, row: usize, earlier: Side<'_>, later
         }
         (Some(earlier), None) => {
             let rests = RESTS.map(|(_, at_end, _)| earlier.0.raw(at_end, earlier.1));
-            add_rest(read(earlier), rests, times.later_ns)
+            add_rest(read(earlier), rests, times.alive_later_ns())
         }
         (None, Some(later)) => {
             let rests = RESTS.map(|(at_start, _, _)| later.0.raw(at_start, later.1));
