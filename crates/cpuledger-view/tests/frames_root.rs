@@ -7,7 +7,7 @@ use cpuledger::source::{SourceKind, procfs::Procfs};
 use cpuledger::{Books, Boottime, FieldSet, Interval, Request, Scope, Snapshot, Source};
 use cpuledger_frame::Frame;
 use cpuledger_load::ForkingShells;
-use cpuledger_load::scene::alone;
+use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_view::json::append_interval;
 use cpuledger_view::key::Shown;
 
@@ -87,10 +87,13 @@ fn intervals_of_the_ledger_print_the_same_root() {
     through.check(&snapshot, &interval);
 }
 
-/// Through real exits, execs and births: each nanosecond is with one process, whatever the grouping.
 #[test]
 fn intervals_of_the_ledger_merge_and_balance_root() {
-    let _alone = alone();
+    scene(intervals_of_the_ledger_merge_and_balance);
+}
+
+/// Through real exits, execs and births: each nanosecond is with one process, and states are the same, whatever the grouping.
+fn intervals_of_the_ledger_merge_and_balance() {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let _shells = ForkingShells::start(2).expect("shells");
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
@@ -99,9 +102,11 @@ fn intervals_of_the_ledger_merge_and_balance_root() {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = ledger.start_ns() + 50_000_000;
         ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+        were_missed(interval.missed_switches);
         dead += interval.exited.as_ref().map_or(0, Vec::len);
         let mut frame = Frame::new();
-        frames::write(&snapshot, &interval, &Circumstances::default(), &mut frame);
+        let end = Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns()));
+        frames::write(&snapshot, &interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
         frames.push(frame);
     }
     let merge = |earlier: Frame, later: &Frame| earlier.merge(later).expect("they are neighbours");
