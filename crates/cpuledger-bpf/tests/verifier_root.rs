@@ -13,7 +13,8 @@ use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 const KERNELS: [(&str, &str); 5] =
     [("6.1.", "cloud"), ("6.12.", "cloud"), ("6.18.", "cloud"), ("7.", "cloud"), ("6.18.", "")];
 
-/// Instructions that the verifier of each of them processes with clang 14; 0: the program does not load there.
+/// Instructions that the verifier of each of them processes with clang 14; 0: the program does not load there. That of `walk_seq_plain` on 6.12 is the
+/// mean of 1,294 on x86-64 and 990 on arm64, whose kernel has no `user_dumpable`.
 const BASELINE: [(&str, [u32; KERNELS.len()]); 15] = [
     ("prepare", [90, 81, 81, 81, 92]),
     ("list_parents", [0, 370, 305, 305, 305]),
@@ -22,7 +23,7 @@ const BASELINE: [(&str, [u32; KERNELS.len()]); 15] = [
     ("walk_briefly", [0, 3643, 2062, 1970, 2062]),
     ("walk_status", [0, 8281, 8444, 8238, 8364]),
     ("walk_seq", [1383, 1390, 1067, 986, 1549]),
-    ("walk_seq_plain", [1391, 1294, 963, 882, 1445]),
+    ("walk_seq_plain", [1391, 1142, 963, 882, 1445]),
     ("last_switch", [318, 257, 257, 257, 257]),
     ("birth", [29, 29, 29, 29, 29]),
     ("cpul_on_switch", [17705, 10300, 11115, 10641, 11115]),
