@@ -138,7 +138,9 @@ fn assert_covers(spinner: &Spinner) {
     );
     // /proc is behind by a tick at each end, and was read before and after.
     assert!(booked_ns + 30_000_000 > used_ns && booked_ns <= passed_ns, "{booked_ns} ns of {used_ns} ns");
-    assert!(booked_ns + passed_ns / 10 + 30_000_000 > passed_ns, "{booked_ns} ns of {passed_ns} ns");
+    // An emulated CPU loses its turn to others of a busy host, and has interrupts to catch up with: /proc says the same.
+    let others_ns = if is_emulated() { passed_ns / 4 } else { passed_ns / 10 };
+    assert!(booked_ns + others_ns + 30_000_000 > passed_ns, "{booked_ns} ns of {passed_ns} ns");
 }
 
 #[test]
