@@ -246,6 +246,27 @@ columns! {
 }
 
 impl Column {
+    /// How many tasks of a row were off the CPU when the interval began, one column a state. The states are: waited for a CPU, slept,
+    /// blocked but not for I/O, blocked for I/O, stopped, and not known.
+    pub const OFF_AT_START: [Column; 6] = [
+        Column::WAITED_AT_START,
+        Column::SLEPT_AT_START,
+        Column::BLOCKED_AT_START,
+        Column::IO_WAITED_AT_START,
+        Column::STOPPED_AT_START,
+        Column::UNSEEN_AT_START,
+    ];
+
+    /// Likewise, when it ended.
+    pub const OFF_AT_END: [Column; 6] = [
+        Column::WAITED_AT_END,
+        Column::SLEPT_AT_END,
+        Column::BLOCKED_AT_END,
+        Column::IO_WAITED_AT_END,
+        Column::STOPPED_AT_END,
+        Column::UNSEEN_AT_END,
+    ];
+
     /// The column of that id, if this version knows it.
     pub fn by_id(id: u16) -> Option<Column> {
         Some(Column(id)).filter(|column| column.place().is_some())

@@ -327,13 +327,14 @@ impl Recording {
     /// When reading fails.
     pub fn gaps(&mut self) -> Result<Vec<Gap>, Error> {
         let mut gaps = Vec::new();
-        let mut last: Option<(Entry, Option<Vec<u8>>)> = None;
+        let (mut last, mut last_boot): (Option<Entry>, Option<Vec<u8>>) = (None, None);
         for part in &mut self.parts {
             let boot = part.segment.header().map(|header| header.boot_id.clone());
             let entries = part.segment.entries().map_err(|error| io_error(&part.path, error))?;
-            for entry in entries {
-                if let Some((before, boot_before)) = &last {
-                    let is_boot = boot.is_some() && boot_before.is_some() && boot != *boot_before;
+            let is_other_boot = boot.is_some() && last_boot.is_some() && boot != last_boot;
+            for (index, entry) in entries.iter().enumerate() {
+                if let Some(before) = last {
+                    let is_boot = index == 0 && is_other_boot;
                     if is_boot || before.end_ns != entry.start_ns {
                         gaps.push(Gap {
                             from_realtime_ns: before.end_realtime_ns,
@@ -342,7 +343,10 @@ impl Recording {
                         });
                     }
                 }
-                last = Some((*entry, boot.clone()));
+                last = Some(*entry);
+            }
+            if !entries.is_empty() {
+                last_boot = boot;
             }
         }
         Ok(gaps)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi;
 
-use super::shared::{Shared, of_parity, take_closed_word};
+use super::shared::{Shared, of_parity, take_word};
 
 const OFF: usize = offset_of!(abi::cpuledger_slot_off, off);
 const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);
@@ -134,7 +134,7 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
     let at_cut = at_cut.filter(|_| !alive.is_on_at_end);
     let mut ns = [0; STATES];
     for (state, ns) in ns.iter_mut().enumerate() {
-        *ns = take_closed_word(offs.word(number, of_parity(NS + 16 * state, alive.interval))).cast_signed();
+        *ns = take_word(offs.word(number, of_parity(NS + 16 * state, alive.interval))).cast_signed();
     }
     let length_ns = alive.end_ns.saturating_sub(alive.begin_ns);
     let rest_ns = length_ns.wrapping_sub(alive.on_ns).cast_signed() - ns.iter().sum::<i64>();

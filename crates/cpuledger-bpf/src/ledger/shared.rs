@@ -49,16 +49,6 @@ pub(super) fn take_word(word: &AtomicU64) -> u64 {
     }
 }
 
-/// The same of an accumulator that no hook writes any more, as its interval is closed on every CPU. That takes no exchange, which would wait
-/// for all that was loaded and stored before.
-pub(super) fn take_closed_word(word: &AtomicU64) -> u64 {
-    let value = word.load(Ordering::Relaxed);
-    if value != 0 {
-        word.store(0, Ordering::Relaxed);
-    }
-    value
-}
-
 /// The records of a BPF array or data section, mapped for reading and writing.
 pub(super) struct Shared<R: Record> {
     /// `None` once all is mapped.

@@ -366,7 +366,7 @@ fn finish_rows(out: &mut Table, tables: [&Table; 2], pairs: &[Pair], times: &Tim
 
 /// How a dead task rested when the earlier interval began.
 fn copy_rests_at_start(out: &mut Table, row: usize, tasks: &Table, task: usize) {
-    for column in states::AT_START {
+    for column in Column::OFF_AT_START {
         out.set_raw(column, row, tasks.raw(column, task));
     }
 }

@@ -16,24 +16,14 @@ const STATES: [Column; 7] = [
     Column::UNSEEN_NS,
 ];
 
-/// How many tasks rest in a state at the start and at the end, and the figures that time in that state belongs to.
-const RESTS: [(Column, Column, &[Column]); 6] = [
-    (Column::WAITED_AT_START, Column::WAITED_AT_END, &[Column::WAITING_NS]),
-    (Column::SLEPT_AT_START, Column::SLEPT_AT_END, &[Column::SLEEP_NS]),
-    (Column::BLOCKED_AT_START, Column::BLOCKED_AT_END, &[Column::BLOCKED_NS]),
-    (Column::IO_WAITED_AT_START, Column::IO_WAITED_AT_END, &[Column::BLOCKED_NS, Column::IO_WAIT_NS]),
-    (Column::STOPPED_AT_START, Column::STOPPED_AT_END, &[Column::STOPPED_NS]),
-    (Column::UNSEEN_AT_START, Column::UNSEEN_AT_END, &[Column::UNSEEN_NS]),
-];
-
-/// The columns of how many rest at the start.
-pub(super) const AT_START: [Column; RESTS.len()] = [
-    Column::WAITED_AT_START,
-    Column::SLEPT_AT_START,
-    Column::BLOCKED_AT_START,
-    Column::IO_WAITED_AT_START,
-    Column::STOPPED_AT_START,
-    Column::UNSEEN_AT_START,
+/// The figures that time in each state belongs to, in the order of [`Column::OFF_AT_START`].
+const RESTS: [&[Column]; 6] = [
+    &[Column::WAITING_NS],
+    &[Column::SLEEP_NS],
+    &[Column::BLOCKED_NS],
+    &[Column::BLOCKED_NS, Column::IO_WAIT_NS],
+    &[Column::STOPPED_NS],
+    &[Column::UNSEEN_NS],
 ];
 
 /// The times of two neighbours.
@@ -74,15 +64,15 @@ pub(super) fn merge_states(out: &mut Table, row: usize, earlier: Side<'_>, later
             std::array::from_fn(|figure| sum(earlier[figure], later[figure]))
         }
         (Some(earlier), None) => {
-            let rests = RESTS.map(|(_, at_end, _)| earlier.0.raw(at_end, earlier.1));
+            let rests = Column::OFF_AT_END.map(|column| earlier.0.raw(column, earlier.1));
             add_rest(read(earlier), rests, times.alive_later_ns())
         }
         (None, Some(later)) => {
-            let rests = RESTS.map(|(at_start, _, _)| later.0.raw(at_start, later.1));
+            let rests = Column::OFF_AT_START.map(|column| later.0.raw(column, later.1));
             let alive_ns = times.alive_earlier_ns(later.0.raw(Column::START_TIME_NS, later.1));
             if alive_ns < times.earlier_ns {
                 // It began later than the earlier interval.
-                for column in AT_START {
+                for column in Column::OFF_AT_START {
                     if out.raw(column, row) != ABSENT {
                         out.set_raw(column, row, 0);
                     }
@@ -104,7 +94,7 @@ fn add_rest(mut states: [u64; STATES.len()], rests: [u64; RESTS.len()], ns: u64)
     if ns == ABSENT || rests.contains(&ABSENT) {
         return [ABSENT; STATES.len()];
     }
-    for ((_, _, figures), tasks) in RESTS.into_iter().zip(rests) {
+    for (figures, tasks) in RESTS.into_iter().zip(rests) {
         let rested_ns = tasks.saturating_mul(ns).min(ABSENT - 1);
         for (column, state) in STATES.into_iter().zip(&mut states) {
             if column == Column::ELAPSED_NS || figures.contains(&column) {

@@ -71,23 +71,6 @@ impl Spent {
     }
 }
 
-const AT_START: [Column; 6] = [
-    Column::WAITED_AT_START,
-    Column::SLEPT_AT_START,
-    Column::BLOCKED_AT_START,
-    Column::IO_WAITED_AT_START,
-    Column::STOPPED_AT_START,
-    Column::UNSEEN_AT_START,
-];
-const AT_END: [Column; 6] = [
-    Column::WAITED_AT_END,
-    Column::SLEPT_AT_END,
-    Column::BLOCKED_AT_END,
-    Column::IO_WAITED_AT_END,
-    Column::STOPPED_AT_END,
-    Column::UNSEEN_AT_END,
-];
-
 /// A row with what it spent and how its tasks rested.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
@@ -122,9 +105,9 @@ impl Row {
         ] {
             table.set(column, row, Some(value));
         }
-        for (columns, counts) in [(AT_START, self.at_start), (AT_END, self.at_end)] {
+        for (columns, counts) in [(Column::OFF_AT_START, self.at_start), (Column::OFF_AT_END, self.at_end)] {
             for (column, count) in columns.into_iter().zip(counts) {
-                if columns == AT_START || !is_dead {
+                if columns == Column::OFF_AT_START || !is_dead {
                     table.set(column, row, Some(count));
                 }
             }

@@ -18,7 +18,6 @@ use crate::task::{Task, TaskId, Tid};
 pub use error::FrameError;
 use figure::Figure;
 use members::{Members, Told, column_of};
-use off_tasks::{AT_END, AT_START};
 
 /// What a frame says of its interval that the interval does not know itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -63,7 +62,7 @@ pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     Exited::write(frame, Section::Exited, exited.iter().map(Some));
     States::write(frame, Section::Exited, exited.iter().map(|exited| exited.states.as_ref()));
     let at_start = exited.iter().map(|exited| exited.off_at_start);
-    off_tasks::write(frame, Section::Exited, AT_START, at_start);
+    off_tasks::write(frame, Section::Exited, Column::OFF_AT_START, at_start);
     Lived::write(frame, Section::Exited, exited.iter().map(|exited| exited.lived.as_ref()));
     let blocked = interval.blocked.as_deref().unwrap_or_default();
     frame.table_mut(Section::Blocked).reset(blocked.len());
@@ -136,8 +135,8 @@ fn write_rows(frame: &mut Frame, section: Section, rows: &[Task], usages: &[Usag
     write_identities(frame, section, rows);
     Usage::write(frame, section, usages.iter().map(Some));
     States::write(frame, section, usages.iter().map(|usage| usage.states.as_ref()));
-    off_tasks::write(frame, section, AT_START, usages.iter().map(|usage| usage.off_at_start));
-    off_tasks::write(frame, section, AT_END, usages.iter().map(|usage| usage.off_at_end));
+    off_tasks::write(frame, section, Column::OFF_AT_START, usages.iter().map(|usage| usage.off_at_start));
+    off_tasks::write(frame, section, Column::OFF_AT_END, usages.iter().map(|usage| usage.off_at_end));
     Members::write(frame, section, usages.iter().map(|usage| Some(&usage.growth)));
 }
 
@@ -175,7 +174,7 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
             let mut dead = Exited::default();
             dead.read(frame, Section::Exited, row)?;
             dead.states = read_whole(frame, Section::Exited, row)?;
-            dead.off_at_start = off_tasks::read(frame, Section::Exited, AT_START, row)?;
+            dead.off_at_start = off_tasks::read(frame, Section::Exited, Column::OFF_AT_START, row)?;
             dead.lived = read_whole(frame, Section::Exited, row)?;
             exited.push(dead);
         }
@@ -213,8 +212,8 @@ fn read_rows(
         let mut usage = Usage::default();
         usage.read(frame, section, row)?;
         usage.states = read_whole(frame, section, row)?;
-        usage.off_at_start = off_tasks::read(frame, section, AT_START, row)?;
-        usage.off_at_end = off_tasks::read(frame, section, AT_END, row)?;
+        usage.off_at_start = off_tasks::read(frame, section, Column::OFF_AT_START, row)?;
+        usage.off_at_end = off_tasks::read(frame, section, Column::OFF_AT_END, row)?;
         usage.growth.read(frame, section, row)?;
         rows.push(task);
         usages.push(usage);

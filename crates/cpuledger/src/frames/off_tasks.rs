@@ -7,30 +7,7 @@ use crate::states::OffTasks;
 use super::error::FrameError;
 use super::figure::Figure;
 
-/// A column of each count.
-pub(super) type Columns = [Column; 6];
-
-/// When the interval began.
-pub(super) const AT_START: Columns = [
-    Column::WAITED_AT_START,
-    Column::SLEPT_AT_START,
-    Column::BLOCKED_AT_START,
-    Column::IO_WAITED_AT_START,
-    Column::STOPPED_AT_START,
-    Column::UNSEEN_AT_START,
-];
-
-/// When it ended.
-pub(super) const AT_END: Columns = [
-    Column::WAITED_AT_END,
-    Column::SLEPT_AT_END,
-    Column::BLOCKED_AT_END,
-    Column::IO_WAITED_AT_END,
-    Column::STOPPED_AT_END,
-    Column::UNSEEN_AT_END,
-];
-
-/// The counts in the order of the columns.
+/// The counts in the order of [`Column::OFF_AT_START`].
 fn counts(tasks: &OffTasks) -> [u64; 6] {
     let OffTasks { waiting, sleeping, blocked, io_waiting, stopped, unseen } = *tasks;
     [waiting, sleeping, blocked, io_waiting, stopped, unseen]
@@ -40,7 +17,7 @@ fn counts(tasks: &OffTasks) -> [u64; 6] {
 pub(super) fn write(
     frame: &mut Frame,
     section: Section,
-    columns: Columns,
+    columns: [Column; 6],
     rows: impl Iterator<Item = Option<OffTasks>> + Clone,
 ) {
     for (place, column) in columns.into_iter().enumerate() {
@@ -53,7 +30,7 @@ pub(super) fn write(
 pub(super) fn read(
     frame: &Frame,
     section: Section,
-    columns: Columns,
+    columns: [Column; 6],
     row: usize,
 ) -> Result<Option<OffTasks>, FrameError> {
     let mut counts = [0; 6];

@@ -86,9 +86,6 @@ pub(super) struct RestingTasks {
     waiting: FxHashSet<TaskId>,
     /// Those of them that are blocked, by name.
     blocked: BlockedTasks,
-    /// Whether any was added since a task was woken.
-    #[serde(skip)]
-    has_new: bool,
 }
 
 impl RestingTasks {
@@ -129,7 +126,6 @@ impl RestingTasks {
     /// A task has run in an interval, so it does not rest in that. Returns what it did until then; `None`: it slept, or had a CPU, or was not
     /// known.
     pub(super) fn wake(&mut self, slot: u32, task: TaskId) -> Option<OffState> {
-        self.has_new = false;
         if self.by_task.is_empty() {
             return None;
         }
@@ -139,8 +135,7 @@ impl RestingTasks {
         {
             rested = self.remove(former);
         }
-        // All others are known by their slots.
-        if self.by_task.len() > self.by_slot.len() { rested.or(self.remove(task)) } else { rested }
+        rested.or(self.remove(task))
     }
 
     fn remove(&mut self, task: TaskId) -> Option<OffState> {
@@ -162,7 +157,7 @@ impl RestingTasks {
         Some(state)
     }
 
-    /// The task of this slot, of this process, does this at the cut, after it has run: it was woken.
+    /// The task of this slot, of this process, does this at the cut, after it has run.
     pub(super) fn rest(&mut self, slot: u32, task: TaskId, process: TaskId, state: OffState) {
         self.insert(task, Resting { process, state, slot: Some(slot), runtime_ns: None });
     }
@@ -174,14 +169,13 @@ impl RestingTasks {
     }
 
     fn insert(&mut self, task: TaskId, resting: Resting) {
-        // After an exec two tasks may have the same identity. Otherwise those that have run were woken.
-        if self.has_new || resting.slot.is_none() {
+        if !self.by_task.is_empty() {
+            // After an exec two tasks may have the same identity.
             self.remove(task);
         }
         if resting.state == OffState::Sleeps {
             return;
         }
-        self.has_new = true;
         if let Some(slot) = resting.slot {
             self.by_slot.insert(slot, task);
         }
@@ -412,7 +406,6 @@ mod tests {
         resting.unlist_starved(id(12));
         resting.hand_over();
         assert_eq!(listed(&resting), [(2, None), (9, None)]);
-        resting.wake(1, id(2));
         resting.rest(1, id(2), id(7), OffState::Blocked);
         assert_eq!(listed(&resting), [(9, None)]);
     }
