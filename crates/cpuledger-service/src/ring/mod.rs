@@ -34,8 +34,8 @@
 //! # How the readers wake
 //! One futex call that wakes 1,000 readers takes the owner 1.2 ms, where one that wakes four takes 20 µs. So the owner wakes
 //! [`FIRST_WOKEN`] of them, and each reader that was woken wakes [`PASSED_ON`] others, at its own expense. A reader that
-//! does not pass it on, on purpose or because it was killed, leaves others asleep. [`Ring::wake_rest`] wakes those. The owner calls it a
-//! moment after each frame, and finds nothing to do as a rule. A reader may even move others to a futex of its own, which the kernel
+//! does not pass it on, on purpose or because it was killed, leaves others asleep. [`Ring::wake_rest`] wakes those. The owner calls it
+//! when 1,000 readers have had time to wake each other, and finds nothing to do as a rule. A reader may even move others to a futex of its own, which the kernel
 //! allows with a mapping for reading. So a reader always waits with a timeout: then it is late, but not lost.
 //!
 //! # A new owner
@@ -52,7 +52,7 @@ mod reader;
 
 pub use error::RingError;
 pub use layout::{MAGIC, MAX_BYTES, MAX_FRAMES, Size, VERSION};
-pub use owner::{FIRST_WOKEN, Ring};
+pub use owner::{FIRST_WOKEN, LATER_WOKEN, Ring};
 pub use reader::{Frame, Next, PASSED_ON, Reader};
 
 #[cfg(test)]

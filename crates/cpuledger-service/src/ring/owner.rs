@@ -18,7 +18,9 @@ use crate::mapping::{Mapping, WORD};
 use crate::sealed::{failed, memory_file, reopened};
 
 /// Readers that the owner itself wakes when it publishes a frame. They wake the others.
-pub const FIRST_WOKEN: u32 = 4;
+pub const FIRST_WOKEN: u32 = 2;
+/// Readers that it wakes when it looks again. They wake others, too, so there is no need for all at once.
+pub const LATER_WOKEN: u32 = 64;
 
 /// The kernel takes the number of tasks to wake as an `int`.
 const ALL: u32 = i32::MAX as u32;
@@ -100,11 +102,13 @@ impl Ring {
         Ok(sequence)
     }
 
-    /// Wakes the readers that wait for a frame which is already there, because another reader has not passed it on. To be called once
-    /// for each frame, about a millisecond after it.
-    pub fn wake_rest(&self) {
+    /// Wakes [`LATER_WOKEN`] of the readers that wait for a frame which is already there, because another reader has not passed it on.
+    /// Returns how many have been woken. To be called for each frame when the readers have had time to wake each other, which
+    /// takes 1,000 of them some 10 ms. While there were any, it is to be called again.
+    pub fn wake_rest(&self) -> usize {
         let others = NonZeroU32::new(!turn_of(self.futex).get()).unwrap_or(NonZeroU32::MAX);
-        let _ = futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), ALL, others);
+        // It fails only for an address that is none.
+        futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), LATER_WOKEN, others).unwrap_or(0)
     }
 
     /// Tells the readers that there will be no further frame: they subscribe again. Dropping the ring does the same.

@@ -175,9 +175,9 @@ impl Audiences {
         (state.last.replace(last), is_published)
     }
 
-    /// Wakes the readers that have not been woken by others.
-    pub fn wake_rest(&self) {
-        self.lock().rings.values().for_each(|published| published.ring.wake_rest());
+    /// Wakes readers that have not been woken by others. Returns how many there were.
+    pub fn wake_rest(&self) -> usize {
+        self.lock().rings.values().map(|published| published.ring.wake_rest()).sum()
     }
 
     /// The ring of an audience, for one reader more. `None`: there are as many as there may be.

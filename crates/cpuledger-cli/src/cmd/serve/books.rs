@@ -13,8 +13,10 @@ use super::handover::Keeping;
 use super::signals::Waker;
 use crate::stop::Stop;
 
-/// How long after a frame those readers are woken that no other reader has woken.
-const WAKE_REST_NS: u64 = 1_000_000;
+/// The part of an interval after which those readers are woken that no other reader has woken.
+const PAUSE_PART: u64 = 50;
+/// It is no longer than this. 1,000 readers wake each other in less.
+const LONGEST_PAUSE_NS: u64 = 20_000_000;
 /// The thread is alive if it has closed an interval within that many of them.
 const MISSED_INTERVALS: u64 = 5;
 /// And within that time.
@@ -135,8 +137,22 @@ fn keep(
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
         if is_published {
-            stop.sleep_until(machine::monotonic_ns() + WAKE_REST_NS);
-            audiences.wake_rest();
+            wake_rest(ledger.start_ns(), shared, audiences, stop);
+        }
+    }
+}
+
+/// Looks for readers that were left asleep, again and again while there are any in the interval that began at `start_ns`. As a rule the
+/// readers have woken each other when it looks first, and it costs the same for one as for 1,000.
+fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences, stop: &Stop) {
+    let interval_ns = shared.interval_ns.load(Ordering::SeqCst);
+    let pause_ns = (interval_ns / PAUSE_PART).min(LONGEST_PAUSE_NS);
+    let last_look_ns = start_ns + interval_ns / 2;
+    loop {
+        let look_ns = machine::monotonic_ns() + pause_ns;
+        stop.sleep_until(look_ns);
+        if audiences.wake_rest() == 0 || look_ns > last_look_ns || stop.is_requested() {
+            return;
         }
     }
 }
