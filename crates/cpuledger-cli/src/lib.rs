@@ -14,10 +14,14 @@ mod pages;
 mod privileges;
 #[cfg(test)]
 mod recorded;
+#[allow(dead_code, reason = "the commands that read recordings are to come")]
+mod recording;
 #[cfg(test)]
 mod registry;
 mod stop;
 mod tui;
+#[allow(dead_code, reason = "likewise")]
+mod when;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -255,12 +255,14 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-cli",
         from_below: &[
+            "when",
             "output",
             "exit",
             "memory",
             "end",
             "stop",
             "privileges",
+            "recording",
             "cmd/top/terminal",
             "cmd/top/order",
             "cmd/top/options",
