@@ -44,6 +44,8 @@ pub struct Arguments {
     frames: u32,
 }
 
+/// Frames through a ring of the bench.
+const FRAMES_OF_RING: u32 = 300;
 /// Intervals of a phase that count.
 const INTERVALS: u32 = 8;
 
@@ -64,6 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut table = Table::new("service", "What the service costs", ["what", "measured"]);
     if has("readers") {
         readers::measure(arguments.readers, arguments.rounds, INTERVALS, &mut results, &mut table)?;
+        readers::measure_ring(FRAMES_OF_RING, &mut results, &mut table)?;
         readers::count_calls(arguments.frames, &mut results, &mut table)?;
     }
     if has("idle") {

@@ -1,6 +1,8 @@
 //! What readers cost the service, and themselves.
 //!
-//! The machine does the same in both phases: in one a thousand threads read, in the other one of them does, and the rest wake up by their
+//! With 1,000 threads on the machine, the frames have 1,000 rows. So what a reader costs is measured by one that is alone, too.
+//!
+//! The machine does the same in both of the other phases: in one a thousand threads read, in the other one of them does, and the rest wake up by their
 //! own timers as often. Else the service would have more rows to tell with a thousand readers than with one.
 
 use std::path::Path;
@@ -13,7 +15,7 @@ use anyhow::{Context, anyhow};
 use cpuledger::machine::monotonic_ns;
 use cpuledger_frame::{Column, Frame};
 use cpuledger_service::client::Client;
-use cpuledger_service::ring::{Next, Reader};
+use cpuledger_service::ring::{Next, Reader, Ring, Size};
 use cpuledger_service::varlink::Subscribe;
 use rustix::thread::futex::{self, Flags};
 use rustix::time::{ClockId, clock_gettime};
@@ -35,6 +37,10 @@ const STACK_BYTES: usize = 128 << 10;
 #[derive(Debug, Default, Serialize)]
 struct Phase {
     readers: usize,
+    /// Those that read, and those that wake up as often.
+    threads: usize,
+    /// Length of the frames in bytes.
+    lengths: Vec<usize>,
     /// CPU time of the service, an interval.
     service_ns: Vec<u64>,
     /// CPU time of a reader for a frame.
@@ -57,28 +63,40 @@ pub fn measure(
     table: &mut Table,
 ) -> anyhow::Result<()> {
     let daemon = Daemon::start(INTERVAL.as_secs_f64())?;
-    let mut phases = [1, readers].map(|reading| Phase { readers: reading, ..Phase::default() });
+    let mut phases = [(1, 1), (1, readers), (readers, readers)].map(|(reading, threads)| Phase {
+        readers: reading,
+        threads,
+        ..Phase::default()
+    });
     for _ in 0..rounds {
         for phase in &mut phases {
-            phase.run(&daemon, readers, intervals)?;
+            phase.run(&daemon, intervals)?;
         }
     }
     for phase in &phases {
         results.add_any(phase)?;
     }
     let us = |time: Duration| digits(time.as_secs_f64() * 1e6);
-    let [one_ns, many_ns] = phases.each_ref().map(|phase| middle(&phase.service_ns) as f64);
-    let (few, many) = ("with one reader", format!("with {} readers", thousands(readers)));
+    let [_, one_ns, many_ns] = phases.each_ref().map(|phase| middle(&phase.service_ns) as f64);
+    let others = thousands(readers - 1);
+    let (few, many) =
+        (format!("with one reader beside {others} threads"), format!("with {} readers", thousands(readers)));
     table.row([format!("its CPU time an interval, {few}"), format!("{} µs", digits(one_ns / 1e3))]);
     table.row([
         format!("the same {many}"),
         format!("{} µs = {} times", digits(many_ns / 1e3), digits(many_ns / one_ns)),
     ]);
-    for (phase, beside) in phases.iter().zip([few, &many]) {
+    for (phase, beside) in phases.iter().zip(["with one reader", &few, &many]) {
         let (reading, waking) = (median(&phase.reading), median(&phase.waking));
+        let length = phase.lengths.get(phase.lengths.len() / 2).copied().unwrap_or(0);
         table.row([
             format!("a reader's CPU time for a frame, {beside}"),
-            format!("{} µs: {} more than a bare wait", us(reading), us(reading.saturating_sub(waking))),
+            format!(
+                "{} µs: {} more than a bare wait, for {} KiB",
+                us(reading),
+                us(reading.saturating_sub(waking)),
+                digits(length as f64 / 1024.0)
+            ),
         ]);
         let [middle, late] = [500, 990].map(|part| part_of(&phase.arriving, part));
         table.row([
@@ -94,12 +112,12 @@ struct Seen {
     cpu: Duration,
     /// The number of the frame, and when it was there.
     arrived: (u64, u64),
-    /// Its cut, if this reader looks at what it reads.
-    cut_ns: Option<u64>,
+    /// Its cut and its length, if this reader looks at what it reads.
+    looked_at: Option<(u64, usize)>,
 }
 
 impl Phase {
-    fn run(&mut self, daemon: &Daemon, threads: usize, intervals: u32) -> anyhow::Result<()> {
+    fn run(&mut self, daemon: &Daemon, intervals: u32) -> anyhow::Result<()> {
         let is_over = Arc::new(AtomicBool::new(false));
         let socket = daemon.socket();
         thread::scope(|scope| {
@@ -109,7 +127,7 @@ impl Phase {
                 let (socket, is_over) = (&socket, &is_over);
                 readers.push(spawn().spawn_scoped(scope, move || read(socket, index == 0, is_over))?);
             }
-            for _ in self.readers..threads {
+            for _ in self.readers..self.threads {
                 let is_over = &is_over;
                 spawn().spawn_scoped(scope, move || {
                     while !is_over.load(Ordering::Relaxed) {
@@ -135,7 +153,9 @@ impl Phase {
 
     fn tell(&mut self, seen: &[Seen]) {
         let cuts: std::collections::HashMap<u64, u64> =
-            seen.iter().filter_map(|seen| Some((seen.arrived.0, seen.cut_ns?))).collect();
+            seen.iter().filter_map(|seen| Some((seen.arrived.0, seen.looked_at?.0))).collect();
+        self.lengths.extend(seen.iter().filter_map(|seen| Some(seen.looked_at?.1)));
+        self.lengths.sort_unstable();
         self.reading.extend(seen.iter().map(|seen| seen.cpu));
         self.arriving.extend(seen.iter().filter_map(|seen| {
             let cut_ns = cuts.get(&seen.arrived.0)?;
@@ -176,7 +196,8 @@ fn read(socket: &Path, looks: bool, is_over: &AtomicBool) -> anyhow::Result<Vec<
         let (at_ns, cpu) = (monotonic_ns(), thread_cpu() - before);
         let Some(copied) = copied else { continue };
         let cut_ns = if looks { Frame::decode(&bytes)?.figure(Column::END_NS) } else { None };
-        seen.push(Seen { cpu, arrived: (copied.sequence, at_ns), cut_ns });
+        let looked_at = cut_ns.map(|cut_ns| (cut_ns, bytes.len()));
+        seen.push(Seen { cpu, arrived: (copied.sequence, at_ns), looked_at });
     }
     Ok(seen)
 }
@@ -198,6 +219,42 @@ pub fn follow(socket: &Path, frames: u32) -> anyhow::Result<()> {
     println!("{END}");
     Ok(())
 }
+
+/// From the call that publishes a frame until a reader has copied it, in a ring of this process: its frames tell when that was.
+///
+/// # Errors
+/// When there is no memory for a ring.
+pub fn measure_ring(frames: u32, results: &mut Results, table: &mut Table) -> anyhow::Result<()> {
+    let mut ring = Ring::create("bench", Size { bytes: 1 << 20, frames: 64 })?;
+    let mut reader = Reader::open(ring.fd())?;
+    let reading = thread::spawn(move || -> anyhow::Result<Vec<Duration>> {
+        let (mut bytes, mut seen) = (Vec::new(), Vec::new());
+        for _ in 0..frames {
+            while reader.wait(2 * INTERVAL)? != Next::Frame {}
+            let copied = reader.copy(&mut bytes)?;
+            let now_ns = monotonic_ns();
+            let begin = bytes.first_chunk().filter(|_| copied.is_some()).context("a frame is missing")?;
+            seen.push(Duration::from_nanos(now_ns - u64::from_ne_bytes(*begin)));
+        }
+        Ok(seen)
+    });
+    let mut frame = vec![0; FRAME_BYTES];
+    for _ in 0..frames {
+        thread::sleep(INTERVAL / 10);
+        frame[..8].copy_from_slice(&monotonic_ns().to_ne_bytes());
+        ring.publish(&frame)?;
+    }
+    let seen = reading.join().map_err(|_| anyhow!("a reader has failed"))??;
+    let us = |part| digits(part_of(&seen, part).as_secs_f64() * 1e6);
+    table.row([
+        "from publishing a frame of 16 KiB until a reader has copied it".to_owned(),
+        format!("{} µs, 99 % within {} µs", us(500), us(990)),
+    ]);
+    results.add_any(&serde_json::json!({ "from_publishing_to_having_read_ns": seen }))
+}
+
+/// The length of a frame of some 60 processes that ran.
+const FRAME_BYTES: usize = 16 << 10;
 
 const BEGIN: &str = "reading begins";
 const END: &str = "reading ends";

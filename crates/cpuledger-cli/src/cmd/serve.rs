@@ -47,8 +47,8 @@ A service manager may give it the socket: packaging/systemd has units. docs/serv
 SIGHUP reads the configuration again; SIGTERM ends it. Exit codes: 0 ended; 1 the service failed; 2 wrong option or configuration;
 3 the ledger cannot be attached.";
 
-/// How often the manager is told that the service lives, if it asks for it less often than that: no interval is longer.
-const LONGEST_TURN: Duration = Duration::from_secs(5);
+/// How often the service tells its manager of its readers, if the manager does not ask for signs of life more often.
+const LONGEST_TURN: Duration = Duration::from_secs(60);
 
 /// The options of `serve`.
 #[derive(Debug, Args)]
