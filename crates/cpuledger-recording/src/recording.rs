@@ -210,6 +210,11 @@ impl Recording {
         self.parts.get_mut(place.segment)?.segment.entries().ok()?.get(place.record).copied()
     }
 
+    /// Identifier of the boot of a record, where its segment tells it.
+    pub fn boot_id(&self, place: Place) -> Option<&[u8]> {
+        Some(self.parts.get(place.segment)?.segment.header()?.boot_id.as_slice())
+    }
+
     /// Begin and end of all that was recorded, CLOCK_REALTIME.
     pub fn span_realtime_ns(&mut self) -> Option<(u64, u64)> {
         let summaries: Vec<Summary> = (0..self.parts.len()).filter_map(|part| self.summary(part)).collect();

@@ -100,7 +100,7 @@ impl Rows<'_, '_> {
         let tid = if kind == "task" { Value::Signed(row.tid.0.into()) } else { Value::Absent };
         for value in [
             Value::Bytes(kind.as_bytes()),
-            Value::Bytes(interval.source.name().as_bytes()),
+            Value::Bytes(interval.source_name().as_bytes()),
             Value::Unsigned(interval.start_ns),
             Value::Unsigned(interval.end_ns),
             tid,

@@ -113,7 +113,7 @@ impl Writer {
         self.number(interval.online_cpus.into(), since);
         append_decimals(&mut self.line, interval.length_ns() / 1_000_000, 3);
         self.say(" s, source ");
-        self.say(interval.source.name());
+        self.say(interval.source_name());
         self.say(": attributed ");
         self.append_percent(interval.attributed_ns, interval.length_ns());
         if let (Some(idle_ns), Some(unattributed_ns)) = (interval.idle_ns, interval.unattributed_ns) {

@@ -19,7 +19,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     line.push(b'{');
     for (key, value) in [
         ("schema", Value::Bytes(SCHEMA.as_bytes())),
-        ("source", Value::Bytes(interval.source.name().as_bytes())),
+        ("source", Value::Bytes(interval.source_name().as_bytes())),
         ("boot_id", boot_id),
         ("start_ns", Value::Unsigned(interval.start_ns)),
         ("end_ns", Value::Unsigned(interval.end_ns)),

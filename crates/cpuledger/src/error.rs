@@ -33,6 +33,12 @@ pub enum Error {
         /// Why, and the remedy.
         reason: String,
     },
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] cpuledger_recording::Error),
+    /// A frame of the recording is no interval.
+    #[error("cannot replay: {0}")]
+    Replay(String),
     /// There is no source at all.
     #[error("no source is usable")]
     NoSource,

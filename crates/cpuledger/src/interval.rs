@@ -158,6 +158,9 @@ impl Unattributed {
 /// Maximum number of tasks in [`Interval::blocked`].
 pub const MOST_BLOCKED: usize = 1024;
 
+/// The name of a recording as a source.
+pub const REPLAY: &str = "replay";
+
 /// What an interval begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Begin {
@@ -171,8 +174,10 @@ pub enum Begin {
 /// The books of one interval.
 #[derive(Debug, Clone, Default)]
 pub struct Interval {
-    /// Where the numbers come from.
+    /// Where the numbers come from; of a recording, where they came from.
     pub source: SourceKind,
+    /// Whether it is from a recording.
+    pub is_replayed: bool,
     /// What it begins with.
     pub begin: Begin,
     /// The earlier cut, CLOCK_MONOTONIC.
@@ -256,6 +261,11 @@ impl Interval {
         row
     }
 
+    /// The source as output names it: of a recording, that.
+    pub fn source_name(&self) -> &'static str {
+        if self.is_replayed { REPLAY } else { self.source.name() }
+    }
+
     /// Its length.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
@@ -269,6 +279,7 @@ impl Interval {
 
     pub(crate) fn clear(&mut self) {
         self.begin = Begin::Cut;
+        self.is_replayed = false;
         self.blocked = None;
         self.blocked_tasks = 0;
         self.blocked_without_row = 0;

@@ -208,6 +208,7 @@ pub const LAYERS: &[Layers] = &[
             "source/service/listing",
             "source/service/reader",
             "source/service",
+            "source/replay",
             "source/cost",
             "source/open",
             "source/choose",

@@ -5,10 +5,16 @@ use crate::machine;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 
-/// An interval without books: all of the online CPUs' time is unattributed.
-pub fn tell_gap(
+/// An interval without books: all of the time of the CPUs that are online now is unattributed.
+pub fn tell_gap(source: SourceKind, times: [u64; 2], snapshot: &mut Snapshot, into: &mut Interval) {
+    tell_gap_of(source, times, machine::online_cpus(), snapshot, into);
+}
+
+/// The same of a machine with this number of CPUs.
+pub(crate) fn tell_gap_of(
     source: SourceKind,
     [start_ns, end_ns]: [u64; 2],
+    online_cpus: u32,
     snapshot: &mut Snapshot,
     into: &mut Interval,
 ) {
@@ -20,7 +26,7 @@ pub fn tell_gap(
     into.source = source;
     into.start_ns = start_ns;
     into.end_ns = end_ns;
-    into.online_cpus = machine::online_cpus();
+    into.online_cpus = online_cpus;
     into.capacity_ns = into.length_ns() * u64::from(into.online_cpus);
     into.idle_ns = Some(0);
     into.unattributed_ns = Some(into.capacity_ns);

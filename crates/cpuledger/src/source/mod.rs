@@ -13,6 +13,7 @@ pub mod netlink;
 mod open;
 pub mod procfs;
 pub(crate) mod records;
+pub mod replay;
 pub mod service;
 pub mod status;
 mod unseen;

@@ -1,0 +1,384 @@
+//! Intervals of a recording: in the order of time, forwards and backwards, and by time.
+//!
+//! What was not recorded, or cannot be read any more, is an interval without books.
+
+use std::path::Path;
+
+use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_recording::{Entry, Place, Recording};
+
+use crate::attribution::difference::EXITS_LIMIT;
+use crate::clock::Boottime;
+use crate::error::Error;
+use crate::frames::{self, FrameError};
+use crate::interval::Interval;
+use crate::snapshot::Snapshot;
+use crate::source::gap::tell_gap_of;
+use crate::source_kind::SourceKind;
+
+/// Where an interval begins in a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    place: Place,
+    /// That of the record, else the gap before it.
+    is_record: bool,
+}
+
+/// What a recording says of an interval beside its books.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Where it was found.
+    pub spot: Option<Spot>,
+    /// What comes behind it.
+    pub next: Option<Spot>,
+    /// Its begin, CLOCK_REALTIME.
+    pub start_realtime_ns: u64,
+    /// Its end, CLOCK_REALTIME.
+    pub end_realtime_ns: u64,
+    /// Its end by the clock of starts, where that is known.
+    pub end: Option<Boottime>,
+    /// Identifier of the boot, where that is known.
+    pub boot_id: Option<String>,
+    /// Whether nothing was recorded in it; then the number of intervals that are lost, as far as their numbers tell.
+    pub gap: Option<u64>,
+    /// Whether the machine was booted since the interval before. The time in between is in no interval, for no clock of the kernel spans it.
+    pub begins_boot: bool,
+}
+
+/// The share of the machine that was used in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// In thousandths of the capacity.
+    Used(u32),
+    /// There are no books.
+    Gap,
+}
+
+/// An interval without its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// How much was used.
+    pub share: Share,
+    /// Its end, CLOCK_REALTIME.
+    pub end_realtime_ns: u64,
+    /// What comes behind it.
+    pub next: Option<Spot>,
+}
+
+/// A recording, read as intervals of a length.
+#[derive(Debug)]
+pub struct Replay {
+    recording: Recording,
+    /// 0: as they were recorded.
+    length_ns: u64,
+    until_realtime_ns: u64,
+}
+
+/// Neighbours, merged.
+struct Merged {
+    frame: Frame,
+    last: Entry,
+    next: Option<Place>,
+}
+
+impl Replay {
+    /// Of the recording in a directory or in one file.
+    ///
+    /// # Errors
+    /// When there is none that can be read.
+    pub fn open(path: &Path) -> Result<Replay, Error> {
+        Ok(Replay::of(Recording::open(path)?))
+    }
+
+    /// Of an open one.
+    pub fn of(recording: Recording) -> Replay {
+        Replay { recording, length_ns: 0, until_realtime_ns: u64::MAX }
+    }
+
+    /// From now on, neighbours are merged to intervals of that length, to half a record; 0: as they were recorded.
+    pub fn set_length(&mut self, length_ns: u64) {
+        self.length_ns = length_ns;
+    }
+
+    /// Nothing is read that begins at this time or behind it, CLOCK_REALTIME.
+    pub fn set_end(&mut self, until_realtime_ns: u64) {
+        self.until_realtime_ns = until_realtime_ns;
+    }
+
+    /// Begin and end of all that was recorded, CLOCK_REALTIME. `None`: it has no interval.
+    pub fn span_realtime_ns(&mut self) -> Option<(u64, u64)> {
+        self.recording.span_realtime_ns()
+    }
+
+    /// Takes what was recorded since. Spots from before are not valid any more.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        Ok(self.recording.refresh()?)
+    }
+
+    /// The first interval.
+    pub fn first(&mut self) -> Option<Spot> {
+        Some(record(self.recording.first()?))
+    }
+
+    /// The last interval.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn last(&mut self) -> Result<Option<Spot>, Error> {
+        let Some(last) = self.recording.last() else { return Ok(None) };
+        let whole = if self.is_whole(last)? { Some(last) } else { self.whole_before(last)? };
+        whole.map_or(Ok(None), |place| self.begin_of(place).map(Some))
+    }
+
+    /// The interval that has this instant, CLOCK_REALTIME, or the first behind it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn at(&mut self, realtime_ns: u64) -> Result<Option<Spot>, Error> {
+        let Some(place) = self.recording.at_realtime(realtime_ns) else { return Ok(None) };
+        let begins_behind =
+            self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > realtime_ns);
+        let is_in_gap = begins_behind && self.gap_before(place)?.is_some();
+        Ok(Some(Spot { place, is_record: !is_in_gap }))
+    }
+
+    /// The interval that ends where this one begins.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn previous(&mut self, spot: Spot) -> Result<Option<Spot>, Error> {
+        let is_in_gap = spot.is_record && self.gap_before(spot.place)?.is_some();
+        if is_in_gap {
+            return Ok(Some(Spot { is_record: false, ..spot }));
+        }
+        match self.whole_before(spot.place)? {
+            Some(last) => self.begin_of(last).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the interval at a spot. `None`: there is none any more.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn read(
+        &mut self,
+        spot: Spot,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<Option<Told>, Error> {
+        if spot.is_record {
+            if let Some(merged) = self.merged(spot.place)? {
+                frames::read(&merged.frame, snapshot, into).map_err(not_replayed)?;
+                into.is_replayed = true;
+                return Ok(Some(self.told(spot, &merged)));
+            }
+            let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
+            // It is damaged, and so is what comes before that one.
+            let is_gap = self.gap_before(behind)?.is_some();
+            return self.read(Spot { place: behind, is_record: !is_gap }, snapshot, into);
+        }
+        let Some((before, times)) = self.gap_before(spot.place)? else {
+            return self.read(record(spot.place), snapshot, into);
+        };
+        let end = self.recording.read(spot.place)?.and_then(|record| begin_of_frame(&record.frame));
+        let source = self.source_of(before, snapshot, into)?;
+        let online_cpus = into.online_cpus;
+        tell_gap_of(source, times, online_cpus, snapshot, into);
+        into.is_replayed = true;
+        let (entry, last) = (self.recording.entry(spot.place), self.recording.entry(before));
+        let Some((entry, last)) = entry.zip(last) else { return Ok(None) };
+        Ok(Some(Told {
+            spot: Some(spot),
+            next: Some(record(spot.place)).filter(|_| entry.start_realtime_ns() < self.until_realtime_ns),
+            start_realtime_ns: last.end_realtime_ns,
+            end_realtime_ns: entry.start_realtime_ns(),
+            end,
+            boot_id: self.boot_id(spot.place),
+            gap: Some(entry.sequence.saturating_sub(last.sequence).saturating_sub(1)),
+            begins_boot: false,
+        }))
+    }
+
+    /// How much of the machine was used, without the rows. `None`: there is no interval any more.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn glance(&mut self, spot: Spot) -> Result<Option<Glance>, Error> {
+        let begin_ns = |replay: &mut Replay, place: Place| {
+            replay.recording.entry(place).map_or(0, |entry| entry.start_realtime_ns())
+        };
+        if !spot.is_record {
+            let end_realtime_ns = begin_ns(self, spot.place);
+            let next = Some(record(spot.place));
+            return Ok(Some(Glance { share: Share::Gap, end_realtime_ns, next }));
+        }
+        let Some(merged) = self.merged(spot.place)? else {
+            let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
+            let end_realtime_ns = begin_ns(self, behind);
+            return Ok(Some(Glance { share: Share::Gap, end_realtime_ns, next: Some(record(behind)) }));
+        };
+        let figure = |column| u128::from(merged.frame.figure(column).unwrap_or(0));
+        let capacity = figure(Column::CAPACITY_NS).max(1);
+        let used = (figure(Column::ATTRIBUTED_NS) * 1000 / capacity).min(1000) as u32;
+        let told = self.told(spot, &merged);
+        let share = Share::Used(used);
+        Ok(Some(Glance { share, end_realtime_ns: told.end_realtime_ns, next: told.next }))
+    }
+
+    fn told(&mut self, spot: Spot, merged: &Merged) -> Told {
+        let first = self.recording.entry(spot.place);
+        let starts_before = |place: &Place| {
+            let entry = self.recording.entry(*place);
+            entry.is_some_and(|entry| entry.start_realtime_ns() < self.until_realtime_ns)
+        };
+        let next = merged.next.filter(starts_before);
+        let begins_boot = match self.recording.previous(spot.place) {
+            Some(before) => !self.is_same_boot(before, spot.place),
+            None => false,
+        };
+        Told {
+            spot: Some(spot),
+            next: next.map(|place| {
+                let entry = self.recording.entry(place);
+                let adjoins = entry.is_some_and(|entry| entry.start_ns == merged.last.end_ns);
+                Spot { place, is_record: adjoins || !self.is_same_boot(spot.place, place) }
+            }),
+            start_realtime_ns: first.map_or(0, |entry| entry.start_realtime_ns()),
+            end_realtime_ns: merged.last.end_realtime_ns,
+            end: merged.frame.figure(Column::END_BOOTTIME_NS).map(Boottime::from_ns),
+            boot_id: self.boot_id(spot.place),
+            gap: None,
+            begins_boot,
+        }
+    }
+
+    /// The record at a place, merged with its neighbours behind it up to the wanted length. `None`: it is damaged.
+    fn merged(&mut self, place: Place) -> Result<Option<Merged>, Error> {
+        let Some(first) = self.recording.read(place)? else { return Ok(None) };
+        let mut next = self.recording.next(place);
+        let (mut frame, mut last) = (first.frame, first.entry);
+        let begin_ns = last.start_ns;
+        while let Some(behind) = next {
+            let length_ns = last.end_ns.saturating_sub(begin_ns);
+            let is_full = frame.table(Section::Exited).len() >= EXITS_LIMIT;
+            let is_long = length_ns.saturating_add(last.length_ns() / 2) >= self.length_ns;
+            if is_full || is_long || !self.is_neighbour(&last, place, behind) {
+                break;
+            }
+            let Some(record) = self.recording.read(behind)? else { break };
+            let Ok(longer) = frame.merge(&record.frame) else { break };
+            (frame, last, next) = (longer, record.entry, self.recording.next(behind));
+        }
+        Ok(Some(Merged { frame, last, next }))
+    }
+
+    /// Whether the record behind goes on where that one ends, before the end of what is to be read.
+    fn is_neighbour(&mut self, last: &Entry, place: Place, behind: Place) -> bool {
+        let entry = self.recording.entry(behind);
+        let adjoins = entry.is_some_and(|entry| {
+            entry.start_ns == last.end_ns && entry.start_realtime_ns() < self.until_realtime_ns
+        });
+        adjoins && self.is_same_boot(place, behind)
+    }
+
+    /// The begin of the interval of the wanted length that ends with this record.
+    fn begin_of(&mut self, last: Place) -> Result<Spot, Error> {
+        let mut place = last;
+        let Some(end_ns) = self.recording.entry(last).map(|entry| entry.end_ns) else {
+            return Ok(record(last));
+        };
+        while let Some(entry) = self.recording.entry(place) {
+            let length_ns = end_ns.saturating_sub(entry.start_ns);
+            if length_ns.saturating_add(entry.length_ns() / 2) >= self.length_ns {
+                break;
+            }
+            let Some(before) = self.recording.previous(place) else { break };
+            let adjoins = self.recording.entry(before).is_some_and(|before| before.end_ns == entry.start_ns);
+            if !adjoins || !self.is_same_boot(before, place) || !self.is_whole(before)? {
+                break;
+            }
+            place = before;
+        }
+        Ok(record(place))
+    }
+
+    /// The record before the gap before a place, and the times of the gap, CLOCK_MONOTONIC.
+    fn gap_before(&mut self, place: Place) -> Result<Option<(Place, [u64; 2])>, Error> {
+        let Some(before) = self.whole_before(place)? else { return Ok(None) };
+        let (Some(last), Some(first)) = (self.recording.entry(before), self.recording.entry(place)) else {
+            return Ok(None);
+        };
+        let has_gap = last.end_ns < first.start_ns && self.is_same_boot(before, place);
+        Ok(has_gap.then_some((before, [last.end_ns, first.start_ns])))
+    }
+
+    fn whole_before(&mut self, place: Place) -> Result<Option<Place>, Error> {
+        let mut before = self.recording.previous(place);
+        while let Some(found) = before {
+            if self.is_whole(found)? {
+                return Ok(Some(found));
+            }
+            before = self.recording.previous(found);
+        }
+        Ok(None)
+    }
+
+    fn whole_behind(&mut self, place: Place) -> Result<Option<Place>, Error> {
+        let mut behind = self.recording.next(place);
+        while let Some(found) = behind {
+            if self.is_whole(found)? {
+                return Ok(Some(found));
+            }
+            behind = self.recording.next(found);
+        }
+        Ok(None)
+    }
+
+    fn is_whole(&mut self, place: Place) -> Result<bool, Error> {
+        Ok(self.recording.read(place)?.is_some())
+    }
+
+    /// Where the numbers of a record came from; `into` has its interval then.
+    fn source_of(
+        &mut self,
+        place: Place,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<SourceKind, Error> {
+        if let Some(record) = self.recording.read(place)? {
+            frames::read(&record.frame, snapshot, into).map_err(not_replayed)?;
+        }
+        Ok(into.source)
+    }
+
+    fn boot_id(&self, place: Place) -> Option<String> {
+        let id = self.recording.boot_id(place).filter(|id| !id.is_empty())?;
+        Some(String::from_utf8_lossy(id).into_owned())
+    }
+
+    /// Whether two records are of one boot; those of damaged segments may be.
+    fn is_same_boot(&self, one: Place, other: Place) -> bool {
+        match (self.recording.boot_id(one), self.recording.boot_id(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+}
+
+/// Its begin by the clock of starts.
+fn begin_of_frame(frame: &Frame) -> Option<Boottime> {
+    let end_ns = frame.figure(Column::END_BOOTTIME_NS)?;
+    Some(Boottime::from_ns(end_ns.checked_sub(frame.length_ns()?)?))
+}
+
+fn not_replayed(error: FrameError) -> Error {
+    Error::Replay(error.to_string())
+}
+
+fn record(place: Place) -> Spot {
+    Spot { place, is_record: true }
+}
