@@ -25,6 +25,9 @@ _cpuledger() {
             cpuledger,ps)
                 cmd="cpuledger__subcmd__ps"
                 ;;
+            cpuledger,record)
+                cmd="cpuledger__subcmd__record"
+                ;;
             cpuledger,serve)
                 cmd="cpuledger__subcmd__serve"
                 ;;
@@ -43,6 +46,9 @@ _cpuledger() {
             cpuledger__subcmd__help,ps)
                 cmd="cpuledger__subcmd__help__subcmd__ps"
                 ;;
+            cpuledger__subcmd__help,record)
+                cmd="cpuledger__subcmd__help__subcmd__record"
+                ;;
             cpuledger__subcmd__help,serve)
                 cmd="cpuledger__subcmd__help__subcmd__serve"
                 ;;
@@ -59,7 +65,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top serve ps status doctor help"
+            opts="-v -h -V --verbose --help --version top record serve ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -95,7 +101,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help)
-            opts="top serve ps status doctor help"
+            opts="top record serve ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -137,6 +143,20 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help__subcmd__ps)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__help__subcmd__record)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -206,6 +226,60 @@ _cpuledger() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        cpuledger__subcmd__record)
+            opts="-d -H -v -h --delay --interval --duration --retain --min-free --tier --threads --source --socket --slots --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --delay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --retain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-free)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tier)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slots)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         cpuledger__subcmd__serve)
             opts="-v -h --config --socket --interval --check-config --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -255,7 +329,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__top)
-            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --socket --slots --all --procps --config --theme --verbose --help"
+            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --socket --slots --all --procps --config --theme --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -314,6 +388,10 @@ _cpuledger() {
                     return 0
                     ;;
                 --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

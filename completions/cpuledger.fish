@@ -28,6 +28,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -s v -l verbose -d 'If
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
@@ -41,6 +42,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
@@ -53,6 +55,17 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, summary and columns (see `cpuledger top --procps --help`)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s d -l interval -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 1]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l retain -d 'Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l min-free -d 'Leave this much free in the file system: delete the oldest files, and pause if that is not enough' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more) [default: auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 'The size of the ledger, as for `cpuledger top`' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads also where the source would list them only for this (walk, netlink, procfs)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l socket -d 'The socket that readers connect to; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -d 'Length of an interval in seconds, whatever the configuration says' -r
@@ -72,9 +85,10 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -46,6 +46,7 @@ _arguments "${_arguments_options[@]}" : \
 '--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
+'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
@@ -64,6 +65,27 @@ _arguments "${_arguments_options[@]}" : \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
 '--help[Print help]' \
+&& ret=0
+;;
+(record)
+_arguments "${_arguments_options[@]}" : \
+'-d+[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
+'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
+'--duration=[End after this time, rounded up to whole intervals\: seconds, or with a unit (90s, 10m, 24h)]:TIME:_default' \
+'--retain=[Delete the oldest files\: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)]:LIMITS:_default' \
+'--min-free=[Leave this much free in the file system\: delete the oldest files, and pause if that is not enough]:SIZE:_default' \
+'*--tier=[Merge intervals to lengths, and keep each for a time, as in 1s\:24h,1m\:30d \[default\: intervals as they come\]]:LIST:_default' \
+'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:_default' \
+'--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
+'--slots=[The size of the ledger, as for \`cpuledger top\`]:N:_default' \
+'-H[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
+'--threads[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::folder -- The directory; it is made if it is missing \[default\: /var/log/cpuledger for root, else $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger\]:_files' \
 && ret=0
 ;;
 (serve)
@@ -129,6 +151,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(record)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -162,6 +188,7 @@ esac
 _cpuledger_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
+'record:Record what ran, interval after interval, in a directory' \
 'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -179,6 +206,7 @@ _cpuledger__subcmd__doctor_commands() {
 _cpuledger__subcmd__help_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
+'record:Record what ran, interval after interval, in a directory' \
 'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -202,6 +230,11 @@ _cpuledger__subcmd__help__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help ps commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__record_commands] )) ||
+_cpuledger__subcmd__help__subcmd__record_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help record commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__help__subcmd__serve_commands() {
     local commands; commands=()
@@ -221,6 +254,11 @@ _cpuledger__subcmd__help__subcmd__top_commands() {
 _cpuledger__subcmd__ps_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger ps commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__record_commands] )) ||
+_cpuledger__subcmd__record_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger record commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__serve_commands() {

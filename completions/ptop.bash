@@ -23,7 +23,7 @@ _ptop() {
 
     case "${cmd}" in
         ptop)
-            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --socket --slots --all --config --theme --help --version"
+            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --socket --slots --all --config --theme --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -82,6 +82,10 @@ _ptop() {
                     return 0
                     ;;
                 --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

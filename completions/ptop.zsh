@@ -29,6 +29,7 @@ _ptop() {
 '--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:_default' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
+'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:_default' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \

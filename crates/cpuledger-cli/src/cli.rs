@@ -53,6 +53,9 @@ pub enum Command {
     /// Show what ran in each interval, on the whole screen or as text
     #[command(after_help = crate::cmd::top::AFTER_HELP)]
     Top(Box<crate::cmd::top::Arguments>),
+    /// Record what ran, interval after interval, in a directory
+    #[command(after_help = crate::cmd::record::AFTER_HELP)]
+    Record(crate::cmd::record::Arguments),
     /// Keep one ledger for all readers of this machine
     #[command(after_help = crate::cmd::serve::AFTER_HELP)]
     Serve(crate::cmd::serve::Arguments),

@@ -12,6 +12,7 @@ mod output;
 #[cfg(test)]
 mod pages;
 mod privileges;
+mod record;
 #[cfg(test)]
 mod recorded;
 #[allow(dead_code, reason = "the commands that read recordings are to come")]

@@ -1,5 +1,8 @@
 //! What this process may do: not more than its source and its user need, from when the source is open.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
 use anyhow::Context;
 use cpuledger::SourceKind;
 use cpuledger::support::{facts, privilege};
@@ -57,6 +60,17 @@ pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
 /// As [`give_up`].
 pub fn give_up_as_service(kind: SourceKind) -> anyhow::Result<()> {
     give_up_all_but(kind, None, CapabilitySet::SYS_PTRACE).context("cannot give up privileges")
+}
+
+/// The same for a recording in this directory. It belongs to the user that the program was started as. Root keeps the right to write
+/// to what another user owns, if the directory does.
+///
+/// # Errors
+/// As [`give_up`].
+pub fn give_up_as_recorder(kind: SourceKind, folder: &Path) -> anyhow::Result<()> {
+    let is_own = std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == geteuid().as_raw());
+    let more = if is_own { CapabilitySet::empty() } else { CapabilitySet::DAC_OVERRIDE };
+    give_up_all_but(kind, None, more).context("cannot give up privileges")
 }
 
 fn give_up_all_but(kind: SourceKind, caller: Option<(Uid, Gid)>, more: CapabilitySet) -> anyhow::Result<()> {

@@ -1,16 +1,24 @@
 //! Requests that end an interval before its time.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cpuledger::machine;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level;
 
 use crate::end::{self, Notice, Reason, Watched};
+
+/// The exit code when a signal ends what a signal has asked for.
+const SECOND_SIGNAL: i32 = 1;
+
+/// What asks for the end may send several signals: timeout(1) sends one to the process and one to its group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
 
 /// Requests to end the running interval before its time. They are counted by the kernel, in one object: a request that comes at
 /// any moment after [`Stop::take`] ends the next interval, and none is lost.
@@ -37,6 +45,31 @@ impl Waker {
     pub fn wake_on_signals(self) {
         let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
         let _ = end::watch(&signals, false, self);
+    }
+
+    /// From now on the first SIGINT or SIGTERM ends the interval, and the program takes the time that it needs to end. One that comes a second
+    /// later or more ends it at once. To be called as [`Waker::wake_on_signals`].
+    ///
+    /// # Errors
+    /// Where there is no thread or no pipe to be had.
+    pub fn wake_on_first_signal(self) -> io::Result<()> {
+        let (mut reader, writer) = io::pipe()?;
+        let wait = move || {
+            let mut first = None;
+            while reader.read_exact(&mut [0]).is_ok() {
+                match first {
+                    None => self.wake(),
+                    Some(first) if Instant::now() > first + ONE_REQUEST => low_level::exit(SECOND_SIGNAL),
+                    Some(_) => {}
+                }
+                first.get_or_insert_with(Instant::now);
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(wait)?;
+        for signal in [SIGINT, SIGTERM] {
+            low_level::pipe::register(signal, writer.try_clone()?)?;
+        }
+        Ok(())
     }
 }
 
@@ -102,7 +135,6 @@ impl Stop {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
 

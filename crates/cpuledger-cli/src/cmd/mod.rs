@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod ps;
+pub mod record;
 pub mod serve;
 pub mod status;
 pub mod top;
@@ -34,6 +35,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
         Command::Top(arguments) => top::run(&arguments),
+        Command::Record(arguments) => record::run(arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

@@ -23,6 +23,7 @@ use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 
+use crate::record::recorder::Recorder;
 use crate::stop::Stop;
 use collect::{Collector, Outcome};
 pub use options::Arguments;
@@ -74,16 +75,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut collector = Collector::open(&options, stop)?;
     crate::tui::check(arguments)?;
     waker.wake_on_signals();
+    let mut recorder =
+        arguments.record.as_deref().map(|path| Recorder::of_shown(path, crate::output::warn)).transpose()?;
     let mut printer = Printer::new(&options);
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
         let outcome = collector.interval()?;
+        if let Some(recorder) = &mut recorder {
+            recorder.add(&collector.snapshot, &collector.interval, &collector.of);
+        }
         printer.print(&collector.interval, &collector.snapshot)?;
         intervals += 1;
         if outcome == Outcome::Stopped {
             break;
         }
     }
+    recorder.map_or(Ok(()), Recorder::end)?;
     if printer.selection.has_matched || collector.exists(|row| select::is_wanted(&options, row))? {
         return Ok(());
     }

@@ -26,10 +26,14 @@ use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
+use crate::record::recorder::Recorder;
 use crate::stop::{Stop, Waker};
 
 /// How long the feed is waited for at the end. What it holds is released with the process in any case.
 const LONGEST_END: Duration = Duration::from_millis(200);
+
+/// The same where it has a recording to close.
+const LONGEST_END_OF_RECORDING: Duration = Duration::from_secs(10);
 
 /// Everything that runs.
 struct App {
@@ -40,6 +44,7 @@ struct App {
     subscription: Subscription,
     requests: Requests,
     config: Option<PathBuf>,
+    longest_end: Duration,
     frames: u64,
 }
 
@@ -55,6 +60,12 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     // The feed lists what did not run: it does not walk for every interval.
     let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
+    let (told, events) = mpsc::channel();
+    let recorder = arguments.record.as_deref().map(|path| {
+        let told = told.clone();
+        Recorder::of_shown(path, move |sentence| drop(told.send(Event::Notice(sentence.to_owned()))))
+    });
+    let recorder = recorder.transpose()?;
     // Without privileges, as it is the user's: a link in its place leads nowhere where the user may not go.
     let (settings, mut warnings) = settings(options, arguments, theme)?;
     let mut state = State::new(settings, options.clone());
@@ -63,7 +74,6 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         state.complain(warnings.join("; "));
     }
     let subscription = state.subscription();
-    let (told, events) = mpsc::channel();
     let (orders, ordered) = mpsc::channel();
     let requests = Requests::default();
     let (wanted, to_app) = (requests.clone(), told.clone());
@@ -78,18 +88,20 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     end::watch(&[&signals[..], &others].concat(), true, Whole { told: told.clone(), reason: Reason::Signal })
         .context("cannot handle signals")?;
     let (config, iterations) = (arguments.config.clone(), options.iterations);
+    let longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
     let to_app = told.clone();
     let show = move || {
         let mut screen = Screen::enter(state.settings.has_mouse).context("cannot take the terminal")?;
         start_keyboard(to_app)?;
-        let mut app = App { state, events, orders, waker, subscription, requests, config, frames: 0 };
+        let mut app =
+            App { state, events, orders, waker, subscription, requests, config, longest_end, frames: 0 };
         let result = app.show(&mut screen, iterations);
         drop(screen);
         // A terminal that is gone is an end like others, without a place to report it.
         app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
     };
     let shown = thread::Builder::new().name("screen".into()).spawn(show)?;
-    let feed = Feed::new(collector, subscription);
+    let feed = Feed::new(collector, subscription, recorder);
     let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
     let ended =
         ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
@@ -371,7 +383,7 @@ impl App {
         let _ = self.orders.send(Order::Stop);
         self.waker.wake();
         let begin = Instant::now();
-        while let Some(rest) = LONGEST_END.checked_sub(begin.elapsed()) {
+        while let Some(rest) = self.longest_end.checked_sub(begin.elapsed()) {
             match self.events.recv_timeout(rest) {
                 Ok(Event::Ended(_)) => return result,
                 Ok(_) => {}

@@ -15,6 +15,7 @@ use super::frame::{Asleep, Frame, Sums};
 use super::idle_task_cache::IdleTaskCache;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
+use crate::record::recorder::Recorder;
 use cpuledger::enrich::cgroups::Cgroups;
 
 /// What the feed is told.
@@ -34,6 +35,7 @@ const FIRST_NS: u64 = 50_000_000;
 /// Takes intervals.
 pub struct Feed {
     collector: Collector,
+    recorder: Option<Recorder>,
     subscription: Subscription,
     idle_tasks: Option<IdleTaskCache>,
     statistics: HostStatistics,
@@ -45,11 +47,12 @@ pub struct Feed {
 
 impl Feed {
     /// Begins with the first interval.
-    pub fn new(collector: Collector, subscription: Subscription) -> Feed {
+    pub fn new(collector: Collector, subscription: Subscription, recorder: Option<Recorder>) -> Feed {
         let mut around = Surroundings::now();
         around.machine.look_up(Lookups::CALENDAR);
         Feed {
             collector,
+            recorder,
             subscription,
             idle_tasks: None,
             statistics: HostStatistics::read(),
@@ -65,13 +68,24 @@ impl Feed {
     /// # Errors
     /// When the source fails.
     pub fn run(mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
+        let ended = self.send_frames(orders, events);
+        let recorded = self.recorder.take().map_or(Ok(()), Recorder::end);
+        ended.and(recorded)
+    }
+
+    fn send_frames(&mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
         let mut spare: Option<Box<(Interval, Snapshot)>> = None;
         // The first interval is short, so that the screen is not empty for long.
         // The service has one already.
-        let latest = if self.collector.latest() { Some(self.frame()?) } else { None };
+        let latest = if self.collector.latest() {
+            self.record();
+            Some(self.frame()?)
+        } else {
+            None
+        };
         let delay_ns = self.subscription.delay_ns;
         let first_ns = if latest.is_some() { delay_ns } else { delay_ns.min(FIRST_NS) };
-        self.collector.go_on(first_ns, self.subscription.fields, self.subscription.has_threads)?;
+        self.collector.go_on(first_ns, self.fields(), self.subscription.has_threads)?;
         if let Some(frame) = latest.or_else(|| self.first_picture())
             && events.send(Event::Frame(Box::new(frame))).is_err()
         {
@@ -83,6 +97,7 @@ impl Feed {
                 (self.collector.interval, self.collector.snapshot) = *spare;
             }
             let outcome = self.collector.interval()?;
+            self.record();
             #[cfg(debug_assertions)]
             super::on_purpose::panic_on_purpose("feed");
             if let Some(notice) = self.collector.take_notice() {
@@ -104,8 +119,19 @@ impl Feed {
             let is_first = std::mem::take(&mut is_first);
             if subscription != self.subscription || outcome == Outcome::Stopped || is_first {
                 self.subscription = subscription;
-                self.collector.go_on(subscription.delay_ns, subscription.fields, subscription.has_threads)?;
+                self.collector.go_on(subscription.delay_ns, self.fields(), subscription.has_threads)?;
             }
+        }
+    }
+
+    /// What the source has to tell: a recording has all of it.
+    fn fields(&self) -> FieldSet {
+        if self.recorder.is_some() { FieldSet::ALL } else { self.subscription.fields }
+    }
+
+    fn record(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.add(&self.collector.snapshot, &self.collector.interval, &self.collector.of);
         }
     }
 

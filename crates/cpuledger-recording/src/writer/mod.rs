@@ -62,7 +62,7 @@ impl Writer {
     pub fn append(&mut self, frame: &Frame) -> Result<(), Error> {
         let newest_ns = times_of(frame)?.end_realtime_ns;
         if let Err(error) = retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns) {
-            self.tracks.iter_mut().for_each(Track::skip);
+            self.skip(1);
             return Err(error);
         }
         let mut result = Ok(());
@@ -72,6 +72,11 @@ impl Writer {
             result = result.and(added);
         }
         result
+    }
+
+    /// Leaves out the numbers of intervals that were not to be had, so that readers see that they are missing.
+    pub fn skip(&mut self, intervals: u64) {
+        self.tracks.iter_mut().for_each(|track| track.skip(intervals));
     }
 
     /// Length of all segments.
@@ -87,11 +92,17 @@ impl Writer {
         self.folder.free_bytes()
     }
 
-    /// Writes what is merged so far, and closes the segments. Dropping the writer does the same, if it can.
+    /// How many bytes this writer has added, whether they are there still or not.
+    pub fn written_bytes(&self) -> u64 {
+        self.tracks.iter().map(|track| track.written).sum()
+    }
+
+    /// Writes what is merged so far, and closes the segments; what is added later begins new ones. Dropping the writer does the same, if
+    /// it can.
     ///
     /// # Errors
     /// When that cannot be written. The segments can be read all the same.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub fn close(&mut self) -> Result<(), Error> {
         let mut result = Ok(());
         for track in &mut self.tracks {
             let closed = track.close();

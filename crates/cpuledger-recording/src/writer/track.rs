@@ -45,6 +45,8 @@ pub(super) struct Track {
     merged: Option<Merged>,
     /// Number of the next record.
     sequence: u64,
+    /// Bytes that were added.
+    pub(super) written: u64,
     encoded: Vec<u8>,
 }
 
@@ -63,6 +65,7 @@ impl Track {
             open: None,
             merged: (!tier.length.is_zero()).then(|| Merged::new(ns(tier.length))),
             sequence,
+            written: 0,
             encoded: Vec::new(),
         })
     }
@@ -97,10 +100,11 @@ impl Track {
         }
     }
 
-    /// Leaves the number of an interval out, for which there is no room.
-    pub(super) fn skip(&mut self) {
+    /// Leaves out the numbers of intervals that are not written. What is merged has another number for each minute: there the times of
+    /// its neighbours tell.
+    pub(super) fn skip(&mut self, intervals: u64) {
         if self.merged.is_none() {
-            self.sequence = self.sequence.saturating_add(1);
+            self.sequence = self.sequence.saturating_add(intervals);
         }
     }
 
@@ -118,8 +122,11 @@ impl Track {
         if self.open.as_ref().is_some_and(|open| self.is_full(open, &boot_id, &times)) {
             self.close_open()?;
         }
-        let open = match self.open.take() {
-            Some(open) => self.open.insert(open),
+        let (open, before) = match self.open.take() {
+            Some(open) => {
+                let before = open.bytes;
+                (self.open.insert(open), before)
+            }
             None => {
                 let header = Header {
                     first_sequence: sequence,
@@ -131,10 +138,11 @@ impl Track {
                     host: self.host.clone(),
                 };
                 let created = OpenSegment::create(&self.folder, &header);
-                self.open.insert(created.map_err(|error| self.failed(error))?)
+                (self.open.insert(created.map_err(|error| self.failed(error))?), 0)
             }
         };
         let written = open.append(&self.encoded, sequence, &times);
+        self.written += open.bytes - before;
         written.map_err(|error| self.failed(error))
     }
 
@@ -153,7 +161,10 @@ impl Track {
         let closed = open.close(&self.folder);
         let (state, bytes) = match &closed {
             Ok(0) => return Ok(()),
-            Ok(bytes) => (State::Closed, *bytes),
+            Ok(all) => {
+                self.written += all - bytes;
+                (State::Closed, *all)
+            }
             Err(_) => (State::CutOff, bytes),
         };
         self.closed.push(Closed { name: Name { sequence, state }, bytes, end_realtime_ns });

@@ -7,7 +7,7 @@ mod off_tasks;
 
 use cpuledger_frame::{Column, Frame, Section};
 
-use crate::clock::Boottime;
+use crate::clock::{self, Boottime};
 use crate::field::{Field, FieldSet};
 use crate::interval::{Blocked, Exited, Interval, Usage};
 use crate::snapshot::Snapshot;
@@ -32,6 +32,32 @@ pub struct Circumstances<'a> {
     pub end_realtime_ns: Option<u64>,
     /// For how long the machine was suspended in the interval.
     pub suspended_ns: Option<u64>,
+}
+
+impl Circumstances<'_> {
+    /// Of the interval of this number that has ended at `end_ns`, CLOCK_MONOTONIC. `suspended_ns` is how long the machine was suspended
+    /// when the interval before ended, and becomes what it is now.
+    pub fn of_next(sequence: u64, end_ns: u64, suspended_ns: &mut u64) -> Circumstances<'static> {
+        let before_ns = std::mem::replace(suspended_ns, clock::suspended_ns());
+        Circumstances {
+            boot_id: None,
+            sequence: Some(sequence),
+            end: Some(Boottime::from_ns(end_ns + *suspended_ns)),
+            end_realtime_ns: Some(clock::realtime_ns_at(end_ns)),
+            suspended_ns: Some(suspended_ns.saturating_sub(before_ns)),
+        }
+    }
+
+    /// Those that a frame tells, but for the boot.
+    pub fn of_frame(frame: &Frame) -> Circumstances<'static> {
+        Circumstances {
+            boot_id: None,
+            sequence: frame.figure(Column::SEQUENCE),
+            end: frame.figure(Column::END_BOOTTIME_NS).map(Boottime::from_ns),
+            end_realtime_ns: frame.figure(Column::END_REALTIME_NS),
+            suspended_ns: frame.figure(Column::SUSPENDED_NS),
+        }
+    }
 }
 
 /// Makes `frame` that of an interval and the snapshot at its end. Its memory is reused.

@@ -114,10 +114,7 @@ impl Published {
 pub struct Last {
     pub snapshot: Snapshot,
     pub interval: Interval,
-    pub sequence: u64,
-    pub end: cpuledger::Boottime,
-    pub end_realtime_ns: u64,
-    pub suspended_ns: u64,
+    pub of: Circumstances<'static>,
 }
 
 impl Audiences {
@@ -250,13 +247,7 @@ impl State {
     }
 
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
-        let of = Circumstances {
-            boot_id,
-            sequence: Some(last.sequence),
-            end: Some(last.end),
-            end_realtime_ns: Some(last.end_realtime_ns),
-            suspended_ns: Some(last.suspended_ns),
-        };
+        let of = Circumstances { boot_id, ..last.of };
         match audience {
             Audience::All => frames::write(&last.snapshot, &last.interval, &of, &mut self.frame),
             Audience::User(viewer) => {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
+use cpuledger::frames::Circumstances;
 use cpuledger::source::ledger::{LEAD_NS, Wanted};
-use cpuledger::{Boottime, FieldSet, clock, machine};
+use cpuledger::{FieldSet, machine};
 
 use super::audiences::{Audiences, Last};
 use super::handover::Keeping;
@@ -126,13 +127,8 @@ fn keep(
             return Ok(keeping);
         }
         ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
-        let suspended_ns = clock::suspended_ns();
-        let suspended_before_ns = std::mem::replace(&mut course.suspended_ns, suspended_ns);
         course.sequence += 1;
-        last.sequence = course.sequence;
-        last.end = Boottime::from_ns(last.interval.end_ns + suspended_ns);
-        last.end_realtime_ns = clock::realtime_ns_at(last.interval.end_ns);
-        last.suspended_ns = suspended_ns.saturating_sub(suspended_before_ns);
+        last.of = Circumstances::of_next(course.sequence, last.interval.end_ns, &mut course.suspended_ns);
         let (before, is_published) = audiences.publish(last);
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cpuledger::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
+use cpuledger::frames::Circumstances;
 use cpuledger::interval::Interval;
 use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::service::{self, Ended, ServiceLedger};
 use cpuledger::source::{Exits, Source, SourceKind, tell_gap};
-use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, clock, machine};
 use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
 
@@ -81,6 +82,12 @@ pub struct Collector {
     next_best: NextBest,
     /// What is to be said of the last interval, on the screen.
     notice: Option<String>,
+    /// Intervals so far.
+    sequence: u64,
+    /// How long the machine was suspended when the last of them ended.
+    suspended_ns: u64,
+    /// What a frame tells of the last interval besides.
+    pub of: Circumstances<'static>,
     /// The rows of the last interval.
     pub snapshot: Snapshot,
     /// The last interval.
@@ -93,6 +100,18 @@ impl Collector {
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
     pub fn open(options: &Options, stop: Stop) -> anyhow::Result<Collector> {
+        Collector::open_as(options, stop, privileges::give_up)
+    }
+
+    /// The same for a program that gives up other privileges.
+    ///
+    /// # Errors
+    /// As [`Collector::open`].
+    pub fn open_as(
+        options: &Options,
+        stop: Stop,
+        give_up: impl FnOnce(SourceKind) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Collector> {
         let mut collector = Collector {
             backend: open_backend(options)?,
             fields: fields(options),
@@ -112,17 +131,28 @@ impl Collector {
                 is_screen: options.is_screen,
             },
             notice: None,
+            sequence: 0,
+            suspended_ns: clock::suspended_ns(),
+            of: Circumstances::default(),
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
         collector.begin()?;
-        privileges::give_up(match &collector.backend {
-            Backend::Service(_) if options.source.is_some() => SourceKind::Service,
-            // With the service, for the case that it ends.
-            Backend::Service(_) | Backend::Ledger(_) => SourceKind::Ledger,
-            Backend::Snapshots(snapshots) => snapshots.source.kind(),
+        give_up(match collector.kind() {
+            // For the case that it ends.
+            SourceKind::Service if options.source.is_none() => SourceKind::Ledger,
+            kind => kind,
         })?;
         Ok(collector)
+    }
+
+    /// Where the running interval comes from.
+    pub fn kind(&self) -> SourceKind {
+        match &self.backend {
+            Backend::Service(_) => SourceKind::Service,
+            Backend::Ledger(_) => SourceKind::Ledger,
+            Backend::Snapshots(snapshots) => snapshots.source.kind(),
+        }
     }
 
     /// Makes the first cut.
@@ -152,7 +182,19 @@ impl Collector {
     pub fn latest(&mut self) -> bool {
         let Backend::Service(service) = &mut self.backend else { return false };
         // Where it cannot be read, the next one is waited for.
-        service.latest(&mut self.snapshot, &mut self.interval).unwrap_or(false)
+        let is_there = service.latest(&mut self.snapshot, &mut self.interval).unwrap_or(false);
+        self.note_circumstances();
+        is_there
+    }
+
+    /// What a frame tells of the interval that has ended: for one of the service what that says, else what the clocks say now.
+    fn note_circumstances(&mut self) {
+        self.sequence += 1;
+        let own = Circumstances::of_next(self.sequence, self.interval.end_ns, &mut self.suspended_ns);
+        self.of = match &self.backend {
+            Backend::Service(service) => service.circumstances().unwrap_or(own),
+            Backend::Ledger(_) | Backend::Snapshots(_) => own,
+        };
     }
 
     /// What is to be said of the last interval, once.
@@ -165,6 +207,12 @@ impl Collector {
     /// # Errors
     /// When the source fails, and no other may take over.
     pub fn interval(&mut self) -> anyhow::Result<Outcome> {
+        let outcome = self.close()?;
+        self.note_circumstances();
+        Ok(outcome)
+    }
+
+    fn close(&mut self) -> anyhow::Result<Outcome> {
         if self.next_best.has_taken_over {
             self.look_for_service();
         }
@@ -308,10 +356,7 @@ impl Collector {
         };
         self.next_best.has_taken_over = true;
         self.begin()?;
-        let kind = match &self.backend {
-            Backend::Snapshots(snapshots) => snapshots.source.kind(),
-            Backend::Service(_) | Backend::Ledger(_) => SourceKind::Ledger,
-        };
+        let kind = self.kind();
         self.say(format!("the service is gone ({ended}); going on with the source {kind}"));
         tell_gap(SourceKind::Service, [since_ns, self.begin_ns], &mut self.snapshot, &mut self.interval);
         Ok(())
@@ -421,7 +466,7 @@ fn backend(source: ForIntervals, has_threads: bool) -> Backend {
 /// Whether tasks are told of that are blocked since before the ledger was attached, which costs a walk.
 fn wants_blocked(options: &Options) -> bool {
     let is_json = options.format == Format::Json;
-    options.by.has_states || options.is_screen || options.shows_idle && is_json
+    options.by.has_states || options.is_screen || options.is_recorded || options.shows_idle && is_json
 }
 
 /// What the text shows, and what it is made of.
@@ -447,7 +492,8 @@ pub const TEXT: FieldSet = FieldSet::of(&[
 /// What the output and its order need.
 fn fields(options: &Options) -> FieldSet {
     let shown = match (options.format, options.order.by) {
-        _ if options.is_screen => FieldSet::ALL, // its columns are chosen while it runs
+        // The columns of the screen are chosen while it runs, those of a recording when it is read.
+        _ if options.is_screen || options.is_recorded => FieldSet::ALL,
         (Format::Text, Order::Key(Key::Field(field))) => TEXT.union(FieldSet::of(&[field])),
         (Format::Text, _) => TEXT,
         (Format::Json | Format::Csv | Format::CsvSafe, _) => FieldSet::ALL,
@@ -490,6 +536,9 @@ mod tests {
                 is_screen: false,
             },
             notice: None,
+            sequence: 0,
+            suspended_ns: clock::suspended_ns(),
+            of: Circumstances::default(),
             snapshot: Snapshot::default(),
             interval: Interval::default(),
         };

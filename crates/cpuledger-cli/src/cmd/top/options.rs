@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
+    /// Also record the intervals, in this directory; nothing that is in it is deleted
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<std::path::PathBuf>,
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
     #[arg(long, value_name = "PATH")]
     pub socket: Option<std::path::PathBuf>,
@@ -125,6 +128,8 @@ pub struct Options {
     pub shows_idle: bool,
     /// Shown on the whole screen.
     pub is_screen: bool,
+    /// Intervals are recorded, too.
+    pub is_recorded: bool,
     /// What is needed besides what the format shows.
     pub fields: FieldSet,
 }
@@ -176,6 +181,7 @@ impl Options {
             size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
             shows_idle: arguments.all,
             is_screen,
+            is_recorded: arguments.record.is_some(),
             fields: FieldSet::EMPTY,
         })
     }
@@ -206,11 +212,19 @@ const LEAST_DELAY_S: f64 = 0.01;
 const MOST_DELAY_S: f64 = 4e9;
 
 pub fn parse_delay(text: &str) -> Result<u64, Failure> {
+    parse_length("-d", text)
+}
+
+/// The length of an interval, as this option has it.
+///
+/// # Errors
+/// A sentence, if it is none.
+pub fn parse_length(option: &str, text: &str) -> Result<u64, Failure> {
     let seconds: Option<f64> = text.parse().ok();
     match seconds.filter(|seconds| (LEAST_DELAY_S..=MOST_DELAY_S).contains(seconds)) {
         Some(seconds) => Ok((seconds * 1e9).round() as u64),
         None => Err(usage(format!(
-            "-d needs a number of seconds from {LEAST_DELAY_S} to {MOST_DELAY_S}, not `{text}`"
+            "{option} needs a number of seconds from {LEAST_DELAY_S} to {MOST_DELAY_S}, not `{text}`"
         ))),
     }
 }

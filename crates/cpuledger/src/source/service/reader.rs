@@ -16,7 +16,7 @@ use super::follower::{Arrival, Follower};
 use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
 use crate::error::Error;
-use crate::frames;
+use crate::frames::{self, Circumstances};
 use crate::interval::{Interval, Usage};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::gap::tell_gap;
@@ -67,6 +67,8 @@ pub struct ServiceLedger {
     heard: Instant,
     listing: Option<ServiceListing>,
     listed: Snapshot,
+    /// What the frames of the last interval told of it besides; `None`: it had none.
+    of: Option<Circumstances<'static>>,
 }
 
 impl ServiceLedger {
@@ -90,6 +92,7 @@ impl ServiceLedger {
             heard: Instant::now(),
             listing: None,
             listed: Snapshot::default(),
+            of: None,
         })
     }
 
@@ -110,7 +113,7 @@ impl ServiceLedger {
             return Ok(false);
         }
         let frame = Frame::decode(&bytes).map_err(ended)?;
-        read(&frame, snapshot, into)?;
+        self.read(&frame, snapshot, into)?;
         self.gathering.begin_at(into.end_ns);
         Ok(true)
     }
@@ -164,11 +167,25 @@ impl ServiceLedger {
             }
             None => Ok(false),
             Some(Whole::Gap(times)) => {
+                self.of = None;
                 tell_gap(SourceKind::Service, times, snapshot, into);
                 Ok(true)
             }
-            Some(Whole::Frame(frame)) => read(&frame, snapshot, into).map(|()| true),
+            Some(Whole::Frame(frame)) => self.read(&frame, snapshot, into).map(|()| true),
         }
+    }
+
+    /// What the service tells of the last interval besides; `None`: it was a gap.
+    pub fn circumstances(&self) -> Option<Circumstances<'static>> {
+        self.of
+    }
+
+    fn read(&mut self, frame: &Frame, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Ended> {
+        self.of = Some(Circumstances::of_frame(frame));
+        frames::read(frame, snapshot, into).map_err(ended)?;
+        snapshot.source = SourceKind::Service;
+        into.source = SourceKind::Service;
+        Ok(())
     }
 
     /// Connects for the listings of [`ServiceLedger::add_idle`] while this process has all of its privileges: those decide what it is shown.
@@ -305,13 +322,6 @@ fn request(wanted_ns: u64, info: &Info) -> Subscribe {
     let part_ns = if is_multiple { wanted_ns } else { wanted_ns / wanted_ns.div_ceil(frame_ns) };
     let interval_ns = i64::try_from(part_ns.max(shortest_ns)).unwrap_or(i64::MAX);
     Subscribe { interval_ns: Some(interval_ns), audience: None }
-}
-
-fn read(frame: &Frame, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Ended> {
-    frames::read(frame, snapshot, into).map_err(ended)?;
-    snapshot.source = SourceKind::Service;
-    into.source = SourceKind::Service;
-    Ok(())
 }
 
 /// Adds the rows that are not there yet, in the order of a snapshot.

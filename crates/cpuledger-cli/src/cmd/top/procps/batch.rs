@@ -104,6 +104,7 @@ fn of_collector(options: &Options) -> options::Options {
         source: options.source,
         size: ledger::Options::default(),
         is_screen: false,
+        is_recorded: false,
         fields: needed(options),
     }
 }

@@ -1,0 +1,181 @@
+//! `cpuledger record`: intervals in a directory.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use cpuledger::source::service::name_socket;
+
+use super::top;
+use super::top::collect::{Collector, Outcome};
+use super::top::options::{Options, parse_length};
+use crate::exit::Failure;
+use crate::output::warn;
+use crate::privileges;
+use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
+use crate::record::place;
+use crate::record::recorder::{self, Place, Recorder, count_of};
+use crate::stop::Stop;
+
+/// What follows the options in the help.
+pub const AFTER_HELP: &str = "\
+Recording goes on until SIGINT (Ctrl-C) or SIGTERM. A killed recording can be read, and lacks at most the last interval. If there is no \
+room or writing fails, recording pauses and says so, and goes on when it can.
+
+Examples:
+  sudo cpuledger record                              to /var/log/cpuledger, for 7 days and up to 2 GiB
+  sudo cpuledger record /srv/books --retain 30d      for 30 days, whatever the size
+  sudo cpuledger record --tier 1s:24h,1m:30d         seconds for a day, minutes for a month
+  cpuledger record books --duration 10m              10 minutes, through the service where it runs
+
+Exit codes: 0 all was recorded, 1 intervals are missing or the directory cannot be written, 2 wrong option, 3 no usable source. \
+docs/recording.md says more.";
+
+const NS: f64 = 1e9;
+
+/// The options of `record`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory; it is made if it is missing [default: /var/log/cpuledger for root, else
+    /// $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Length of an interval in seconds, at least 0.01 [default: 1]
+    #[arg(short = 'd', long, visible_alias = "delay", value_name = "S", allow_hyphen_values = true)]
+    interval: Option<String>,
+    /// End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    duration: Option<String>,
+    /// Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)
+    #[arg(long, value_name = "LIMITS", default_value = USUAL_RETAIN, allow_hyphen_values = true)]
+    retain: String,
+    /// Leave this much free in the file system: delete the oldest files, and pause if that is not enough
+    #[arg(long, value_name = "SIZE", default_value = USUAL_MIN_FREE, allow_hyphen_values = true)]
+    min_free: String,
+    /// Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    tier: Vec<String>,
+    /// Record threads also where the source would list them only for this (walk, netlink, procfs)
+    #[arg(short = 'H', long)]
+    threads: bool,
+    /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more)
+    /// [default: auto]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+    /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// The size of the ledger, as for `cpuledger top`
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    slots: Option<String>,
+}
+
+/// Records until a signal comes or the time is over.
+///
+/// # Errors
+/// A wrong option, a directory that cannot be written, no source, or intervals that are missing.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let place = place(&arguments)?;
+    let duration = match arguments.duration.as_deref() {
+        Some(text) => Some(limits::time(text).ok_or_else(|| {
+            Failure::Usage(format!("--duration needs seconds, or a time as in `10m`, not `{text}`"))
+        })?),
+        None => None,
+    };
+    let options = options(arguments)?;
+    let wanted = duration.map(|duration| duration.as_nanos().div_ceil(options.delay_ns.into()));
+    let writer = place.open()?;
+    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+    let give_up = |kind| privileges::give_up_as_recorder(kind, &place.path);
+    let mut collector = Collector::open_as(&options, stop, give_up)?;
+    waker.wake_on_first_signal().context("cannot handle signals")?;
+    let path = place.path.clone();
+    let mut recorder = Recorder::start(place, Some(writer), warn)?;
+    warn(&format!(
+        "recording to {}: intervals of {} s from the {}; Ctrl-C ends it",
+        path.display(),
+        options.delay_ns as f64 / NS,
+        collector.kind()
+    ));
+    let mut intervals = 0;
+    let ended = loop {
+        match collector.interval() {
+            Ok(outcome) => {
+                recorder.add(&collector.snapshot, &collector.interval, &collector.of);
+                intervals += 1;
+                if outcome == Outcome::Stopped || wanted.is_some_and(|wanted| intervals >= wanted) {
+                    break Ok(());
+                }
+            }
+            Err(error) => break Err(error),
+        }
+    };
+    let recorded = tell(&path, recorder.finish());
+    ended.and(recorded)
+}
+
+/// Says what was recorded.
+fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
+    let recorder::Outcome { intervals, missed, bytes, length_ns, failure } = outcome;
+    let plural = if intervals == 1 { "interval" } else { "intervals" };
+    let length = length_ns as f64 / NS;
+    let missing = if missed > 0 { format!("; {} missing", count_of(missed)) } else { String::new() };
+    warn(&format!(
+        "recorded {intervals} {plural}, {length:.3} s, to {}: {bytes} bytes{missing}",
+        path.display()
+    ));
+    if let Some(failure) = failure {
+        warn(&format!("the recording can be read, but could not be closed: {failure}"));
+        return Err(Failure::Quiet.into());
+    }
+    if missed > 0 { Err(Failure::Quiet.into()) } else { Ok(()) }
+}
+
+/// Where it is recorded, with the directories above it where that is the usual place.
+fn place(arguments: &Arguments) -> anyhow::Result<Place> {
+    let wrong = |option: &str, reason: String| Failure::Usage(format!("{option} {reason}"));
+    let interval_ns = arguments.interval.as_deref().map_or(Ok(USUAL_INTERVAL_NS), parse_interval)?;
+    let retain = Retain::parse(&arguments.retain).map_err(|reason| wrong("--retain", reason))?;
+    let tiers = arguments.tier.iter().map(String::as_str);
+    let tiers = limits::tiers(tiers).map_err(|reason| wrong("--tier", reason))?;
+    let min_free = &arguments.min_free;
+    let least_free_bytes = limits::size(min_free).ok_or_else(|| {
+        wrong("--min-free", format!("needs a size, as in `{USUAL_MIN_FREE}`, not `{min_free}`"))
+    })?;
+    let path = match &arguments.folder {
+        Some(folder) => folder.clone(),
+        None => {
+            let usual =
+                place::usual().context("there is no home directory to record in; name a directory")?;
+            if let Some(above) = usual.parent() {
+                std::fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
+            }
+            usual
+        }
+    };
+    let options = limits::options(Duration::from_nanos(interval_ns), &tiers, retain, least_free_bytes);
+    Ok(Place { path, options })
+}
+
+const USUAL_INTERVAL_NS: u64 = 1_000_000_000;
+
+fn parse_interval(text: &str) -> Result<u64, Failure> {
+    parse_length("--interval", text)
+}
+
+/// What has to be collected: what `top` shows as JSON.
+fn options(arguments: Arguments) -> anyhow::Result<Options> {
+    arguments.socket.as_deref().into_iter().for_each(name_socket);
+    let of_top = top::Arguments {
+        batch: true,
+        format: Some("json".to_owned()),
+        delay: Some(arguments.interval.unwrap_or_else(|| "1".to_owned())),
+        threads: arguments.threads,
+        source: arguments.source,
+        slots: arguments.slots,
+        ..top::Arguments::default()
+    };
+    let options = Options::parse(&of_top, false)?;
+    Ok(Options { is_recorded: true, ..options })
+}

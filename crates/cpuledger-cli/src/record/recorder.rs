@@ -1,0 +1,223 @@
+//! The thread that writes a recording. The one that closes intervals never waits for it.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, bail};
+use cpuledger::frames::{self, Circumstances};
+use cpuledger::{Interval, Snapshot, machine};
+use cpuledger_frame::Frame;
+use cpuledger_recording::{Error, Kind, Options, Writer};
+
+/// Intervals that wait for the disk. What comes while as many wait is missing in the recording.
+const WAITING: usize = 16;
+
+/// A recording, for the one that has the intervals.
+#[derive(Debug)]
+pub struct Recorder {
+    to_thread: SyncSender<Box<Order>>,
+    /// Orders that are done, whose memory can be used again.
+    done: Receiver<Box<Order>>,
+    thread: JoinHandle<Outcome>,
+    boot_id: Option<String>,
+    /// Intervals that the thread had no time for, and does not know of.
+    missed: u64,
+}
+
+/// What the thread is to write.
+#[derive(Debug, Default)]
+struct Order {
+    /// Intervals that are missing before this one.
+    missed: u64,
+    frame: Frame,
+}
+
+/// What has become of a recording.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Intervals that are in it.
+    pub intervals: u64,
+    /// Intervals that are missing.
+    pub missed: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// The length of these intervals.
+    pub length_ns: u64,
+    /// Why it could not be closed.
+    pub failure: Option<String>,
+}
+
+impl Recorder {
+    /// Writes to this directory from now on. Without a writer, the directory is opened when there is an interval, and tried again with
+    /// the next one if that fails. `tell` gets a sentence when recording pauses and when it goes on.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub fn start(
+        place: Place,
+        writer: Option<Writer>,
+        tell: impl FnMut(&str) + Send + 'static,
+    ) -> anyhow::Result<Recorder> {
+        let (to_thread, orders) = sync_channel::<Box<Order>>(WAITING);
+        let (finished, done) = sync_channel(WAITING + 1);
+        let mut run = Run { place, writer, tell, outcome: Outcome::default(), pause: None };
+        let work = move || {
+            for order in orders {
+                run.write(&order);
+                // If there are enough, this one is not needed.
+                let _ = finished.try_send(order);
+            }
+            run.end()
+        };
+        let thread = thread::Builder::new().name("recorder".into()).spawn(work);
+        let thread = thread.context("cannot begin a thread")?;
+        Ok(Recorder { to_thread, done, thread, boot_id: machine::boot_id(), missed: 0 })
+    }
+
+    /// Begins to record what is shown: as it comes, and for ever. To be called once privileges are given up, as the directory is the
+    /// user's.
+    ///
+    /// # Errors
+    /// When the directory cannot be written, or another process records there.
+    pub fn of_shown(path: &Path, tell: impl FnMut(&str) + Send + 'static) -> anyhow::Result<Recorder> {
+        let place = Place { path: path.into(), options: Options::default() };
+        let writer = place.open()?;
+        Recorder::start(place, Some(writer), tell)
+    }
+
+    /// Hands an interval over. It never waits: where too many are waiting, this one is missing in the recording.
+    pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>) {
+        let mut order = self.done.try_recv().unwrap_or_default();
+        let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
+        frames::write(snapshot, interval, &of, &mut order.frame);
+        order.missed = std::mem::take(&mut self.missed);
+        if let Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) =
+            self.to_thread.try_send(order)
+        {
+            self.missed = order.missed + 1;
+        }
+    }
+
+    /// Waits until all is written, and closes the recording.
+    pub fn finish(self) -> Outcome {
+        drop(self.to_thread);
+        let mut outcome = self.thread.join().unwrap_or_default();
+        outcome.missed += self.missed;
+        outcome
+    }
+
+    /// The same where nothing is said of a recording that is whole.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn end(self) -> anyhow::Result<()> {
+        let Outcome { missed, failure, .. } = self.finish();
+        match failure {
+            Some(failure) => bail!("the recording could not be closed: {failure}"),
+            None if missed > 0 => bail!("{} missing in the recording", count_of(missed)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Where and how it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The directory.
+    pub path: PathBuf,
+    /// Tiers and limits.
+    pub options: Options,
+}
+
+impl Place {
+    /// Opens it for writing.
+    ///
+    /// # Errors
+    /// As [`Writer::open`].
+    pub fn open(&self) -> Result<Writer, Error> {
+        Writer::open(&self.path, self.options.clone())
+    }
+}
+
+/// The thread.
+struct Run<Tell> {
+    place: Place,
+    writer: Option<Writer>,
+    tell: Tell,
+    outcome: Outcome,
+    /// While it pauses: how many intervals are missing since.
+    pause: Option<u64>,
+}
+
+impl<Tell: FnMut(&str)> Run<Tell> {
+    fn write(&mut self, order: &Order) {
+        if order.missed > 0 {
+            self.outcome.missed += order.missed;
+            if let Some(writer) = &mut self.writer {
+                writer.skip(order.missed);
+            }
+            (self.tell)(&format!(
+                "{}: {} missing: writing is too slow",
+                self.place.path.display(),
+                count_of(order.missed)
+            ));
+        }
+        match self.append(&order.frame) {
+            Ok(()) => {
+                self.outcome.length_ns += order.frame.length_ns().unwrap_or(0);
+                self.go_on();
+            }
+            Err(error) => self.note(&error),
+        }
+    }
+
+    fn append(&mut self, frame: &Frame) -> Result<(), Error> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => self.writer.insert(self.place.open()?),
+        };
+        writer.append(frame)
+    }
+
+    fn go_on(&mut self) {
+        self.outcome.intervals += 1;
+        if let Some(missed) = self.pause.take() {
+            let path = self.place.path.display();
+            (self.tell)(&format!("{path}: recording goes on; {} missing", count_of(missed)));
+        }
+    }
+
+    /// An interval is missing. The first of them is told, with the reason.
+    fn note(&mut self, error: &Error) {
+        self.outcome.missed += 1;
+        if self.pause.is_none() {
+            let sentence = self.sentence_of(error);
+            (self.tell)(&sentence);
+        }
+        self.pause = Some(self.pause.unwrap_or(0) + 1);
+    }
+
+    fn sentence_of(&self, error: &Error) -> String {
+        match error.kind() {
+            Kind::Paused => error.to_string(),
+            _ => format!("{}: recording pauses: {error}", self.place.path.display()),
+        }
+    }
+
+    fn end(mut self) -> Outcome {
+        if let Some(mut writer) = self.writer.take() {
+            self.outcome.failure = writer.close().err().map(|error| error.to_string());
+            self.outcome.bytes = writer.written_bytes();
+        }
+        self.outcome
+    }
+}
+
+/// `1 interval is`, `2 intervals are`.
+pub fn count_of(intervals: u64) -> String {
+    match intervals {
+        1 => "1 interval is".to_owned(),
+        _ => format!("{intervals} intervals are"),
+    }
+}
