@@ -9,6 +9,7 @@ use crate::imports::Imports;
 pub const CRATES: &[&str] = &[
     "cpuledger-proc",
     "cpuledger-frame",
+    "cpuledger-report",
     "cpuledger-recording",
     "cpuledger-service",
     "cpuledger-bpf",
@@ -31,6 +32,7 @@ pub struct Layers {
 pub const PURE: &[(&str, &[&str])] = &[
     ("crates/cpuledger-proc", TOUCHING),
     ("crates/cpuledger-frame", TOUCHING),
+    ("crates/cpuledger-report", TOUCHING),
     ("crates/cpuledger-view", TOUCHING),
 ];
 
@@ -106,6 +108,22 @@ pub const LAYERS: &[Layers] = &[
             "merge/deaths",
             "merge/states",
             "merge",
+        ],
+    },
+    Layers {
+        package: "crates/cpuledger-report",
+        from_below: &[
+            "amounts",
+            "balance",
+            "dimension",
+            "instants",
+            "names",
+            "deaths",
+            "table",
+            "branch",
+            "lineage",
+            "report",
+            "accumulator",
         ],
     },
     Layers {

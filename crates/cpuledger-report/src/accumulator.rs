@@ -1,0 +1,335 @@
+//! Frames in, a report out.
+
+use cpuledger_frame::{Column, Frame, Section};
+
+use crate::amounts::Amounts;
+use crate::balance::Balance;
+use crate::branch::Branch;
+use crate::deaths::{Dead, Deaths, Id};
+use crate::dimension::{Dimension, Name};
+use crate::instants::Instants;
+use crate::lineage::Lineage;
+use crate::names::{Comm, Names};
+use crate::report::{self, Report};
+use crate::table::Table;
+
+/// The columns of a frame that a report is made of.
+pub const COLUMNS: &[Column] = &[
+    Column::TID,
+    Column::PID,
+    Column::PPID,
+    Column::START_TIME_NS,
+    Column::EUID,
+    Column::COMM,
+    Column::CGROUP_ID,
+    Column::CGROUP_V1_CPU_ID,
+    Column::CPU_NS,
+    Column::EXITED_CHILDREN_NS,
+    Column::STOLEN_NS,
+    Column::WAITING_NS,
+    Column::ACCOUNTING_PPID,
+    Column::ACCOUNTING_START_NS,
+    Column::PROCESS_START_NS,
+    Column::ENDS_PROCESS,
+    Column::START_NS,
+    Column::END_NS,
+    Column::END_BOOTTIME_NS,
+    Column::SUSPENDED_NS,
+    Column::CAPACITY_NS,
+    Column::ATTRIBUTED_NS,
+    Column::IDLE_NS,
+    Column::UNATTRIBUTED_NS,
+    Column::NO_SLOT_NS,
+    Column::FORGOTTEN_TASK_NS,
+    Column::UNCOVERED_CPU_NS,
+    Column::NOT_ATTACHED_NS,
+    Column::UNIDENTIFIED_EXITS,
+    Column::MISSED_EXITS,
+    Column::MISSED_SWITCHES,
+];
+
+/// A time line: buckets of the same length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeLine {
+    since_ns: u64,
+    bucket_ns: u64,
+    buckets: u32,
+}
+
+/// What a row is put with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Key {
+    Unknown,
+    Command(Comm),
+    User(u64),
+    Cgroup(u64),
+    /// With its name, which an exec changes.
+    Process(Id, Comm),
+}
+
+/// A process of the frame that is read, dead or alive.
+struct Subject {
+    id: Id,
+    comm: Comm,
+    euid: Option<u64>,
+    cgroup: Option<u64>,
+    amounts: Amounts,
+}
+
+impl Subject {
+    fn key(&self, dimension: Dimension) -> Key {
+        match dimension {
+            Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
+            Dimension::Command => Key::Command(self.comm),
+            Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
+            Dimension::Cgroup => self.cgroup.map_or(Key::Unknown, Key::Cgroup),
+            Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
+        }
+    }
+}
+
+/// Adds up intervals, in the order of their times.
+#[derive(Debug, Clone)]
+pub struct Accumulator {
+    tables: Vec<(Dimension, Table<Key>)>,
+    lineage: Option<Lineage>,
+    names: Names,
+    balance: Balance,
+    /// That of each bucket of the time line.
+    buckets: Vec<Balance>,
+    time_line: Option<TimeLine>,
+    /// From the begin of the first interval to the end of the last.
+    extent: Option<Instants>,
+}
+
+impl Accumulator {
+    /// Of nothing yet, for reports by these.
+    pub fn new(dimensions: &[Dimension]) -> Accumulator {
+        let has_table = |dimension: &&Dimension| **dimension != Dimension::Ancestor;
+        let tables = dimensions.iter().filter(has_table).map(|dimension| (*dimension, Table::default()));
+        Accumulator {
+            tables: tables.collect(),
+            lineage: dimensions.contains(&Dimension::Ancestor).then(Lineage::default),
+            names: Names::default(),
+            balance: Balance::default(),
+            buckets: Vec::new(),
+            time_line: None,
+            extent: None,
+        }
+    }
+
+    /// Likewise, with a time line of this span, CLOCK_REALTIME, in this number of buckets.
+    #[must_use]
+    pub fn with_time_line(mut self, since_ns: u64, until_ns: u64, buckets: u32) -> Accumulator {
+        let length_ns = until_ns.saturating_sub(since_ns).max(1);
+        let bucket_ns = length_ns.div_ceil(u64::from(buckets.max(1))).max(1);
+        self.time_line = Some(TimeLine { since_ns, bucket_ns, buckets: buckets.max(1) });
+        self.buckets = vec![Balance::default(); buckets.max(1) as usize];
+        self
+    }
+
+    /// Adds an interval.
+    pub fn add(&mut self, frame: &Frame, when: Instants) {
+        self.names.begin();
+        let bucket = self.time_line.map(|line| {
+            let middle_ns = u64::midpoint(when.start_realtime_ns, when.end_realtime_ns);
+            let number = middle_ns.saturating_sub(line.since_ns) / line.bucket_ns;
+            u32::try_from(number).unwrap_or(u32::MAX).min(line.buckets - 1)
+        });
+        let deaths = Deaths::of(frame);
+        let began_ns = began_boottime_ns(frame);
+        let mut booked_ns = 0_u64;
+        let mut inherited_ns = vec![0_u64; frame.table(Section::Processes).len()];
+        for dead in &deaths.dead {
+            if let Some(row) = dead.heir_row {
+                inherited_ns[row] = inherited_ns[row].saturating_add(dead.cpu_ns);
+            }
+        }
+        for (row, (inherited_ns, unidentified_ns)) in
+            inherited_ns.into_iter().zip(&deaths.unidentified_ns).enumerate()
+        {
+            let subject = self.living(frame, row, *unidentified_ns, inherited_ns, began_ns);
+            booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
+            self.put(&subject, bucket);
+            if let Some(lineage) = &mut self.lineage {
+                let parent = frame.table(Section::Processes).get_signed(Column::ACCOUNTING_PPID, row);
+                let parent = parent.or_else(|| frame.table(Section::Processes).get_signed(Column::PPID, row));
+                lineage.add(subject.id, subject.comm, parent, &subject.amounts);
+            }
+        }
+        for dead in &deaths.dead {
+            let subject = self.dead(frame, dead, began_ns);
+            booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
+            self.put(&subject, bucket);
+            if let Some(lineage) = &mut self.lineage {
+                let parent = dead.parent.map(|parent| deaths.dead[parent].id);
+                let heir = parent.map(|(pid, start)| (pid, Some(start))).or(dead.heir);
+                lineage.end(subject.id, subject.comm, heir, &subject.amounts);
+            }
+        }
+        let balance = Balance::of(frame, booked_ns);
+        self.balance.add(&balance);
+        if let Some(bucket) = bucket {
+            self.buckets[bucket as usize].add(&balance);
+        }
+        self.extend(when);
+    }
+
+    fn put(&mut self, subject: &Subject, bucket: Option<u32>) {
+        for (dimension, table) in &mut self.tables {
+            table.add(subject.key(*dimension), &subject.amounts, bucket);
+        }
+    }
+
+    fn living(
+        &mut self,
+        frame: &Frame,
+        row: usize,
+        unidentified_ns: u64,
+        inherited_ns: u64,
+        began_ns: Option<u64>,
+    ) -> Subject {
+        let table = frame.table(Section::Processes);
+        let get = |column| table.get(column, row);
+        let grown = |column: Column| column.growth().and_then(get);
+        let start = get(Column::START_TIME_NS);
+        let cpu_ns = get(Column::CPU_NS).unwrap_or_default();
+        let of_children_ns = get(Column::EXITED_CHILDREN_NS).unwrap_or_default();
+        let amounts = Amounts {
+            self_ns: cpu_ns.saturating_sub(of_children_ns).saturating_add(unidentified_ns.min(cpu_ns)),
+            unidentified_ns,
+            inherited_ns,
+            waiting_ns: get(Column::WAITING_NS).or_else(|| grown(Column::RUNQUEUE_WAIT_NS)),
+            stolen_ns: get(Column::STOLEN_NS),
+            minor_faults: grown(Column::MINOR_FAULTS),
+            major_faults: grown(Column::MAJOR_FAULTS),
+            births: is_birth(start, began_ns),
+            deaths: 0,
+        };
+        let pid = table.get_signed(Column::PID, row).or_else(|| table.get_signed(Column::TID, row));
+        Subject {
+            id: (pid.unwrap_or_default(), start.unwrap_or_default()),
+            comm: self.names.of_row(frame, Section::Processes, row),
+            euid: get(Column::EUID),
+            cgroup: cgroup_of(frame, row),
+            amounts,
+        }
+    }
+
+    fn dead(&mut self, frame: &Frame, dead: &Dead, began_ns: Option<u64>) -> Subject {
+        let amounts = Amounts {
+            self_ns: dead.cpu_ns,
+            waiting_ns: dead.waiting_ns,
+            births: is_birth(Some(dead.id.1), began_ns),
+            deaths: 1,
+            ..Amounts::default()
+        };
+        Subject {
+            id: dead.id,
+            comm: self.names.of_row(frame, Section::Exited, dead.record),
+            euid: frame.table(Section::Exited).get(Column::EUID, dead.record),
+            // Its record does not tell it: its heir is mostly of the same.
+            cgroup: dead.heir_row.and_then(|row| cgroup_of(frame, row)),
+            amounts,
+        }
+    }
+
+    fn extend(&mut self, when: Instants) {
+        let own = self.extent.get_or_insert(when);
+        own.start_realtime_ns = own.start_realtime_ns.min(when.start_realtime_ns);
+        own.end_realtime_ns = own.end_realtime_ns.max(when.end_realtime_ns);
+    }
+
+    /// Adds what came after, for the same dimensions and the same time line.
+    pub fn merge(&mut self, later: Accumulator) {
+        let comms = self.names.take(&later.names);
+        let key = |key| match key {
+            Key::Command(comm) => Key::Command(comms.of(comm)),
+            Key::Process(id, comm) => Key::Process(id, comms.of(comm)),
+            other => other,
+        };
+        for ((_, own), (_, more)) in self.tables.iter_mut().zip(&later.tables) {
+            own.merge(more, key);
+        }
+        if let (Some(own), Some(more)) = (&mut self.lineage, later.lineage) {
+            own.merge(more, &comms);
+        }
+        self.balance.add(&later.balance);
+        for (own, more) in self.buckets.iter_mut().zip(&later.buckets) {
+            own.add(more);
+        }
+        later.extent.into_iter().for_each(|extent| self.extend(extent));
+    }
+
+    /// Number of intervals.
+    pub fn intervals(&self) -> u64 {
+        self.balance.intervals
+    }
+
+    /// From the begin of the first interval to the end of the last; `None`: there was none.
+    pub fn extent(&self) -> Option<Instants> {
+        self.extent
+    }
+
+    /// The names with the most time, at most `top`, and the rest as one.
+    pub fn report(&self, by: Dimension, top: usize) -> Report {
+        self.report_named(by, top, |name| name)
+    }
+
+    /// Likewise, with names that others stand for: rows of the same name are one.
+    pub fn report_named(&self, by: Dimension, top: usize, named: impl Fn(Name) -> Name) -> Report {
+        let mut report = Report {
+            rows: Vec::new(),
+            other: Amounts::default(),
+            other_names: 0,
+            balance: self.balance,
+            extent: self.extent,
+            buckets: self.buckets.clone(),
+        };
+        match by {
+            Dimension::Ancestor => {
+                let tree = self.lineage.as_ref().map_or_else(Branch::default, Lineage::tree);
+                report::flatten(&mut report, &tree, &self.names, top);
+            }
+            _ => {
+                let table = self.tables.iter().find(|(own, _)| *own == by);
+                if let Some((_, table)) = table {
+                    let lines = table.lines.iter().map(|(key, line)| (named(self.name(*key)), line));
+                    report.take(lines, top);
+                    report.add_rest(&table.rest.amounts, table.rest_keys);
+                }
+            }
+        }
+        report.other.self_ns = report.other.self_ns.saturating_add(self.balance.hidden_ns);
+        report
+    }
+
+    fn name(&self, key: Key) -> Name {
+        match key {
+            Key::Unknown => Name::Unknown,
+            Key::Command(comm) => self.names.text(comm).map_or(Name::Unknown, Name::Text),
+            Key::User(uid) => Name::User(uid),
+            Key::Cgroup(id) => Name::Cgroup(id),
+            Key::Process((pid, start_time_ns), comm) => {
+                Name::Process { pid, start_time_ns, comm: self.names.text(comm) }
+            }
+        }
+    }
+}
+
+/// The hierarchy that CPU time is divided by: that of the cpu controller, if it has one of its own.
+fn cgroup_of(frame: &Frame, row: usize) -> Option<u64> {
+    let table = frame.table(Section::Processes);
+    table.get(Column::CGROUP_V1_CPU_ID, row).or_else(|| table.get(Column::CGROUP_ID, row))
+}
+
+/// Begin of the interval by the clock of starts.
+fn began_boottime_ns(frame: &Frame) -> Option<u64> {
+    let slept_ns = frame.figure(Column::SUSPENDED_NS).unwrap_or_default();
+    let awake_ns = frame.figure(Column::END_BOOTTIME_NS)?.checked_sub(frame.length_ns()?)?;
+    Some(awake_ns.saturating_sub(slept_ns))
+}
+
+fn is_birth(start: Option<u64>, began_ns: Option<u64>) -> u64 {
+    u64::from(start.zip(began_ns).is_some_and(|(start, began_ns)| start >= began_ns))
+}

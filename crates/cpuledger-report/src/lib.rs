@@ -1,0 +1,48 @@
+//! What a span of intervals says: CPU time by command, user, cgroup, process or ancestry, and the balance of it all. It reads no file
+//! and no clock: frames come in, and a [`Report`] comes out.
+//!
+//! Each nanosecond that was attributed is in exactly one row, under the name of the task that used it. So the rows, idle and
+//! unattributed time add up to the capacity, and the reports of two spans that meet add up to that of both.
+//!
+//! ```
+//! use cpuledger_frame::{Column, Frame, Section};
+//! use cpuledger_report::{Accumulator, Dimension, Instants, Name};
+//!
+//! let mut frame = Frame::new();
+//! let comm = frame.intern(b"make");
+//! let processes = frame.table_mut(Section::Processes);
+//! processes.reset(1);
+//! processes.set(Column::CPU_NS, 0, Some(7));
+//! processes.set(Column::COMM, 0, Some(comm));
+//! frame.set_figure(Column::CAPACITY_NS, Some(10));
+//! frame.set_figure(Column::ATTRIBUTED_NS, Some(7));
+//! frame.set_figure(Column::IDLE_NS, Some(3));
+//! frame.set_figure(Column::UNATTRIBUTED_NS, Some(0));
+//!
+//! let mut accumulator = Accumulator::new(&[Dimension::Command]);
+//! accumulator.add(&frame, Instants { start_realtime_ns: 0, end_realtime_ns: 5 });
+//! let report = accumulator.report(Dimension::Command, 10);
+//! assert_eq!(report.rows[0].name, Name::Text(b"make".to_vec()));
+//! assert_eq!(report.rows[0].amounts.self_ns, 7);
+//! assert_eq!(report.balance.idle_ns, 3);
+//! ```
+#![forbid(unsafe_code)]
+
+mod accumulator;
+mod amounts;
+mod balance;
+mod branch;
+mod deaths;
+mod dimension;
+mod instants;
+mod lineage;
+mod names;
+mod report;
+mod table;
+
+pub use accumulator::{Accumulator, COLUMNS};
+pub use amounts::Amounts;
+pub use balance::Balance;
+pub use dimension::{Dimension, Name};
+pub use instants::Instants;
+pub use report::{Difference, Report, Row, compare};

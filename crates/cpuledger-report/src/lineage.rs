@@ -1,0 +1,146 @@
+//! The tree of processes by which time is inherited. A process that dies becomes a part of its heir's: what is remembered is what lives, and
+//! the names of the dead.
+
+use rustc_hash::FxHashMap;
+
+use crate::amounts::Amounts;
+use crate::branch::{Branch, MOST_DEPTH};
+use crate::deaths::Id;
+use crate::names::{Comm, Renumbered};
+
+/// Names of the dead that are told apart. Beyond that the time of a dead process counts for its heir.
+const MOST_NAMES: usize = 65_536;
+
+/// A process that has not been seen to die.
+#[derive(Debug, Clone)]
+struct Process {
+    /// Its start, where it is known.
+    start: Option<u64>,
+    comm: Comm,
+    parent: Option<i64>,
+    amounts: Amounts,
+    dead: Branch,
+}
+
+/// The processes of a machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lineage {
+    processes: FxHashMap<i64, Process>,
+    names: usize,
+}
+
+impl Lineage {
+    /// A row of a process.
+    pub(crate) fn add(&mut self, id: Id, comm: Comm, parent: Option<i64>, amounts: &Amounts) {
+        let process = self.process(id.0, Some(id.1));
+        if comm != Comm::UNKNOWN {
+            process.comm = comm;
+        }
+        process.parent = parent.or(process.parent);
+        process.amounts.add(amounts);
+    }
+
+    /// A process has died and belongs to what it leaves its time to.
+    pub(crate) fn end(&mut self, id: Id, comm: Comm, heir: Option<(i64, Option<u64>)>, amounts: &Amounts) {
+        let process = self.process(id.0, Some(id.1));
+        process.amounts.add(amounts);
+        if comm != Comm::UNKNOWN {
+            process.comm = comm;
+        }
+        let heir = heir.or(process.parent.map(|parent| (parent, None)));
+        // Without an heir it stays, as one without ancestors.
+        if let Some((pid, start)) = heir.filter(|(pid, _)| *pid != id.0) {
+            self.process(pid, start);
+            self.fold(id.0, Some(pid));
+        }
+    }
+
+    /// The process of this pid, which is another one than before where its start is another.
+    fn process(&mut self, pid: i64, start: Option<u64>) -> &mut Process {
+        let is_other = self
+            .processes
+            .get(&pid)
+            .is_some_and(|own| start.is_some() && own.start.is_some() && own.start != start);
+        if is_other {
+            let heir = self.processes[&pid].parent.filter(|heir| *heir != pid);
+            self.fold(pid, heir);
+        }
+        let process = self.processes.entry(pid).or_insert_with(|| Process {
+            start,
+            comm: Comm::UNKNOWN,
+            parent: None,
+            amounts: Amounts::default(),
+            dead: Branch::default(),
+        });
+        process.start = process.start.or(start);
+        process
+    }
+
+    /// Makes a process a part of its heir, or of what has no ancestors.
+    fn fold(&mut self, pid: i64, heir: Option<i64>) {
+        let Some(process) = self.processes.remove(&pid) else { return };
+        let branch = Branch { amounts: process.amounts, below: process.dead.below };
+        // The pid 0 stands for what is above all.
+        let heir = heir.unwrap_or(0);
+        let names = self.names;
+        let into = self.process(heir, None);
+        if names >= MOST_NAMES {
+            into.amounts.add(&branch.total());
+            return;
+        }
+        let single = Branch { amounts: Amounts::default(), below: [(process.comm, branch)].into() };
+        self.names += into.dead.merge(single, 0);
+    }
+
+    /// Adds what came after.
+    pub(crate) fn merge(&mut self, later: Lineage, comms: &Renumbered) {
+        for (pid, process) in later.processes {
+            let own = self.process(pid, process.start);
+            let comm = comms.of(process.comm);
+            if comm != Comm::UNKNOWN {
+                own.comm = comm;
+            }
+            own.parent = process.parent.or(own.parent);
+            own.amounts.add(&process.amounts);
+            let new = own.dead.merge(renumbered(process.dead, comms), 0);
+            self.names += new;
+        }
+    }
+
+    /// The tree by names, from those without ancestors down.
+    pub(crate) fn tree(&self) -> Branch {
+        let mut tree = Branch::default();
+        for (pid, process) in &self.processes {
+            let mut into = &mut tree;
+            for comm in self.path(*pid) {
+                into = into.below.entry(comm).or_default();
+            }
+            into.amounts.add(&process.amounts);
+            into.merge(process.dead.clone(), MOST_DEPTH / 2);
+        }
+        tree
+    }
+
+    /// The names from the topmost ancestor down to the process.
+    fn path(&self, pid: i64) -> Vec<Comm> {
+        let mut path = Vec::new();
+        let mut next = Some(pid);
+        let mut start = u64::MAX;
+        while let Some((pid, process)) = next.and_then(|pid| Some((pid, self.processes.get(&pid)?))) {
+            // A parent is not younger; one that is has the pid of the parent now.
+            if pid == 0 || path.len() >= MOST_DEPTH / 2 || process.start.is_some_and(|own| own > start) {
+                break;
+            }
+            start = process.start.unwrap_or(start);
+            path.push(process.comm);
+            next = process.parent.filter(|parent| *parent != pid);
+        }
+        path.reverse();
+        path
+    }
+}
+
+fn renumbered(branch: Branch, comms: &Renumbered) -> Branch {
+    let below = branch.below.into_iter().map(|(comm, below)| (comms.of(comm), renumbered(below, comms)));
+    Branch { amounts: branch.amounts, below: below.collect() }
+}

@@ -1,0 +1,69 @@
+//! Names of commands, each kept once.
+
+use cpuledger_frame::{Column, Frame, Section};
+use rustc_hash::FxHashMap;
+
+/// The number of a name; the greatest: it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Comm(u32);
+
+impl Comm {
+    pub(crate) const UNKNOWN: Comm = Comm(u32::MAX);
+}
+
+/// The names by their numbers. They have at most 15 bytes in the kernel, and as many as a frame lets them have here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    numbers: FxHashMap<Box<[u8]>, Comm>,
+    texts: Vec<Box<[u8]>>,
+    /// The number here of each text of the frame that is read.
+    of_frame: FxHashMap<u64, Comm>,
+}
+
+impl Names {
+    /// Another frame begins.
+    pub(crate) fn begin(&mut self) {
+        self.of_frame.clear();
+    }
+
+    /// The name of a row.
+    pub(crate) fn of_row(&mut self, frame: &Frame, section: Section, row: usize) -> Comm {
+        let Some(number) = frame.table(section).get(Column::COMM, row) else { return Comm::UNKNOWN };
+        if let Some(comm) = self.of_frame.get(&number) {
+            return *comm;
+        }
+        let comm = frame.text(number).map_or(Comm::UNKNOWN, |text| self.intern(text));
+        self.of_frame.insert(number, comm);
+        comm
+    }
+
+    fn intern(&mut self, text: &[u8]) -> Comm {
+        if let Some(comm) = self.numbers.get(text) {
+            return *comm;
+        }
+        let comm = Comm(self.texts.len() as u32);
+        self.texts.push(text.into());
+        self.numbers.insert(text.into(), comm);
+        comm
+    }
+
+    /// The text of a name.
+    pub(crate) fn text(&self, comm: Comm) -> Option<Vec<u8>> {
+        self.texts.get(comm.0 as usize).map(|text| text.to_vec())
+    }
+
+    /// The numbers here of the names that another has: in the order of these.
+    pub(crate) fn take(&mut self, other: &Names) -> Renumbered {
+        Renumbered(other.texts.iter().map(|text| self.intern(text)).collect())
+    }
+}
+
+/// Other numbers for the same names.
+#[derive(Debug)]
+pub(crate) struct Renumbered(Vec<Comm>);
+
+impl Renumbered {
+    pub(crate) fn of(&self, comm: Comm) -> Comm {
+        self.0.get(comm.0 as usize).copied().unwrap_or(Comm::UNKNOWN)
+    }
+}

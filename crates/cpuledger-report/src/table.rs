@@ -1,0 +1,90 @@
+//! Amounts by key, with a bound.
+
+use std::cmp::Reverse;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::amounts::Amounts;
+
+/// Keys that are told apart. Where there are more, those with the least time are put together.
+const MOST_KEYS: usize = 65_536;
+
+/// A part of the time line of a key: the number of the bucket, and CPU time in it.
+pub(crate) type Point = (u32, u64);
+
+/// What was added up for one key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Line {
+    pub(crate) amounts: Amounts,
+    /// In order of the buckets.
+    pub(crate) points: Vec<Point>,
+}
+
+impl Line {
+    pub(crate) fn add(&mut self, amounts: &Amounts, bucket: Option<u32>) {
+        self.amounts.add(amounts);
+        if let Some(bucket) = bucket.filter(|_| amounts.self_ns > 0) {
+            self.add_point((bucket, amounts.self_ns));
+        }
+    }
+
+    fn add_point(&mut self, (bucket, ns): Point) {
+        match self.points.binary_search_by_key(&bucket, |(own, _)| *own) {
+            Ok(place) => self.points[place].1 = self.points[place].1.saturating_add(ns),
+            Err(place) => self.points.insert(place, (bucket, ns)),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, more: &Line) {
+        self.amounts.add(&more.amounts);
+        more.points.iter().for_each(|point| self.add_point(*point));
+    }
+}
+
+/// Amounts by key.
+#[derive(Debug, Clone)]
+pub(crate) struct Table<K> {
+    pub(crate) lines: FxHashMap<K, Line>,
+    /// Of keys that are not told apart any more.
+    pub(crate) rest: Line,
+    pub(crate) rest_keys: u64,
+}
+
+impl<K> Default for Table<K> {
+    fn default() -> Table<K> {
+        Table { lines: FxHashMap::default(), rest: Line::default(), rest_keys: 0 }
+    }
+}
+
+impl<K: Copy + Ord + Hash> Table<K> {
+    pub(crate) fn add(&mut self, key: K, amounts: &Amounts, bucket: Option<u32>) {
+        self.lines.entry(key).or_default().add(amounts, bucket);
+        self.bound();
+    }
+
+    /// Adds what another has, whose keys are these here.
+    pub(crate) fn merge(&mut self, other: &Table<K>, key: impl Fn(K) -> K) {
+        for (own, line) in &other.lines {
+            self.lines.entry(key(*own)).or_default().merge(line);
+        }
+        self.rest.merge(&other.rest);
+        self.rest_keys += other.rest_keys;
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        if self.lines.len() <= MOST_KEYS {
+            return;
+        }
+        let mut keys: Vec<(Reverse<u64>, K)> =
+            self.lines.iter().map(|(key, line)| (Reverse(line.amounts.self_ns), *key)).collect();
+        keys.sort_unstable();
+        for (_, key) in keys.drain(MOST_KEYS / 2..) {
+            if let Some(line) = self.lines.remove(&key) {
+                self.rest.merge(&line);
+                self.rest_keys += 1;
+            }
+        }
+    }
+}

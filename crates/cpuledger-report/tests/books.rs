@@ -1,0 +1,177 @@
+//! Of random machines: the rows of a report and what has no row add up to the capacity, two halves to the whole, and merged intervals
+//! say what the short ones say.
+
+use std::collections::BTreeMap;
+
+use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report};
+use proptest::prelude::*;
+
+#[path = "../../cpuledger-frame/tests/machine/mod.rs"]
+mod machine;
+
+use machine::{Event, Machine};
+
+const ALL: [Dimension; 5] =
+    [Dimension::Command, Dimension::User, Dimension::Cgroup, Dimension::Process, Dimension::Ancestor];
+
+fn event() -> impl Strategy<Value = Event> {
+    let (task, ns) = (0usize..64, 1u64..1000);
+    prop_oneof![
+        8 => (task.clone(), ns.clone(), any::<u8>()).prop_map(|(task, ns, state)| Event::Run(task, ns, state)),
+        3 => (task.clone(), ns.clone(), any::<bool>()).prop_map(|(task, ns, is_process)| Event::Fork(task, ns, is_process)),
+        2 => (task.clone(), ns.clone()).prop_map(|(task, ns)| Event::Exit(task, ns)),
+        1 => (task, ns.clone()).prop_map(|(task, ns)| Event::ExitProcess(task, ns)),
+        2 => ns.prop_map(Event::Idle),
+    ]
+}
+
+/// Gives each process a name, a user and a cgroup by its pid.
+fn name(frame: &mut Frame) {
+    let comms: Vec<u64> = (0..4).map(|number| frame.intern(format!("c{number}").as_bytes())).collect();
+    frame.set_figure(Column::UNATTRIBUTED_NS, Some(0));
+    for section in [Section::Processes, Section::Exited] {
+        let table = frame.table_mut(section);
+        for row in 0..table.len() {
+            let pid = table.get_signed(Column::PID, row).expect("a pid") as u64;
+            table.set(Column::COMM, row, Some(comms[(pid % 4) as usize]));
+            table.set(Column::EUID, row, Some(pid % 3));
+            if section == Section::Processes {
+                table.set(Column::CGROUP_ID, row, Some(pid % 2));
+            }
+        }
+    }
+}
+
+fn frames(events: Vec<(Event, u8)>, lag: u64) -> Vec<Frame> {
+    let mut machine = Machine::new();
+    let mut cuts = vec![machine.now_ns];
+    for (event, cuts_after) in events {
+        let before_ns = machine.now_ns;
+        machine.act(event);
+        let cut_ns = if cuts_after == 0 { before_ns + lag } else { machine.now_ns };
+        if cuts_after < 3 && cut_ns > *cuts.last().expect("one") && cut_ns <= machine.now_ns {
+            cuts.push(cut_ns);
+        }
+    }
+    machine.act(Event::Run(0, 1, 1));
+    cuts.push(machine.now_ns);
+    let mut frames: Vec<Frame> = cuts.windows(2).map(|cut| machine.frame(cut[0], cut[1])).collect();
+    frames.iter_mut().for_each(name);
+    frames
+}
+
+fn accumulated(frames: &[Frame]) -> Accumulator {
+    let mut accumulator = Accumulator::new(&ALL).with_time_line(0, 10_000, 7);
+    for frame in frames {
+        let at = |column| frame.figure(column).expect("it is told");
+        let when = Instants { start_realtime_ns: at(Column::START_NS), end_realtime_ns: at(Column::END_NS) };
+        accumulator.add(frame, when);
+    }
+    accumulator
+}
+
+fn by_name(report: &Report) -> BTreeMap<Name, Amounts> {
+    report.rows.iter().map(|row| (row.name.clone(), row.amounts)).collect()
+}
+
+fn self_ns(report: &Report) -> BTreeMap<Name, u64> {
+    let used = |(name, amounts): (Name, Amounts)| (amounts.self_ns > 0).then_some((name, amounts.self_ns));
+    by_name(report).into_iter().filter_map(used).collect()
+}
+
+/// What each name used by the truth: of processes alone, without heirs.
+fn naive(frames: &[Frame]) -> BTreeMap<Name, u64> {
+    let mut used: BTreeMap<Name, u64> = BTreeMap::new();
+    for frame in frames {
+        let ended: Vec<i64> = {
+            let table = frame.table(Section::Exited);
+            let ended = (0..table.len()).filter(|row| table.get(Column::ENDS_PROCESS, *row) == Some(1));
+            ended.filter_map(|row| table.get_signed(Column::PID, row)).collect()
+        };
+        for (section, columns) in [
+            (Section::Processes, &[Column::SELF_NS, Column::EXITED_THREADS_NS][..]),
+            (Section::Exited, &[Column::CPU_NS][..]),
+        ] {
+            let table = frame.table(section);
+            for row in 0..table.len() {
+                let pid = table.get_signed(Column::PID, row).expect("a pid");
+                // The time of a dead thread is in the row of its process, if that lives.
+                if section == Section::Processes || ended.contains(&pid) {
+                    let comm = frame.text_of(section, Column::COMM, row).expect("a name");
+                    let ns: u64 = columns.iter().filter_map(|column| table.get(*column, row)).sum();
+                    *used.entry(Name::Text(comm.to_vec())).or_default() += ns;
+                }
+            }
+        }
+    }
+    used.retain(|_, ns| *ns > 0);
+    used
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rows_add_up(
+        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        lag in 0u64..50,
+        half in 0usize..100,
+        top in 0usize..6,
+    ) {
+        let frames = frames(events, lag);
+        let whole = accumulated(&frames);
+        let half = half * (frames.len() + 1) / 100;
+        let mut halves = accumulated(&frames[..half]);
+        let later = accumulated(&frames[half..]);
+        let parts = [halves.clone(), later.clone()];
+        halves.merge(later);
+        let capacity_ns: u64 = frames.iter().filter_map(|frame| frame.figure(Column::CAPACITY_NS)).sum();
+        for by in ALL {
+            for report in [whole.report(by, top), whole.report(by, usize::MAX), halves.report(by, top)] {
+                let balance = report.balance;
+                prop_assert_eq!(balance.imbalance_ns(), 0);
+                prop_assert_eq!(balance.capacity_ns, capacity_ns);
+                prop_assert_eq!(report.total().self_ns, balance.attributed_ns, "by {:?}", by);
+                prop_assert_eq!(report.total().unidentified_ns, 0);
+                prop_assert!(report.rows.len() <= top || report.other.self_ns == 0);
+            }
+            let all = |accumulator: &Accumulator| by_name(&accumulator.report(by, usize::MAX));
+            if by != Dimension::Ancestor {
+                prop_assert_eq!(all(&halves), all(&whole), "by {:?}", by);
+                let mut sum: BTreeMap<Name, Amounts> = BTreeMap::new();
+                for (name, amounts) in parts.iter().flat_map(all) {
+                    sum.entry(name).or_default().add(&amounts);
+                }
+                prop_assert_eq!(sum, all(&whole), "by {:?}", by);
+            }
+        }
+        prop_assert_eq!(self_ns(&whole.report(Dimension::Command, usize::MAX)), naive(&frames));
+        for row in whole.report(Dimension::Command, usize::MAX).rows {
+            prop_assert_eq!(row.points.iter().map(|(_, ns)| *ns).sum::<u64>(), row.amounts.self_ns);
+        }
+    }
+
+    #[test]
+    fn merged_intervals_say_what_the_short_ones_say(
+        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        lag in 0u64..50,
+        size in 2usize..9,
+    ) {
+        let frames = frames(events, lag);
+        let merge = |frames: &[Frame]| {
+            frames[1..].iter().fold(frames[0].clone(), |all, next| all.merge(next).expect("neighbours"))
+        };
+        let merged: Vec<Frame> = frames.chunks(size).map(merge).collect();
+        let (short, long) = (accumulated(&frames), accumulated(&merged));
+        for by in [Dimension::Command, Dimension::User, Dimension::Process] {
+            let reports = [&short, &long].map(|accumulator| accumulator.report(by, usize::MAX));
+            prop_assert_eq!(self_ns(&reports[0]), self_ns(&reports[1]), "by {:?}", by);
+            let rest = |report: &Report| {
+                let total = report.total();
+                (total.self_ns, total.deaths, total.unidentified_ns, report.balance.capacity_ns, report.balance.idle_ns)
+            };
+            prop_assert_eq!(rest(&reports[0]), rest(&reports[1]));
+        }
+    }
+}
