@@ -234,8 +234,8 @@ fn readers_that_do_not_pass_it_on_delay_no_other() {
             let fd = fd.try_clone().expect("a descriptor");
             thread::spawn(move || {
                 let page = page_of(&fd);
-                let turn = std::num::NonZeroU32::MIN;
-                let _ = futex::wait_bitset(page.futex(), futex::Flags::empty(), 0, None, turn);
+                let value = page.futex().load(Ordering::Relaxed);
+                let _ = futex::wait(page.futex(), futex::Flags::empty(), value, None);
             })
         })
         .collect();

@@ -8,7 +8,7 @@ use rustix::io::pwrite;
 
 use super::error::RingError;
 use super::layout::{
-    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, SEALS, VERSION, VERSION_WORD,
+    DATA_WORDS_WORD, FRAMES_WORD, MAGIC, MAGIC_WORD, SEALS, STATE_WORD, VERSION, VERSION_WORD,
 };
 use super::protocol::{DIRECTORY, ENTRY, LATEST};
 use super::reader::{Next, Reader};
@@ -52,7 +52,13 @@ fn any_word() -> impl Strategy<Value = u64> {
 
 /// A place whose word matters.
 fn any_place() -> impl Strategy<Value = usize> {
-    prop_oneof![0..4_usize, Just(FUTEX_WORD), Just(LATEST), DIRECTORY..DIRECTORY + FRAMES * ENTRY, 0..WORDS]
+    prop_oneof![
+        0..4_usize,
+        STATE_WORD..STATE_WORD + 3,
+        Just(LATEST),
+        DIRECTORY..DIRECTORY + FRAMES * ENTRY,
+        0..WORDS
+    ]
 }
 
 proptest! {

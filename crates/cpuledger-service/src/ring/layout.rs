@@ -1,6 +1,5 @@
 //! The words of a ring outside of its frames, and the seals that keep it as it is.
 
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use rustix::fs::SealFlags;
@@ -25,19 +24,21 @@ pub(super) const MAGIC_WORD: usize = 0;
 pub(super) const VERSION_WORD: usize = 1;
 pub(super) const FRAMES_WORD: usize = 2;
 pub(super) const DATA_WORDS_WORD: usize = 3;
-pub(super) const FUTEX_WORD: usize = 8;
+pub(super) const STATE_WORD: usize = 8;
+/// Those that wait for a frame with an odd number behind an even one wait at the first, the others at the second.
+pub(super) const WAIT_WORDS: [usize; 2] = [9, 10];
 
-const _: () = assert!(FUTEX_WORD < protocol::LATEST && protocol::LATEST < protocol::DIRECTORY);
+const _: () = assert!(WAIT_WORDS[1] < protocol::LATEST && protocol::LATEST < protocol::DIRECTORY);
 
-/// In the futex: the ring has moved.
+/// In the state: the ring has moved.
 pub(super) const MOVED: u32 = 1;
-/// In the futex: one published frame.
+/// In the state: one published frame.
 pub(super) const ONE_FRAME: u32 = 2;
 
-/// The bit by which a reader waits that has found this value in the futex. So those that wait for one frame can be told from those
-/// that wait for the next.
-pub(super) fn turn_of(futex: u32) -> NonZeroU32 {
-    NonZeroU32::new(1 << ((futex / ONE_FRAME) % u32::BITS)).unwrap_or(NonZeroU32::MAX)
+/// Where a reader waits that has found this state, and the value that it finds there until the next frame is published.
+pub(super) fn waiting_at(state: u32) -> (usize, u32) {
+    let of_frames = state & !MOVED;
+    (WAIT_WORDS[(of_frames / ONE_FRAME % 2) as usize], of_frames.wrapping_sub(ONE_FRAME))
 }
 
 impl Memory for [AtomicU64] {

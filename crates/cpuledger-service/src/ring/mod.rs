@@ -14,7 +14,8 @@
 //! | 1 | [`VERSION`] of the layout |
 //! | 2 | entries of the directory, *N* |
 //! | 3 | words of the data area, *D* |
-//! | 8 | in its first half, the futex: twice the count of published frames, plus 1 if the ring has moved |
+//! | 8 | in its first half, the state: twice the count of published frames, plus 1 if the ring has moved |
+//! | 9, 10 | in their first halves, the two futexes: the state when the last reader that waited there was to wake |
 //! | 16 | number of the last frame; 0 if there is none |
 //! | 64 … | the directory: *N* entries of 8 words: sequence lock, position, length in bytes, 5 unused words |
 //! | 64 + 8 *N* … | the data area: *D* words, used as a ring |
@@ -25,18 +26,22 @@
 //!
 //! # Protocol
 //! The owner closes the locks of the frames that it is about to overwrite, and writes the new one. Then it opens its lock, stores its
-//! number, and last the futex. A reader looks at the lock, copies, and looks at the lock again. If that has changed, what it has
+//! number, the state, and last a futex. A reader looks at the lock, copies, and looks at the lock again. If that has changed, what it has
 //! copied may be torn and is dropped. It asks for one number, so a lock that has been closed and opened again differs.
 //!
 //! A reader believes nothing that it reads. It takes the sizes once and checks them against the length of the file, which cannot
 //! change. Positions and lengths are checked, or taken modulo, at each use. Each call makes a limited number of attempts.
 //!
 //! # How the readers wake
-//! One futex call that wakes 1,000 readers takes the owner 1.2 ms, where one that wakes four takes 20 µs. So the owner wakes
+//! One futex call that wakes 1,000 readers takes the owner 1.2 ms, where one that wakes two takes 20 µs. So the owner wakes
 //! [`FIRST_WOKEN`] of them, and each reader that was woken wakes [`PASSED_ON`] others, at its own expense. A reader that
 //! does not pass it on, on purpose or because it was killed, leaves others asleep. [`Ring::wake_rest`] wakes those. The owner calls it
-//! when 1,000 readers have had time to wake each other, and finds nothing to do as a rule. A reader may even move others to a futex of its own, which the kernel
-//! allows with a mapping for reading. So a reader always waits with a timeout: then it is late, but not lost.
+//! when 1,000 readers have had time to wake each other, and finds nothing to do as a rule. A reader may even move others to a futex of
+//! its own, which the kernel allows with a mapping for reading. So a reader always waits with a timeout: then it is late, but not lost.
+//!
+//! Readers wait in turn at one of two futexes: at the first for the next frame after an even count, at the second after an odd one. So those that
+//! should be awake are not among those that rightly wait. The kernel would go through all of these, which took the owner up to
+//! 0.6 ms a frame beside 1,000 readers.
 //!
 //! # A new owner
 //! Nothing can write to a ring any more when its owner has ended. The seal that protects it from readers also forbids a new mapping

@@ -1,6 +1,5 @@
 //! The owner's side of a ring.
 
-use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
@@ -9,8 +8,8 @@ use rustix::thread::futex::{self, Flags};
 
 use super::error::RingError;
 use super::layout::{
-    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, ONE_FRAME,
-    SEALS, Size, VERSION, VERSION_WORD, turn_of,
+    DATA_WORDS_WORD, FRAMES_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, ONE_FRAME, SEALS,
+    STATE_WORD, Size, VERSION, VERSION_WORD, WAIT_WORDS, waiting_at,
 };
 use super::protocol::{Copied, Geometry, Memory, Writer};
 use super::reader::Reader;
@@ -41,7 +40,8 @@ pub struct Ring {
     readable: OwnedFd,
     geometry: Geometry,
     writer: Writer,
-    futex: u32,
+    /// The count of published frames, twice.
+    state: u32,
 }
 
 impl Ring {
@@ -61,10 +61,14 @@ impl Ring {
         words.store(FRAMES_WORD, geometry.frames);
         words.store(DATA_WORDS_WORD, geometry.data_words);
         words.store(VERSION_WORD, VERSION);
+        for state in [0, ONE_FRAME] {
+            let (word, value) = waiting_at(state);
+            words.store(word, u64::from_ne_bytes(first_half(value)));
+        }
         words.store(MAGIC_WORD, MAGIC);
         fcntl_add_seals(&file, SEALS).map_err(failed("F_ADD_SEALS"))?;
         let readable = reopened(&file)?;
-        Ok(Ring { mapping, readable, geometry, writer: Writer::new(geometry, 1), futex: 0 })
+        Ok(Ring { mapping, readable, geometry, writer: Writer::new(geometry, 1), state: 0 })
     }
 
     /// Makes a ring that goes on where another has ended: with the frames that `old` still holds and that fit, and with the numbers that
@@ -95,10 +99,11 @@ impl Ring {
             .writer
             .write(self.mapping.words(), frame)
             .ok_or(RingError::TooLong { length: frame.len(), longest: self.longest() })?;
-        let turn = turn_of(self.futex);
-        self.set_futex(self.futex.wrapping_add(ONE_FRAME));
-        // It fails only for an address that is none.
-        let _ = futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), FIRST_WOKEN, turn);
+        let (word, _) = waiting_at(self.state);
+        self.state = self.state.wrapping_add(ONE_FRAME);
+        self.store(STATE_WORD, self.state);
+        self.store(word, self.state);
+        self.wake(word, FIRST_WOKEN);
         Ok(sequence)
     }
 
@@ -106,9 +111,8 @@ impl Ring {
     /// Returns how many have been woken. To be called for each frame when the readers have had time to wake each other, which
     /// takes 1,000 of them some 10 ms. While there were any, it is to be called again.
     pub fn wake_rest(&self) -> usize {
-        let others = NonZeroU32::new(!turn_of(self.futex).get()).unwrap_or(NonZeroU32::MAX);
-        // It fails only for an address that is none.
-        futex::wake_bitset(self.mapping.futex(FUTEX_WORD), Flags::empty(), LATER_WOKEN, others).unwrap_or(0)
+        let (word, _) = waiting_at(self.state.wrapping_sub(ONE_FRAME));
+        self.wake(word, LATER_WOKEN)
     }
 
     /// Tells the readers that there will be no further frame: they subscribe again. Dropping the ring does the same.
@@ -129,15 +133,29 @@ impl Ring {
         self.readable.as_fd()
     }
 
-    fn set_futex(&mut self, value: u32) {
-        self.futex = value;
-        self.mapping.futex(FUTEX_WORD).store(value, Ordering::Release);
+    fn store(&self, word: usize, value: u32) {
+        self.mapping.futex(word).store(value, Ordering::Release);
     }
+
+    /// Wakes readers. It fails only for an address that is none.
+    fn wake(&self, word: usize, most: u32) -> usize {
+        futex::wake(self.mapping.futex(word), Flags::empty(), most).unwrap_or(0)
+    }
+}
+
+/// The word whose first half in memory is this value.
+fn first_half(value: u32) -> [u8; WORD] {
+    let mut bytes = [0; WORD];
+    bytes[..size_of::<u32>()].copy_from_slice(&value.to_ne_bytes());
+    bytes
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.set_futex(self.futex | MOVED);
-        let _ = futex::wake(self.mapping.futex(FUTEX_WORD), Flags::empty(), ALL);
+        self.store(STATE_WORD, self.state | MOVED);
+        for word in WAIT_WORDS {
+            self.store(word, self.state | MOVED);
+            self.wake(word, ALL);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A reader's side of a ring.
 
+use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -11,8 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::error::RingError;
 use super::layout::{
-    DATA_WORDS_WORD, FRAMES_WORD, FUTEX_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, SEALS, Size,
-    VERSION, VERSION_WORD, turn_of,
+    DATA_WORDS_WORD, FRAMES_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, SEALS, STATE_WORD, Size,
+    VERSION, VERSION_WORD, waiting_at,
 };
 use super::protocol::{self, Copied, DIRECTORY, Geometry, Memory};
 use crate::mapping::{Mapping, WORD};
@@ -97,21 +98,22 @@ impl Reader {
     /// When the kernel refuses the futex.
     pub fn wait(&self, timeout: Duration) -> Result<Next, RingError> {
         let deadline = deadline(timeout);
-        let word = self.mapping.futex(FUTEX_WORD);
+        let state = self.mapping.futex(STATE_WORD);
         loop {
             // It is read before the number: if a frame comes in between, the wait ends at once.
-            let seen = load_acquire(word);
+            let seen = load_acquire(state);
             if let Some(next) = self.ready(seen) {
                 return Ok(next);
             }
-            let turn = turn_of(seen);
-            match futex::wait_bitset(word, Flags::empty(), seen, Some(&deadline), turn) {
+            let (word, value) = waiting_at(seen);
+            let word = self.mapping.futex(word);
+            match futex::wait_bitset(word, Flags::empty(), value, Some(&deadline), NonZeroU32::MAX) {
                 // At the expense of this reader, not of the owner. It fails only for an address that is none.
-                Ok(()) => drop(futex::wake_bitset(word, Flags::empty(), PASSED_ON, turn)),
+                Ok(()) => drop(futex::wake(word, Flags::empty(), PASSED_ON)),
                 Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
                 Err(errno) => return Err(failed("futex")(errno).into()),
             }
-            if let Some(next) = self.ready(load_acquire(word)) {
+            if let Some(next) = self.ready(load_acquire(state)) {
                 return Ok(next);
             }
             // A wake without a frame, or a word that changes all the time: the deadline holds all the same.
@@ -121,9 +123,9 @@ impl Reader {
         }
     }
 
-    fn ready(&self, futex: u32) -> Option<Next> {
+    fn ready(&self, state: u32) -> Option<Next> {
         let has_frame = protocol::latest(self.mapping.words()) >= self.next;
-        let has_moved = futex & MOVED != 0;
+        let has_moved = state & MOVED != 0;
         has_frame.then_some(Next::Frame).or(has_moved.then_some(Next::Moved))
     }
 
@@ -187,7 +189,7 @@ impl Reader {
 
     /// Whether the owner has marked the ring as moved. Frames that are still in it can be copied.
     pub fn has_moved(&self) -> bool {
-        self.mapping.futex(FUTEX_WORD).load(Ordering::Relaxed) & MOVED != 0
+        self.mapping.futex(STATE_WORD).load(Ordering::Relaxed) & MOVED != 0
     }
 
     /// The numbers that the directory may hold. The owner may be at work on those after it.

@@ -23,9 +23,10 @@ impl Page {
             .map(|address| Page(address.cast()))
     }
 
+    /// Where the readers of a ring wait for its first frame.
     pub fn futex(self) -> &'static AtomicU32 {
-        // SAFETY: byte 64 of a page that stays mapped; it is aligned.
-        unsafe { &*self.0.add(64).cast() }
+        // SAFETY: byte 72 of a page that stays mapped; it is aligned.
+        unsafe { &*self.0.add(72).cast() }
     }
 
     fn protect_for_writing(self) -> Result<(), Errno> {
