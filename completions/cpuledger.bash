@@ -329,7 +329,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__top)
-            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --socket --slots --all --procps --config --theme --verbose --help"
+            opts="-b -n -d -H -p -u -o -i -c -v -h --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --replay --at --since --until --socket --slots --all --procps --config --theme --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -392,6 +392,22 @@ _cpuledger() {
                     return 0
                     ;;
                 --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

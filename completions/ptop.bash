@@ -23,7 +23,7 @@ _ptop() {
 
     case "${cmd}" in
         ptop)
-            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --socket --slots --all --config --theme --help --version"
+            opts="-v -b -n -d -H -p -u -o -i -c -h -V --verbose --batch --iterations --interval --delay --threads --pid --user --sort --by --idle --command-line --format --source --record --replay --at --since --until --socket --slots --all --config --theme --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -86,6 +86,22 @@ _ptop() {
                     return 0
                     ;;
                 --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -7,6 +7,10 @@ complete -c ptop -l by -d 'Show where all of the time went (wait), or rows put t
 complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
 complete -c ptop -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r
 complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -F
+complete -c ptop -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
+complete -c ptop -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r
+complete -c ptop -l since -d 'Leave out what a recording has before this time' -r
+complete -c ptop -l until -d 'Leave out what a recording has from this time on' -r
 complete -c ptop -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
 complete -c ptop -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F

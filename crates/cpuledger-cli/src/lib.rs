@@ -15,7 +15,7 @@ mod privileges;
 mod record;
 #[cfg(test)]
 mod recorded;
-#[allow(dead_code, reason = "the commands that read recordings are to come")]
+#[allow(dead_code, reason = "the other commands that read recordings are to come")]
 mod recording;
 #[cfg(test)]
 mod registry;

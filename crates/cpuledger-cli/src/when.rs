@@ -15,6 +15,12 @@ pub fn parse(text: &str) -> Result<u64, String> {
     parse_at(text, &Zoned::now())
 }
 
+/// An instant in nanoseconds since 1970 by the time zone of this process, as [`parse`] reads it.
+pub fn written(ns: u64) -> String {
+    let instant = Timestamp::from_nanosecond(ns.into()).unwrap_or(Timestamp::MAX);
+    instant.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// Likewise, as if it were `now`. A local time that a change of clocks skips or repeats is the later or the first of the two.
 fn parse_at(text: &str, now: &Zoned) -> Result<u64, String> {
     let instant = instant(text.trim(), now);

@@ -288,6 +288,7 @@ pub const LAYERS: &[Layers] = &[
             "record",
             "cmd/top/terminal",
             "cmd/top/order",
+            "cmd/top/replay",
             "cmd/top/options",
             "cmd/top/select",
             "cmd/top/collect",

@@ -6,6 +6,9 @@ pub mod order;
 pub mod procps;
 #[cfg(test)]
 mod recorded;
+pub mod replay;
+#[cfg(test)]
+mod replayed;
 pub mod select;
 mod terminal;
 
@@ -16,18 +19,23 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
+use cpuledger::source::replay::Told;
 use cpuledger::source::service::name_socket;
-use cpuledger::{Snapshot, Task, machine};
+use cpuledger::{Snapshot, SourceKind, Task, machine};
 use cpuledger_view::group::Group;
 use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 
+use crate::exit::Failure;
+use crate::output;
+use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::Stop;
 use collect::{Collector, Outcome};
 pub use options::Arguments;
 use options::{Format, Options};
+use replay::{Asked, Tiers};
 use select::Selection;
 use terminal::{has_screen, terminal_width};
 
@@ -52,8 +60,9 @@ Examples:
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
+  ptop --replay DIR -b --since 03:12 --until 03:15  what a recording has of these minutes
 
-Exit codes: 0 done, 1 no process matched or output failed, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
+Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
 where that cannot be used, the code is 3, and 2 with another --source.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";
@@ -68,6 +77,9 @@ const WIDTH_WITHOUT_TERMINAL: usize = 512;
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let options = Options::parse(arguments, has_screen())?;
     arguments.socket.as_deref().into_iter().for_each(name_socket);
+    if let Some(asked) = &options.replay {
+        return print_recorded(&options, asked, arguments);
+    }
     if options.is_screen {
         return crate::tui::run(&options, arguments);
     }
@@ -84,7 +96,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if let Some(recorder) = &mut recorder {
             recorder.add(&collector.snapshot, &collector.interval, &collector.of);
         }
-        printer.print(&collector.interval, &collector.snapshot)?;
+        printer.print(&collector.interval, &collector.snapshot, None)?;
         intervals += 1;
         if outcome == Outcome::Stopped {
             break;
@@ -94,7 +106,38 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if printer.selection.has_matched || collector.exists(|row| select::is_wanted(&options, row))? {
         return Ok(());
     }
-    anyhow::bail!(match (&*options.pids, options.euids.is_empty()) {
+    Err(nothing_matched(&options))
+}
+
+/// Prints the intervals of a recording.
+fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
+    privileges::give_up(SourceKind::Service)?;
+    crate::tui::check(arguments)?;
+    tiers.set_length(options.delay_ns);
+    let mut next = Some(tiers.begin(asked)?);
+    let mut printer = Printer::new(options);
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut intervals = 0;
+    while options.iterations.is_none_or(|wanted| intervals < wanted) {
+        let Some(moment) = next else { break };
+        let Some((told, behind)) = tiers.read(moment, &mut snapshot, &mut interval)? else { break };
+        replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
+        if options.by.has_states && !interval.source.is_of_ledger() {
+            let sentence =
+                format!("--by wait needs a recording of the ledger; this one is of {}", interval.source);
+            return Err(Failure::Usage(sentence).into());
+        }
+        printer.print(&interval, &snapshot, Some(&told))?;
+        intervals += 1;
+        next = behind;
+    }
+    if printer.selection.has_matched { Ok(()) } else { Err(nothing_matched(options)) }
+}
+
+/// What is said where no interval had a row that was asked for.
+fn nothing_matched(options: &Options) -> anyhow::Error {
+    anyhow::anyhow!(match (&*options.pids, options.euids.is_empty()) {
         ([pid], true) => format!("no process has pid {pid}"),
         (_, true) => "no process has any of the pids of -p".to_owned(),
         ([], _) => "no process matched -u".to_owned(),
@@ -110,7 +153,12 @@ struct Printer<'a> {
     around: Surroundings,
     cgroups: Cgroups,
     writer: Writer,
+    /// Of the interval.
     boot_id: Option<String>,
+    /// Of this machine.
+    own_boot_id: Option<String>,
+    /// Whether the files of tasks may be of those that are shown.
+    reads_files: bool,
     load: Option<Load>,
     width: usize,
     has_header: bool,
@@ -118,6 +166,7 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn new(options: &Options) -> Printer<'_> {
+        let boot_id = machine::boot_id();
         Printer {
             options,
             buffer: Vec::new(),
@@ -125,20 +174,25 @@ impl Printer<'_> {
             around: Surroundings::now(),
             cgroups: Cgroups::default(),
             writer: Writer::default(),
-            boot_id: machine::boot_id(),
+            own_boot_id: boot_id.clone(),
+            boot_id,
+            reads_files: true,
             load: None,
             width: width(),
             has_header: false,
         }
     }
 
-    fn print(&mut self, interval: &Interval, snapshot: &Snapshot) -> anyhow::Result<()> {
+    /// Prints an interval; of a recording, with what that says of it.
+    fn print(&mut self, interval: &Interval, snapshot: &Snapshot, of: Option<&Told>) -> anyhow::Result<()> {
         self.buffer.clear();
-        if self.options.format == Format::Text {
-            self.read_machine();
+        match of {
+            Some(told) => self.take_machine(interval, told),
+            None if self.options.format == Format::Text => self.read_machine(),
+            None => {}
         }
         self.append(interval, snapshot)?;
-        crate::output::write(&self.buffer)
+        output::write(&self.buffer)
     }
 
     /// Reads the clocks and the load, which the head of the text shows.
@@ -147,6 +201,18 @@ impl Printer<'_> {
         self.around.machine.uptime = Boottime::now();
         self.around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
         self.load = machine::load();
+        self.width = width();
+    }
+
+    /// Takes the clocks from the recording, and of the machine what it may still tell of that time.
+    fn take_machine(&mut self, interval: &Interval, told: &Told) {
+        let is_this_boot = told.boot_id.is_some() && told.boot_id == self.own_boot_id;
+        let wanted = if is_this_boot { Lookups::MEMORY } else { Lookups::NONE };
+        self.around.machine.look_up(Lookups::CALENDAR.union(wanted));
+        self.around.machine.uptime = told.end.unwrap_or(Boottime::from_ns(interval.end_ns));
+        self.around.machine.now_seconds = (told.end_realtime_ns / 1_000_000_000) as i64;
+        self.boot_id.clone_from(&told.boot_id);
+        self.reads_files = is_this_boot;
         self.width = width();
     }
 
@@ -173,7 +239,7 @@ impl Printer<'_> {
 
     fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
         let shown = self.selection.shown(self.options, interval, snapshot, None);
-        look_up((&mut self.around, &mut self.cgroups), self.options, &shown);
+        look_up((&mut self.around, &mut self.cgroups), self.options, &shown, self.reads_files);
         let paths = self.cgroups.paths();
         let groups = (self.options.by.group != Group::No).then(|| {
             let names = (&self.around.users, &*paths);
@@ -203,7 +269,12 @@ impl Printer<'_> {
 }
 
 /// Looks up what the rows will show.
-fn look_up((around, cgroups): (&mut Surroundings, &mut Cgroups), options: &Options, shown: &Shown<'_>) {
+fn look_up(
+    (around, cgroups): (&mut Surroundings, &mut Cgroups),
+    options: &Options,
+    shown: &Shown<'_>,
+    reads_files: bool,
+) {
     let (indexes, rows) = match shown.tasks {
         Some(tasks) => (tasks, &shown.snapshot.tasks),
         None => (shown.processes, &shown.snapshot.processes),
@@ -211,12 +282,12 @@ fn look_up((around, cgroups): (&mut Surroundings, &mut Cgroups), options: &Optio
     let rows: Vec<&Task> = indexes.iter().map(|&index| &rows[index]).collect();
     around.begin(rows.len());
     let mut wanted = Lookups::USERS;
-    if options.has_arguments {
+    if options.has_arguments && reads_files {
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
     cgroups.begin();
-    if options.by.group == Group::Cgroup {
+    if options.by.group == Group::Cgroup && reads_files {
         rows.iter().for_each(|row| cgroups.learn(row));
     }
 }

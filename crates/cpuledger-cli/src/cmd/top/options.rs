@@ -9,6 +9,7 @@ use cpuledger_view::group::Group;
 use cpuledger_view::shares::{MOST_HELD, StateColumn};
 
 use super::order::{Order, SortBy};
+use super::replay::Asked;
 use crate::exit::Failure;
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
@@ -56,6 +57,18 @@ pub struct Arguments {
     /// Also record the intervals, in this directory; nothing that is in it is deleted
     #[arg(long, value_name = "DIR")]
     pub record: Option<std::path::PathBuf>,
+    /// Show the intervals of a recording, a directory or a file, in place of this machine's; without -d, as they were recorded
+    #[arg(long, value_name = "PATH")]
+    pub replay: Option<std::path::PathBuf>,
+    /// Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<String>,
+    /// Leave out what a recording has before this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Leave out what a recording has from this time on
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
     #[arg(long, value_name = "PATH")]
     pub socket: Option<std::path::PathBuf>,
@@ -104,7 +117,7 @@ pub struct By {
 pub struct Options {
     /// How many intervals; `None`: until stopped.
     pub iterations: Option<u64>,
-    /// Length of an interval.
+    /// Length of an interval; 0: as it was recorded.
     pub delay_ns: u64,
     /// Tasks are shown.
     pub has_threads: bool,
@@ -124,6 +137,8 @@ pub struct Options {
     pub source: Option<SourceKind>,
     /// The size of the ledger.
     pub size: ledger::Options,
+    /// The recording that is shown in place of the machine.
+    pub replay: Option<Asked>,
     /// What did not run is shown too.
     pub shows_idle: bool,
     /// Shown on the whole screen.
@@ -163,10 +178,19 @@ impl Options {
                 "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
             ));
         }
+        let replay = parse_replay(arguments)?;
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
-            iterations: iterations.or(if arguments.batch || is_screen { None } else { Some(2) }),
-            delay_ns: arguments.delay.as_deref().map_or(Ok(3_000_000_000), parse_delay)?,
+            iterations: iterations.or(match &replay {
+                None if !arguments.batch && !is_screen => Some(2),
+                _ => None,
+            }),
+            delay_ns: match arguments.delay.as_deref() {
+                Some(text) => parse_delay(text)?,
+                None if replay.is_some() => 0,
+                None => 3_000_000_000,
+            },
+            replay,
             has_threads: arguments.threads,
             pids: parse_pids(&arguments.pid)?,
             euids: parse_users(&arguments.user)?,
@@ -184,6 +208,24 @@ impl Options {
             is_recorded: arguments.record.is_some(),
             fields: FieldSet::EMPTY,
         })
+    }
+}
+
+/// The recording that is asked for.
+fn parse_replay(arguments: &Arguments) -> Result<Option<Asked>, Failure> {
+    let times = [&arguments.at, &arguments.since, &arguments.until].map(|text| text.as_deref());
+    let asked = Asked::parse(arguments.replay.as_deref(), times)?;
+    let of_machine = [
+        ("--source", arguments.source.is_some()),
+        ("--slots", arguments.slots.is_some()),
+        ("--socket", arguments.socket.is_some()),
+        ("--record", arguments.record.is_some()),
+    ];
+    match of_machine.iter().find(|(_, is_given)| asked.is_some() && *is_given) {
+        Some((name, _)) => Err(usage(format!(
+            "{name} is for this machine, and --replay shows a recording; drop one of them"
+        ))),
+        None => Ok(asked),
     }
 }
 
@@ -366,6 +408,20 @@ mod tests {
     }
 
     #[test]
+    fn all_of_a_recording_is_shown_as_it_was_recorded() {
+        let options = parse("--replay DIR --since @1700000000 --until @1700000060").expect("it is good");
+        assert_eq!((options.iterations, options.delay_ns), (None, 0));
+        let asked = options.replay.expect("it is asked for");
+        assert_eq!(
+            (asked.span.since_ns, asked.span.until_ns),
+            (1_700_000_000_000_000_000, 1_700_000_060_000_000_000)
+        );
+        let options = parse("--replay DIR -n 5 -d 10 --at -10m").expect("it is good");
+        assert_eq!((options.iterations, options.delay_ns), (Some(5), 10_000_000_000));
+        assert!(options.replay.is_some_and(|asked| asked.at_ns.is_some()));
+    }
+
+    #[test]
     fn what_is_shown_is_one_group_states_or_both() {
         let by = |line: &str| parse(line).expect("it is good").by;
         assert_eq!(by(""), By { has_states: false, group: Group::No });
@@ -417,6 +473,14 @@ mod tests {
             ("--by user,command", "one of"),
             ("--by cgroup --format json", "text only"),
             ("--by wait --source walk", "needs the ledger"),
+            ("--at 03:12", "needs --replay"),
+            ("--until 03:12", "needs --replay"),
+            ("--replay DIR --at noon", "--at: `noon` is no time"),
+            ("--replay DIR --since 03:12 --at 03:12", "drop one"),
+            ("--replay DIR --since 03:12 --until 03:12", "later time"),
+            ("--replay DIR --source walk", "--source is for this machine"),
+            ("--replay DIR --slots 1000", "--slots is for this machine"),
+            ("--replay DIR -d 0", "`0`"),
         ] {
             let failure = parse(line).expect_err(line);
             assert!(

@@ -91,6 +91,7 @@ fn of_collector(options: &Options) -> options::Options {
         _ => Vec::new(),
     };
     options::Options {
+        replay: None,
         iterations: None,
         delay_ns: options.delay_ns.unwrap_or(USUAL_DELAY_NS).max(LEAST_DELAY_NS),
         has_threads: options.has_threads,

@@ -1,0 +1,86 @@
+//! What `top --record` keeps, `top --replay` prints as it was printed. Needs root.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use cpuledger_load::{Storm, StormPlan};
+use serde_json::Value;
+
+fn top(options: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    command.args(["top", "--batch"]).args(options).stdin(Stdio::null());
+    // There is no service.
+    command.env("CPULEDGER_SOCKET", "/nowhere");
+    let output = command.output().expect("it runs");
+    assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Lines of a run, with another name of the source.
+fn lines(output: &Output, source: &str) -> Vec<String> {
+    let text = String::from_utf8(output.stdout.clone()).expect("JSON is UTF-8");
+    let (before, after) = (format!("\"source\":\"{source}\""), "\"source\":\"replay\"");
+    text.lines().map(|line| line.replacen(&before, after, 1)).collect()
+}
+
+/// Prints intervals under a load while they are recorded, then the recording.
+fn assert_replays(plan: &StormPlan, source: &str, options: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("recording");
+    let path = folder.to_str().expect("UTF-8");
+    let storm = Storm::start(plan).expect("a storm");
+    let common = [&["--format", "json"], options].concat();
+    let live = top(&[&common[..], &["--source", source, "-n", "6", "-d", "0.5", "--record", path]].concat());
+    storm.stop().expect("it ends");
+    let live = lines(&live, source);
+    let replayed = lines(&top(&[&common[..], &["--replay", path]].concat()), "replay");
+    assert_eq!(live.len(), 6);
+    assert_eq!(replayed.len(), live.len());
+    for (replayed, live) in replayed.iter().zip(&live) {
+        assert!(live.contains("\"source\":\"replay\""));
+        assert!(replayed == live, "{replayed}\n---\n{live}");
+    }
+    let first: Value = serde_json::from_str(&live[0]).expect("JSON");
+    let dead = first["exited"].as_array().map_or(0, Vec::len);
+    assert!(dead > 50, "it is a storm: {dead} died");
+    if source == "ledger" {
+        assert_merges(&folder, &live);
+    }
+}
+
+/// Intervals of 1.5 s are the sums of three.
+fn assert_merges(folder: &Path, live: &[String]) {
+    let path = folder.to_str().expect("UTF-8");
+    let merged = lines(&top(&["--format", "json", "--replay", path, "-d", "1.5"]), "replay");
+    assert_eq!(merged.len(), 2);
+    let parse = |line: &String| -> Value { serde_json::from_str(line).expect("JSON") };
+    let live: Vec<Value> = live.iter().map(parse).collect();
+    for (merged, parts) in merged.iter().map(parse).zip(live.chunks(3)) {
+        assert_eq!((&merged["start_ns"], &merged["end_ns"]), (&parts[0]["start_ns"], &parts[2]["end_ns"]));
+        for key in ["capacity_ns", "attributed_ns", "idle_ns", "unattributed_ns"] {
+            let sum: Option<u64> = parts.iter().map(|part| part[key].as_u64()).sum();
+            assert_eq!(merged[key].as_u64(), sum, "{key}");
+        }
+        let rows = merged["processes"].as_array().expect("a list");
+        let sum: u64 = rows.iter().filter_map(|row| row["cpu_ns"].as_u64()).sum();
+        assert_eq!(merged["attributed_ns"].as_u64(), Some(sum), "to the nanosecond");
+    }
+}
+
+#[test]
+fn a_fork_storm_is_replayed_to_the_byte_root() {
+    let plan = StormPlan { workers: 2, ..StormPlan::default() };
+    assert_replays(&plan, "ledger", &[]);
+    assert_replays(&plan, "ledger", &["-H", "--all"]);
+}
+
+#[test]
+fn a_thread_storm_is_replayed_to_the_byte_root() {
+    assert_replays(&StormPlan { workers: 2, threads: true, ..StormPlan::default() }, "ledger", &["-H"]);
+}
+
+/// Other sources know less, and what is not known stays unknown.
+#[test]
+fn the_walk_is_replayed_to_the_byte_root() {
+    assert_replays(&StormPlan { workers: 1, ..StormPlan::default() }, "walk", &["-H"]);
+}
