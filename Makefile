@@ -5,12 +5,13 @@ not_run := $(abspath $(target))/tests-not-run
 
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
+SEMVER_BASE ?= main
 
 # What `make install` installs, and where: scripts/install says what each means.
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test fuzz soak vm bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test fuzz semver soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -59,6 +60,9 @@ test: ## all checks and tests (best as root; installs what they need)
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
 	@scripts/install-packages build
 	scripts/fuzz --seconds $(FUZZ_SECONDS)
+
+semver: ## compare the public items of the frame crate with those of SEMVER_BASE (needs cargo-semver-checks)
+	cargo semver-checks -p cpuledger-frame --baseline-rev $(SEMVER_BASE)
 
 soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if not stated (as root)
 	@scripts/install-packages build test
