@@ -29,6 +29,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
@@ -70,6 +71,15 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads also where the source would list them only for this (walk, netlink, procfs)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'From then on [default: the begin of the recording]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Until then [default: the end of the recording]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor or unit' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file, which is complete or not there' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l socket -d 'The socket that readers connect to; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -d 'Length of an interval in seconds, whatever the configuration says' -r
@@ -89,10 +99,11 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

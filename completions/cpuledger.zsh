@@ -92,6 +92,22 @@ _arguments "${_arguments_options[@]}" : \
 '::folder -- The directory; it is made if it is missing \[default\: /var/log/cpuledger for root, else $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger\]:_files' \
 && ret=0
 ;;
+(report)
+_arguments "${_arguments_options[@]}" : \
+'--since=[From then on \[default\: the begin of the recording\]]:TIME:_default' \
+'--until=[Until then \[default\: the end of the recording\]]:TIME:_default' \
+'--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:_default' \
+'--top=[Number of rows; the rest is one row]:N:_default' \
+'--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:_default' \
+'--output=[Write to this file, which is complete or not there]:FILE:_files' \
+'(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A:_default:A:_default' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'::recording -- A recording, or one of its files \[default\: /var/log/cpuledger for root, else $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger\]:_files' \
+&& ret=0
+;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
 '--config=[The configuration; otherwise /etc/cpuledger/config.toml, if it is there]:FILE:_files' \
@@ -159,6 +175,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(report)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (serve)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -193,6 +213,7 @@ _cpuledger_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
 'record:Record what ran, interval after interval, in a directory' \
+'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -211,6 +232,7 @@ _cpuledger__subcmd__help_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
 'record:Record what ran, interval after interval, in a directory' \
+'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -239,6 +261,11 @@ _cpuledger__subcmd__help__subcmd__record_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help record commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__report_commands] )) ||
+_cpuledger__subcmd__help__subcmd__report_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help report commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__help__subcmd__serve_commands() {
     local commands; commands=()
@@ -263,6 +290,11 @@ _cpuledger__subcmd__ps_commands() {
 _cpuledger__subcmd__record_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger record commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__report_commands] )) ||
+_cpuledger__subcmd__report_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger report commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__serve_commands() {

@@ -56,6 +56,9 @@ pub enum Command {
     /// Record what ran, interval after interval, in a directory
     #[command(after_help = crate::cmd::record::AFTER_HELP)]
     Record(crate::cmd::record::Arguments),
+    /// Say what a recorded span used, by command, user, cgroup, process, ancestor or unit
+    #[command(after_help = crate::cmd::report::AFTER_HELP)]
+    Report(crate::cmd::report::Arguments),
     /// Keep one ledger for all readers of this machine
     #[command(after_help = crate::cmd::serve::AFTER_HELP)]
     Serve(crate::cmd::serve::Arguments),

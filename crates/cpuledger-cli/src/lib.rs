@@ -21,7 +21,6 @@ mod recording;
 mod registry;
 mod stop;
 mod tui;
-#[allow(dead_code, reason = "likewise")]
 mod when;
 
 use std::ffi::OsString;

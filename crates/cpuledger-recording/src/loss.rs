@@ -15,6 +15,17 @@ pub enum Cause {
     CutOff,
 }
 
+impl Cause {
+    /// The words for it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Cause::NotWritten => "not written",
+            Cause::Damaged => "damaged",
+            Cause::CutOff => "cut off",
+        }
+    }
+}
+
 /// Intervals that the recording does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -35,11 +46,7 @@ pub struct Loss {
 
 impl fmt::Display for Loss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self.cause {
-            Cause::NotWritten => "not written",
-            Cause::Damaged => "damaged",
-            Cause::CutOff => "cut off",
-        };
+        let why = self.cause.words();
         let least = if self.is_least { "at least " } else { "" };
         let plural = if self.intervals == 1 { "interval is" } else { "intervals are" };
         write!(formatter, "{}: {least}{} {plural} lost: {why}", self.file.display(), self.intervals)

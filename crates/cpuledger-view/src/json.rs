@@ -172,20 +172,20 @@ fn append_blocked(line: &mut Vec<u8>, blocked: &Blocked) {
 }
 
 /// Puts the closing bracket in the place of the last comma, and a comma behind it.
-fn close(line: &mut Vec<u8>, bracket: u8) {
+pub(crate) fn close(line: &mut Vec<u8>, bracket: u8) {
     if line.last() == Some(&b',') {
         line.pop();
     }
     line.extend_from_slice(&[bracket, b',']);
 }
 
-fn append_key(line: &mut Vec<u8>, key: &str) {
+pub(crate) fn append_key(line: &mut Vec<u8>, key: &str) {
     line.push(b'"');
     line.extend_from_slice(key.as_bytes());
     line.extend_from_slice(b"\":");
 }
 
-fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
+pub(crate) fn append_member(line: &mut Vec<u8>, key: &str, value: Value<'_>) {
     append_key(line, key);
     match value {
         Value::Absent => line.extend_from_slice(b"null"),

@@ -16,6 +16,7 @@ pub mod key;
 pub mod layout;
 pub mod near;
 pub mod query;
+pub mod report;
 pub mod shares;
 pub mod sort;
 pub mod table;

@@ -3,6 +3,7 @@
 pub mod doctor;
 pub mod ps;
 pub mod record;
+pub mod report;
 pub mod serve;
 pub mod status;
 pub mod top;
@@ -37,6 +38,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Top(arguments) => top::run(&arguments),
         Command::Record(arguments) => record::run(arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

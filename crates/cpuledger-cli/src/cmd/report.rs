@@ -1,0 +1,368 @@
+//! `cpuledger report`: what a recorded span says about CPU time, by name.
+
+pub mod names;
+mod output_file;
+mod progress;
+mod read;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
+use cpuledger_view::csv::Cells;
+use cpuledger_view::near::did_you_mean;
+use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Gap, Labels, Lost};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::exit::Failure;
+use crate::record::place;
+use crate::recording::{self, OpenTier, TimeSpan};
+use crate::{output, when};
+use names::Names;
+use read::Interrupt;
+
+/// What stands behind the options in help and manual.
+pub const AFTER_HELP: &str = "\
+A TIME is `2026-03-01 03:12`, `03:12:30` (today), `yesterday 03:12`, `10m ago` or `-10m`, `@1700000000` (seconds since
+1970), `2026-03-01T03:12:00Z` or `now`. A SPAN is two of them with `..` in between: `yesterday 03:00..yesterday 04:00`.
+Whole intervals are counted: one is in the span if its middle is.
+
+Examples:
+  cpuledger report --since yesterday --until today         what ran yesterday, by command
+  cpuledger report --since -1h --by unit                   the units of systemd in the last hour
+  cpuledger report --by ancestor --format html --output report.html
+  cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
+
+Exit codes: 0 done; 1 no such recording, nothing recorded in that span, or output failed; 2 wrong option.";
+
+/// Parts of the time line of a page.
+const BUCKETS: u32 = 240;
+
+/// Branches of the icicle of a page.
+const BRANCHES: usize = 400;
+
+/// Options of `report`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A recording, or one of its files [default: /var/log/cpuledger for root, else
+    /// $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger]
+    #[arg(value_name = "DIR|FILE")]
+    recording: Option<PathBuf>,
+    /// From then on [default: the begin of the recording]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Until then [default: the end of the recording]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// What the rows are: command, user, cgroup, process, ancestor or unit
+    #[arg(long, value_name = "WHAT", default_value = "command")]
+    by: String,
+    /// Number of rows; the rest is one row
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    top: usize,
+    /// Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula)
+    /// or html (one page that needs nothing else)
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: String,
+    /// Write to this file, which is complete or not there
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Two spans side by side: what grew most from A to B comes first
+    #[arg(long, value_names = ["A", "B"], num_args = 2, allow_hyphen_values = true, conflicts_with_all = ["since", "until"])]
+    compare: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
+    Csv(Cells),
+    Html,
+}
+
+const FORMATS: [(&str, Format); 5] = [
+    ("text", Format::Text),
+    ("json", Format::Json),
+    ("csv", Format::Csv(Cells::Plain)),
+    ("csv-safe", Format::Csv(Cells::Inert)),
+    ("html", Format::Html),
+];
+
+fn usage(sentence: String) -> anyhow::Error {
+    Failure::Usage(sentence).into()
+}
+
+/// One of these, by its name.
+fn choose<T: Copy>(
+    option: &str,
+    text: &str,
+    all: impl Iterator<Item = (&'static str, T)> + Clone,
+) -> anyhow::Result<T> {
+    if let Some((_, found)) = all.clone().find(|(name, _)| *name == text) {
+        return Ok(found);
+    }
+    let names: Vec<&str> = all.map(|(name, _)| name).collect();
+    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
+    let all = format!("use {} or {last}", others.join(", "));
+    let near = did_you_mean("", text, names.iter().copied(), &all);
+    Err(usage(format!("{option}: `{text}` is unknown{near}")))
+}
+
+/// What is asked for.
+struct Question {
+    by: By,
+    top: usize,
+    format: Format,
+    /// One span, or two to be compared.
+    spans: Vec<(Option<u64>, Option<u64>)>,
+}
+
+impl Question {
+    fn of(arguments: &Arguments) -> anyhow::Result<Question> {
+        let by = choose("--by", &arguments.by, BY.into_iter().map(|by| (by.name, by)))?;
+        let format = choose("--format", &arguments.format, FORMATS.into_iter())?;
+        let time =
+            |option: &str, text: &str| when::parse(text).map_err(|error| usage(format!("{option}: {error}")));
+        let optional =
+            |option, text: &Option<String>| text.as_ref().map(|text| time(option, text)).transpose();
+        let mut spans = Vec::new();
+        match &arguments.compare {
+            None => {
+                spans.push((optional("--since", &arguments.since)?, optional("--until", &arguments.until)?))
+            }
+            Some(both) => {
+                for span in both {
+                    let (since, until) = span.split_once("..").ok_or_else(|| {
+                        usage(format!("--compare: `{span}` is no span; write two times with `..` in between, as `-2h..-1h`"))
+                    })?;
+                    spans.push((Some(time("--compare", since)?), Some(time("--compare", until)?)));
+                }
+            }
+        }
+        for (since, until) in &spans {
+            if let (Some(since), Some(until)) = (since, until)
+                && since >= until
+            {
+                return Err(usage(format!(
+                    "the span ends ({}) before it begins ({})",
+                    local(*until),
+                    local(*since)
+                )));
+            }
+        }
+        if spans.len() == 2 && format == Format::Html {
+            return Err(usage("--compare has no html; use text, json or csv".to_owned()));
+        }
+        Ok(Question { by, top: arguments.top, format, spans })
+    }
+
+    fn dimensions(&self) -> Vec<Dimension> {
+        let mut dimensions = vec![dimension(self.by)];
+        if self.format == Format::Html && dimensions[0] != Dimension::Ancestor {
+            dimensions.push(Dimension::Ancestor);
+        }
+        // A time line of commands, where the rows have none of their own.
+        if self.format == Format::Html && dimensions[0] == Dimension::Ancestor {
+            dimensions.push(Dimension::Command);
+        }
+        dimensions
+    }
+}
+
+/// Units are found by their cgroups.
+fn dimension(by: By) -> Dimension {
+    match by.name {
+        "user" => Dimension::User,
+        "cgroup" | "unit" => Dimension::Cgroup,
+        "process" => Dimension::Process,
+        "ancestor" => Dimension::Ancestor,
+        _ => Dimension::Command,
+    }
+}
+
+/// A time as a report shows it.
+fn local(realtime_ns: u64) -> String {
+    let Ok(instant) = Timestamp::from_nanosecond(realtime_ns.into()) else { return "-".to_owned() };
+    let zoned = instant.to_zoned(TimeZone::system());
+    let milliseconds = zoned.millisecond();
+    let text = zoned.strftime("%Y-%m-%d %H:%M:%S");
+    if milliseconds == 0 { text.to_string() } else { format!("{text}.{milliseconds:03}") }
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// A wrong option, no recording, nothing in the span, or an output that cannot be written.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let question = Question::of(arguments)?;
+    let usual = place::usual();
+    let path = arguments.recording.as_deref().or(usual.as_deref());
+    let path =
+        path.ok_or_else(|| usage("which recording? This user has no home; name its directory".to_owned()))?;
+    let interrupt = Interrupt::watch();
+    let mut parts = Vec::new();
+    for (since, until) in &question.spans {
+        parts.push(Part::read(path, *since, *until, &question, &interrupt)?);
+    }
+    let bytes = render(&question, &parts)?;
+    if interrupt.has_come() {
+        bail!("interrupted; nothing was written");
+    }
+    match &arguments.output {
+        Some(file) => output_file::write(file, &bytes),
+        None => {
+            interrupt.end_at_once();
+            output::write(&bytes)
+        }
+    }
+}
+
+/// What was read of one span.
+struct Part {
+    about: About,
+    accumulator: Accumulator,
+    names: Names,
+}
+
+impl Part {
+    fn read(
+        path: &Path,
+        since: Option<u64>,
+        until: Option<u64>,
+        question: &Question,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Part> {
+        let span = TimeSpan { since_ns: since.unwrap_or(0), until_ns: until.unwrap_or(u64::MAX) };
+        let tiers = recording::open(path)?;
+        let begin_ns = tiers.iter().map(|tier| tier.span.since_ns).min().unwrap_or(0);
+        let end_ns = tiers.iter().map(|tier| tier.span.until_ns).max().unwrap_or(0);
+        let mut tier = recording::finest(tiers, span);
+        let mut empty = Accumulator::new(&question.dimensions());
+        if question.format == Format::Html {
+            let (since_ns, until_ns) =
+                (span.since_ns.max(tier.span.since_ns), span.until_ns.min(tier.span.until_ns));
+            let records = read::records(&mut tier.recording, span);
+            let buckets = u32::try_from(records).unwrap_or(BUCKETS).clamp(1, BUCKETS);
+            empty = empty.with_time_line(since_ns, until_ns, buckets);
+        }
+        let OpenTier { path: tier_path, mut recording, length, .. } = tier;
+        let read = read::accumulate(&tier_path, &mut recording, span, &empty, interrupt)
+            .with_context(|| path.display().to_string())?;
+        if read.accumulator.intervals() == 0 {
+            let is_lost = if read.losses.is_empty() { "" } else { "; what was there cannot be read" };
+            bail!(
+                "{}: nothing is recorded in that span{is_lost}; the recording is from {} to {}",
+                path.display(),
+                local(begin_ns),
+                local(end_ns)
+            );
+        }
+        let header = recording.segments().find_map(|(_, segment)| segment.header());
+        let about = About {
+            recording: path.display().to_string(),
+            host: header.map(|header| header.host.clone()).map(text_of).filter(|host| !host.is_empty()),
+            since_ns: since,
+            until_ns: until,
+            tier_ns: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
+            losses: read.losses.iter().map(lost).collect(),
+            gaps: read
+                .gaps
+                .iter()
+                .map(|gap| Gap {
+                    from_ns: gap.from_realtime_ns,
+                    to_ns: gap.to_realtime_ns,
+                    is_boot: gap.is_boot,
+                })
+                .collect(),
+        };
+        let boots: Vec<String> = recording
+            .segments()
+            .filter_map(|(_, segment)| segment.header())
+            .map(|header| text_of(header.boot_id.clone()))
+            .collect();
+        let names = Names::of(about.host.as_deref(), &boots);
+        Ok(Part { about, accumulator: read.accumulator, names })
+    }
+
+    fn report(&self, by: By, top: usize) -> Report {
+        let is_unit = by.name == "unit";
+        let named = |name: Name| if is_unit { self.names.unit(name) } else { name };
+        self.accumulator.report_named(dimension(by), top, named)
+    }
+
+    fn labels(&self, reports: &[&Report]) -> Labels {
+        self.names.labels(reports.iter().flat_map(|report| report.rows.iter().map(|row| &row.name)))
+    }
+}
+
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn lost(loss: &cpuledger_recording::Loss) -> Lost {
+    Lost {
+        intervals: loss.intervals,
+        is_least: loss.is_least,
+        cause: loss.cause.words(),
+        from_ns: loss.from_realtime_ns,
+        to_ns: loss.to_realtime_ns,
+        file: loss.file.display().to_string(),
+    }
+}
+
+fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
+    if let [before, after] = parts {
+        return Ok(render_comparison(question, before, after));
+    }
+    let Some(part) = parts.first() else { bail!("there is no span") };
+    let by = question.by;
+    let report = part.report(by, question.top);
+    let labels = part.labels(&[&report]);
+    let document = Document { about: &part.about, by, report: &report, labels: &labels, local: &local };
+    let mut bytes = Vec::new();
+    let mut text = String::new();
+    match question.format {
+        Format::Text => view::text::append_report(&mut text, &document),
+        Format::Json => view::json::append_report(&mut bytes, &document),
+        Format::Csv(cells) => view::csv::append_report(&mut bytes, &document, cells),
+        Format::Html => {
+            let ancestry = part.accumulator.report(Dimension::Ancestor, BRANCHES);
+            // Ancestors have no time line of their own.
+            let is_ancestry = dimension(by) == Dimension::Ancestor;
+            let by_command = part.report(BY[0], question.top);
+            let time_line = Document { report: if is_ancestry { &by_command } else { &report }, ..document };
+            let page = view::html::Page { document: &document, time_line: &time_line, ancestry: &ancestry };
+            view::html::append_page(&mut text, &page);
+        }
+    }
+    bytes.extend_from_slice(text.as_bytes());
+    Ok(bytes)
+}
+
+fn render_comparison(question: &Question, before: &Part, after: &Part) -> Vec<u8> {
+    let by = question.by;
+    let reports = [before, after].map(|part| part.report(by, usize::MAX));
+    let labels = [before, after].map(|part| part.labels(&[&reports[0], &reports[1]]));
+    let rows = compare(&reports[0], &reports[1], question.top);
+    let document = |about, place: usize| Document {
+        about,
+        by,
+        report: &reports[place],
+        labels: &labels[place],
+        local: &local,
+    };
+    let comparison =
+        Comparison { before: document(&before.about, 0), after: document(&after.about, 1), rows: &rows };
+    let mut bytes = Vec::new();
+    match question.format {
+        Format::Json => view::json::append_comparison(&mut bytes, &comparison),
+        Format::Csv(cells) => view::csv::append_comparison(&mut bytes, &comparison, cells),
+        Format::Text | Format::Html => {
+            let mut text = String::new();
+            view::text::append_comparison(&mut text, &comparison);
+            bytes = text.into_bytes();
+        }
+    }
+    bytes
+}

@@ -1,0 +1,93 @@
+//! What users and cgroups of a recording are called, as far as this machine knows it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use cpuledger::names::Names as Accounts;
+use cpuledger_proc::task::units;
+use cpuledger_report::Name;
+use cpuledger_view::report::Labels;
+
+/// Where cgroups are.
+const ROOT: &str = "/sys/fs/cgroup";
+
+/// Cgroups that are looked at.
+const MOST_CGROUPS: usize = 262_144;
+
+/// What this machine knows.
+pub struct Names {
+    /// Whether the recording is of this machine: then its users are ours.
+    has_users: bool,
+    cgroups: HashMap<u64, Vec<u8>>,
+}
+
+impl Names {
+    /// For a recording of this machine and of these boots. Numbers of cgroups are of one boot.
+    pub fn of(host: Option<&str>, boots: &[String]) -> Names {
+        let read =
+            |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+        let has_users = host.is_none_or(|host| host == read("/proc/sys/kernel/hostname"));
+        let boot = read("/proc/sys/kernel/random/boot_id");
+        let cgroups = if boots.contains(&boot) { cgroups() } else { HashMap::new() };
+        Names { has_users, cgroups }
+    }
+
+    /// The unit of a cgroup; what is not in one has the path of its slice.
+    pub fn unit(&self, name: Name) -> Name {
+        let Name::Cgroup(id) = name else { return name };
+        match self.cgroups.get(&id) {
+            Some(path) => Name::Text(units::unit(path).unwrap_or_else(|| units::slice(path)).to_vec()),
+            None => name,
+        }
+    }
+
+    /// What these are called.
+    pub fn labels<'a>(&self, names: impl Iterator<Item = &'a Name>) -> Labels {
+        let mut labels = Labels::default();
+        let mut accounts = Accounts::of_users();
+        for name in names {
+            match name {
+                Name::User(uid) if self.has_users => {
+                    let Ok(number) = u32::try_from(*uid) else { continue };
+                    accounts.learn(number);
+                    if !accounts.name(number).is_empty() {
+                        labels.users.insert(*uid, accounts.name(number).to_vec());
+                    }
+                }
+                Name::Cgroup(id) => {
+                    labels.cgroups.extend(self.cgroups.get(id).map(|path| (*id, path.clone())));
+                }
+                _ => {}
+            }
+        }
+        labels
+    }
+}
+
+/// The paths of the cgroups that CPU time is divided by.
+fn cgroups() -> HashMap<u64, Vec<u8>> {
+    let unified = Path::new(ROOT);
+    let roots = [unified.join("cpu"), unified.join("cpu,cpuacct"), unified.to_owned()];
+    let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists());
+    let Some(root) = root else { return HashMap::new() };
+    let mut found = HashMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop()
+        && found.len() < MOST_CGROUPS
+    {
+        // It may be gone by now.
+        let Ok(of) = fs::metadata(&folder) else { continue };
+        let below = folder.strip_prefix(&root).unwrap_or(&folder);
+        found.insert(of.ino(), [b"/", below.as_os_str().as_encoded_bytes()].concat());
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        folders.extend(
+            entries
+                .filter_map(Result::ok)
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                .map(|entry| entry.path()),
+        );
+    }
+    found
+}

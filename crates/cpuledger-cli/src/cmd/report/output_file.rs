@@ -1,0 +1,34 @@
+//! A file that is complete or not there.
+
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::Context;
+
+/// Writes a file beside the one that is meant, and gives it that name when it is complete. What is no file, as a device or a pipe, is
+/// written as it is.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    let is_special = path.metadata().is_ok_and(|of| !of.is_file());
+    if is_special {
+        return std::fs::write(path, bytes).with_context(failed);
+    }
+    // Behind a link, it is the file that the link leads to.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = path.metadata().map_or(0o644, |of| of.permissions().mode() & 0o777);
+    let mut builder = tempfile::Builder::new();
+    let mut file = builder
+        .prefix(".cpuledger-report-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder)
+        .with_context(failed)?;
+    file.write_all(bytes).with_context(failed)?;
+    file.persist(&path).map_err(|error| error.error).with_context(failed)?;
+    Ok(())
+}

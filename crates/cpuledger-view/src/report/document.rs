@@ -1,0 +1,243 @@
+//! What a report is about, and what things in it are called.
+
+use cpuledger::text::escape::append_escaped;
+use cpuledger_report::{Amounts, Difference, Name, Report};
+use rustc_hash::FxHashMap;
+
+/// What the rows of a report are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct By {
+    /// As in `--by`, and in JSON.
+    pub name: &'static str,
+    /// Above the column.
+    pub header: &'static str,
+    /// Of several.
+    pub plural: &'static str,
+}
+
+/// What a report is made by.
+pub const BY: [By; 6] = [
+    By { name: "command", header: "COMMAND", plural: "commands" },
+    By { name: "user", header: "USER", plural: "users" },
+    By { name: "cgroup", header: "CGROUP", plural: "cgroups" },
+    By { name: "process", header: "PROCESS", plural: "processes" },
+    By { name: "ancestor", header: "ANCESTRY", plural: "branches" },
+    By { name: "unit", header: "UNIT", plural: "units" },
+];
+
+/// Names of what has a number in frames.
+#[derive(Debug, Clone, Default)]
+pub struct Labels {
+    /// Users.
+    pub users: FxHashMap<u64, Vec<u8>>,
+    /// Paths of cgroups.
+    pub cgroups: FxHashMap<u64, Vec<u8>>,
+}
+
+impl Labels {
+    /// The words for a name: one line without controls.
+    pub fn label(&self, name: &Name) -> String {
+        let mut label = Vec::new();
+        match name {
+            Name::Unknown => label.push(b'-'),
+            Name::Text(text) => append_escaped(&mut label, text),
+            Name::User(uid) => match self.users.get(uid) {
+                Some(user) => append_escaped(&mut label, user),
+                None => label.extend_from_slice(uid.to_string().as_bytes()),
+            },
+            Name::Cgroup(id) => match self.cgroups.get(id) {
+                Some(path) => append_escaped(&mut label, path),
+                None => label.extend_from_slice(format!("cgroup {id}").as_bytes()),
+            },
+            Name::Process { pid, comm, .. } => {
+                match comm {
+                    Some(comm) => append_escaped(&mut label, comm),
+                    None => label.push(b'-'),
+                }
+                label.extend_from_slice(format!("[{pid}]").as_bytes());
+            }
+            // The ancestors are told by the rows above it.
+            Name::Path(path) => match path.last() {
+                Some(Some(comm)) => append_escaped(&mut label, comm),
+                _ => label.push(b'-'),
+            },
+        }
+        String::from_utf8_lossy(&label).into_owned()
+    }
+}
+
+/// Intervals that the recording does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// How many.
+    pub intervals: u64,
+    /// Whether it may be more.
+    pub is_least: bool,
+    /// Why: `not written`, `damaged` or `cut off`.
+    pub cause: &'static str,
+    /// From when, CLOCK_REALTIME.
+    pub from_ns: Option<u64>,
+    /// To when.
+    pub to_ns: Option<u64>,
+    /// The file.
+    pub file: String,
+}
+
+/// Time of which the recording has nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// From when, CLOCK_REALTIME.
+    pub from_ns: u64,
+    /// To when.
+    pub to_ns: u64,
+    /// Whether the machine was booted in between.
+    pub is_boot: bool,
+}
+
+/// What a report is about, beside its figures.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The recording.
+    pub recording: String,
+    /// The machine.
+    pub host: Option<String>,
+    /// The span that was asked for, CLOCK_REALTIME.
+    pub since_ns: Option<u64>,
+    /// Its end.
+    pub until_ns: Option<u64>,
+    /// The length of the intervals; 0: as they came.
+    pub tier_ns: u64,
+    /// What is lost in it.
+    pub losses: Vec<Lost>,
+    /// Of when there is nothing.
+    pub gaps: Vec<Gap>,
+}
+
+/// All that is written.
+#[derive(Clone, Copy)]
+pub struct Document<'a> {
+    /// What it is about.
+    pub about: &'a About,
+    /// What the rows are of.
+    pub by: By,
+    /// The figures.
+    pub report: &'a Report,
+    /// What things are called.
+    pub labels: &'a Labels,
+    /// A local time.
+    pub local: &'a dyn Fn(u64) -> String,
+}
+
+impl std::fmt::Debug for Document<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Document")
+            .field("about", &self.about)
+            .field("by", &self.by)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Two spans side by side.
+#[derive(Debug)]
+pub struct Comparison<'a> {
+    /// The earlier.
+    pub before: Document<'a>,
+    /// The later.
+    pub after: Document<'a>,
+    /// Those that grew most first, and all others last.
+    pub rows: &'a [Difference],
+}
+
+impl Document<'_> {
+    /// Sentences about what is missing, and what is counted.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let local = |ns: Option<u64>, none: &str| ns.map_or_else(|| none.to_owned(), self.local);
+        for lost in &self.about.losses {
+            let least = if lost.is_least { "at least " } else { "" };
+            let plural = if lost.intervals == 1 { "interval is" } else { "intervals are" };
+            notes.push(format!(
+                "{least}{} {plural} lost ({}) between {} and {}: {}",
+                lost.intervals,
+                lost.cause,
+                local(lost.from_ns, "the begin"),
+                local(lost.to_ns, "the end"),
+                lost.file
+            ));
+        }
+        for gap in &self.about.gaps {
+            let why = if gap.is_boot { ": the machine was booted" } else { "" };
+            notes.push(format!(
+                "nothing is recorded from {} to {}{why}",
+                (self.local)(gap.from_ns),
+                (self.local)(gap.to_ns)
+            ));
+        }
+        if let Some(extent) = self.report.extent {
+            let is_cut = |asked: Option<u64>, own: u64| asked.is_some_and(|asked| asked != own);
+            let is_within = |asked: Option<u64>, own: u64| {
+                asked.is_some_and(|asked| asked.abs_diff(own) < self.longest_ns())
+            };
+            if (is_cut(self.about.since_ns, extent.start_realtime_ns)
+                && is_within(self.about.since_ns, extent.start_realtime_ns))
+                || (is_cut(self.about.until_ns, extent.end_realtime_ns)
+                    && is_within(self.about.until_ns, extent.end_realtime_ns))
+            {
+                notes.push(format!(
+                    "whole intervals are counted, by their middle: from {} to {}",
+                    (self.local)(extent.start_realtime_ns),
+                    (self.local)(extent.end_realtime_ns)
+                ));
+            }
+            for (asked, own, words) in [
+                (self.about.since_ns, extent.start_realtime_ns, "begin"),
+                (self.about.until_ns, extent.end_realtime_ns, "end"),
+            ] {
+                let is_short =
+                    asked.is_some_and(|asked| if words == "begin" { asked < own } else { asked > own });
+                if is_short && !is_within(asked, own) {
+                    notes.push(format!("the intervals that are recorded {words} at {}", (self.local)(own)));
+                }
+            }
+        }
+        let balance = &self.report.balance;
+        for (count, words) in [
+            (
+                balance.unidentified_exits,
+                "tasks died whose identity was lost; their time is with their heirs",
+            ),
+            (balance.missed_exits, "tasks died and were not told of"),
+            (balance.missed_switches, "switches were not shown by the kernel"),
+        ] {
+            if count > 0 {
+                notes.push(format!("{count} {words}"));
+            }
+        }
+        notes
+    }
+
+    /// About the length of an interval.
+    fn longest_ns(&self) -> u64 {
+        let mean_ns = self.report.balance.length_ns / self.report.balance.intervals.max(1);
+        self.about.tier_ns.max(mean_ns).saturating_mul(2)
+    }
+
+    /// Where the capacity went, beside the rows: name in JSON, words, nanoseconds.
+    pub(super) fn rests(&self) -> Vec<(&'static str, &'static str, u64)> {
+        let balance = &self.report.balance;
+        let mut rests = vec![
+            ("idle", "idle", balance.idle_ns),
+            ("unattributed", "unattributed", balance.unattributed_ns),
+        ];
+        if balance.untold_ns > 0 {
+            rests.push(("untold", "idle or not told by the source", balance.untold_ns));
+        }
+        rests
+    }
+
+    /// What all rows used together.
+    pub(super) fn total(&self) -> Amounts {
+        self.report.total()
+    }
+}

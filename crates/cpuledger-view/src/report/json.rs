@@ -1,0 +1,215 @@
+//! A report as one line of JSON: schema `cpuledger.report/1`.
+
+use cpuledger::field::Value;
+use cpuledger_report::{Amounts, Balance, Name};
+
+use super::document::{Comparison, Document, Labels};
+use crate::json::{append_key, append_member, close};
+
+/// The name of the schema; its number grows when a key changes its meaning or goes.
+pub const SCHEMA: &str = "cpuledger.report/1";
+
+/// That of two reports side by side.
+pub const COMPARISON_SCHEMA: &str = "cpuledger.comparison/1";
+
+fn known(number: Option<u64>) -> Value<'static> {
+    number.map_or(Value::Absent, Value::Unsigned)
+}
+
+fn end(line: &mut Vec<u8>) {
+    close(line, b'}');
+    line.pop();
+    line.push(b'\n');
+}
+
+/// Appends the report as one line.
+pub fn append_report(line: &mut Vec<u8>, document: &Document<'_>) {
+    line.push(b'{');
+    append_member(line, "schema", Value::Bytes(SCHEMA.as_bytes()));
+    append_head(line, document);
+    append_key(line, "rows");
+    line.push(b'[');
+    for row in &document.report.rows {
+        line.push(b'{');
+        append_name(line, &row.name, document.labels);
+        append_amounts(line, &row.amounts);
+        close(line, b'}');
+    }
+    close(line, b']');
+    append_key(line, "other");
+    line.push(b'{');
+    append_member(line, "names", Value::Unsigned(document.report.other_names));
+    append_amounts(line, &document.report.other);
+    close(line, b'}');
+    append_missing(line, document);
+    end(line);
+}
+
+/// Appends two reports as one line.
+pub fn append_comparison(line: &mut Vec<u8>, comparison: &Comparison<'_>) {
+    line.push(b'{');
+    append_member(line, "schema", Value::Bytes(COMPARISON_SCHEMA.as_bytes()));
+    for (key, document) in [("before", &comparison.before), ("after", &comparison.after)] {
+        append_key(line, key);
+        line.push(b'{');
+        append_head(line, document);
+        append_missing(line, document);
+        close(line, b'}');
+    }
+    append_key(line, "rows");
+    line.push(b'[');
+    for row in comparison.rows {
+        line.push(b'{');
+        match &row.name {
+            Some(name) => append_name(line, name, comparison.after.labels),
+            None => append_member(line, "name", Value::Absent),
+        }
+        for (key, amounts) in [("before", &row.before), ("after", &row.after)] {
+            append_key(line, key);
+            line.push(b'{');
+            append_amounts(line, amounts);
+            close(line, b'}');
+        }
+        close(line, b'}');
+    }
+    close(line, b']');
+    end(line);
+}
+
+fn append_head(line: &mut Vec<u8>, document: &Document<'_>) {
+    let about = document.about;
+    let host = about.host.as_ref().map_or(Value::Absent, |host| Value::Bytes(host.as_bytes()));
+    let extent = document.report.extent;
+    for (key, value) in [
+        ("recording", Value::Bytes(about.recording.as_bytes())),
+        ("host", host),
+        ("by", Value::Bytes(document.by.name.as_bytes())),
+        ("tier_ns", Value::Unsigned(about.tier_ns)),
+        ("since_realtime_ns", known(about.since_ns)),
+        ("until_realtime_ns", known(about.until_ns)),
+        ("start_realtime_ns", known(extent.map(|extent| extent.start_realtime_ns))),
+        ("end_realtime_ns", known(extent.map(|extent| extent.end_realtime_ns))),
+    ] {
+        append_member(line, key, value);
+    }
+    append_balance(line, &document.report.balance);
+    append_member(line, "stolen_ns", known(document.total().stolen_ns));
+}
+
+fn append_balance(line: &mut Vec<u8>, balance: &Balance) {
+    for (key, value) in [
+        ("intervals", balance.intervals),
+        ("length_ns", balance.length_ns),
+        ("capacity_ns", balance.capacity_ns),
+        ("attributed_ns", balance.attributed_ns),
+        ("idle_ns", balance.idle_ns),
+        ("unattributed_ns", balance.unattributed_ns),
+        ("untold_ns", balance.untold_ns),
+        ("hidden_ns", balance.hidden_ns),
+    ] {
+        append_member(line, key, Value::Unsigned(value));
+    }
+    append_key(line, "unattributed_by");
+    line.push(b'{');
+    for (key, _, ns) in balance.reasons() {
+        append_member(line, key, Value::Unsigned(ns));
+    }
+    close(line, b'}');
+    for (key, value) in [
+        ("unidentified_exits", balance.unidentified_exits),
+        ("missed_exits", balance.missed_exits),
+        ("missed_switches", balance.missed_switches),
+    ] {
+        append_member(line, key, Value::Unsigned(value));
+    }
+}
+
+fn append_name(line: &mut Vec<u8>, name: &Name, labels: &Labels) {
+    match name {
+        Name::Unknown => append_member(line, "name", Value::Absent),
+        Name::Text(text) => append_member(line, "name", Value::Bytes(text)),
+        Name::User(uid) => {
+            append_member(
+                line,
+                "name",
+                labels.users.get(uid).map_or(Value::Absent, |user| Value::Bytes(user)),
+            );
+            append_member(line, "euid", Value::Unsigned(*uid));
+        }
+        Name::Cgroup(id) => {
+            append_member(
+                line,
+                "name",
+                labels.cgroups.get(id).map_or(Value::Absent, |path| Value::Bytes(path)),
+            );
+            append_member(line, "cgroup_id", Value::Unsigned(*id));
+        }
+        Name::Process { pid, start_time_ns, comm } => {
+            append_member(line, "name", comm.as_ref().map_or(Value::Absent, |comm| Value::Bytes(comm)));
+            append_member(line, "pid", Value::Signed(*pid));
+            append_member(line, "start_time_ns", Value::Unsigned(*start_time_ns));
+        }
+        Name::Path(path) => {
+            let last = path.last().and_then(Option::as_ref);
+            append_member(line, "name", last.map_or(Value::Absent, |comm| Value::Bytes(comm)));
+            append_key(line, "path");
+            line.push(b'[');
+            for comm in path {
+                // As a member without a key.
+                let start = line.len();
+                append_member(line, "", comm.as_ref().map_or(Value::Absent, |comm| Value::Bytes(comm)));
+                line.drain(start..start + 3);
+            }
+            close(line, b']');
+        }
+    }
+}
+
+/// Names and values of what a row adds up.
+pub(super) fn figures(amounts: &Amounts) -> [(&'static str, Option<u64>); 9] {
+    [
+        ("self_ns", Some(amounts.self_ns)),
+        ("inherited_ns", Some(amounts.inherited_ns)),
+        ("unidentified_ns", Some(amounts.unidentified_ns)),
+        ("waiting_ns", amounts.waiting_ns),
+        ("stolen_ns", amounts.stolen_ns),
+        ("minor_faults", amounts.minor_faults),
+        ("major_faults", amounts.major_faults),
+        ("births", Some(amounts.births)),
+        ("deaths", Some(amounts.deaths)),
+    ]
+}
+
+fn append_amounts(line: &mut Vec<u8>, amounts: &Amounts) {
+    for (key, value) in figures(amounts) {
+        append_member(line, key, known(value));
+    }
+}
+
+fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
+    append_key(line, "losses");
+    line.push(b'[');
+    for lost in &document.about.losses {
+        line.push(b'{');
+        append_member(line, "intervals", Value::Unsigned(lost.intervals));
+        append_key(line, "is_least");
+        line.extend_from_slice(if lost.is_least { b"true," } else { b"false," });
+        append_member(line, "cause", Value::Bytes(lost.cause.as_bytes()));
+        append_member(line, "from_realtime_ns", known(lost.from_ns));
+        append_member(line, "to_realtime_ns", known(lost.to_ns));
+        append_member(line, "file", Value::Bytes(lost.file.as_bytes()));
+        close(line, b'}');
+    }
+    close(line, b']');
+    append_key(line, "gaps");
+    line.push(b'[');
+    for gap in &document.about.gaps {
+        line.push(b'{');
+        append_member(line, "from_realtime_ns", Value::Unsigned(gap.from_ns));
+        append_member(line, "to_realtime_ns", Value::Unsigned(gap.to_ns));
+        append_key(line, "is_boot");
+        line.extend_from_slice(if gap.is_boot { b"true," } else { b"false," });
+        close(line, b'}');
+    }
+    close(line, b']');
+}

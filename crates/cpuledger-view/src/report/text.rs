@@ -1,0 +1,148 @@
+//! A report as text.
+
+use cpuledger_report::Amounts;
+
+use super::document::{Comparison, Document};
+
+/// Appends the report. Lines are as long as their names.
+pub fn append_report(text: &mut String, document: &Document<'_>) {
+    append_head(text, document);
+    let capacity_ns = document.report.balance.capacity_ns;
+    text.push_str(&format!(
+        "\n{:>12} {:>6} {:>12} {:>11} {:>10} {:>9} {:>7} {:>7} {:>7}  {}\n",
+        "SELF", "%CAP", "INHERITED", "WAIT", "STOLEN", "MINFLT", "MAJFLT", "BORN", "DIED", document.by.header
+    ));
+    for row in &document.report.rows {
+        let indent = "  ".repeat(row.depth);
+        let label = document.labels.label(&row.name);
+        append_line(text, &row.amounts, capacity_ns, &format!("{indent}{label}"));
+    }
+    let report = document.report;
+    if report.other_names > 0 || report.other != Amounts::default() {
+        let label = match report.other_names {
+            0 => "(other)".to_owned(),
+            names => format!("(other: {names} {})", document.by.plural),
+        };
+        append_line(text, &report.other, capacity_ns, &label);
+    }
+    for (_, words, ns) in document.rests() {
+        append_rest(text, ns, capacity_ns, words);
+    }
+    append_rest(text, capacity_ns, capacity_ns, "= capacity");
+}
+
+fn append_head(text: &mut String, document: &Document<'_>) {
+    let (about, balance) = (document.about, &document.report.balance);
+    let local = |ns: u64| (document.local)(ns);
+    let (from, to) = document.report.extent.map_or_else(Default::default, |extent| {
+        (local(extent.start_realtime_ns), local(extent.end_realtime_ns))
+    });
+    let host = about.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
+    text.push_str(&format!("cpuledger report{host} - {from} to {to}\n"));
+    let plural = if balance.intervals == 1 { "interval" } else { "intervals" };
+    text.push_str(&format!(
+        "{} {plural}, {} s, {} CPUs: attributed {} idle {} unattributed {} ns",
+        balance.intervals,
+        seconds(balance.length_ns),
+        cpus(balance.capacity_ns, balance.length_ns),
+        percent(balance.attributed_ns, balance.capacity_ns),
+        percent(balance.idle_ns, balance.capacity_ns),
+        balance.unattributed_ns,
+    ));
+    let reasons: Vec<String> = balance
+        .reasons()
+        .filter(|(_, _, ns)| *ns > 0)
+        .map(|(_, words, ns)| format!("{words} {ns}"))
+        .collect();
+    if !reasons.is_empty() {
+        text.push_str(&format!(" ({})", reasons.join(", ")));
+    }
+    if let Some(stolen_ns) = document.total().stolen_ns {
+        text.push_str(&format!(", stolen {}", percent(stolen_ns, balance.capacity_ns)));
+    }
+    text.push('\n');
+    for note in document.notes() {
+        text.push_str(&format!("note: {note}\n"));
+    }
+}
+
+fn append_line(text: &mut String, amounts: &Amounts, capacity_ns: u64, label: &str) {
+    text.push_str(&format!(
+        "{:>12} {:>6} {:>12} {:>11} {:>10} {:>9} {:>7} {:>7} {:>7}  {label}\n",
+        seconds(amounts.self_ns),
+        percent(amounts.self_ns, capacity_ns),
+        seconds(amounts.inherited_ns),
+        amounts.waiting_ns.map_or_else(dash, seconds),
+        amounts.stolen_ns.map_or_else(dash, seconds),
+        amounts.minor_faults.map_or_else(dash, |count| count.to_string()),
+        amounts.major_faults.map_or_else(dash, |count| count.to_string()),
+        amounts.births,
+        amounts.deaths,
+    ));
+}
+
+fn append_rest(text: &mut String, ns: u64, capacity_ns: u64, words: &str) {
+    let places = 12 + 11 + 10 + 9 + 3 * 7 + 7;
+    text.push_str(&format!("{:>12} {:>6}{:places$}  {words}\n", seconds(ns), percent(ns, capacity_ns), ""));
+}
+
+/// Appends two spans side by side.
+pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
+    let Comparison { before, after, rows } = comparison;
+    text.push_str("A: ");
+    append_head(text, before);
+    text.push_str("B: ");
+    append_head(text, after);
+    let (capacity_a, capacity_b) = (before.report.balance.capacity_ns, after.report.balance.capacity_ns);
+    text.push_str(&format!(
+        "\n{:>12} {:>6} {:>12} {:>6} {:>8}  {}\n",
+        "SELF A", "%CAP", "SELF B", "%CAP", "GROWTH", after.by.header
+    ));
+    let mut line = |a: u64, b: u64, label: &str| {
+        let growth = share(b, capacity_b) - share(a, capacity_a);
+        text.push_str(&format!(
+            "{:>12} {:>6} {:>12} {:>6} {:>8}  {label}\n",
+            seconds(a),
+            percent(a, capacity_a),
+            seconds(b),
+            percent(b, capacity_b),
+            format!("{growth:+.1}%"),
+        ));
+    };
+    for row in *rows {
+        let label = row.name.as_ref().map_or_else(|| "(other)".to_owned(), |name| after.labels.label(name));
+        line(row.before.self_ns, row.after.self_ns, &label);
+    }
+    for ((_, words, a), (_, _, b)) in before.rests().into_iter().zip(after.rests()) {
+        line(a, b, words);
+    }
+    line(capacity_a, capacity_b, "= capacity");
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// Seconds with three decimals, as `12.345`.
+pub(super) fn seconds(ns: u64) -> String {
+    let milliseconds = ns / 1_000_000;
+    format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
+}
+
+/// In percent.
+pub(super) fn share(ns: u64, of_ns: u64) -> f64 {
+    if of_ns == 0 { 0.0 } else { ns as f64 * 100.0 / of_ns as f64 }
+}
+
+/// As `12.3%`.
+pub(super) fn percent(ns: u64, of_ns: u64) -> String {
+    format!("{:.1}%", share(ns, of_ns))
+}
+
+/// How many CPUs that is, in the mean.
+pub(super) fn cpus(capacity_ns: u64, length_ns: u64) -> String {
+    if length_ns == 0 || capacity_ns.is_multiple_of(length_ns) {
+        return (capacity_ns / length_ns.max(1)).to_string();
+    }
+    format!("{:.2}", capacity_ns as f64 / length_ns as f64)
+}
