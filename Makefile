@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test fuzz semver soak vm bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -55,6 +55,12 @@ test: ## all checks and tests (best as root; installs what they need)
 	scripts/check-noop-build
 	-@scripts/install-packages vm
 	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible --machine two-cpus --short
+	@scripts/tests-not-run $(not_run)
+
+test-clients: ## read an export with ClickHouse and Spark, too (installs over 600 MB below target/)
+	@scripts/install-packages build test clients
+	@rm -f $(not_run)
+	CPULEDGER_TEST_CLIENTS=1 CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --package cpuledger-export --test clients --locked
 	@scripts/tests-not-run $(not_run)
 
 fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated

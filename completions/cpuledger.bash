@@ -19,6 +19,9 @@ _cpuledger() {
             cpuledger,doctor)
                 cmd="cpuledger__subcmd__doctor"
                 ;;
+            cpuledger,export)
+                cmd="cpuledger__subcmd__export"
+                ;;
             cpuledger,help)
                 cmd="cpuledger__subcmd__help"
                 ;;
@@ -42,6 +45,9 @@ _cpuledger() {
                 ;;
             cpuledger__subcmd__help,doctor)
                 cmd="cpuledger__subcmd__help__subcmd__doctor"
+                ;;
+            cpuledger__subcmd__help,export)
+                cmd="cpuledger__subcmd__help__subcmd__export"
                 ;;
             cpuledger__subcmd__help,help)
                 cmd="cpuledger__subcmd__help__subcmd__help"
@@ -71,7 +77,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top record report serve ps status doctor help"
+            opts="-v -h -V --verbose --help --version top record report serve export ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -106,8 +112,42 @@ _cpuledger() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        cpuledger__subcmd__export)
+            opts="-o -v -h --output --format --since --until --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "parquet arrow csv jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         cpuledger__subcmd__help)
-            opts="top record report serve ps status doctor help"
+            opts="top record report serve export ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -121,6 +161,20 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help__subcmd__doctor)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__help__subcmd__export)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

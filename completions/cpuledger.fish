@@ -31,6 +31,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show w
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
@@ -86,6 +87,15 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l check-config -d 'Check the configuration, explain it, and end'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
+arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
+csv\t'CSV with a header'
+jsonl\t'A JSON object a line'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l until -d 'Only intervals until this time' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON' -r
@@ -99,11 +109,12 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

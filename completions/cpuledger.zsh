@@ -120,6 +120,23 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help]' \
 && ret=0
 ;;
+(export)
+_arguments "${_arguments_options[@]}" : \
+'-o+[The directory of the tables; it is made if it is missing]:DIR:_files' \
+'--output=[The directory of the tables; it is made if it is missing]:DIR:_files' \
+'--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
+arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
+csv\:"CSV with a header"
+jsonl\:"A JSON object a line"))' \
+'--since=[Only intervals from this time on\: \`2026-03-01 03\:12\`, \`yesterday 03\:12\`, \`03\:12\`, \`10m ago\`, \`@1700000000\`]:TIME:_default' \
+'--until=[Only intervals until this time]:TIME:_default' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::recording -- The recording\: its directory, or one segment \[default\: where `cpuledger record` writes\]:_files' \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -183,6 +200,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(export)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (ps)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -215,6 +236,7 @@ _cpuledger_commands() {
 'record:Record what ran, interval after interval, in a directory' \
 'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
+'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
@@ -227,6 +249,11 @@ _cpuledger__subcmd__doctor_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger doctor commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__export_commands] )) ||
+_cpuledger__subcmd__export_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger export commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help_commands] )) ||
 _cpuledger__subcmd__help_commands() {
     local commands; commands=(
@@ -234,6 +261,7 @@ _cpuledger__subcmd__help_commands() {
 'record:Record what ran, interval after interval, in a directory' \
 'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
+'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
 'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
@@ -245,6 +273,11 @@ _cpuledger__subcmd__help_commands() {
 _cpuledger__subcmd__help__subcmd__doctor_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help doctor commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__help__subcmd__export_commands] )) ||
+_cpuledger__subcmd__help__subcmd__export_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help export commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__help__subcmd__help_commands] )) ||
 _cpuledger__subcmd__help__subcmd__help_commands() {

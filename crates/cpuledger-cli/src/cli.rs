@@ -62,6 +62,10 @@ pub enum Command {
     /// Keep one ledger for all readers of this machine
     #[command(after_help = crate::cmd::serve::AFTER_HELP)]
     Serve(crate::cmd::serve::Arguments),
+    /// Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines
+    #[cfg(feature = "export")]
+    #[command(after_help = crate::cmd::export::AFTER_HELP)]
+    Export(crate::cmd::export::Arguments),
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

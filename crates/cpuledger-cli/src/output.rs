@@ -30,6 +30,11 @@ pub fn complain(sentence: &str) {
     let _ = io::stderr().write_all(&line);
 }
 
+/// A count and its noun.
+pub fn count_of(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// As much as an ordinary user may give a pipe, unless the administrator has chosen otherwise.
 const PIPE_BYTES: usize = 1024 * 1024;
 

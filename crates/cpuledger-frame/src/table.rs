@@ -135,6 +135,26 @@ impl Table {
         self.fill_raw(column, values.into_iter().map(|value| raw(value.map(raw_of_signed))));
     }
 
+    /// The value of each row, as [`Table::get`] has it.
+    ///
+    /// # Panics
+    /// If the column has signed numbers.
+    pub fn all(&self, column: Column) -> impl ExactSizeIterator<Item = Option<u64>> {
+        assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
+        let values = self.values(column);
+        (0..self.rows).map(|row| Some(values.raw(row)).filter(|raw| *raw != ABSENT))
+    }
+
+    /// The value of each row, as [`Table::get_signed`] has it.
+    ///
+    /// # Panics
+    /// If the column has no signed numbers.
+    pub fn all_signed(&self, column: Column) -> impl ExactSizeIterator<Item = Option<i64>> {
+        assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
+        let values = self.values(column);
+        (0..self.rows).map(|row| Some(values.raw(row)).filter(|raw| *raw != ABSENT).map(signed_of_raw))
+    }
+
     /// Whether a row has a value in this column.
     pub fn has(&self, column: Column) -> bool {
         let values = self.values(column);

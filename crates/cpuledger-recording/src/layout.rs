@@ -1,5 +1,9 @@
 //! Where what stands in a segment. All numbers are little-endian.
 
+use std::time::Duration;
+
+use crate::length;
+
 /// The version that is written.
 pub const VERSION: u16 = 1;
 
@@ -102,6 +106,11 @@ pub(crate) enum Unreadable {
 }
 
 impl Header {
+    /// The name of its tier's directory: `all`, `1s`, `1m`.
+    pub fn tier_name(&self) -> String {
+        length::name_of(Duration::from_nanos(self.tier_ns))
+    }
+
     pub(crate) fn write(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..SEGMENT_MAGIC.len()].copy_from_slice(&SEGMENT_MAGIC);

@@ -11,6 +11,7 @@ pub const CRATES: &[&str] = &[
     "cpuledger-frame",
     "cpuledger-report",
     "cpuledger-recording",
+    "cpuledger-export",
     "cpuledger-service",
     "cpuledger-bpf",
     "cpuledger",
@@ -147,6 +148,13 @@ pub const LAYERS: &[Layers] = &[
             "writer/track",
             "writer/retention",
             "writer",
+        ],
+    },
+    Layers {
+        package: "crates/cpuledger-export",
+        from_below: &[
+            "error", "schema", "names", "builder", "table", "text", "format", "progress", "output",
+            "options", "summary", "segment", "export",
         ],
     },
     Layers {
@@ -380,6 +388,7 @@ pub const LAYERS: &[Layers] = &[
             "cmd/report/progress",
             "cmd/report/read",
             "cmd/report",
+            "cmd/export",
             "cmd/doctor",
             "cmd/status",
             "cli",

@@ -1,6 +1,8 @@
 //! One module a command.
 
 pub mod doctor;
+#[cfg(feature = "export")]
+pub mod export;
 pub mod ps;
 pub mod record;
 pub mod report;
@@ -40,6 +42,8 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
+        #[cfg(feature = "export")]
+        Command::Export(arguments) => export::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

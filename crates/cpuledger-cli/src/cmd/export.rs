@@ -1,0 +1,211 @@
+//! `cpuledger export`: a recording as tables for others.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
+use cpuledger_recording::Gap;
+use jiff::Timestamp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::end::{self, Notice, Reason, Watched};
+use crate::exit::Failure;
+use crate::output::{count_of, warn};
+use crate::record::place;
+use crate::recording::{TimeSpan, finest, open};
+use crate::when;
+
+/// What follows the options in the help.
+pub const AFTER_HELP: &str = "\
+There are three tables: intervals (what a machine had and used), usage (what each process used) and exited (what died). Each has a \
+file a segment of the recording and day, as in DIR/usage/date=2026-03-01/host=web1/….parquet. What is there already is not \
+written again. Segments that are still being written are left out. docs/export.md has the columns, what adds up to what, and queries \
+for DuckDB, polars, pandas, ClickHouse and Spark.
+
+Examples:
+  cpuledger export -o tables                                   Parquet of what `cpuledger record` has written
+  cpuledger export /srv/books -o tables --since yesterday --until today
+  cpuledger export segment.seg -o tables --format csv
+
+Exit codes: 0 done, 1 something could not be read or written, or Ctrl-C, 2 wrong option.";
+
+/// How often a terminal is told of the progress.
+const TOLD_EVERY: Duration = Duration::from_millis(200);
+
+/// The options of `export`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The recording: its directory, or one segment [default: where `cpuledger record` writes]
+    #[arg(value_name = "DIR|FILE")]
+    recording: Option<PathBuf>,
+    /// The directory of the tables; it is made if it is missing
+    #[arg(short = 'o', long, value_name = "DIR")]
+    output: PathBuf,
+    /// Format of the files
+    #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
+    format: FormatName,
+    /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Only intervals until this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FormatName {
+    /// Apache Parquet, compressed by zstd
+    Parquet,
+    /// Arrow IPC files (Feather 2), compressed by zstd
+    Arrow,
+    /// CSV with a header
+    Csv,
+    /// A JSON object a line
+    Jsonl,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Format {
+        match name {
+            FormatName::Parquet => Format::Parquet,
+            FormatName::Arrow => Format::Arrow,
+            FormatName::Csv => Format::Csv,
+            FormatName::Jsonl => Format::JsonLines,
+        }
+    }
+}
+
+/// Writes the tables.
+///
+/// # Errors
+/// A wrong option, a recording that cannot be read, an output that cannot be written, a signal.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let span = span(arguments)?;
+    let usual = || place::usual().ok_or_else(|| Failure::Usage("name a recording: there is no home".into()));
+    let recording = match &arguments.recording {
+        Some(path) => path.clone(),
+        None => usual()?,
+    };
+    let recording = finest(open(&recording)?, span).path;
+    let options = Options {
+        format: arguments.format.into(),
+        since_realtime_ns: span.since_ns,
+        until_realtime_ns: span.until_ns,
+    };
+    let progress = Arc::new(Progress::default());
+    let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
+    end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;
+    let begin = Instant::now();
+    let result = thread::scope(|scope| {
+        let (done, is_done) = mpsc::channel::<()>();
+        if io::stderr().is_terminal() {
+            let progress = &progress;
+            scope.spawn(move || show(progress, &is_done));
+        }
+        let result = export(&recording, &arguments.output, &options, &progress);
+        drop(done);
+        result
+    });
+    let summary = result.map_err(|error| match error {
+        // What was read of it says where it is.
+        Error::Recording(error) => anyhow::Error::from(error),
+        error => anyhow::Error::from(error).context("cannot export"),
+    })?;
+    tell(&summary, begin.elapsed());
+    Ok(())
+}
+
+fn span(arguments: &Arguments) -> anyhow::Result<TimeSpan> {
+    let time = |option: &str, text: &Option<String>, without| match text {
+        Some(text) => when::parse(text).map_err(|error| Failure::Usage(format!("{option}: {error}"))),
+        None => Ok(without),
+    };
+    let span = TimeSpan {
+        since_ns: time("--since", &arguments.since, TimeSpan::ALL.since_ns)?,
+        until_ns: time("--until", &arguments.until, TimeSpan::ALL.until_ns)?,
+    };
+    if span.since_ns >= span.until_ns {
+        return Err(Failure::Usage("--until is not later than --since".into()).into());
+    }
+    Ok(span)
+}
+
+/// Ends the export, and removes unfinished files if it does not end by itself.
+struct Ending(Arc<Progress>);
+
+impl Watched for Ending {
+    fn tell(&mut self, _: Notice) {
+        self.0.stop();
+    }
+
+    fn last_words(self) -> Option<u8> {
+        self.0.remove_unfinished();
+        warn("the export was ended: what is complete stays, and the same command goes on from there");
+        None
+    }
+}
+
+/// Shows how far it is until that is over.
+fn show(progress: &Progress, is_done: &mpsc::Receiver<()>) {
+    let mut has_line = false;
+    while is_done.recv_timeout(TOLD_EVERY) == Err(RecvTimeoutError::Timeout) {
+        let (done, of) = progress.intervals();
+        let percent = (done * 100).checked_div(of).unwrap_or(0);
+        let line = format!("\r\x1b[K{percent} %: {done} of {of} intervals, {} rows", progress.rows());
+        // Nothing depends on it.
+        let _ = io::stderr().write_all(line.as_bytes());
+        has_line = true;
+    }
+    if has_line {
+        let _ = io::stderr().write_all(b"\r\x1b[K");
+    }
+}
+
+/// Says what was done, and what is missing.
+fn tell(summary: &Summary, elapsed: Duration) {
+    for loss in &summary.losses {
+        warn(&format!("{loss}{}", between(loss.from_realtime_ns, loss.to_realtime_ns)));
+    }
+    for Gap { from_realtime_ns, to_realtime_ns, is_boot, .. } in &summary.gaps {
+        let why = if *is_boot { "the machine was booted" } else { "nothing is recorded" };
+        warn(&format!("{why}{}", between(Some(*from_realtime_ns), Some(*to_realtime_ns))));
+    }
+    if summary.unbalanced > 0 {
+        let intervals = count_of(summary.unbalanced, "interval");
+        warn(&format!("{intervals} out of balance: the rows are not what was attributed"));
+    }
+    if summary.segments_open > 0 {
+        let segments = count_of(summary.segments_open, "segment");
+        warn(&format!("{segments} left out: still being written"));
+    }
+    if summary.segments_there > 0 {
+        let segments = count_of(summary.segments_there, "segment");
+        warn(&format!("{segments} not written again: the tables have them"));
+    }
+    warn(&format!(
+        "{} and {} in {} ({:.1} s)",
+        count_of(summary.intervals, "interval"),
+        count_of(summary.rows, "row"),
+        count_of(summary.files, "file"),
+        elapsed.as_secs_f64()
+    ));
+}
+
+/// When something was, as far as that is known.
+fn between(from_ns: Option<u64>, to_ns: Option<u64>) -> String {
+    let text = |ns: u64| {
+        let time = Timestamp::from_nanosecond(ns.into()).unwrap_or_default();
+        format!("{time:.0}")
+    };
+    match (from_ns, to_ns) {
+        (Some(from), Some(to)) => format!(", between {} and {}", text(from), text(to)),
+        (Some(from), None) => format!(", after {}", text(from)),
+        (None, Some(to)) => format!(", before {}", text(to)),
+        (None, None) => String::new(),
+    }
+}

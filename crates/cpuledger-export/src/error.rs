@@ -1,0 +1,69 @@
+//! Why an export ends, as one sentence.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::ArrowError;
+use parquet::errors::ParquetError;
+
+/// Why an export ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] cpuledger_recording::Error),
+    /// A file or directory of the output.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The directory has tables of another tier: sums over both would count the same time twice.
+    #[error("{}: it has intervals of the tier {found}, and these are of {wanted}: export them to another directory", path.display())]
+    OtherTier {
+        /// The directory.
+        path: PathBuf,
+        /// The tier that is there.
+        found: String,
+        /// That of the recording.
+        wanted: String,
+    },
+    /// Another export writes there.
+    #[error("{}: another export writes there", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It was asked to end.
+    #[error("the export was ended: what is complete stays, and the same command goes on from there")]
+    Stopped,
+}
+
+impl Error {
+    /// Of this file.
+    pub(crate) fn of(path: &Path) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::Io { path: path.into(), source }
+    }
+}
+
+/// What the writers of formats say.
+pub(crate) fn io_of_parquet(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    }
+}
+
+/// Likewise.
+pub(crate) fn io_of_arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        error => io::Error::other(error),
+    }
+}

@@ -1,0 +1,27 @@
+//! Recordings as tables that others read: Parquet, Arrow IPC, CSV and JSON lines. There are three: `intervals`, `usage` and `exited`.
+//! `docs/export.md` has their columns, and what adds up to what.
+//!
+//! [`export`] reads the closed segments of a recording, and writes three files of each. It does not write what is already there.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod error;
+mod export;
+mod format;
+mod names;
+mod options;
+mod output;
+mod progress;
+mod schema;
+mod segment;
+mod summary;
+mod table;
+mod text;
+
+pub use error::Error;
+pub use export::export;
+pub use format::Format;
+pub use options::Options;
+pub use progress::Progress;
+pub use schema::{COLUMNS, ColumnInfo, Kind, Table, is_in};
+pub use summary::Summary;

@@ -1,0 +1,207 @@
+//! The three files of a segment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cpuledger_frame::Frame;
+use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::error::{Error, io_of_arrow};
+use crate::format::Writer;
+use crate::options::Options;
+use crate::output::{Name, Output, Unfinished};
+use crate::progress::Progress;
+use crate::schema::Table;
+use crate::summary::Summary;
+use crate::table::Rows;
+
+/// Rows that are written at once.
+const BATCH_ROWS: usize = 32 * 1024;
+
+/// The day of an instant, UTC.
+pub(crate) fn date(realtime_ns: u64) -> Date {
+    let time = Timestamp::from_nanosecond(i128::from(realtime_ns)).unwrap_or_default();
+    time.to_zoned(TimeZone::UTC).date()
+}
+
+/// A table of one day.
+struct TableFile {
+    rows: Rows,
+    writer: Writer,
+    file: Unfinished,
+}
+
+impl TableFile {
+    fn add(&mut self, frame: &Frame, entry: &Entry) -> Result<(), Error> {
+        self.rows.add(frame, entry);
+        if self.rows.len() >= BATCH_ROWS { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let batch = self.rows.take().map_err(io_of_arrow);
+        batch.and_then(|batch| self.writer.write(&batch)).map_err(Error::of(self.file.path()))
+    }
+
+    /// Completes it, but for its name.
+    fn finish(mut self) -> Result<Unfinished, Error> {
+        self.write()?;
+        self.writer.finish().map_err(Error::of(self.file.path()))?;
+        Ok(self.file)
+    }
+}
+
+/// A segment whose intervals are wanted, or a part of them.
+pub(crate) struct Part {
+    recording: Recording,
+    name: Name,
+    places: Vec<(Place, Entry)>,
+    dates: Vec<Date>,
+}
+
+impl Part {
+    /// `None`: nothing of it is wanted.
+    pub(crate) fn open(
+        path: &Path,
+        header: Option<&Header>,
+        options: &Options,
+    ) -> Result<Option<Part>, Error> {
+        let mut recording = Recording::open(path)?;
+        let mut places = Vec::new();
+        let (mut next, mut all) = (recording.first(), 0);
+        while let Some(place) = next {
+            next = recording.next(place);
+            let Some(entry) = recording.entry(place) else { continue };
+            all += 1;
+            if options.wants(&entry) {
+                places.push((place, entry));
+            }
+        }
+        let Some((_, first)) = places.first() else { return Ok(None) };
+        let header =
+            header.cloned().unwrap_or(Header { first_sequence: first.sequence, ..Header::default() });
+        let name = Name {
+            sequence: header.first_sequence,
+            tier: header.tier_name(),
+            host: header.host,
+            boot_id: header.boot_id,
+            is_part: places.len() < all,
+            format: options.format,
+        };
+        let mut dates: Vec<Date> = places.iter().map(|(_, entry)| date(entry.start_realtime_ns())).collect();
+        dates.sort_unstable();
+        dates.dedup();
+        Ok(Some(Part { recording, name, places, dates }))
+    }
+
+    pub(crate) fn intervals(&self) -> u64 {
+        self.places.len() as u64
+    }
+
+    /// Whether all that is wanted of it is in the output.
+    pub(crate) fn is_done(&self, output: &Output) -> bool {
+        self.dates.iter().all(|date| output.has(*date, &self.name))
+    }
+
+    /// Writes its files.
+    pub(crate) fn write(mut self, output: &Output, progress: &Progress) -> Result<Summary, Error> {
+        let mut summary = Summary::default();
+        let mut days = self.begin(output, progress)?;
+        let mut was_lost = false;
+        for (place, entry) in std::mem::take(&mut self.places) {
+            if progress.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            let rows = match read(&mut self.recording, place, &mut was_lost)? {
+                Met::Frame(frame) => {
+                    let mut files = days.get_mut(&date(entry.start_realtime_ns())).into_iter().flatten();
+                    files.try_for_each(|file| file.add(&frame, &entry))?;
+                    summary.add(&frame)
+                }
+                Met::Loss(loss) => {
+                    summary.losses.push(loss);
+                    0
+                }
+                Met::Nothing => 0,
+            };
+            progress.add(1, rows);
+        }
+        let files = days.into_values().flatten().map(TableFile::finish);
+        let files = files.collect::<Result<Vec<Unfinished>, Error>>()?;
+        summary.files = files.len() as u64;
+        for file in files {
+            progress.drop_unfinished(file.unfinished_path());
+            file.publish()?;
+        }
+        Ok(summary)
+    }
+
+    /// The files of each day, without rows.
+    fn begin(
+        &mut self,
+        output: &Output,
+        progress: &Progress,
+    ) -> Result<BTreeMap<Date, Vec<TableFile>>, Error> {
+        let mut days = BTreeMap::new();
+        for &date in &self.dates {
+            output.check_tier(date, &self.name)?;
+            let mut files = Vec::new();
+            for table in Table::ALL {
+                let file = output.create(table, date, &self.name)?;
+                progress.add_unfinished(file.unfinished_path());
+                let writer = file.file().and_then(|own| Writer::new(self.name.format, table, own));
+                let writer = writer.map_err(Error::of(file.path()))?;
+                let rows = Rows::new(table, self.name.format.has_one_dictionary());
+                files.push(TableFile { rows, writer, file });
+            }
+            days.insert(date, files);
+        }
+        if self.name.format.has_one_dictionary() {
+            self.add_names(&mut days, progress)?;
+        }
+        Ok(days)
+    }
+
+    /// Reads all intervals for the names in them.
+    fn add_names(
+        &mut self,
+        days: &mut BTreeMap<Date, Vec<TableFile>>,
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        for (place, _) in &self.places {
+            if progress.is_stopped() {
+                return Err(Error::Stopped);
+            }
+            if let Some(record) = self.recording.read(*place)? {
+                for file in days.values_mut().flatten() {
+                    file.rows.add_names(&record.frame);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is at a place.
+enum Met {
+    Frame(Box<Frame>),
+    /// It cannot be read, nor can some behind it.
+    Loss(Loss),
+    /// It belongs to a loss that was told.
+    Nothing,
+}
+
+fn read(recording: &mut Recording, place: Place, was_lost: &mut bool) -> Result<Met, Error> {
+    if let Some(record) = recording.read(place)? {
+        *was_lost = false;
+        return Ok(Met::Frame(Box::new(record.frame)));
+    }
+    if std::mem::replace(was_lost, true) {
+        return Ok(Met::Nothing);
+    }
+    Ok(match recording.step(place)? {
+        Step::Loss(loss, _) => Met::Loss(loss),
+        Step::Record(record, _) => Met::Frame(Box::new(record.frame)),
+    })
+}

@@ -1,0 +1,158 @@
+//! Rows of a table, made of frames.
+
+use arrow_array::RecordBatch;
+use arrow_array::builder::PrimitiveBuilder;
+use arrow_array::types::Int32Type;
+use arrow_schema::ArrowError;
+use cpuledger_frame::{Column, Frame, Kind, Section};
+use cpuledger_recording::Entry;
+
+use crate::builder::Builder;
+use crate::names::Names;
+use crate::schema::{self, ColumnInfo, Origin, Table};
+
+/// The rows of a table that are not written yet.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    table: Table,
+    columns: Vec<(&'static ColumnInfo, Builder)>,
+    rows: usize,
+    /// Whether the dictionary of all batches is one.
+    keeps_names: bool,
+}
+
+impl Rows {
+    pub(crate) fn new(table: Table, keeps_names: bool) -> Rows {
+        let columns = schema::columns(table).map(|column| (column, Builder::new(column.kind))).collect();
+        Rows { table, columns, rows: 0, keeps_names }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds the rows of an interval.
+    pub(crate) fn add(&mut self, frame: &Frame, entry: &Entry) {
+        let rows = frame.table(self.table.section()).len();
+        for (column, builder) in &mut self.columns {
+            add(builder, column.origin, (frame, entry), self.table.section(), rows);
+        }
+        self.rows += rows;
+    }
+
+    /// Adds the names of an interval, and no rows.
+    pub(crate) fn add_names(&mut self, frame: &Frame) {
+        let section = self.table.section();
+        let rows = frame.table(section).len();
+        for (column, builder) in &mut self.columns {
+            let Some((_, names)) = builder.texts() else { continue };
+            let mut keys = PrimitiveBuilder::new();
+            add_texts(&mut keys, names, column.origin, frame, section, rows);
+        }
+    }
+
+    /// The rows so far; it begins anew.
+    pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+        self.rows = 0;
+        let arrays = self.columns.iter_mut().map(|(_, builder)| builder.finish(self.keeps_names));
+        RecordBatch::try_new(schema::schema(self.table), arrays.collect())
+    }
+}
+
+fn add(builder: &mut Builder, origin: Origin, of: (&Frame, &Entry), section: Section, rows: usize) {
+    let (frame, entry) = of;
+    if let Some((keys, names)) = builder.texts() {
+        return add_texts(keys, names, origin, frame, section, rows);
+    }
+    match origin {
+        Origin::Begin => builder.add_same(micros(entry.start_realtime_ns()), rows),
+        Origin::End => builder.add_same(micros(entry.end_realtime_ns), rows),
+        Origin::Sequence => builder.add_same(number(entry.sequence), rows),
+        Origin::Count(section) => builder.add_same(frame.table(section).len() as i64, rows),
+        Origin::Interval(column) => match frame.figure(column) {
+            Some(value) => builder.add_same(number(value), rows),
+            None => builder.add_nothing(rows),
+        },
+        Origin::Unidentified => match unidentified_ns(frame) {
+            Some(value) => builder.add_same(value, rows),
+            None => builder.add_nothing(rows),
+        },
+        Origin::Row(column) | Origin::Letter(column) => add_figures(builder, column, frame, section),
+        Origin::Growth(column) => match column.growth() {
+            Some(growth) => add_figures(builder, growth, frame, section),
+            None => builder.add_nothing(rows),
+        },
+        Origin::Seen(column) => add_unless(builder, column, Column::IS_UNSEEN, frame, section),
+        Origin::Start => add_unless(builder, Column::START_TIME_NS, Column::HIDES_START, frame, section),
+    }
+}
+
+fn add_figures(builder: &mut Builder, column: Column, frame: &Frame, section: Section) {
+    let table = frame.table(section);
+    if !table.has(column) {
+        builder.add_nothing(table.len());
+    } else if column.kind() == Kind::Signed {
+        builder.add_numbers(table.all_signed(column));
+    } else {
+        builder.add_numbers(table.all(column).map(|value| value.map(number)));
+    }
+}
+
+/// What another column says is not known, or not to be shown, is absent. Time that a row inherits is known.
+fn add_unless(builder: &mut Builder, column: Column, unless: Column, frame: &Frame, section: Section) {
+    let table = frame.table(section);
+    if !table.has(unless) {
+        return add_figures(builder, column, frame, section);
+    }
+    let keeps = |value: &u64| unless == Column::IS_UNSEEN && *value > 0;
+    let values = table.all(column).zip(table.all(unless));
+    builder.add_numbers(
+        values.map(|(value, flag)| value.filter(|value| flag != Some(1) || keeps(value)).map(number)),
+    );
+}
+
+fn add_texts(
+    keys: &mut PrimitiveBuilder<Int32Type>,
+    names: &mut Names,
+    origin: Origin,
+    frame: &Frame,
+    section: Section,
+    rows: usize,
+) {
+    names.begin_frame();
+    match origin {
+        Origin::Interval(column) => match frame.text_of(Section::Interval, column, 0) {
+            Some(text) => keys.append_value_n(names.number(&String::from_utf8_lossy(text)), rows),
+            None => keys.append_nulls(rows),
+        },
+        Origin::Row(column) => keys.extend(frame.table(section).all(column).map(|number| {
+            let number = number?;
+            Some(names.number_in_frame(number, frame.text(number)?))
+        })),
+        Origin::Letter(column) => keys.extend(frame.table(section).all(column).map(|letter| {
+            let letter = char::from_u32(u32::try_from(letter?).ok()?)?;
+            Some(names.number(letter.encode_utf8(&mut [0; 4])))
+        })),
+        _ => keys.append_nulls(rows),
+    }
+}
+
+/// What rows of processes have inherited, less what rows of the dead have used.
+fn unidentified_ns(frame: &Frame) -> Option<i64> {
+    if frame.figure(Column::KNOWS_EXITS) != Some(1) {
+        return None;
+    }
+    let sum = |section, column| -> u64 { frame.table(section).all(column).flatten().sum() };
+    let inherited = sum(Section::Processes, Column::EXITED_THREADS_NS)
+        .wrapping_add(sum(Section::Processes, Column::EXITED_CHILDREN_NS));
+    Some(inherited.wrapping_sub(sum(Section::Exited, Column::CPU_NS)).cast_signed())
+}
+
+/// No figure of a machine is that large.
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn micros(ns: u64) -> i64 {
+    (ns / 1000).cast_signed()
+}

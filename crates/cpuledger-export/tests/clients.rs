@@ -1,0 +1,124 @@
+//! What others read from the Parquet of a recording: the same integer sums as its frames have. Each engine is the real package from PyPI,
+//! installed below `target/`. Those over 200 MB are installed by `make test-clients` only. Needs python3-venv and a network, once; it has
+//! not run where they are not.
+
+mod machine;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cpuledger_export::{Format, Options, Progress, export};
+use cpuledger_load::not_run;
+use machine::Sums;
+
+/// Set by `make test-clients`.
+const LARGE: &str = "CPULEDGER_TEST_CLIENTS";
+
+/// An installation takes no longer than this many seconds.
+const INSTALL_SECONDS: &str = "600";
+
+/// The program of a virtual environment that has these packages; a sentence where that cannot be.
+fn python(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let python = folder.join("bin/python");
+    let installed = folder.join(format!("installed {}", packages.join(" ")));
+    if installed.exists() {
+        return Ok(python);
+    }
+    let run = |command: &mut Command| {
+        let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let last = said.lines().rfind(|line| line.contains("rror")).unwrap_or("it says nothing");
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("{packages:?} cannot be installed: {last}"))
+        }
+    };
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+    let pip = folder.join("bin/pip");
+    run(Command::new("timeout").arg(INSTALL_SECONDS).arg(pip).args(["install", "--quiet"]).args(packages))?;
+    fs::write(installed, "").map_err(|error| error.to_string())?;
+    Ok(python)
+}
+
+fn read(sums: &serde_json::Value) -> Sums {
+    let map = |key: &str| -> BTreeMap<String, i128> {
+        let members = sums[key].as_object().expect("an object");
+        let number = |value: &serde_json::Value| value.as_i64().expect("an integer").into();
+        members.iter().map(|(key, value)| (key.clone(), number(value))).collect()
+    };
+    let number = |key: &str| i128::from(sums[key].as_i64().expect("an integer"));
+    Sums {
+        by_command: map("by_command"),
+        by_user: map("by_user"),
+        by_interval: map("by_interval"),
+        parts: number("parts"),
+        capacity: number("capacity"),
+        first_us: number("first_us"),
+    }
+}
+
+/// Each engine, with these packages, adds up what the frames add up to.
+fn check(environment: &str, packages: &[&str], engines: &[&str]) {
+    let python = match python(environment, packages) {
+        Ok(python) => python,
+        Err(reason) => return not_run(&reason),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, tables) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 130);
+    let expected = machine::sums(&recording);
+    assert_eq!((expected.parts, expected.by_interval.len()), (expected.capacity, 130));
+    assert!(expected.by_command.len() > 5 && expected.by_user.len() > 3, "{expected:?}");
+    let summary = export(&recording, &tables, &Options::all(Format::Parquet), &Progress::default());
+    assert_eq!(summary.expect("it can be written").unbalanced, 0);
+    for engine in engines {
+        let output = Command::new(&python)
+            .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/sums.py"))
+            .args([engine.as_ref(), tables.as_os_str()])
+            .current_dir(folder.path())
+            .output()
+            .expect("python starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{engine}: {said}");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let last = text.lines().last().unwrap_or_default();
+        let sums =
+            serde_json::from_str(last).unwrap_or_else(|error| panic!("{engine}: {error}: {text} {said}"));
+        assert_eq!(read(&sums), expected, "{engine}");
+        println!(
+            "{engine}: {} commands, {} intervals",
+            expected.by_command.len(),
+            expected.by_interval.len()
+        );
+    }
+}
+
+#[test]
+fn duckdb_polars_pandas_and_pyarrow_add_up_what_the_frames_do() {
+    let packages = ["duckdb==2.0.*", "polars==2.1.*", "pandas==3.1.*", "pyarrow==26.0.*"];
+    check("python-clients", &packages, &["duckdb", "polars", "pandas", "pyarrow"]);
+}
+
+#[test]
+fn clickhouse_adds_up_what_the_frames_do() {
+    if std::env::var_os(LARGE).is_none() {
+        return not_run("chdb has over 200 MB: `make test-clients` installs it");
+    }
+    check("python-chdb", &["chdb==4.*"], &["chdb"]);
+}
+
+#[test]
+fn spark_adds_up_what_the_frames_do() {
+    if std::env::var_os(LARGE).is_none() {
+        return not_run("pyspark has over 200 MB: `make test-clients` installs it");
+    }
+    let has_java = Command::new("java").arg("-version").output().is_ok_and(|output| output.status.success());
+    if !has_java {
+        return not_run("pyspark needs Java 17: install openjdk-17-jre-headless");
+    }
+    check("python-spark", &["pyspark==4.*"], &["spark"]);
+}

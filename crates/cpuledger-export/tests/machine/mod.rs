@@ -1,0 +1,177 @@
+//! A machine whose books are random and balance, as a recording, and what its frames add up to.
+
+#![allow(dead_code)] // Not every test needs all of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_recording::{Options, Recording, Step, Writer};
+
+/// Length of an interval.
+pub const SECOND_NS: u64 = 1_000_000_000;
+/// CLOCK_REALTIME at the begin: half a minute before midnight, UTC, and some microseconds.
+pub const BEGIN_NS: u64 = 1_700_006_370 * SECOND_NS + 123_456_000;
+
+/// Names as the kernel may have them.
+const NAMES: [&[u8]; 6] =
+    [b"make", b"cc1", b"a,\"b\"\n\xff", b"=1+1", "\u{202e}evil".as_bytes(), b"<script>"];
+
+/// Numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % limit.max(1)
+    }
+}
+
+fn names(frame: &mut Frame, section: Section, picked: &[u64]) {
+    let numbers: Vec<u64> = picked.iter().map(|nth| frame.intern(NAMES[*nth as usize])).collect();
+    frame.table_mut(section).fill(Column::COMM, numbers.into_iter().map(Some));
+}
+
+/// An interval of that number.
+fn frame(random: &mut Random, nth: u64) -> Frame {
+    let mut frame = Frame::new();
+    let (processes, deaths) = (1 + random.below(20), random.below(12));
+    let picked: Vec<u64> = (0..processes).map(|_| random.below(NAMES.len() as u64)).collect();
+    let dead: Vec<u64> = (0..deaths).map(|_| random.below(NAMES.len() as u64)).collect();
+    let own: Vec<u64> = (0..processes).map(|_| random.below(1 << 24)).collect();
+    let died: Vec<u64> = (0..deaths).map(|_| random.below(1 << 22)).collect();
+    // What the dead used is with the first process, and some more whose identity was lost.
+    let lost = random.below(1 << 16);
+    let inherited = died.iter().sum::<u64>() + lost;
+    let attributed = own.iter().sum::<u64>() + inherited;
+    let table = frame.table_mut(Section::Processes);
+    table.reset(processes as usize);
+    let first = |value| (0..processes).map(move |place| Some(if place == 0 { value } else { 0 }));
+    table.fill_signed(Column::PID, (0..processes).map(|place| Some(100 + place as i64)));
+    table.fill(Column::SELF_NS, own.iter().map(|ns| Some(*ns)));
+    table.fill(Column::EXITED_THREADS_NS, first(lost));
+    table.fill(Column::EXITED_CHILDREN_NS, first(inherited - lost));
+    table.fill(
+        Column::CPU_NS,
+        own.iter().zip(first(inherited)).map(|(own, more)| Some(own + more.unwrap_or(0))),
+    );
+    table.fill(Column::EUID, (0..processes).map(|place| (place % 7 != 6).then_some(1000 + place % 3)));
+    names(&mut frame, Section::Processes, &picked);
+    let table = frame.table_mut(Section::Exited);
+    table.reset(deaths as usize);
+    table.fill(Column::CPU_NS, died.iter().map(|ns| Some(*ns)));
+    table.fill(Column::EUID, (0..deaths).map(|place| Some(1000 + place % 2)));
+    table.fill(Column::ENDS_PROCESS, (0..deaths).map(|place| Some(place % 2)));
+    names(&mut frame, Section::Exited, &dead);
+    let source = frame.intern(b"ledger");
+    let boot = frame.intern(b"0b7f5f6e-7c0a-4d1e-9d8f-000000000001");
+    let capacity = 2 * SECOND_NS;
+    for (column, value) in [
+        (Column::SOURCE, source),
+        (Column::BOOT_ID, boot),
+        (Column::START_NS, nth * SECOND_NS),
+        (Column::END_NS, (nth + 1) * SECOND_NS),
+        (Column::END_REALTIME_NS, BEGIN_NS + (nth + 1) * SECOND_NS),
+        (Column::KNOWS_EXITS, 1),
+        (Column::CAPACITY_NS, capacity),
+        (Column::ATTRIBUTED_NS, attributed),
+        (Column::UNATTRIBUTED_NS, nth),
+        (Column::IDLE_NS, capacity - attributed - nth),
+    ] {
+        frame.set_figure(column, Some(value));
+    }
+    frame
+}
+
+/// Records that number of intervals, in segments of sixty.
+pub fn record(path: &Path, intervals: u64) {
+    let options = Options {
+        segment_length: std::time::Duration::from_secs(10),
+        host: Some("web/1".into()),
+        ..Options::default()
+    };
+    let mut writer = Writer::open(path, options).expect("a directory");
+    let mut random = Random(20_260_301);
+    for nth in 0..intervals {
+        writer.append(&frame(&mut random, nth)).expect("room");
+    }
+    writer.close().expect("room");
+}
+
+/// What a recording adds up to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// CPU time of each command: its living processes, and its dead.
+    pub by_command: BTreeMap<String, i128>,
+    /// Of each effective user; -1: it is not known.
+    pub by_user: BTreeMap<String, i128>,
+    /// Of each interval, by its number.
+    pub by_interval: BTreeMap<String, i128>,
+    /// Attributed, idle and unattributed time.
+    pub parts: i128,
+    /// Capacity of all.
+    pub capacity: i128,
+    /// Begin of the first, in microseconds.
+    pub first_us: i128,
+}
+
+/// Every frame.
+pub fn frames(path: &Path) -> Vec<(u64, Frame)> {
+    let mut recording = Recording::open(path).expect("a recording");
+    let (mut all, mut next) = (Vec::new(), recording.first());
+    while let Some(place) = next {
+        next = match recording.step(place).expect("it can be read") {
+            Step::Record(record, next) => {
+                all.push((record.entry.sequence, record.frame));
+                next
+            }
+            Step::Loss(_, next) => next,
+        };
+    }
+    all
+}
+
+/// The sums of the frames, without what is to be tested.
+pub fn sums(path: &Path) -> Sums {
+    let mut sums = Sums::default();
+    for (sequence, frame) in frames(path) {
+        let mut known = 0;
+        for (section, column) in [(Section::Processes, Column::SELF_NS), (Section::Exited, Column::CPU_NS)] {
+            let table = frame.table(section);
+            for row in 0..table.len() {
+                let ns = i128::from(table.get(column, row).unwrap_or(0));
+                known += ns;
+                let comm = frame.text_of(section, Column::COMM, row).unwrap_or_default();
+                *sums.by_command.entry(String::from_utf8_lossy(comm).into_owned()).or_default() += ns;
+                let user = table.get(Column::EUID, row).map_or(-1, u64::cast_signed);
+                *sums.by_user.entry(user.to_string()).or_default() += ns;
+            }
+        }
+        let figure = |column| i128::from(frame.figure(column).expect("it is there"));
+        let attributed = figure(Column::ATTRIBUTED_NS);
+        *sums.by_command.entry("(unidentified)".into()).or_default() += attributed - known;
+        *sums.by_user.entry("-1".into()).or_default() += attributed - known;
+        sums.by_interval.insert(sequence.to_string(), attributed);
+        sums.parts += attributed + figure(Column::IDLE_NS) + figure(Column::UNATTRIBUTED_NS);
+        sums.capacity += figure(Column::CAPACITY_NS);
+        let begin = figure(Column::END_REALTIME_NS) - figure(Column::END_NS) + figure(Column::START_NS);
+        sums.first_us = if sums.first_us == 0 { begin / 1000 } else { sums.first_us.min(begin / 1000) };
+    }
+    sums
+}
+
+/// Records that number of intervals, merged to tiers of that length.
+pub fn record_tier(path: &Path, intervals: u64, length_s: u64) {
+    let tier = cpuledger_recording::Tier { length: std::time::Duration::from_secs(length_s), keep: None };
+    let mut writer =
+        Writer::open(path, Options { tiers: vec![tier], host: Some("web/1".into()), ..Options::default() })
+            .expect("a directory");
+    let mut random = Random(20_260_301);
+    for nth in 0..intervals {
+        writer.append(&frame(&mut random, nth)).expect("room");
+    }
+    writer.close().expect("room");
+}

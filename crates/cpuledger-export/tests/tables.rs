@@ -1,0 +1,242 @@
+//! What an export has written: rows that add up, in each format, once and whole.
+
+mod machine;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
+use machine::{BEGIN_NS, SECOND_NS, Sums};
+
+const FORMATS: [Format; 4] = [Format::Parquet, Format::Arrow, Format::Csv, Format::JsonLines];
+
+fn run(from: &Path, to: &Path, options: &Options) -> Summary {
+    export(from, to, options, &Progress::default()).expect("it can be exported")
+}
+
+/// All files below a directory, without it.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(folder)];
+    while let Some(inner) = folders.pop() {
+        for entry in fs::read_dir(&inner).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let path = path.strip_prefix(folder).expect("below it");
+                found.push(path.to_str().expect("a text").to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The rows of a table by the names of their columns; what is absent is missing.
+fn rows(folder: &Path, table: &str, format: Format) -> Vec<BTreeMap<String, String>> {
+    let mut all = Vec::new();
+    for file in files(folder).iter().filter(|file| file.starts_with(&format!("{table}/"))) {
+        let path = folder.join(file);
+        if format == Format::Csv {
+            let mut reader = csv::Reader::from_path(path).expect("CSV");
+            for row in reader.deserialize() {
+                let row: BTreeMap<String, String> = row.expect("a row");
+                all.push(row.into_iter().filter(|(_, value)| !value.is_empty()).collect());
+            }
+        } else {
+            for line in fs::read_to_string(path).expect("a text").lines() {
+                let row: BTreeMap<String, serde_json::Value> = serde_json::from_str(line).expect("an object");
+                let values = row.into_iter().filter(|(_, value)| !value.is_null());
+                let text = |value: serde_json::Value| match value {
+                    serde_json::Value::String(text) => text,
+                    value => value.to_string(),
+                };
+                all.push(values.map(|(key, value)| (key, text(value))).collect());
+            }
+        }
+    }
+    all
+}
+
+fn sums(folder: &Path, format: Format) -> Sums {
+    let mut sums = Sums::default();
+    let number = |row: &BTreeMap<String, String>, key: &str| -> i128 {
+        row.get(key).map_or(0, |text| text.parse().expect("an integer"))
+    };
+    let key = |row: &BTreeMap<String, String>, key: &str, without: &str| {
+        row.get(key).map_or_else(|| without.to_owned(), Clone::clone)
+    };
+    for (table, ns) in [("usage", "self_ns"), ("exited", "cpu_ns")] {
+        for row in rows(folder, table, format) {
+            *sums.by_command.entry(key(&row, "comm", "")).or_default() += number(&row, ns);
+            *sums.by_user.entry(key(&row, "euid", "-1")).or_default() += number(&row, ns);
+            if table == "usage" {
+                let sequence = key(&row, "sequence", "none");
+                *sums.by_interval.entry(sequence).or_default() += number(&row, "cpu_ns");
+                sums.parts += number(&row, "cpu_ns");
+            }
+        }
+    }
+    let mut first = String::from("9");
+    for row in rows(folder, "intervals", format) {
+        let lost = number(&row, "unidentified_ns");
+        *sums.by_command.entry("(unidentified)".into()).or_default() += lost;
+        *sums.by_user.entry("-1".into()).or_default() += lost;
+        sums.parts += number(&row, "idle_ns") + number(&row, "unattributed_ns");
+        sums.capacity += number(&row, "capacity_ns");
+        first = first.min(row["time"].clone());
+    }
+    let first: jiff::Timestamp = first.parse().expect("a time");
+    sums.first_us = first.as_microsecond().into();
+    sums
+}
+
+#[test]
+fn rows_add_up_to_what_the_frames_do_and_to_the_capacity() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("recording");
+    machine::record(&recording, 130);
+    let expected = machine::sums(&recording);
+    assert_eq!(expected.parts, expected.capacity);
+    assert!(expected.by_command["(unidentified)"] > 0);
+    for format in [Format::Csv, Format::JsonLines] {
+        let to = folder.path().join(format.ending());
+        let summary = run(&recording, &to, &Options::all(format));
+        assert_eq!((summary.intervals, summary.unbalanced), (130, 0));
+        assert_eq!(sums(&to, format), expected, "{format:?}");
+    }
+}
+
+#[test]
+fn a_segment_has_a_file_for_each_day_and_is_not_written_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("recording");
+    machine::record(&recording, 70);
+    for format in FORMATS {
+        let to = folder.path().join(format.ending());
+        let first = run(&recording, &to, &Options::all(format));
+        let names = files(&to);
+        // Two days, of which the second has a part of both segments.
+        assert_eq!((names.len(), first.files), (9, 9), "{names:?}");
+        let of_host = |day: &str| format!("usage/date={day}/host=web%2F1/0b7f5f6e");
+        assert!(names.iter().any(|name| name.starts_with(&of_host("2023-11-14"))), "{names:?}");
+        assert!(names.iter().any(|name| name.starts_with(&of_host("2023-11-15"))), "{names:?}");
+        let second = run(&recording, &to, &Options::all(format));
+        assert_eq!((second.files, second.rows, second.segments_there), (0, 0, 2));
+        // What is missing is written again, as it was.
+        let path = to.join(&names[0]);
+        let content = fs::read(&path).expect("a file");
+        fs::remove_file(&path).expect("it can be removed");
+        assert!(run(&recording, &to, &Options::all(format)).files > 0);
+        assert_eq!(files(&to), names);
+        assert!(fs::read(&path).expect("it is back") == content);
+    }
+}
+
+#[test]
+fn a_part_of_a_segment_gives_way_to_all_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    let at = |second: u64| BEGIN_NS + second * SECOND_NS;
+    let span = |since: u64, until: u64| Options {
+        since_realtime_ns: at(since),
+        until_realtime_ns: at(until),
+        ..Options::all(Format::Csv)
+    };
+    let sequences = || -> Vec<u64> {
+        let mut all: Vec<u64> = rows(&to, "intervals", Format::Csv)
+            .iter()
+            .map(|row| row["sequence"].parse().expect("a number"))
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(run(&recording, &to, &span(10, 20)).intervals, 10);
+    assert_eq!(sequences(), (10..20).collect::<Vec<_>>());
+    assert_eq!(run(&recording, &to, &span(15, 25)).intervals, 10);
+    assert_eq!(sequences(), (15..25).collect::<Vec<_>>());
+    assert_eq!(run(&recording, &to, &Options::all(Format::Csv)).intervals, 60);
+    assert_eq!(sequences(), (0..60).collect::<Vec<_>>());
+    assert_eq!(run(&recording, &to, &span(15, 25)).segments_there, 1);
+    assert_eq!(sequences(), (0..60).collect::<Vec<_>>());
+    assert_eq!(run(&recording, &to, &span(500, 600)).intervals, 0);
+}
+
+#[test]
+fn what_is_damaged_is_told_and_the_rest_is_exported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    let segment = recording.join("all/0000000000000000.seg");
+    let mut bytes = fs::read(&segment).expect("a segment");
+    // In the middle of the frames, which have a checksum each.
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).expect("it can be written");
+    let summary = run(&recording, &to, &Options::all(Format::JsonLines));
+    let lost: u64 = summary.losses.iter().map(|loss| loss.intervals).sum();
+    assert!(lost > 0 && summary.intervals + lost == 60, "{summary:?}");
+    assert_eq!(rows(&to, "intervals", Format::JsonLines).len() as u64, summary.intervals);
+}
+
+#[test]
+fn an_export_that_is_ended_leaves_no_unfinished_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    let progress = Progress::default();
+    progress.stop();
+    let error = export(&recording, &to, &Options::all(Format::Parquet), &progress).expect_err("it ends");
+    assert!(matches!(error, Error::Stopped));
+    assert_eq!(files(&to), Vec::<String>::new());
+    // What an export that was killed has left is removed by the next.
+    let left = to.join("usage/date=2023-11-14/host=web%2F1/.cpuledger-abc");
+    fs::write(&left, "").expect("a folder");
+    run(&recording, &to, &Options::all(Format::Parquet));
+    assert!(!left.exists() && !files(&to).is_empty());
+}
+
+#[test]
+fn another_tier_does_not_come_into_the_same_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    run(&recording, &to, &Options::all(Format::Csv));
+    let merged = folder.path().join("merged");
+    machine::record_tier(&merged, 60, 10);
+    let error = export(&merged, &to, &Options::all(Format::Csv), &Progress::default());
+    assert!(matches!(error, Err(Error::OtherTier { .. })), "{error:?}");
+}
+
+#[test]
+fn the_document_has_every_column() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/export.md");
+    let text = fs::read_to_string(&path).expect("docs/export.md");
+    let mut table =
+        String::from("| column | type | intervals | usage | exited | what |\n|---|---|---|---|---|---|\n");
+    for column in cpuledger_export::COLUMNS {
+        let marks = cpuledger_export::Table::ALL
+            .map(|table| if cpuledger_export::is_in(column, table) { "x" } else { "" });
+        let [intervals, usage, exited] = marks;
+        table += &format!(
+            "| `{}` | {} | {intervals} | {usage} | {exited} | {} |\n",
+            column.name,
+            column.kind.name(),
+            column.help
+        );
+    }
+    let (begin, end) = ("<!-- begin columns -->\n", "<!-- end columns -->");
+    let (head, rest) = text.split_once(begin).expect("the mark of the begin");
+    let (written, tail) = rest.split_once(end).expect("the mark of the end");
+    if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written");
+    } else {
+        assert!(
+            written == table,
+            "CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-export --test tables writes it"
+        );
+    }
+}
