@@ -1,0 +1,252 @@
+//! `cpuledger report` of recordings that are made here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[path = "recorded_frames/mod.rs"]
+mod recorded_frames;
+
+use recorded_frames::{BEGIN_NS, SECOND_NS, Used, frame, record};
+
+const HOSTILE: [&[u8]; 5] =
+    [b"<script>a", b"\"><img src=x", "\u{202e}evil".as_bytes(), b"=1+1\x1b[31m", b"\xff\xfe&amp;"];
+
+fn report(path: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    command.arg("report").arg(path).args(arguments).env("TZ", "UTC").output().expect("cpuledger runs")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn json(path: &Path, arguments: &[&str]) -> Value {
+    let mut all = vec!["--format", "json"];
+    all.extend(arguments);
+    serde_json::from_str(&text(&report(path, &all))).expect("JSON")
+}
+
+/// Ten seconds: make and its shell live, compilers die, and a name that has to be text in each.
+fn recording() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let frames = (0..10_u64).map(|second| {
+        let compilers = 100_000_000 + second * 1_000_001;
+        let living: [Used<'_>; 3] = [
+            (10, b"make", 1000, 1_000_007, 0),
+            (20, b"sh", 1000, 2_000_003, 2 * compilers),
+            (30, HOSTILE[second as usize % HOSTILE.len()], 0, 5_000_011, 0),
+        ];
+        let pid = 1000 + 2 * second as i64;
+        let dead: [Used<'_>; 2] = [(pid, b"cc1", 1000, compilers, 0), (pid + 1, b"cc1", 1000, compilers, 0)];
+        frame(second, &living, &dead, 20)
+    });
+    record(&path, frames);
+    (folder, path)
+}
+
+fn ns(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn sum(report: &Value) -> u64 {
+    let rows = report["rows"].as_array().expect("rows");
+    rows.iter().chain([&report["other"]]).map(|row| ns(&row["self_ns"])).sum()
+}
+
+#[test]
+fn the_rows_and_the_rest_are_the_capacity() {
+    let (_folder, path) = recording();
+    for by in ["command", "user", "cgroup", "process", "ancestor", "unit"] {
+        for top in ["0", "2", "1000"] {
+            let report = json(&path, &["--by", by, "--top", top]);
+            assert_eq!(report["schema"], "cpuledger.report/1");
+            assert_eq!(ns(&report["capacity_ns"]), 20 * SECOND_NS);
+            assert_eq!(sum(&report), ns(&report["attributed_ns"]), "{by} {top}: {report}");
+            let parts = ["attributed_ns", "idle_ns", "unattributed_ns", "untold_ns"];
+            assert_eq!(parts.iter().map(|part| ns(&report[*part])).sum::<u64>(), 20 * SECOND_NS);
+            assert!(report["rows"].as_array().expect("rows").len() <= top.parse().expect("a number"));
+        }
+    }
+    let rows = json(&path, &[])["rows"].clone();
+    // 20 compilers, of 100 ms and 1,000,001 ns more each second.
+    let expected = 2 * (10 * 100_000_000 + 45 * 1_000_001);
+    assert_eq!((&rows[0]["name"], ns(&rows[0]["self_ns"])), (&"cc1".into(), expected));
+    assert_eq!(ns(&rows[0]["deaths"]), 20);
+    let shell = rows.as_array().expect("rows").iter().find(|row| row["name"] == "sh").expect("a shell");
+    assert_eq!((ns(&shell["self_ns"]), ns(&shell["inherited_ns"])), (10 * 2_000_003, expected));
+}
+
+#[test]
+fn csv_adds_up_to_the_capacity_too() {
+    let (_folder, path) = recording();
+    for format in ["csv", "csv-safe"] {
+        let text = text(&report(&path, &["--format", format, "--top", "3"]));
+        let records: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(records[0][..2], ["kind", "name"]);
+        let column = records[0].iter().position(|name| *name == "self_ns").expect("a column");
+        let sum: u64 =
+            records[1..].iter().map(|record| record[column].parse::<u64>().expect("a number")).sum();
+        assert_eq!(sum, 20 * SECOND_NS);
+        let all = self::text(&report(&path, &["--format", format]));
+        assert_eq!(all.contains("'=1+1"), format == "csv-safe", "{all}");
+    }
+}
+
+#[test]
+fn two_spans_that_meet_share_no_interval_and_it_is_said() {
+    let (_folder, path) = recording();
+    let whole = json(&path, &[]);
+    for at in ["00:00:04", "00:00:04.5", "00:00:04.7"] {
+        let at = format!("2026-03-01 {at}");
+        let (one, two) = (json(&path, &["--until", &at]), json(&path, &["--since", &at]));
+        for key in ["intervals", "capacity_ns", "attributed_ns", "idle_ns"] {
+            assert_eq!(ns(&one[key]) + ns(&two[key]), ns(&whole[key]), "{key} at {at}");
+        }
+        assert_eq!(one["end_realtime_ns"], two["start_realtime_ns"]);
+        let text = text(&report(&path, &["--since", &at]));
+        assert_eq!(text.contains("whole intervals are counted"), !at.ends_with("04"), "{text}");
+    }
+    let text = text(&report(&path, &["--since", "2026-03-01 00:00:02", "--until", "2026-03-02"]));
+    assert!(text.contains("the intervals that are recorded end at 2026-03-01 00:00:10"), "{text}");
+}
+
+#[test]
+fn what_grew_comes_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let frames = (0..10_u64).map(|second| {
+        let late = if second < 5 { 0 } else { 300_000_000 };
+        let living: [Used<'_>; 3] = [
+            (1, b"same", 0, 50_000_000, 0),
+            (2, b"late", 0, late, 0),
+            (3, b"less", 0, 200_000_000 - late / 2, 0),
+        ];
+        frame(second, &living, &[], 1)
+    });
+    record(&path, frames);
+    let spans = ["2026-03-01 00:00:00..2026-03-01 00:00:05", "2026-03-01 00:00:05..2026-03-01 00:00:10"];
+    let arguments = ["--compare", spans[0], spans[1]];
+    let report = json(&path, &arguments);
+    let rows = report["rows"].as_array().expect("rows");
+    let names: Vec<&Value> = rows.iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, [&Value::from("late"), &"same".into(), &"less".into(), &Value::Null]);
+    assert_eq!(ns(&rows[0]["before"]["self_ns"]), 0);
+    assert_eq!(ns(&rows[0]["after"]["self_ns"]), 5 * 300_000_000);
+    let text = text(&self::report(&path, &arguments));
+    assert!(text.contains("+15.0%  late") && text.contains("-7.5%  less"), "{text}");
+}
+
+#[test]
+fn losses_and_gaps_are_told_everywhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let living: [Used<'_>; 1] = [(1, b"a", 0, 1000, 0)];
+    record(&path, (0..30).filter(|second| *second != 20).map(|second| frame(second, &living, &[], 1)));
+    let segment =
+        fs::read_dir(path.join("all")).expect("a tier").next().expect("a segment").expect("an entry");
+    let mut bytes = fs::read(segment.path()).expect("bytes");
+    // In the compressed frame of the second record.
+    let starts: Vec<usize> = (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"cRec").collect();
+    bytes[starts[1] + 70] ^= 0x10;
+    fs::write(segment.path(), bytes).expect("it is ours");
+    let report_json = json(&path, &[]);
+    assert_eq!(ns(&report_json["intervals"]), 28);
+    assert_eq!(report_json["losses"][0]["cause"], "damaged", "{report_json}");
+    assert_eq!(ns(&report_json["losses"][0]["intervals"]), 1);
+    assert_eq!(ns(&report_json["losses"][0]["from_realtime_ns"]), BEGIN_NS + SECOND_NS);
+    assert_eq!(ns(&report_json["gaps"][0]["from_realtime_ns"]), BEGIN_NS + 20 * SECOND_NS);
+    for format in ["text", "html"] {
+        let text = text(&report(&path, &["--format", format]));
+        assert!(text.contains("1 interval is lost (damaged)"), "{text}");
+        assert!(
+            text.contains("nothing is recorded from 2026-03-01 00:00:20 to 2026-03-01 00:00:21"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence_and_an_exit_code() {
+    let (folder, path) = recording();
+    let missing = folder.path().join("missing");
+    let output_file = folder.path().join("no folder/report.txt");
+    for (path, arguments, code, words) in [
+        (
+            &path,
+            &["--since", "2026-04-01"][..],
+            1,
+            "the recording is from 2026-03-01 00:00:00 to 2026-03-01 00:00:10",
+        ),
+        (&path, &["--by", "comand"], 2, "did you mean `command`?"),
+        (&path, &["--by", "colour"], 2, "use command, user, cgroup, process, ancestor or unit"),
+        (&path, &["--format", "xml"], 2, "use text, json, csv, csv-safe or html"),
+        (&path, &["--since", "soon"], 2, "`soon` is no time"),
+        (&path, &["--since", "2026-03-02", "--until", "2026-03-01"], 2, "ends"),
+        (&path, &["--compare", "2026-03-01", "now"], 2, "is no span"),
+        (&missing, &[], 1, "there is no recording"),
+        (&folder.path().to_owned(), &[], 1, "there is no recording"),
+        (&path, &["--output", output_file.to_str().expect("UTF-8")], 1, "cannot write"),
+        (&path, &["--output", "/dev/full"], 1, "cannot write /dev/full: No space left on device"),
+    ] {
+        let output = report(path, arguments);
+        let sentence = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {sentence}");
+        assert!(sentence.contains(words) && sentence.lines().count() == 1, "{arguments:?}: {sentence}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_success() {
+    let (_folder, path) = recording();
+    let (reader, writer) = nix::unistd::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    let output =
+        command.arg("report").arg(&path).stdout(Stdio::from(writer)).output().expect("cpuledger runs");
+    assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]));
+}
+
+#[test]
+fn a_file_is_complete_or_not_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let living: [Used<'_>; 1] = [(1, b"a", 0, 1000, 0)];
+    record(&path, (0..6000).map(|second| frame(second, &living, &[], 1)));
+    let into = folder.path().join("into");
+    fs::create_dir(&into).expect("a folder");
+    let file = into.join("report.json");
+    let mut were_ended = 0;
+    for wait_ms in [5, 10, 20, 40, 80, 160, 320] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["report", "--format", "json", "--output"])
+            .arg(&file)
+            .arg(&path)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("cpuledger runs");
+        std::thread::sleep(std::time::Duration::from_millis(wait_ms));
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        // It is ours until it is waited for.
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is ours");
+        let is_done = child.wait().expect("it ends").success();
+        were_ended += usize::from(!is_done);
+        let names: Vec<_> =
+            fs::read_dir(&into).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+        if is_done {
+            assert_eq!(names, std::slice::from_ref(&file));
+            let report: Value = serde_json::from_slice(&fs::read(&file).expect("a file")).expect("JSON");
+            assert_eq!(ns(&report["intervals"]), 6000);
+            fs::remove_file(&file).expect("it is ours");
+        } else {
+            assert_eq!(names, Vec::<PathBuf>::new(), "nothing is left");
+        }
+    }
+    assert!(were_ended > 0, "it was never ended before its time");
+}
