@@ -13,6 +13,8 @@ mod procfs;
 mod rates;
 mod reader;
 mod readme;
+mod recording_day;
+mod report;
 mod results;
 mod screen;
 mod service;
@@ -70,6 +72,8 @@ enum Command {
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
     Waiting(waiting::Arguments),
+    /// Reports over a day of seconds, made of the intervals of a recording
+    Report(report::Arguments),
     /// Puts the tables of the newest results into the README and the documents
     Readme(readme::Arguments),
 }
@@ -101,6 +105,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Service(arguments) => service::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
     }
 }

@@ -51,7 +51,7 @@ impl Section {
         Section::ALL.into_iter().find(|section| section.id() == id)
     }
 
-    fn place(self) -> usize {
+    pub(crate) fn place(self) -> usize {
         usize::from(self.id()) - 1
     }
 }

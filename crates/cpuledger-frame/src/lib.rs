@@ -40,6 +40,7 @@ mod owners;
 mod table;
 
 pub use column::{Column, Kind};
+pub use decode::Wanted;
 pub use error::Error;
 pub use frame::{Frame, Section};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};

@@ -1,6 +1,6 @@
 //! A merge tells what one interval over both would have told, in any grouping.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_frame::{Column, Frame, Section, Wanted};
 use proptest::prelude::*;
 
 mod machine;
@@ -38,6 +38,31 @@ fn difference(found: &Frame, expected: &Frame) -> Option<String> {
         }
     }
     Some("a number, a text or an identifier differs".into())
+}
+
+/// What is decoded, where only this is wanted, is that of the frame, and all else is absent.
+fn first_difference_of_wanted(bytes: &[u8], frame: &Frame) -> Option<String> {
+    let columns = [Column::PID, Column::CPU_NS, Column::WAITING_NS, Column::IDLE_NS];
+    let mut some = Frame::new();
+    for sections in [&[Section::Processes][..], &[Section::Exited], &[Section::Tasks], &[]] {
+        some.decode_wanted_from(bytes, &Wanted::of(sections, &columns)).expect("it is a frame");
+        for section in Section::ALL {
+            let (found, expected) = (some.table(section), frame.table(section));
+            let is_wanted = sections.contains(&section) || section == Section::Interval;
+            if found.len() != if is_wanted { expected.len() } else { 0 } && section != Section::Processes {
+                return Some(format!("{section:?} has {} rows", found.len()));
+            }
+            for row in 0..found.len() {
+                let pids = [found, expected].map(|table| table.get_signed(Column::PID, row));
+                let figures =
+                    columns[1..].iter().any(|column| found.get(*column, row) != expected.get(*column, row));
+                if pids[0] != pids[1] || figures || found.get(Column::SELF_NS, row).is_some() {
+                    return Some(format!("{section:?} {row}"));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Puts neighbours together in an order that `choices` say.
@@ -78,6 +103,7 @@ proptest! {
             let mut bytes = Vec::new();
             frame.encode(&mut bytes).expect("it is short");
             prop_assert!(Frame::decode(&bytes).is_ok_and(|decoded| decoded == *frame));
+            prop_assert_eq!(first_difference_of_wanted(&bytes, frame), None);
         }
         let whole = machine.frame(cuts[0], machine.now_ns);
         let found = merged(frames, &choices);

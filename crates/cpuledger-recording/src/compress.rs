@@ -1,8 +1,8 @@
 //! Frames as zstd, with an earlier frame of the segment as the dictionary.
 
-use std::io::{self, Read};
+use std::io;
 
-use zstd::bulk::Compressor;
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::MOST_FRAME_BYTES;
 
@@ -51,18 +51,48 @@ impl Packer {
     }
 }
 
-/// The frame, if it has this length.
-pub(crate) fn unpack(packed: &[u8], frame_bytes: u32, dictionary: &[u8]) -> io::Result<Vec<u8>> {
+/// The bytes, if they have this length, compressed without a dictionary.
+pub(crate) fn unpack(packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
+    unpack_by(&mut Decompressor::new()?, packed, frame_bytes)
+}
+
+fn unpack_by(decompressor: &mut Decompressor<'_>, packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
     let most = (packed.len() as u64 * MOST_RATIO).max(LEAST_LIMIT).min(MOST_FRAME_BYTES.into());
     if u64::from(frame_bytes) > most {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let decoder = zstd::stream::read::Decoder::with_dictionary(packed, dictionary)?;
-    let mut frame = Vec::new();
-    decoder.take(u64::from(frame_bytes) + 1).read_to_end(&mut frame)?;
-    if frame.len() as u64 == u64::from(frame_bytes) {
-        Ok(frame)
-    } else {
-        Err(io::ErrorKind::InvalidData.into())
+    let mut frame = Vec::with_capacity(frame_bytes as usize);
+    let length = decompressor.decompress_to_buffer(packed, &mut frame)?;
+    if length as u64 == u64::from(frame_bytes) { Ok(frame) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Decompresses the frames of a segment. It keeps the dictionary of the last one, which is mostly that of the next.
+#[derive(Default)]
+pub(crate) struct Unpacker {
+    alone: Option<Decompressor<'static>>,
+    /// With the dictionary that begins there.
+    with_dictionary: Option<(u64, Decompressor<'static>)>,
+}
+
+impl Unpacker {
+    /// The frame, if it has this length. The dictionary is that of the record which begins there.
+    pub(crate) fn unpack(
+        &mut self,
+        packed: &[u8],
+        frame_bytes: u32,
+        dictionary: Option<(u64, &[u8])>,
+    ) -> io::Result<Vec<u8>> {
+        let Some((offset, dictionary)) = dictionary else {
+            let alone = match &mut self.alone {
+                Some(alone) => alone,
+                none => none.insert(Decompressor::new()?),
+            };
+            return unpack_by(alone, packed, frame_bytes);
+        };
+        let with_dictionary = match &mut self.with_dictionary {
+            Some((own, with_dictionary)) if *own == offset => with_dictionary,
+            other => &mut other.insert((offset, Decompressor::with_dictionary(dictionary)?)).1,
+        };
+        unpack_by(with_dictionary, packed, frame_bytes)
     }
 }

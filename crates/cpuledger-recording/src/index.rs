@@ -63,7 +63,7 @@ pub(crate) fn read(packed: &[u8], records: u32) -> Option<Vec<Entry>> {
     }
     let packed = packed.strip_prefix(&INDEX_MAGIC)?;
     let rows = records as usize;
-    let bytes = unpack(packed, (rows * COLUMNS * 8) as u32, &[]).ok()?;
+    let bytes = unpack(packed, (rows * COLUMNS * 8) as u32).ok()?;
     let mut numbers = vec![[0_u64; COLUMNS]; rows];
     let mut stored = bytes.chunks_exact(8);
     for column in 0..COLUMNS {

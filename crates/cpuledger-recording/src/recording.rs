@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_frame::{Column, Frame, Wanted};
 
 use crate::error::Error;
 use crate::folder::{Folder, Name, State};
@@ -241,6 +241,20 @@ impl Recording {
         match part.segment.read(place.record) {
             Ok(frame) => Ok(is_of(&frame, &entry).then_some(Record { place, entry, frame })),
             Err(NotRead::Damaged) => Ok(None),
+            Err(NotRead::Io(error)) => Err(io_error(&part.path, error)),
+        }
+    }
+
+    /// What is wanted of the frame at this place, into the memory of a frame. Returns whether there is one that is not damaged.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn read_into(&mut self, place: Place, wanted: &Wanted, frame: &mut Frame) -> Result<bool, Error> {
+        let Some(entry) = self.entry(place) else { return Ok(false) };
+        let part = &mut self.parts[place.segment];
+        match part.segment.read_into(place.record, wanted, frame) {
+            Ok(()) => Ok(is_of(frame, &entry)),
+            Err(NotRead::Damaged) => Ok(false),
             Err(NotRead::Io(error)) => Err(io_error(&part.path, error)),
         }
     }

@@ -5,9 +5,9 @@ use std::io;
 pub use crate::index::Entry;
 pub use crate::layout::Header;
 
-use cpuledger_frame::Frame;
+use cpuledger_frame::{Frame, Wanted};
 
-use crate::compress::unpack;
+use crate::compress::Unpacker;
 use crate::layout::{
     HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer, Unreadable,
 };
@@ -54,6 +54,7 @@ pub struct Segment {
     found: Option<Found>,
     /// The frame that was the dictionary last, with its place.
     dictionary: Option<(u64, Vec<u8>)>,
+    unpacker: Unpacker,
 }
 
 impl std::fmt::Debug for Segment {
@@ -77,7 +78,7 @@ impl Segment {
             }
         };
         let trailer = read_trailer(&*source, length)?;
-        Ok(Segment { source, header, trailer, found: None, dictionary: None })
+        Ok(Segment { source, header, trailer, found: None, dictionary: None, unpacker: Unpacker::default() })
     }
 
     /// What its beginning says; `None`: that is damaged.
@@ -168,6 +169,17 @@ impl Segment {
         Frame::decode(&bytes).map_err(|_| NotRead::Damaged)
     }
 
+    /// Likewise, only what is wanted of it, into the memory of a frame.
+    pub(crate) fn read_into(
+        &mut self,
+        place: usize,
+        wanted: &Wanted,
+        frame: &mut Frame,
+    ) -> Result<(), NotRead> {
+        let bytes = self.read_bytes(place)?;
+        frame.decode_wanted_from(&bytes, wanted).map_err(|_| NotRead::Damaged)
+    }
+
     /// The bytes of that frame.
     pub(crate) fn read_bytes(&mut self, place: usize) -> Result<Vec<u8>, NotRead> {
         self.found().map_err(NotRead::Io)?;
@@ -188,11 +200,9 @@ impl Segment {
             needed.push(entries[base]);
         }
         while let Some(entry) = needed.pop() {
-            let dictionary = match &self.dictionary {
-                Some((_, bytes)) if entry.back > 0 => &bytes[..],
-                _ => &[],
-            };
-            let bytes = read_record(&*self.source, &entry, dictionary)?;
+            let dictionary = self.dictionary.as_ref().filter(|_| entry.back > 0);
+            let dictionary = dictionary.map(|(offset, bytes)| (*offset, &bytes[..]));
+            let bytes = read_record(&*self.source, &entry, &mut self.unpacker, dictionary)?;
             if needed.is_empty() && entry.back > 0 {
                 return Ok(bytes);
             }
@@ -202,7 +212,12 @@ impl Segment {
     }
 }
 
-fn read_record(source: &dyn ReadAt, entry: &Entry, dictionary: &[u8]) -> Result<Vec<u8>, NotRead> {
+fn read_record(
+    source: &dyn ReadAt,
+    entry: &Entry,
+    unpacker: &mut Unpacker,
+    dictionary: Option<(u64, &[u8])>,
+) -> Result<Vec<u8>, NotRead> {
     let mut header = [0; RECORD_BYTES];
     read_within(source, entry.offset, &mut header)?;
     let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
@@ -216,7 +231,7 @@ fn read_record(source: &dyn ReadAt, entry: &Entry, dictionary: &[u8]) -> Result<
     if crc32c::crc32c(&packed) != header.checksum {
         return Err(NotRead::Damaged);
     }
-    unpack(&packed, header.frame_bytes, dictionary).map_err(|_| NotRead::Damaged)
+    unpacker.unpack(&packed, header.frame_bytes, dictionary).map_err(|_| NotRead::Damaged)
 }
 
 /// What is not there was cut off.

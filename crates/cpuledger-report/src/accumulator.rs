@@ -13,8 +13,7 @@ use crate::names::{Comm, Names};
 use crate::report::{self, Report};
 use crate::table::Table;
 
-/// The columns of a frame that a report is made of.
-pub const COLUMNS: &[Column] = &[
+const COLUMNS: &[Column] = &[
     Column::TID,
     Column::PID,
     Column::PPID,
@@ -47,6 +46,13 @@ pub const COLUMNS: &[Column] = &[
     Column::MISSED_EXITS,
     Column::MISSED_SWITCHES,
 ];
+
+const COUNTERS: [Column; 3] = [Column::RUNQUEUE_WAIT_NS, Column::MINOR_FAULTS, Column::MAJOR_FAULTS];
+
+/// The columns of a frame that a report is made of.
+pub fn columns() -> Vec<Column> {
+    COLUMNS.iter().copied().chain(COUNTERS.into_iter().filter_map(Column::growth)).collect()
+}
 
 /// A time line: buckets of the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::bail;
+use cpuledger_frame::{Frame, Section, Wanted};
 use cpuledger_recording::{Gap, Loss, Place, Recording, Step};
-use cpuledger_report::{Accumulator, Instants};
+use cpuledger_report::{Accumulator, Instants, columns};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -172,25 +173,28 @@ fn read_range(
     interrupt: &Interrupt,
 ) -> anyhow::Result<(Accumulator, Vec<Loss>)> {
     let mut losses = Vec::new();
+    let wanted = Wanted::of(&[Section::Processes, Section::Exited], &columns());
+    let mut frame = Frame::new();
     let mut next = Some(range.from);
     while let Some(place) = next.filter(|place| range.to.is_none_or(|to| *place < to)) {
         if interrupt.has_come() {
             break;
         }
         count.add();
-        let is_in = recording
-            .entry(place)
-            .is_some_and(|entry| span.has(entry.start_realtime_ns(), entry.end_realtime_ns));
-        if !is_in {
+        let Some(entry) = recording.entry(place) else { break };
+        let when =
+            Instants { start_realtime_ns: entry.start_realtime_ns(), end_realtime_ns: entry.end_realtime_ns };
+        if !span.has(when.start_realtime_ns, when.end_realtime_ns) {
+            next = recording.next(place);
+            continue;
+        }
+        if recording.read_into(place, &wanted, &mut frame)? {
+            accumulator.add(&frame, when);
             next = recording.next(place);
             continue;
         }
         match recording.step(place)? {
             Step::Record(record, behind) => {
-                let when = Instants {
-                    start_realtime_ns: record.entry.start_realtime_ns(),
-                    end_realtime_ns: record.entry.end_realtime_ns,
-                };
                 accumulator.add(&record.frame, when);
                 next = behind;
             }
