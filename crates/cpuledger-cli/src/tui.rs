@@ -22,9 +22,12 @@ mod idle_task_cache;
 mod input;
 mod keys;
 mod listing;
+mod matching;
 mod mode;
 #[cfg(debug_assertions)]
 mod on_purpose;
+mod past;
+mod play;
 mod reader;
 #[cfg(test)]
 mod recorded;
@@ -32,6 +35,8 @@ mod state;
 mod subscription;
 mod terminal;
 mod theme;
+mod timeline;
+mod travel;
 mod victim;
 mod view;
 

@@ -21,6 +21,15 @@ pub fn written(ns: u64) -> String {
     instant.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// Likewise, as if it were `now_ns`: times without a day are of that day.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_near(text: &str, now_ns: u64) -> Result<u64, String> {
+    let now = Timestamp::from_nanosecond(now_ns.into()).unwrap_or(Timestamp::MAX);
+    parse_at(text, &now.to_zoned(TimeZone::system()))
+}
+
 /// Likewise, as if it were `now`. A local time that a change of clocks skips or repeats is the later or the first of the two.
 fn parse_at(text: &str, now: &Zoned) -> Result<u64, String> {
     let instant = instant(text.trim(), now);

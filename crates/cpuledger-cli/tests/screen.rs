@@ -35,6 +35,10 @@ fn keys_of(help: &str) -> Vec<String> {
             "PgDn" => "NPage".to_owned(),
             "Esc" => "Escape".to_owned(),
             "F15" => "S-F3".to_owned(),
+            "Shift-Left" => "S-Left".to_owned(),
+            "Shift-Right" => "S-Right".to_owned(),
+            // It ends a command of tmux.
+            ";" => "\\;".to_owned(),
             name if name.starts_with("Ctrl-") => format!("C-{}", name[5..].to_lowercase()),
             name => name.to_owned(),
         }));

@@ -182,6 +182,7 @@ impl Writer {
         let by = &interval.unattributed_by;
         let plural = |count: u64, one, many| if count == 1 { one } else { many };
         let without_books = match interval.source {
+            _ if interval.is_replayed => " ns of which nothing is recorded, or not any more",
             SourceKind::Service => " ns of which there are no books from the service",
             _ => " ns without a ledger, because the previous one failed",
         };

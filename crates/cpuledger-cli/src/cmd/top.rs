@@ -60,6 +60,7 @@ Examples:
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
+  ptop --replay DIR --at 03:12                      the screen as it was, and ( and ) go on from there
   ptop --replay DIR -b --since 03:12 --until 03:15  what a recording has of these minutes
 
 Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
@@ -77,11 +78,11 @@ const WIDTH_WITHOUT_TERMINAL: usize = 512;
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let options = Options::parse(arguments, has_screen())?;
     arguments.socket.as_deref().into_iter().for_each(name_socket);
-    if let Some(asked) = &options.replay {
-        return print_recorded(&options, asked, arguments);
-    }
     if options.is_screen {
         return crate::tui::run(&options, arguments);
+    }
+    if let Some(asked) = &options.replay {
+        return print_recorded(&options, asked, arguments);
     }
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let mut collector = Collector::open(&options, stop)?;

@@ -89,6 +89,18 @@ pub enum Action {
     Last,
     /// Commands to the left or right.
     Scroll(isize),
+    /// By this number of intervals in time.
+    Step(i64),
+    /// The first interval.
+    Begin,
+    /// The last interval, or that of now.
+    Now,
+    /// The interval of a time.
+    Jump,
+    /// The next interval that has a row that matches.
+    Find,
+    /// Play faster or slower.
+    Speed(i32),
     /// Back to the shell for a while.
     Suspend,
     /// Draw everything anew.

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use cpuledger::SourceKind;
 use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
@@ -20,12 +21,15 @@ use super::state::State;
 use super::subscription::Subscription;
 use super::terminal::{self, Screen};
 use super::theme::{Theme, ThemeName, locale_is_ascii};
+use super::timeline::{Arrival, Timeline};
 use super::view::{self, Look};
 use super::{act, export};
 use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
+use crate::cmd::top::replay::{Asked, Tiers};
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
+use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::{Stop, Waker};
 
@@ -46,6 +50,9 @@ struct App {
     config: Option<PathBuf>,
     longest_end: Duration,
     frames: u64,
+    timeline: Timeline,
+    /// The length of intervals that was chosen last.
+    delay_ns: u64,
 }
 
 /// Shows the screen until the user has enough.
@@ -56,6 +63,9 @@ struct App {
 /// # Errors
 /// A bad configuration file, no source, or no terminal any more.
 pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
+    if let Some(asked) = &options.replay {
+        return replay(options, arguments, asked);
+    }
     let theme = theme(arguments)?;
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     // The feed lists what did not run: it does not walk for every interval.
@@ -66,16 +76,80 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         Recorder::of_shown(path, move |sentence| drop(told.send(Event::Notice(sentence.to_owned()))))
     });
     let recorder = recorder.transpose()?;
-    // Without privileges, as it is the user's: a link in its place leads nowhere where the user may not go.
+    let state = begin(options, arguments, theme)?;
+    let subscription = state.subscription();
+    let (orders, ordered) = mpsc::channel();
+    let requests = Requests::default();
+    start_threads(&requests, &told)?;
+    let longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
+    let delay_ns = state.settings.delay_ns;
+    let app = App {
+        state,
+        events,
+        orders,
+        waker,
+        subscription,
+        requests,
+        config: arguments.config.clone(),
+        longest_end,
+        frames: 0,
+        timeline: Timeline::of_machine(arguments.record.clone()),
+        delay_ns,
+    };
+    let shown = app.start(told.clone(), options.iterations, Arrival::default())?;
+    let feed = Feed::new(collector, subscription, recorder);
+    let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
+    let ended =
+        ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
+    let _ = told.send(Event::Ended(ended));
+    shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+}
+
+/// Shows a recording until the user has enough.
+fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Result<()> {
+    let theme = theme(arguments)?;
+    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
+    privileges::give_up(SourceKind::Service)?;
+    tiers.set_length(options.delay_ns);
+    let (timeline, arrival) = Timeline::of_recording(tiers, asked)?;
+    let state = begin(options, arguments, theme)?;
+    let (told, events) = mpsc::channel();
+    let requests = Requests::default();
+    start_threads(&requests, &told)?;
+    let (_, waker) = Stop::new().context("cannot make an eventfd")?;
+    let (subscription, delay_ns) = (state.subscription(), state.settings.delay_ns);
+    let app = App {
+        state,
+        events,
+        // There is no feed that would take them.
+        orders: mpsc::channel().0,
+        waker,
+        subscription,
+        requests,
+        config: arguments.config.clone(),
+        longest_end: Duration::ZERO,
+        frames: 0,
+        timeline,
+        delay_ns,
+    };
+    let shown = app.start(told, options.iterations, arrival)?;
+    shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+}
+
+/// The state before the first interval. The file of settings is read without privileges, as it is the user's: a link in its place leads
+/// nowhere where the user may not go.
+fn begin(options: &Options, arguments: &Arguments, theme: Option<ThemeName>) -> anyhow::Result<State> {
     let (settings, mut warnings) = settings(options, arguments, theme)?;
     let mut state = State::new(settings, options.clone());
     if !warnings.is_empty() {
         warnings.insert(0, "the configuration file has errors".to_owned());
         state.complain(warnings.join("; "));
     }
-    let subscription = state.subscription();
-    let (orders, ordered) = mpsc::channel();
-    let requests = Requests::default();
+    Ok(state)
+}
+
+/// Starts the threads that read files and wait for signals.
+fn start_threads(requests: &Requests, told: &Sender<Event>) -> anyhow::Result<()> {
     let (wanted, to_app) = (requests.clone(), told.clone());
     thread::Builder::new().name("reader".into()).spawn(move || reader::run(&wanted, &to_app))?;
     let signals = [SIGTERM, SIGINT, SIGQUIT].map(|signal| (signal, Notice::End(Reason::Signal)));
@@ -86,27 +160,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         (SIGWINCH, Notice::Resized),
     ];
     end::watch(&[&signals[..], &others].concat(), true, Whole { told: told.clone(), reason: Reason::Signal })
-        .context("cannot handle signals")?;
-    let (config, iterations) = (arguments.config.clone(), options.iterations);
-    let longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
-    let to_app = told.clone();
-    let show = move || {
-        let mut screen = Screen::enter(state.settings.has_mouse).context("cannot take the terminal")?;
-        start_keyboard(to_app)?;
-        let mut app =
-            App { state, events, orders, waker, subscription, requests, config, longest_end, frames: 0 };
-        let result = app.show(&mut screen, iterations);
-        drop(screen);
-        // A terminal that is gone is an end like others, without a place to report it.
-        app.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
-    };
-    let shown = thread::Builder::new().name("screen".into()).spawn(show)?;
-    let feed = Feed::new(collector, subscription, recorder);
-    let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
-    let ended =
-        ended.unwrap_or_else(|_| Err(anyhow!("internal error: the thread that takes intervals panicked")));
-    let _ = told.send(Event::Ended(ended));
-    shown.join().unwrap_or_else(|reason| resume_unwind(reason))
+        .context("cannot handle signals")
 }
 
 /// Checks the options of the screen where there is none: a wrong one is wrong everywhere. Like [`run`] it reads the file of
@@ -215,39 +269,78 @@ fn end_for(reason: Reason) -> anyhow::Result<()> {
 }
 
 impl App {
+    /// Starts the thread that shows.
+    fn start(
+        mut self,
+        told: Sender<Event>,
+        iterations: Option<u64>,
+        arrival: Arrival,
+    ) -> std::io::Result<JoinHandle<anyhow::Result<()>>> {
+        let show = move || {
+            self.arrive(Ok(arrival));
+            let mut screen =
+                Screen::enter(self.state.settings.has_mouse).context("cannot take the terminal")?;
+            start_keyboard(told)?;
+            let result = self.show(&mut screen, iterations);
+            drop(screen);
+            // A terminal that is gone is an end like others, without a place to report it.
+            self.end(if end::has_hung_up() { Err(Failure::Quiet.into()) } else { result })
+        };
+        thread::Builder::new().name("screen".into()).spawn(show)
+    }
+
+    /// Shows what a way through time leads to.
+    fn arrive(&mut self, arrival: anyhow::Result<Arrival>) {
+        let arrival = arrival.unwrap_or_else(|error| Arrival { frame: None, said: Some(Err(error)) });
+        self.state.strip = self.timeline.strip();
+        if let Some(frame) = arrival.frame {
+            self.state.show(frame);
+        }
+        if let Some(said) = arrival.said {
+            self.state.say(said);
+        }
+    }
+
     fn show(&mut self, screen: &mut Screen, iterations: Option<u64>) -> anyhow::Result<()> {
         self.draw(screen)?;
         loop {
-            let mut event = self.next_event(screen)?;
+            let mut next = self.next_event(screen)?;
+            if next.is_none() {
+                let arrival = self.timeline.go_on();
+                self.arrive(arrival);
+            }
             // What has come meanwhile is seen in one drawing.
-            loop {
+            while let Some(event) = next {
                 if self.take(event, screen)? {
                     return Ok(());
                 }
                 if iterations.is_some_and(|wanted| self.frames >= wanted) {
                     return self.draw(screen);
                 }
-                match self.events.try_recv() {
-                    Ok(next) => event = next,
-                    Err(_) => break,
-                }
+                next = self.events.try_recv().ok();
             }
             self.subscribe();
             self.draw(screen)?;
         }
     }
 
-    /// Waits for what the threads tell. While another program has the terminal, it is looked whether we are in front again: of that no
+    /// Waits for what the threads tell; `None`: the way through time goes on first. While another program has the terminal, it is looked whether we are in front again: of that no
     /// signal tells.
-    fn next_event(&self, screen: &mut Screen) -> anyhow::Result<Event> {
+    fn next_event(&self, screen: &mut Screen) -> anyhow::Result<Option<Event>> {
         while screen.is_away() {
             match self.events.recv_timeout(LOOK_FOR_TERMINAL) {
                 Err(RecvTimeoutError::Timeout) if terminal::is_in_background() => {}
-                Err(RecvTimeoutError::Timeout) => return Ok(Event::Continued),
-                event => return event.context("every thread has ended"),
+                Err(RecvTimeoutError::Timeout) => return Ok(Some(Event::Continued)),
+                event => return event.map(Some).context("every thread has ended"),
             }
         }
-        self.events.recv().context("every thread has ended")
+        let Some(patience) = self.timeline.patience() else {
+            return self.events.recv().map(Some).context("every thread has ended");
+        };
+        match self.events.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            event => event.map(Some).context("every thread has ended"),
+        }
     }
 
     fn draw(&mut self, screen: &mut Screen) -> anyhow::Result<()> {
@@ -275,6 +368,7 @@ impl App {
             Event::Frame(frame) => {
                 // The first picture is of no interval.
                 self.frames += u64::from(!frame.interval.is_since_boot());
+                self.timeline.add(&frame);
                 if let Some(old) = self.state.take(frame) {
                     let _ = self.orders.send(Order::Reuse(Box::new((old.interval, old.snapshot))));
                 }
@@ -331,6 +425,21 @@ impl App {
                 kill_current_process_group(Signal::TSTP).context("cannot stop")?;
                 return Ok(false);
             }
+            Effect::Travel(travel) => {
+                let arrival = self.timeline.go(&travel);
+                self.arrive(arrival);
+                return Ok(false);
+            }
+            Effect::Cut if self.state.strip.is_some() => {
+                let delay_ns = self.state.settings.delay_ns;
+                if std::mem::replace(&mut self.delay_ns, delay_ns) != delay_ns {
+                    let arrival = self.timeline.set_length(delay_ns);
+                    self.arrive(arrival);
+                }
+                // What comes from the machine meanwhile is of that length, too.
+                self.subscribe();
+                return Ok(false);
+            }
             Effect::Cut => {
                 self.subscribe();
                 self.waker.wake();
@@ -367,6 +476,9 @@ impl App {
 
     fn read_detail(&mut self) {
         let Some((kind, id)) = self.state.detail else { return };
+        if self.state.strip.is_some() {
+            return;
+        }
         let Some(frame) = &self.state.frame else { return };
         if let Some(at) = frame.find(kind, id) {
             let mut row = *frame.whole(at);

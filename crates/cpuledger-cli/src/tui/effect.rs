@@ -1,6 +1,7 @@
 //! What the state says is to be done to the machine.
 
 use super::action::ExportFormat;
+use super::travel::Travel;
 use super::victim::Victim;
 
 /// What only the program around the state can do.
@@ -28,6 +29,8 @@ pub enum Effect {
     AskAffinity(Victim),
     /// Write what is seen to this file.
     Export(ExportFormat, String),
+    /// Show another interval.
+    Travel(Travel),
     /// Write the settings.
     Save,
 }

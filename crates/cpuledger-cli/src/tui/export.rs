@@ -83,6 +83,7 @@ impl Seen {
         let mut seen = Seen {
             interval: Interval {
                 source: from.source,
+                is_replayed: from.is_replayed,
                 begin: from.begin,
                 start_ns: from.start_ns,
                 end_ns: from.end_ns,

@@ -167,8 +167,11 @@ impl Feed {
         for exited in interval.exited.iter().flatten() {
             exited.exit.euid.into_iter().for_each(|euid| self.users.learn(euid));
         }
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
-        let time = self.around.machine.local(now).time();
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let time = self.around.machine.local(now.tv_sec).time();
+        // It ended a moment ago.
+        let age_ns = machine::monotonic_ns().saturating_sub(interval.end_ns);
+        let end_realtime_ns = (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).saturating_sub(age_ns);
         Frame {
             interval,
             snapshot,
@@ -179,6 +182,7 @@ impl Feed {
             users: self.users.clone(),
             cgroups: self.cgroups.paths(),
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            end_realtime_ns,
             uptime: Boottime::now(),
             boot_id: self.boot_id.clone(),
             sums: Sums::default(),

@@ -34,6 +34,8 @@ pub struct Frame {
     pub cgroups: Arc<cgroups::Paths>,
     /// The local time of day at the end, `12:00:01`.
     pub time_of_day: String,
+    /// The end, CLOCK_REALTIME.
+    pub end_realtime_ns: u64,
     /// Time since the boot.
     pub uptime: Boottime,
     /// Identifier of the boot.

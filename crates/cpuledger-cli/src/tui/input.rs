@@ -15,6 +15,7 @@ use super::listing::{Id, Item};
 use super::mode::{Mode, PromptKind};
 use super::state::State;
 use super::theme::ThemeName;
+use super::travel::Travel;
 
 /// Rows that a turn of the wheel moves.
 const WHEEL_ROWS: isize = 3;
@@ -104,9 +105,16 @@ impl State {
             Action::Quit => return Effect::Quit,
             Action::Suspend => return Effect::Suspend,
             Action::Redraw => return Effect::Redraw,
+            Action::Refresh if self.strip.is_some() => return Effect::Travel(Travel::Play),
             Action::Refresh => return Effect::Cut,
             Action::Save => return Effect::Save,
             Action::Leave => self.leave(),
+            Action::Step(count) => return Effect::Travel(Travel::Step(count)),
+            Action::Begin => return Effect::Travel(Travel::First),
+            Action::Now => return Effect::Travel(Travel::Last),
+            Action::Speed(step) => return Effect::Travel(Travel::Speed(step)),
+            Action::Jump => self.open(PromptKind::Jump, String::new()),
+            Action::Find => self.open(PromptKind::Find, self.wanted.clone()),
             Action::Help => self.mode = Mode::Help(0),
             Action::Detail => self.open_detail(),
             Action::Theme => self.next_theme(),
@@ -318,6 +326,10 @@ impl State {
     }
 
     fn act_on_row(&mut self, action: Action) -> Effect {
+        if self.strip.is_some() {
+            self.complain("nothing can be done to tasks of the past");
+            return Effect::None;
+        }
         let Some(victim) = self.victim() else {
             let is_dead =
                 matches!(self.entry().map(|entry| entry.item), Some(Item::Exited(_) | Item::ExitedName(_)));

@@ -30,7 +30,7 @@ const fn labelled(
 }
 
 /// The table of keys, by topic.
-pub static KEYS: [(&str, &[Binding]); 5] = [
+pub static KEYS: [(&str, &[Binding]); 6] = [
     (
         "What is shown",
         &[
@@ -75,6 +75,31 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
         ],
     ),
     (
+        "Go through time",
+        &[
+            key(
+                &["(", "Shift-Left"],
+                Action::Step(-1),
+                "the interval before, also of what this screen has seen",
+            ),
+            key(&[")", "Shift-Right"], Action::Step(1), "the next interval"),
+            key(&["b"], Action::Step(-10), "ten intervals back"),
+            key(&["f"], Action::Step(10), "ten intervals on"),
+            key(&["B", "Ctrl-Left"], Action::Step(-60), "sixty intervals back"),
+            key(&["v", "Ctrl-Right"], Action::Step(60), "sixty intervals on"),
+            key(&["^"], Action::Begin, "the first interval"),
+            key(&["$"], Action::Now, "the last interval, or back to now"),
+            key(
+                &[":"],
+                Action::Jump,
+                "the interval of a time, such as 03:12 (of the day that is shown) or -10m",
+            ),
+            key(&[";"], Action::Find, "the next interval with a row that matches, such as cpu>50 name=cc1"),
+            key(&["="], Action::Speed(1), "play twice as fast; Space plays and pauses"),
+            key(&["_"], Action::Speed(-1), "play half as fast"),
+        ],
+    ),
+    (
         "Sort",
         &[
             labelled(&["F6"], Action::Sort, "Sort", "choose what to sort by"),
@@ -116,7 +141,7 @@ pub static KEYS: [(&str, &[Binding]); 5] = [
             key(&["{"], Action::Scroll(-8), "commands to the left"),
             key(&["}"], Action::Scroll(8), "commands to the right"),
             key(&["d", "s"], Action::Delay, "the length of an interval"),
-            key(&["Space"], Action::Refresh, "end the interval now"),
+            key(&["Space"], Action::Refresh, "end the interval now; in the past, play and pause"),
             key(&["Z"], Action::Pause, "pause: nothing new is shown until you press Z again"),
             key(&["e"], Action::Export(ExportFormat::Json), "write what is seen as JSON"),
             key(&["E"], Action::Export(ExportFormat::Csv), "write what is seen as CSV"),
@@ -149,6 +174,10 @@ pub fn name(event: &KeyEvent) -> Option<String> {
         KeyCode::Char(' ') => "Space".to_owned(),
         KeyCode::Char(letter) if is_control => format!("Ctrl-{}", letter.to_ascii_uppercase()),
         KeyCode::Char(letter) => letter.to_string(),
+        KeyCode::Left if event.modifiers.contains(KeyModifiers::SHIFT) => "Shift-Left".to_owned(),
+        KeyCode::Right if event.modifiers.contains(KeyModifiers::SHIFT) => "Shift-Right".to_owned(),
+        KeyCode::Left if is_control => "Ctrl-Left".to_owned(),
+        KeyCode::Right if is_control => "Ctrl-Right".to_owned(),
         KeyCode::F(3) if event.modifiers.contains(KeyModifiers::SHIFT) => "F15".to_owned(),
         KeyCode::F(number) => format!("F{number}"),
         KeyCode::Up => "Up".to_owned(),

@@ -32,6 +32,10 @@ pub enum PromptKind {
     Nice(Victim),
     /// CPUs.
     Affinity(Victim),
+    /// A time.
+    Jump,
+    /// A filter, for intervals.
+    Find,
     /// A file.
     Export(ExportFormat),
 }
@@ -42,6 +46,8 @@ impl PromptKind {
         match self {
             PromptKind::Search => "Search: ".to_owned(),
             PromptKind::Filter => "Filter: ".to_owned(),
+            PromptKind::Jump => "Time (03:12, yesterday 03:12, -10m): ".to_owned(),
+            PromptKind::Find => "Next interval with: ".to_owned(),
             PromptKind::Delay => "Seconds of an interval: ".to_owned(),
             PromptKind::User => "User (nothing: all): ".to_owned(),
             PromptKind::Nice(victim) => format!("Nice value of {} ({}): ", victim.id.tid, victim.name),

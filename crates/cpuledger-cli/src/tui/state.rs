@@ -15,6 +15,7 @@ use super::history::History;
 use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder};
 use super::mode::Mode;
 use super::subscription::Subscription;
+use super::travel::Strip;
 use super::victim::Victim;
 use crate::cmd::top::collect::TEXT;
 use crate::cmd::top::options::Options;
@@ -80,6 +81,10 @@ pub struct State {
     pub detail: Option<(Kind, TaskId)>,
     /// What its files say.
     pub files: Option<Box<FileDetail>>,
+    /// Where it is in time; `None`: what comes from the machine is shown.
+    pub strip: Option<Strip>,
+    /// The last filter for intervals.
+    pub wanted: String,
     /// What is said.
     pub message: Option<Message>,
     /// Where things are.
@@ -108,6 +113,8 @@ impl State {
             mode: Mode::Table,
             detail: None,
             files: None,
+            strip: None,
+            wanted: String::new(),
             message: None,
             layout: Layout::default(),
             sleep: SleepOrder::default(),
@@ -117,9 +124,14 @@ impl State {
     /// Takes a frame; returns the one that is shown no more.
     pub fn take(&mut self, frame: Box<Frame>) -> Option<Box<Frame>> {
         self.history.add(&frame);
-        if self.is_paused {
+        if self.is_paused || self.strip.is_some() {
             return Some(frame);
         }
+        self.show(frame)
+    }
+
+    /// Shows a frame, whatever comes from the machine.
+    pub fn show(&mut self, frame: Box<Frame>) -> Option<Box<Frame>> {
         self.arguments.begin();
         let old = self.frame.replace(frame);
         self.list();
@@ -256,7 +268,8 @@ impl State {
     /// Rows in sight whose arguments are wanted and not known.
     pub fn unread(&self) -> Vec<Task> {
         let Some(frame) = &self.frame else { return Vec::new() };
-        if !self.settings.has_arguments {
+        let is_of_other_boot = self.strip.as_ref().is_some_and(|strip| strip.is_of_other_boot);
+        if !self.settings.has_arguments || is_of_other_boot {
             return Vec::new();
         }
         let height = usize::from(self.layout.rows.1);

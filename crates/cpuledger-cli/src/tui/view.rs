@@ -8,6 +8,7 @@ mod foot;
 mod head;
 mod help;
 mod states;
+mod strip;
 mod table;
 
 use ratatui::buffer::Buffer;
@@ -21,6 +22,9 @@ pub use canvas::Look;
 /// From this height on there is a line with the history of the selected row.
 const LEAST_HEIGHT_WITH_HISTORY: u16 = 16;
 
+/// From this height on there is a time line.
+const LEAST_HEIGHT_WITH_STRIP: u16 = 6;
+
 /// From this height on the head has a line more.
 const LEAST_HEIGHT_WITH_WHOLE_HEAD: u16 = 24;
 
@@ -29,7 +33,7 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
     let (width, height) = size;
     let head_lines = head::lines(state, width, most_head_lines(height), None).len() as u16;
     let below = foot_lines(height) + detail_lines(state, height);
-    let header_row = head_lines;
+    let header_row = head_lines + strip_lines(state, height);
     let first = header_row + 1;
     let rows = height.saturating_sub(below).saturating_sub(first);
     Layout {
@@ -49,6 +53,11 @@ fn most_head_lines(height: u16) -> usize {
     usize::from(height * 2 / 5).saturating_sub(below).max(1)
 }
 
+/// The time line is below the head.
+fn strip_lines(state: &State, height: u16) -> u16 {
+    u16::from(state.strip.is_some() && height >= LEAST_HEIGHT_WITH_STRIP)
+}
+
 fn foot_lines(height: u16) -> u16 {
     if height >= LEAST_HEIGHT_WITH_HISTORY { 2 } else { 1 }
 }
@@ -64,6 +73,9 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
         return None;
     }
     head::draw(state, look, buffer, most_head_lines(area.height));
+    if let Some(strip) = state.strip.as_ref().filter(|_| strip_lines(state, area.height) > 0) {
+        strip::draw(strip, look, buffer, state.layout.header_row - 1);
+    }
     table::draw(state, look, buffer);
     let detail = detail_lines(state, area.height);
     if detail > 0 {

@@ -66,6 +66,17 @@ pub struct Moment {
     spot: Spot,
 }
 
+/// An interval without its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// How much was used.
+    pub share: Share,
+    /// Its end, CLOCK_REALTIME.
+    pub end_realtime_ns: u64,
+    /// What comes behind it.
+    pub next: Option<Moment>,
+}
+
 /// One tier.
 #[derive(Debug)]
 struct Tier {
@@ -81,7 +92,6 @@ pub struct Tiers {
     until_ns: u64,
 }
 
-#[allow(dead_code, reason = "the screen that uses the rest is to come")]
 impl Tiers {
     /// Opens all of them. Nothing is read behind `until_ns`, CLOCK_REALTIME.
     ///
@@ -189,13 +199,14 @@ impl Tiers {
         Ok(Some((told, next)))
     }
 
-    /// How much of the machine was used in an interval, and what comes behind it.
+    /// How much of the machine was used in an interval, without its rows.
     ///
     /// # Errors
     /// When reading fails.
-    pub fn share(&mut self, moment: Moment) -> Result<Option<(Share, Option<Moment>)>, Error> {
+    pub fn glance(&mut self, moment: Moment) -> Result<Option<Glance>, Error> {
         let Some(glance) = self.tiers[moment.tier].replay.glance(moment.spot)? else { return Ok(None) };
-        Ok(Some((glance.share, self.next(moment.tier, glance.next, glance.end_realtime_ns)?)))
+        let next = self.next(moment.tier, glance.next, glance.end_realtime_ns)?;
+        Ok(Some(Glance { share: glance.share, end_realtime_ns: glance.end_realtime_ns, next }))
     }
 
     /// The interval before.

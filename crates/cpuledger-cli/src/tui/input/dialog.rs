@@ -11,7 +11,9 @@ use crate::tui::config::{MOST_WIDTH, ShownColumn};
 use crate::tui::effect::Effect;
 use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
 use crate::tui::state::State;
+use crate::tui::travel::Travel;
 use crate::tui::victim::Victim;
+use crate::when::parse_near;
 use cpuledger_proc::signal;
 use cpuledger_view::shares::STATE_COLUMNS;
 
@@ -141,6 +143,18 @@ impl State {
                 Ok(Effect::Nice(victim.clone(), nice))
             }
             PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), choices::parse_cpus(text)?)),
+            PromptKind::Jump => {
+                let shown_ns = self.frame.as_ref().map_or(0, |frame| frame.end_realtime_ns);
+                parse_near(text, shown_ns).map(|at_ns| Effect::Travel(Travel::Jump(at_ns)))
+            }
+            PromptKind::Find => {
+                let query = Query::parse(text).map_err(|error| error.to_string())?;
+                if query.is_empty() {
+                    return Err("a filter, such as cpu>50 name=cc1".to_owned());
+                }
+                self.wanted = text.to_owned();
+                Ok(Effect::Travel(Travel::Find(text.to_owned())))
+            }
             PromptKind::Export(_) if text.is_empty() => Err("a file needs a name".to_owned()),
             PromptKind::Export(format) => Ok(Effect::Export(*format, text.to_owned())),
         }

@@ -11,6 +11,7 @@ use crate::tui::effect::Effect;
 use crate::tui::frame::Frame;
 use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
+use crate::tui::travel::{Cell, Strip, Travel};
 use crate::tui::{config, export, fixture};
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::shares::{StateCell, StateColumn};
@@ -223,6 +224,74 @@ fn what_is_on_the_screen_is_what_json_prints() {
             }
         }
     }
+}
+
+/// The time line with that many neighbours, the shown one among them.
+fn strip(cells: usize, position: usize) -> Strip {
+    let cell = |nth: usize| if nth % 17 == 5 { Cell::Gap } else { Cell::Used((nth * 37 % 1001) as u32) };
+    Strip {
+        words: "2026-03-01 03:12:05".to_owned(),
+        cells: (0..cells).map(cell).collect(),
+        position,
+        is_of_other_boot: true,
+    }
+}
+
+#[test]
+fn the_time_line_is_below_the_head() {
+    let mut state = state(fixture::frame());
+    let mut seen = String::new();
+    for (cells, position) in [(0, 0), (1, 0), (300, 2), (300, 150), (300, 299), (20, 7)] {
+        state.strip = Some(strip(cells, position));
+        let text = text(&mut state, 80, 24);
+        let line = text.lines().find(|line| line.contains("03:12:05")).expect("the time line");
+        seen += &format!("{cells} cells, {position} is shown: {line}\n");
+    }
+    let look = look(true);
+    let buffer = drawn(&mut state, 60, 24, &look);
+    let row = state.layout.header_row - 1;
+    let line: String = (0..60).map(|column| buffer[(column, row)].symbol()).collect();
+    seen += &format!("ASCII: {}\n", line.trim_end());
+    insta::assert_snapshot!(format!("{seen}{}", widths(&mut state)));
+}
+
+#[test]
+fn keys_go_through_time() {
+    let mut state = state(fixture::frame());
+    let travel = |state: &mut State, keys: &str| match press(state, keys) {
+        Effect::Travel(travel) => travel,
+        other => panic!("{keys}: {other:?}"),
+    };
+    for (keys, expected) in [
+        ("(", Travel::Step(-1)),
+        (")", Travel::Step(1)),
+        ("b", Travel::Step(-10)),
+        ("f", Travel::Step(10)),
+        ("B", Travel::Step(-60)),
+        ("v", Travel::Step(60)),
+        ("^", Travel::First),
+        ("$", Travel::Last),
+        ("=", Travel::Speed(1)),
+        ("_", Travel::Speed(-1)),
+        (": @ 1 0 0 Enter", Travel::Jump(100_000_000_000)),
+        ("; x Enter", Travel::Find("x".to_owned())),
+        // The last filter is there already.
+        ("; y Enter", Travel::Find("xy".to_owned())),
+    ] {
+        assert_eq!(travel(&mut state, keys), expected, "{keys}");
+    }
+    // By the time that is shown.
+    let shown_ns = state.frame.as_ref().expect("it was given").end_realtime_ns;
+    assert_eq!(travel(&mut state, ": - 1 0 m Enter"), Travel::Jump(shown_ns - 600_000_000_000));
+    assert_eq!(press(&mut state, ": n o o n Enter"), Effect::None);
+    assert!(text(&mut state, 200, 24).contains("`noon` is no time"));
+    assert_eq!(press(&mut state, "Esc Space"), Effect::Cut, "it comes from the machine");
+    state.strip = Some(strip(3, 1));
+    assert_eq!(travel(&mut state, "Space"), Travel::Play);
+    assert_eq!(press(&mut state, "k"), Effect::None);
+    assert!(text(&mut state, 80, 24).contains("nothing can be done to tasks of the past"));
+    // What comes from the machine is not shown meanwhile.
+    assert!(state.take(Box::new(fixture::empty())).is_some());
 }
 
 #[test]

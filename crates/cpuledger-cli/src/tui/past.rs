@@ -1,0 +1,222 @@
+//! The intervals that the screen has seen, for stepping back: of ten minutes, and not more than a number of bytes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use anyhow::Context;
+use cpuledger::enrich::cgroups::Paths;
+use cpuledger::frames::{self, Circumstances};
+use cpuledger::host_statistics::{CpuShare, HostStatistics};
+use cpuledger::names::Names;
+use cpuledger::{Boottime, Interval, Snapshot};
+use cpuledger_frame::Frame as Encoded;
+
+use super::frame::{Asleep, Frame, Sums};
+use super::travel::Cell;
+
+/// How far back it goes.
+const MOST_NS: u64 = 600_000_000_000;
+
+/// The memory of all frames, encoded; what is read around them is little.
+const MOST_BYTES: usize = 32 << 20;
+
+/// An interval.
+#[derive(Debug)]
+struct Kept {
+    frame: Vec<u8>,
+    cell: Cell,
+    end_ns: u64,
+    start_realtime_ns: u64,
+    end_realtime_ns: u64,
+    statistics: HostStatistics,
+    cpus: Vec<CpuShare>,
+    born: Option<u64>,
+    cgroups: Arc<Paths>,
+    time_of_day: String,
+    uptime: Boottime,
+    boot_id: Option<String>,
+}
+
+/// The last intervals.
+#[derive(Debug, Default)]
+pub struct Past {
+    kept: VecDeque<Kept>,
+    bytes: usize,
+    /// The number of the first that is kept.
+    first: u64,
+    encoded: Encoded,
+}
+
+impl Past {
+    /// Keeps an interval, and forgets those for which there is no room any more. What did not run is not kept.
+    pub fn add(&mut self, frame: &Frame) {
+        let Frame { interval, snapshot, .. } = frame;
+        if interval.is_since_boot() {
+            return;
+        }
+        frames::write(snapshot, interval, &Circumstances::default(), &mut self.encoded);
+        let mut bytes = Vec::new();
+        // One that is too long for a frame cannot be kept.
+        if self.encoded.encode(&mut bytes).is_err() || bytes.len() > MOST_BYTES {
+            return;
+        }
+        bytes.shrink_to_fit();
+        self.bytes += bytes.len();
+        let end_realtime_ns = frame.end_realtime_ns;
+        self.kept.push_back(Kept {
+            frame: bytes,
+            cell: cell_of(interval),
+            end_ns: interval.end_ns,
+            start_realtime_ns: end_realtime_ns.saturating_sub(interval.length_ns()),
+            end_realtime_ns,
+            statistics: frame.statistics.clone(),
+            cpus: frame.cpus.clone(),
+            born: frame.born,
+            cgroups: Arc::clone(&frame.cgroups),
+            time_of_day: frame.time_of_day.clone(),
+            uptime: frame.uptime,
+            boot_id: frame.boot_id.clone(),
+        });
+        let is_old = |kept: &Kept| interval.end_ns.saturating_sub(kept.end_ns) > MOST_NS;
+        while self.bytes > MOST_BYTES || self.kept.front().is_some_and(is_old) {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes -= oldest.frame.len();
+            self.first += 1;
+        }
+    }
+
+    /// The number of the oldest interval.
+    pub fn oldest(&self) -> Option<u64> {
+        (!self.kept.is_empty()).then_some(self.first)
+    }
+
+    /// The number of the newest interval.
+    pub fn newest(&self) -> Option<u64> {
+        Some(self.first + (self.kept.len() as u64).checked_sub(1)?)
+    }
+
+    /// The number of the interval that has this instant, CLOCK_REALTIME, or of the first behind it. `None`: there is none.
+    pub fn at(&self, realtime_ns: u64) -> Option<u64> {
+        let place = self.kept.iter().position(|kept| kept.end_realtime_ns > realtime_ns)?;
+        Some(self.first + place as u64)
+    }
+
+    /// Begin and end of an interval, CLOCK_REALTIME, and what the time line shows of it.
+    pub fn glance(&self, number: u64) -> Option<(u64, u64, Cell)> {
+        let kept = self.find(number)?;
+        Some((kept.start_realtime_ns, kept.end_realtime_ns, kept.cell))
+    }
+
+    /// The interval with this number, as it was shown, but for what did not run.
+    ///
+    /// # Errors
+    /// When it cannot be decoded, which no frame of this process is expected to.
+    pub fn frame(&mut self, number: u64, users: &mut Names) -> anyhow::Result<Option<Frame>> {
+        let mut encoded = std::mem::take(&mut self.encoded);
+        let Some(kept) = self.find(number) else { return Ok(None) };
+        encoded.decode_from(&kept.frame).context("a kept interval is damaged")?;
+        let (mut interval, mut snapshot) = (Interval::default(), Snapshot::default());
+        frames::read(&encoded, &mut snapshot, &mut interval).context("a kept interval is damaged")?;
+        learn_users(users, &interval, &snapshot);
+        let frame = Frame {
+            interval,
+            snapshot,
+            asleep: Asleep::default(),
+            statistics: kept.statistics.clone(),
+            cpus: kept.cpus.clone(),
+            born: kept.born,
+            users: users.clone(),
+            cgroups: Arc::clone(&kept.cgroups),
+            time_of_day: kept.time_of_day.clone(),
+            end_realtime_ns: kept.end_realtime_ns,
+            uptime: kept.uptime,
+            boot_id: kept.boot_id.clone(),
+            sums: Sums::default(),
+        };
+        self.encoded = encoded;
+        Ok(Some(frame))
+    }
+
+    fn find(&self, number: u64) -> Option<&Kept> {
+        self.kept.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+}
+
+/// Asks for the names of the users of all rows.
+pub fn learn_users(users: &mut Names, interval: &Interval, snapshot: &Snapshot) {
+    snapshot.processes.iter().chain(&snapshot.tasks).for_each(|row| users.learn(row.euid));
+    for exited in interval.exited.iter().flatten() {
+        exited.exit.euid.into_iter().for_each(|euid| users.learn(euid));
+    }
+}
+
+/// What the time line shows of an interval.
+fn cell_of(interval: &Interval) -> Cell {
+    let capacity_ns = interval.capacity_ns.max(1);
+    if interval.unattributed_by.not_attached_ns >= capacity_ns {
+        return Cell::Gap;
+    }
+    Cell::Used((u128::from(interval.attributed_ns) * 1000 / u128::from(capacity_ns)).min(1000) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture;
+    use super::*;
+
+    /// Intervals of this length, one after the other.
+    fn add(past: &mut Past, count: u64, length_ns: u64) {
+        for number in 0..count {
+            let mut frame = fixture::frame();
+            frame.interval.start_ns = number * length_ns;
+            frame.interval.end_ns = (number + 1) * length_ns;
+            frame.end_realtime_ns = 1_000_000 * length_ns + frame.interval.end_ns;
+            past.add(&frame);
+        }
+    }
+
+    #[test]
+    fn what_was_shown_is_shown_again() {
+        let mut past = Past::default();
+        assert_eq!((past.oldest(), past.newest()), (None, None));
+        let length_ns = fixture::frame().interval.length_ns();
+        add(&mut past, 3, length_ns);
+        assert_eq!((past.oldest(), past.newest()), (Some(0), Some(2)));
+        let mut users = Names::of_users();
+        let frame = past.frame(1, &mut users).expect("it is whole").expect("it is kept");
+        let shown = fixture::frame();
+        assert_eq!((frame.interval.start_ns, frame.interval.end_ns), (length_ns, 2 * length_ns));
+        assert_eq!(frame.interval.attributed_ns, shown.interval.attributed_ns);
+        let names = |frame: &Frame| {
+            let rows = frame.snapshot.processes.iter().chain(&frame.snapshot.tasks);
+            rows.map(|row| (row.tid, row.comm)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&frame), names(&shown));
+        assert_eq!(frame.exited().len(), shown.exited().len());
+        assert_eq!((frame.born, frame.time_of_day, frame.cpus), (shown.born, shown.time_of_day, shown.cpus));
+        assert!(past.frame(3, &mut users).expect("nothing is wrong").is_none());
+        // By time: the one that has it, or the first behind.
+        let epoch = 1_000_000 * length_ns;
+        assert_eq!(past.at(epoch + length_ns), Some(1));
+        assert_eq!(past.at(epoch + length_ns - 1), Some(0));
+        assert_eq!((past.at(0), past.at(epoch + 3 * length_ns)), (Some(0), None));
+        assert!(past.frame(1, &mut users).expect("it is whole").is_some(), "as often as one likes");
+    }
+
+    #[test]
+    fn ten_minutes_are_kept_and_not_more_than_a_number_of_bytes() {
+        let mut past = Past::default();
+        add(&mut past, 700, 1_000_000_000);
+        assert_eq!((past.oldest(), past.newest()), (Some(99), Some(699)));
+        assert!(past.frame(98, &mut Names::of_users()).expect("nothing is wrong").is_none());
+        let bytes: usize = past.kept.iter().map(|kept| kept.frame.len()).sum();
+        assert_eq!(past.bytes, bytes);
+        // Frames that are shorter are as many as there is room for.
+        let each = past.kept[0].frame.len();
+        let mut past = Past::default();
+        let count = (MOST_BYTES / each + 50) as u64;
+        add(&mut past, count, 1_000_000);
+        assert!(past.bytes <= MOST_BYTES && past.bytes > MOST_BYTES - 2 * each);
+        assert_eq!(past.newest(), Some(count - 1));
+    }
+}

@@ -1,0 +1,598 @@
+//! Time as the screen goes through it: the intervals that it has seen, and those of a recording.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use cpuledger::enrich::cgroups::Cgroups;
+use cpuledger::enrich::lookups::Lookups;
+use cpuledger::enrich::machine::Machine;
+use cpuledger::host_statistics::HostStatistics;
+use cpuledger::names::Names;
+use cpuledger::source::replay::{Share, Told};
+use cpuledger::{Boottime, Interval, Snapshot, machine};
+use cpuledger_view::query::Query;
+
+use super::frame::{Asleep, Frame, Sums};
+use super::matching::matches;
+use super::past::{Past, learn_users};
+use super::play::{Play, Speed};
+use super::travel::{Cell, Strip, Travel};
+use crate::cmd::top::replay::{Asked, Moment, Tiers, notice};
+use crate::when;
+
+/// Neighbours on each side of the interval that is shown, on the time line.
+const MOST_BESIDE: usize = 120;
+
+/// How long it searches or reads neighbours before it looks for keys.
+const TURN: Duration = Duration::from_millis(20);
+
+/// The shortest time between two intervals that play.
+const SHORTEST: Duration = Duration::from_millis(40);
+
+/// Where an interval is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    /// Among those that the screen has seen.
+    Past(u64),
+    /// In the recording.
+    Recorded(Moment),
+}
+
+/// The interval that is shown.
+#[derive(Debug)]
+struct Here {
+    point: Point,
+    next: Option<Point>,
+    start_ns: u64,
+    end_ns: u64,
+    /// What is to be said of it.
+    notice: Option<String>,
+    is_gap: bool,
+    is_of_other_boot: bool,
+}
+
+/// A search, and how far it has come.
+#[derive(Debug)]
+struct Search {
+    query: Query,
+    point: Option<Point>,
+}
+
+/// What a way through time leads to.
+#[derive(Debug, Default)]
+pub struct Arrival {
+    /// What is shown from now on.
+    pub frame: Option<Box<Frame>>,
+    /// What is to be said.
+    pub said: Option<anyhow::Result<String>>,
+}
+
+impl Arrival {
+    fn saying(sentence: impl Into<String>) -> Arrival {
+        Arrival { frame: None, said: Some(Ok(sentence.into())) }
+    }
+}
+
+/// Time.
+#[derive(Debug)]
+pub struct Timeline {
+    past: Past,
+    tiers: Option<Tiers>,
+    /// A recording that is opened when what the screen has seen does not go back far enough.
+    path: Option<PathBuf>,
+    /// Whether intervals come from the machine.
+    is_live: bool,
+    here: Option<Here>,
+    play: Option<Play>,
+    speed: Speed,
+    search: Option<Search>,
+    cells: VecDeque<(Point, Cell)>,
+    /// Whether there is nothing to be added to the cells on this side.
+    is_whole: [bool; 2],
+    users: Names,
+    cgroups: Cgroups,
+    machine: Machine,
+    own_boot_id: Option<String>,
+}
+
+impl Timeline {
+    /// Of a screen that shows what comes from the machine; before what it has seen there may be a recording.
+    pub fn of_machine(path: Option<PathBuf>) -> Timeline {
+        let mut machine = Machine::now();
+        machine.look_up(Lookups::CALENDAR);
+        Timeline {
+            past: Past::default(),
+            tiers: None,
+            path,
+            is_live: true,
+            here: None,
+            play: None,
+            speed: Speed::default(),
+            search: None,
+            cells: VecDeque::new(),
+            is_whole: [false; 2],
+            users: Names::of_users(),
+            cgroups: Cgroups::default(),
+            machine,
+            own_boot_id: machine::boot_id(),
+        }
+    }
+
+    /// Of a recording, and the interval that is shown first.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn of_recording(mut tiers: Tiers, asked: &Asked) -> anyhow::Result<(Timeline, Arrival)> {
+        let begin = tiers.begin(asked)?;
+        let mut timeline = Timeline::of_machine(None);
+        timeline.is_live = false;
+        timeline.tiers = Some(tiers);
+        let arrival = timeline.show(Point::Recorded(begin))?;
+        match arrival.frame {
+            Some(_) => Ok((timeline, arrival)),
+            None => Err(anyhow!("{}: the recording cannot be read", asked.path.display())),
+        }
+    }
+
+    /// Keeps an interval that has come from the machine.
+    pub fn add(&mut self, frame: &Frame) {
+        self.past.add(frame);
+        self.is_whole[1] = false;
+    }
+
+    /// Intervals of a recording have that length from now on; 0: as they were recorded.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn set_length(&mut self, length_ns: u64) -> anyhow::Result<Arrival> {
+        let Some(tiers) = &mut self.tiers else { return Ok(Arrival::default()) };
+        tiers.set_length(length_ns);
+        self.cells.clear();
+        match self.here.as_ref().map(|here| here.start_ns) {
+            Some(start_ns) => self.jump(start_ns),
+            None => Ok(Arrival::default()),
+        }
+    }
+
+    /// Goes a way.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn go(&mut self, travel: &Travel) -> anyhow::Result<Arrival> {
+        self.search = None;
+        if !matches!(travel, Travel::Play | Travel::Speed(_)) {
+            self.play = None;
+        }
+        match travel {
+            Travel::Step(count) => self.step(*count),
+            Travel::First => match self.first()? {
+                Some(first) => self.show(first),
+                None => Ok(Arrival::saying("no interval is over yet")),
+            },
+            Travel::Last => self.last(),
+            Travel::Jump(realtime_ns) => self.jump(*realtime_ns),
+            Travel::Find(text) => {
+                let query = Query::parse(text)?;
+                let point = self.here.as_ref().map(|here| here.point);
+                if point.is_none() {
+                    return Ok(Arrival::saying("later intervals are still to come; go back first"));
+                }
+                self.search = Some(Search { query, point });
+                Ok(Arrival::default())
+            }
+            Travel::Play => Ok(self.play_or_pause()),
+            Travel::Speed(step) => {
+                self.speed = self.speed.changed(*step);
+                if self.play.is_some() {
+                    self.play_from_here();
+                }
+                Ok(Arrival::default())
+            }
+        }
+    }
+
+    /// How long nothing is to be done; `None`: until there is another way to go.
+    pub fn patience(&self) -> Option<Duration> {
+        let here = self.here.as_ref()?;
+        if self.search.is_some() || self.lacks_cells().is_some() {
+            return Some(Duration::ZERO);
+        }
+        let play = self.play.as_ref()?;
+        let rest = play.rest(self.speed, here.end_ns);
+        Some(if here.is_gap { SHORTEST } else { rest.max(SHORTEST) })
+    }
+
+    /// Goes on with what takes a while: playing, a search, the neighbours on the time line.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn go_on(&mut self) -> anyhow::Result<Arrival> {
+        let deadline = Instant::now() + TURN;
+        if self.search.is_some() {
+            return self.search_on(deadline);
+        }
+        let arrival = self.play_on()?;
+        while let Some(side) = self.lacks_cells()
+            && Instant::now() < deadline
+        {
+            self.add_cell(side)?;
+        }
+        Ok(arrival)
+    }
+
+    /// What the screen shows of all this; `None`: it shows what comes from the machine.
+    pub fn strip(&self) -> Option<Strip> {
+        let here = self.here.as_ref()?;
+        let mut words = when::written(here.end_ns);
+        if self.play.is_some() {
+            words += &format!(" playing {}", self.speed);
+        } else if self.speed != Speed::default() {
+            words += &format!(" speed {}", self.speed);
+        }
+        if let Some(Point::Recorded(_)) = self.search.as_ref().and_then(|search| search.point) {
+            words += " searching";
+        }
+        if let Some(notice) = &here.notice {
+            words += &format!(" ({notice})");
+        }
+        let position = self.position().unwrap_or(0);
+        Some(Strip {
+            words,
+            cells: self.cells.iter().map(|(_, cell)| *cell).collect(),
+            position,
+            is_of_other_boot: here.is_of_other_boot,
+        })
+    }
+
+    fn first(&mut self) -> anyhow::Result<Option<Point>> {
+        self.open_recording()?;
+        if let Some(tiers) = &mut self.tiers
+            && let Some(first) = tiers.first()?
+        {
+            return Ok(Some(Point::Recorded(first)));
+        }
+        Ok(self.past.oldest().map(Point::Past))
+    }
+
+    fn last(&mut self) -> anyhow::Result<Arrival> {
+        if self.is_live {
+            return self.return_to_now();
+        }
+        let last = self.tiers.as_mut().map_or(Ok(None), Tiers::last)?;
+        last.map_or(Ok(Arrival::default()), |last| self.show(Point::Recorded(last)))
+    }
+
+    /// Shows what has come last, and then what comes.
+    fn return_to_now(&mut self) -> anyhow::Result<Arrival> {
+        self.here = None;
+        self.cells.clear();
+        self.play = None;
+        let Some(newest) = self.past.newest() else { return Ok(Arrival::default()) };
+        let frame = self.past.frame(newest, &mut self.users)?;
+        Ok(Arrival { frame: frame.map(Box::new), said: None })
+    }
+
+    fn step(&mut self, count: i64) -> anyhow::Result<Arrival> {
+        let newest = || self.past.newest().map(Point::Past);
+        let Some(begin) = self.here.as_ref().map(|here| here.point).or_else(newest) else {
+            return Ok(Arrival::saying("no interval is over yet"));
+        };
+        let mut point = begin;
+        for _ in 0..count.unsigned_abs() {
+            let next = if count < 0 { self.before(point)? } else { self.behind(point)? };
+            let Some(next) = next else { break };
+            point = next;
+        }
+        let is_newest = || self.past.newest().map(Point::Past) == Some(point);
+        if count > 0 && self.is_live && is_newest() {
+            return self.return_to_now();
+        }
+        if point != begin {
+            return self.show(point);
+        }
+        Ok(Arrival::saying(if count < 0 {
+            "this is the first interval"
+        } else {
+            "this is the last interval"
+        }))
+    }
+
+    fn jump(&mut self, realtime_ns: u64) -> anyhow::Result<Arrival> {
+        let seen_ns =
+            self.past.oldest().and_then(|oldest| self.past.glance(oldest)).map(|(start, _, _)| start);
+        if self.is_live && seen_ns.is_some_and(|seen_ns| realtime_ns >= seen_ns) {
+            return match self.past.at(realtime_ns) {
+                Some(number) => self.show(Point::Past(number)),
+                None => self.return_to_now(),
+            };
+        }
+        self.open_recording()?;
+        let Some(tiers) = &mut self.tiers else {
+            let since = seen_ns.map_or_else(|| "now".to_owned(), when::written);
+            return Ok(Arrival::saying(format!("this screen has seen what is since {since}")));
+        };
+        let span = tiers.span();
+        match tiers.at(realtime_ns)? {
+            Some(moment) if realtime_ns >= span.since_ns => self.show(Point::Recorded(moment)),
+            _ => {
+                let [at, since, until] = [realtime_ns, span.since_ns, span.until_ns].map(when::written);
+                Ok(Arrival::saying(format!("{at} is not in the recording, which is from {since} to {until}")))
+            }
+        }
+    }
+
+    /// Shows the interval at a point.
+    fn show(&mut self, point: Point) -> anyhow::Result<Arrival> {
+        let (frame, here) = match point {
+            Point::Past(number) => {
+                let newest = self.past.newest();
+                let Some((start_ns, end_ns, cell)) = self.past.glance(number) else {
+                    return Ok(Arrival::saying("it is too long ago"));
+                };
+                let frame = self.past.frame(number, &mut self.users)?;
+                let here = Here {
+                    point,
+                    next: newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)),
+                    start_ns,
+                    end_ns,
+                    notice: None,
+                    is_gap: cell == Cell::Gap,
+                    is_of_other_boot: false,
+                };
+                (frame, here)
+            }
+            Point::Recorded(moment) => {
+                let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+                let Some((told, next)) = self.read(moment, &mut snapshot, &mut interval)? else {
+                    return Ok(Arrival::saying("this interval is not in the recording any more"));
+                };
+                let here = Here {
+                    point,
+                    next: self.behind_recorded(next, told.end_realtime_ns),
+                    start_ns: told.start_realtime_ns,
+                    end_ns: told.end_realtime_ns,
+                    notice: notice(&told),
+                    is_gap: told.gap.is_some(),
+                    is_of_other_boot: told.boot_id.is_none() || told.boot_id != self.own_boot_id,
+                };
+                (Some(self.frame_of(interval, snapshot, told)), here)
+            }
+        };
+        self.here = Some(here);
+        if self.position().is_none() {
+            self.cells.clear();
+        }
+        self.is_whole = [false; 2];
+        Ok(Arrival { frame: frame.map(Box::new), said: None })
+    }
+
+    fn read(
+        &mut self,
+        moment: Moment,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> anyhow::Result<Option<(Told, Option<Moment>)>> {
+        match &mut self.tiers {
+            Some(tiers) => Ok(tiers.read(moment, snapshot, into)?),
+            None => Ok(None),
+        }
+    }
+
+    /// The frame of a recorded interval: what the machine told of itself was not recorded.
+    fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, told: Told) -> Frame {
+        self.users.begin();
+        learn_users(&mut self.users, &interval, &snapshot);
+        self.cgroups.begin();
+        if told.boot_id.is_some() && told.boot_id == self.own_boot_id {
+            snapshot.processes.iter().chain(&snapshot.tasks).for_each(|row| self.cgroups.learn(row));
+        }
+        let time = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64).time();
+        Frame {
+            asleep: Asleep::default(),
+            statistics: HostStatistics::default(),
+            cpus: Vec::new(),
+            born: None,
+            users: self.users.clone(),
+            cgroups: self.cgroups.paths(),
+            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            end_realtime_ns: told.end_realtime_ns,
+            uptime: told.end.unwrap_or(Boottime::from_ns(interval.end_ns)),
+            boot_id: told.boot_id,
+            sums: Sums::default(),
+            interval,
+            snapshot,
+        }
+    }
+
+    /// What comes behind a recorded interval: what this screen has seen, from where it begins.
+    fn behind_recorded(&self, next: Option<Moment>, end_ns: u64) -> Option<Point> {
+        let oldest = self.past.oldest();
+        let seen_ns = oldest.and_then(|oldest| self.past.glance(oldest)).map(|(start_ns, ..)| start_ns);
+        if seen_ns.is_some_and(|seen_ns| end_ns >= seen_ns) || next.is_none() {
+            return oldest.map(Point::Past);
+        }
+        next.map(Point::Recorded)
+    }
+
+    fn behind(&mut self, point: Point) -> anyhow::Result<Option<Point>> {
+        if let Some(here) = self.here.as_ref().filter(|here| here.point == point && here.next.is_some()) {
+            return Ok(here.next);
+        }
+        match point {
+            Point::Past(number) => {
+                let newest = self.past.newest();
+                Ok(newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)))
+            }
+            Point::Recorded(moment) => {
+                let Some(tiers) = &mut self.tiers else { return Ok(None) };
+                let glance = tiers.glance(moment)?;
+                Ok(glance.and_then(|glance| self.behind_recorded(glance.next, glance.end_realtime_ns)))
+            }
+        }
+    }
+
+    fn before(&mut self, point: Point) -> anyhow::Result<Option<Point>> {
+        match point {
+            Point::Past(number) => {
+                if self.past.oldest().is_some_and(|oldest| oldest < number) {
+                    return Ok(Some(Point::Past(number - 1)));
+                }
+                let Some((start_ns, ..)) = self.past.glance(number) else { return Ok(None) };
+                self.open_recording()?;
+                let Some(tiers) = &mut self.tiers else { return Ok(None) };
+                // What is being recorded may have this interval too.
+                match tiers.at(start_ns.saturating_sub(1))? {
+                    Some(moment) => Ok(Some(Point::Recorded(moment))),
+                    None => Ok(tiers.last()?.map(Point::Recorded)),
+                }
+            }
+            Point::Recorded(moment) => {
+                let Some(tiers) = &mut self.tiers else { return Ok(None) };
+                Ok(tiers.previous(moment)?.map(Point::Recorded))
+            }
+        }
+    }
+
+    /// Opens the recording that is behind what the screen has seen, if there is one.
+    fn open_recording(&mut self) -> anyhow::Result<()> {
+        if let Some(path) = self.path.take() {
+            self.tiers = Some(Tiers::open(&path, u64::MAX)?);
+        }
+        Ok(())
+    }
+
+    fn play_or_pause(&mut self) -> Arrival {
+        if self.play.take().is_none() {
+            self.play_from_here();
+        }
+        Arrival::default()
+    }
+
+    fn play_from_here(&mut self) {
+        let from_ns = self.here.as_ref().map(|here| here.start_ns);
+        self.play = from_ns.map(Play::from);
+    }
+
+    fn play_on(&mut self) -> anyhow::Result<Arrival> {
+        let (Some(play), Some(here)) = (&self.play, &self.here) else { return Ok(Arrival::default()) };
+        let at_ns = play.now(self.speed);
+        // Nothing happens in a gap.
+        let is_over = here.is_gap || at_ns >= here.end_ns;
+        if !is_over {
+            return Ok(Arrival::default());
+        }
+        let (is_gap, mut point) = (here.is_gap, here.point);
+        let mut next = self.behind(point)?;
+        while let Some(behind) = next {
+            point = behind;
+            // Intervals that are over already are not shown, except for the last.
+            let is_over = !is_gap && self.end_of(point)?.is_some_and(|end_ns| end_ns <= at_ns);
+            next = if is_over { self.behind(point)? } else { None };
+        }
+        if Some(point) == self.here.as_ref().map(|here| here.point) {
+            self.play = None;
+            return if self.is_live { self.return_to_now() } else { Ok(Arrival::saying("this is the end")) };
+        }
+        let arrival = self.show(point)?;
+        if is_gap {
+            self.play_from_here();
+        }
+        Ok(arrival)
+    }
+
+    fn end_of(&mut self, point: Point) -> anyhow::Result<Option<u64>> {
+        match (point, &mut self.tiers) {
+            (Point::Past(number), _) => Ok(self.past.glance(number).map(|(_, end_ns, _)| end_ns)),
+            (Point::Recorded(moment), Some(tiers)) => {
+                Ok(tiers.glance(moment)?.map(|glance| glance.end_realtime_ns))
+            }
+            (Point::Recorded(_), None) => Ok(None),
+        }
+    }
+
+    /// Looks at later intervals until the deadline.
+    fn search_on(&mut self, deadline: Instant) -> anyhow::Result<Arrival> {
+        let Some(Search { query, point }) = self.search.take() else { return Ok(Arrival::default()) };
+        let mut point = point;
+        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        while let Some(last) = point {
+            let Some(next) = self.behind(last)? else { break };
+            let is_there = match next {
+                Point::Past(number) => match self.past.frame(number, &mut self.users)? {
+                    Some(frame) => matches(&query, &frame.interval, &frame.snapshot, &self.users),
+                    None => false,
+                },
+                Point::Recorded(moment) => {
+                    self.read(moment, &mut snapshot, &mut interval)?;
+                    learn_users(&mut self.users, &interval, &snapshot);
+                    matches(&query, &interval, &snapshot, &self.users)
+                }
+            };
+            if is_there {
+                return self.show(next);
+            }
+            point = Some(next);
+            if Instant::now() >= deadline {
+                self.search = Some(Search { query, point });
+                return Ok(Arrival::default());
+            }
+        }
+        Ok(Arrival::saying(format!("no later interval has a row with {}", query.text())))
+    }
+
+    /// Where the interval that is shown is among the cells.
+    fn position(&self) -> Option<usize> {
+        let here = self.here.as_ref()?.point;
+        self.cells.iter().position(|(point, _)| *point == here)
+    }
+
+    /// The side of the cells that lacks one.
+    fn lacks_cells(&self) -> Option<usize> {
+        self.here.as_ref()?;
+        let Some(position) = self.position() else { return (!self.is_whole[0]).then_some(0) };
+        let beside = [position, self.cells.len() - 1 - position];
+        let lacks = |side: usize| beside[side] < MOST_BESIDE && !self.is_whole[side];
+        // The nearer one first.
+        let order = if beside[0] <= beside[1] { [0, 1] } else { [1, 0] };
+        order.into_iter().find(|&side| lacks(side))
+    }
+
+    fn add_cell(&mut self, side: usize) -> anyhow::Result<()> {
+        let end = if side == 0 { self.cells.front() } else { self.cells.back() };
+        let point = match end.map(|(point, _)| *point) {
+            None => self.here.as_ref().map(|here| here.point),
+            Some(point) if side == 0 => self.before(point)?,
+            Some(point) => self.behind(point)?,
+        };
+        let Some(point) = point else {
+            self.is_whole[side] = true;
+            return Ok(());
+        };
+        let cell = match (point, &mut self.tiers) {
+            (Point::Past(number), _) => self.past.glance(number).map_or(Cell::Gap, |(_, _, cell)| cell),
+            (Point::Recorded(moment), Some(tiers)) => {
+                tiers.glance(moment)?.map_or(Cell::Gap, |glance| match glance.share {
+                    Share::Used(share) => Cell::Used(share),
+                    Share::Gap => Cell::Gap,
+                })
+            }
+            (Point::Recorded(_), None) => Cell::Gap,
+        };
+        if side == 0 {
+            self.cells.push_front((point, cell))
+        } else {
+            self.cells.push_back((point, cell))
+        }
+        // Those that are far away are read again when they are near.
+        if self.cells.len() > 4 * MOST_BESIDE {
+            if side == 0 {
+                self.cells.pop_back()
+            } else {
+                self.cells.pop_front()
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Ways through time, and what the screen shows of where it is.
+
+/// A way through time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Travel {
+    /// By this number of intervals.
+    Step(i64),
+    /// To the first interval.
+    First,
+    /// To the last interval or, where intervals go on, to that of now.
+    Last,
+    /// To the interval of this instant, CLOCK_REALTIME.
+    Jump(u64),
+    /// To the next interval that has a row which matches this filter.
+    Find(String),
+    /// Play, or pause.
+    Play,
+    /// Play faster or slower: by this power of two.
+    Speed(i32),
+}
+
+/// What is known of an interval on the time line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cell {
+    /// The share of the machine that was used, in thousandths.
+    Used(u32),
+    /// There are no books of it.
+    Gap,
+}
+
+/// Where the screen is in time, unless it shows what comes from the machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Strip {
+    /// The day and the time, and how it plays.
+    pub words: String,
+    /// Neighbours of the interval that is shown.
+    pub cells: Vec<Cell>,
+    /// Which of them is shown.
+    pub position: usize,
+    /// Whether the files of tasks may be of other tasks than those that are shown.
+    pub is_of_other_boot: bool,
+}

@@ -1,0 +1,266 @@
+//! A recording on the screen, as every user may look at it: steps, jumps, searches, playing; and what a live screen has seen.
+
+mod intervals;
+mod tmux;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use cpuledger::frames::{self, Circumstances};
+use cpuledger::interval::{Interval, Usage};
+use cpuledger::{Boottime, Comm, FieldSet, Pid, Snapshot, SourceKind, Task, Tid};
+use cpuledger_frame::Frame;
+use cpuledger_recording::{Options, Writer};
+
+use tmux::Terminal;
+
+const SECOND: u64 = 1_000_000_000;
+/// 2023-11-14 22:14:00 UTC, when CLOCK_MONOTONIC is 0.
+const EPOCH: u64 = 1_700_000_040 * SECOND;
+
+fn row(pid: i32, comm: &str, cpu_ms: u64) -> (Task, Usage) {
+    let task = Task {
+        known: FieldSet::ALL,
+        tid: Tid(pid),
+        pid: Pid(pid),
+        comm: Comm::new(comm.as_bytes()),
+        start_time_ns: Boottime::from_ns(1),
+        threads: 1,
+        ..Task::default()
+    };
+    let cpu_ns = cpu_ms * 1_000_000;
+    (task, Usage { cpu_ns, self_ns: cpu_ns, ..Usage::default() })
+}
+
+/// A second in which `worker` used ten times as many milliseconds as the second has in its name; a compiler runs in two of them.
+fn frame(second: u64) -> Frame {
+    let mut rows = vec![row(7, "worker", second * 10)];
+    match second {
+        20 => rows.push(row(8, "cc1", 300)),
+        42 => rows.push(row(8, "cc1", 700)),
+        _ => {}
+    }
+    let (processes, usages): (Vec<Task>, Vec<Usage>) = rows.into_iter().unzip();
+    let attributed_ns = usages.iter().map(|usage| usage.cpu_ns).sum();
+    let snapshot = Snapshot { source: SourceKind::Ledger, processes, ..Snapshot::default() };
+    let interval = Interval {
+        source: SourceKind::Ledger,
+        start_ns: second * SECOND,
+        end_ns: (second + 1) * SECOND,
+        online_cpus: 2,
+        capacity_ns: 2 * SECOND,
+        attributed_ns,
+        idle_ns: Some(2 * SECOND - attributed_ns),
+        unattributed_ns: Some(0),
+        processes: usages,
+        exited: Some(Vec::new()),
+        ..Interval::default()
+    };
+    let of = Circumstances {
+        boot_id: Some("one boot"),
+        end: Some(Boottime::from_ns((second + 1) * SECOND)),
+        end_realtime_ns: Some(EPOCH + (second + 1) * SECOND),
+        ..Circumstances::default()
+    };
+    let mut frame = Frame::new();
+    frames::write(&snapshot, &interval, &of, &mut frame);
+    frame
+}
+
+/// 100 seconds with 10 missing, from the 60th on.
+fn record(folder: &Path) {
+    let mut writer = Writer::open(folder, Options::default()).expect("a folder");
+    for second in (0..60).chain(70..100) {
+        writer.append(&frame(second)).expect("room");
+    }
+    writer.close().expect("room");
+}
+
+fn opened(name: &str, options: &str) -> Terminal {
+    let terminal = Terminal::open(name, 100, 20);
+    record(&terminal.folder().join("recording"));
+    terminal.start_with("env TZ=UTC", &format!("--replay recording {options}"));
+    terminal
+}
+
+/// Waits until the interval that ends at this time is shown, and all of the time line.
+fn at(terminal: &Terminal, time: &str) -> String {
+    let line = format!("\n2023-11-14 {time} ");
+    terminal.wait(|text| text.contains(&line))
+}
+
+#[test]
+fn steps_show_each_interval_and_gaps() {
+    let terminal = opened("replay-steps", "");
+    at(&terminal, "22:14:01");
+    terminal.press(&[")", ")"]);
+    let text = at(&terminal, "22:14:03");
+    assert!(text.contains("ptop - 22:14:03 up 0 min"), "{text}");
+    assert!(text.contains("1.000 s, source replay: attributed 2.000% idle 198.000%"), "{text}");
+    terminal.press(&["f", "f", "f"]);
+    at(&terminal, "22:14:33");
+    terminal.press(&["S-Left"]);
+    at(&terminal, "22:14:32");
+    terminal.press(&["b"]);
+    at(&terminal, "22:14:22");
+    terminal
+        .press(&["f", "f", "f", "S-Right", "S-Right", "S-Right", "S-Right", "S-Right", "S-Right", "S-Right"]);
+    at(&terminal, "22:14:59");
+    terminal.press(&[")", ")"]);
+    let text = at(&terminal, "22:15:10");
+    assert!(
+        text.contains("(nothing was recorded from 2023-11-14 22:15:00 to 2023-11-14 22:15:10)"),
+        "{text}"
+    );
+    assert!(text.contains("unattributed 20000000000 ns (not attached 20000000000)"), "{text}");
+    terminal.press(&[")"]);
+    at(&terminal, "22:15:11");
+    terminal.press(&["("]);
+    at(&terminal, "22:15:10");
+    terminal.press(&["$", ")"]);
+    terminal.wait_for("this is the last interval");
+    terminal.press(&["^", "("]);
+    terminal.wait_for("this is the first interval");
+    terminal.press(&["C-Right"]);
+    at(&terminal, "22:15:10");
+    terminal.quit();
+}
+
+/// What is seen, once the time line has all that there is room for.
+fn seen(terminal: &Terminal, time: &str) -> String {
+    let mut last = at(terminal, time);
+    loop {
+        std::thread::sleep(Duration::from_millis(200));
+        let text = at(terminal, time);
+        if text == last {
+            return text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        }
+        last = text;
+    }
+}
+
+#[test]
+fn frames_of_a_jump_a_search_and_a_gap() {
+    let terminal = opened("replay-frames", "--at '2023-11-14 22:14:10'");
+    let mut frames = seen(&terminal, "22:14:11");
+    terminal.press(&[":"]);
+    terminal.write("22:15:20");
+    terminal.press(&["Enter"]);
+    frames += "\n=== a jump to 22:15:20\n";
+    frames += &seen(&terminal, "22:15:21");
+    terminal.press(&[":"]);
+    terminal.write("-1m");
+    terminal.press(&["Enter"]);
+    at(&terminal, "22:14:22");
+    terminal.press(&[":"]);
+    terminal.write("22:15:05");
+    terminal.press(&["Enter"]);
+    frames += "\n=== a jump into a gap\n";
+    frames += &seen(&terminal, "22:15:10");
+    terminal.press(&["^", "\\;"]);
+    terminal.write("cpu>50 name=cc1");
+    terminal.press(&["Enter"]);
+    frames += "\n=== cpu>50 name=cc1\n";
+    frames += &seen(&terminal, "22:14:43");
+    insta::assert_snapshot!(frames);
+    // There is no other.
+    terminal.press(&["\\;", "Enter"]);
+    terminal.wait_for("no later interval has a row with cpu>50 name=cc1");
+    terminal.press(&[":"]);
+    terminal.write("2020-01-01");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("2020-01-01 00:00:00 is not in the recording, which is from 2023-11-14 22:14:00 to");
+    terminal.press(&[":"]);
+    terminal.write("noon");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("`noon` is no time");
+    terminal.press(&["Escape"]);
+    terminal.quit();
+}
+
+#[test]
+fn playing_goes_on_at_its_speed_and_over_gaps() {
+    let terminal = opened("replay-play", "--at '2023-11-14 22:14:50'");
+    at(&terminal, "22:14:51");
+    let begin = Instant::now();
+    terminal.press(&["=", "=", "=", "Space"]);
+    terminal.wait_for("playing x8");
+    // 39 seconds of intervals at eight a second, and a gap that takes no time.
+    let text = terminal.wait_for("this is the end");
+    let elapsed = begin.elapsed();
+    assert!(text.contains("2023-11-14 22:15:40 speed x8"), "{text}");
+    assert!(elapsed > Duration::from_secs(4) && elapsed < Duration::from_secs(15), "{elapsed:?}");
+    terminal.press(&["^", "_", "_", "_", "Space"]);
+    terminal.wait_for("playing x1");
+    at(&terminal, "22:14:03");
+    terminal.press(&["Space"]);
+    terminal.wait(|text| !text.contains("playing"));
+    terminal.quit();
+}
+
+#[test]
+fn filters_lengths_and_exports_work_on_a_recording() {
+    let terminal = opened("replay-work", "--at '2023-11-14 22:14:42'");
+    at(&terminal, "22:14:43");
+    terminal.press(&["F4"]);
+    terminal.write("name=cc1");
+    terminal.press(&["Enter"]);
+    let text = terminal.wait(|text| text.contains("[name=cc1]") && !text.contains("worker"));
+    assert!(text.contains("cc1") && text.contains("70.0"), "{text}");
+    terminal.press(&["e", "Enter"]);
+    terminal.wait_for("bytes written to");
+    let json = std::fs::read(terminal.folder().join("ptop.json")).expect("it was written");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!((&json["source"], &json["boot_id"]), (&"replay".into(), &"one boot".into()));
+    assert_eq!(json["processes"].as_array().map(Vec::len), Some(1));
+    terminal.press(&["k"]);
+    terminal.wait_for("nothing can be done to tasks of the past");
+    terminal.press(&["Escape", "d", "C-u"]);
+    terminal.write("5");
+    terminal.press(&["Enter"]);
+    let text = at(&terminal, "22:14:47");
+    assert!(text.contains("interval 5.000 s, source replay"), "{text}");
+    terminal.press(&["("]);
+    at(&terminal, "22:14:42");
+    terminal.press(&["t"]);
+    terminal.wait_for("SUM");
+    terminal.quit();
+}
+
+#[test]
+fn a_recording_that_is_not_there_is_a_sentence() {
+    let terminal = Terminal::open("replay-none", 100, 20);
+    let program = env!("CARGO_BIN_EXE_cpuledger");
+    let text = terminal.ask(&format!("{program} top --replay nowhere"));
+    assert!(text.contains("nowhere: there is no recording") && text.contains("END1"), "{text}");
+    let text = terminal.ask(&format!("{program} top --replay nowhere --at noon"));
+    assert!(text.contains("`noon` is no time") && text.contains("END2"), "{text}");
+}
+
+/// Without a recording the screen goes back through what it has seen.
+#[test]
+fn a_live_screen_goes_back_and_returns() {
+    let terminal = Terminal::open("replay-live", 120, 24);
+    let mut sleeper = intervals::Killed(terminal.sleeper("slumber"));
+    terminal.start("--source procfs -d 0.3 --all");
+    terminal.press(&["F4"]);
+    terminal.write("name=slumber");
+    terminal.press(&["Enter"]);
+    terminal.wait_for("1/1 ");
+    let day = Command::new("date").arg("+%Y-%m-%d").output().expect("date").stdout;
+    let day = String::from_utf8(day).expect("digits").trim().to_owned();
+    std::thread::sleep(Duration::from_secs(1));
+    sleeper.0.kill().and_then(|()| sleeper.0.wait()).expect("it is ours");
+    terminal.wait(|text| !text.contains("1/1 "));
+    assert!(!terminal.text().contains(&format!("\n{day}")), "there is no time line now");
+    terminal.press(&["^"]);
+    let text = terminal.wait_for("1/1 ");
+    assert!(text.contains(&format!("\n{day}")) && text.contains('['), "{text}");
+    terminal.press(&["("]);
+    terminal.wait_for("this is the first interval");
+    terminal.press(&[")"]);
+    terminal.press(&["$"]);
+    terminal.wait(|text| !text.contains("1/1 ") && !text.contains(&format!("\n{day}")));
+    terminal.quit();
+}
