@@ -39,6 +39,8 @@ fn main() {
         .header("bpf/abi.h")
         .allowlist_item("(cpuledger|CPULEDGER)_.*")
         .derive_default(true)
+        .derive_partialeq(true)
+        .derive_eq(true)
         .prepend_enum_name(false)
         .generate()
         .expect("bpf/abi.h is plain C")

@@ -211,7 +211,8 @@ struct cpuledger_process {
 	u64 rss_shmem_pages;
 	u64 swap_pages;
 	u64 locked_pages;
-	u64 has_mm;
+	u32 has_mm;
+	u32 live;		/* threads that have not begun to exit: signal.live */
 	s32 is_worker;		/* a workqueue worker: `name` is followed by its description */
 	s32 worker_is_busy;
 	u8 name[CPULEDGER_KTHREAD_NAME_BYTES]; /* of kernel threads; of a worker: the workqueue it rescues; empty: comm */

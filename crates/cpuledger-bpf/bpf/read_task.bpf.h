@@ -411,6 +411,7 @@ static __always_inline void read_process(struct task_struct *leader, const struc
 	record->pid = leader->tgid;
 	record->ppid = leader->real_parent->tgid;
 	record->threads = signal->nr_threads;
+	record->live = signal->live.counter;
 	record->flags = leader->flags;
 	record->children_user_ns = signal->cutime;
 	record->children_system_ns = signal->cstime;

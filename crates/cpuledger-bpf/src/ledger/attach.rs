@@ -20,6 +20,7 @@ use super::entry::Entry;
 use super::online::Online;
 use super::parts::{self, Parts};
 use super::shared::Shared;
+use super::watch::Attached;
 use super::{Ledger, Options};
 
 /// The compiled `bpf/ledger.bpf.c`.
@@ -135,6 +136,7 @@ impl Ledger {
     pub(super) fn of(shared: SharedMaps, options: Options, cpus: u32, online: Online) -> Ledger {
         let SharedMaps { control, cpus: of_cpus, slots, rests, offs, listed, index } = shared;
         Ledger {
+            attached: Attached::default(),
             parts: Vec::new(),
             object: None,
             options,

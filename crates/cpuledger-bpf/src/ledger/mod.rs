@@ -20,6 +20,7 @@ mod parts;
 mod shared;
 #[cfg(test)]
 mod turns;
+mod watch;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -37,11 +38,13 @@ use entry::Entry;
 use off::Alive;
 use online::Online;
 use shared::{Shared, of_parity, take_word};
+use watch::Attached;
 
 pub use interval::{CpuTime, Interval, Lost, SharedWrites, TaskTime};
 pub use kept::{Memory, layout};
 pub use off::{Off, OffState, OffTime};
 pub use owned::ledgers_of;
+pub use watch::{Moment, Seen, Watch};
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +112,8 @@ impl Options {
 /// The attached ledger. Nothing is pinned: dropping it, or the death of this process, detaches it, unless another process has its
 /// [`Ledger::parts`].
 pub struct Ledger {
+    /// Dropped first: what watches it knows before the hooks are gone.
+    attached: Attached,
     /// Its maps and links, by name; none in a test, where the hooks run in user space.
     parts: Vec<(&'static str, OwnedFd)>,
     /// None of one that another process has attached, and in a test.
@@ -166,6 +171,15 @@ impl Ledger {
     /// Kernel memory it locks, in bytes.
     pub fn locked_bytes(&self) -> u64 {
         self.options.locked_bytes(self.books.len() as u32)
+    }
+
+    /// What tells from another thread which processes have run. It ends with this ledger.
+    ///
+    /// # Errors
+    /// When the kernel refuses to map the shared records once more.
+    pub fn watch(&self) -> Result<Watch, Error> {
+        let sizes = [self.options.slots, self.books.len() as u32];
+        Watch::of(&self.parts, &self.attached, sizes, self.options.off)
     }
 
     /// When the running interval began, CLOCK_MONOTONIC.

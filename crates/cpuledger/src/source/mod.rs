@@ -16,6 +16,7 @@ pub(crate) mod records;
 pub mod replay;
 pub mod service;
 pub mod status;
+mod totals;
 mod unseen;
 pub mod walk;
 

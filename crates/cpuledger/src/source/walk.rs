@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use cpuledger_bpf::ledger::Watch;
 use cpuledger_bpf::{ExitHook, Mechanism, Walker, abi};
 
 use crate::clock::Boottime;
 use crate::error::Error;
-use crate::field::FieldSet;
+use crate::field::{Field, FieldSet};
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::families::RecordedFamilies;
@@ -15,6 +16,7 @@ use crate::source::io_access::IoAccess;
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
+use crate::source::totals::Totals;
 use crate::source::unseen::{Leader, Unseen};
 use crate::source::{Exits, Families, Fold, Member, Source, SourceKind, Visitor};
 use crate::task::Pid;
@@ -29,6 +31,8 @@ pub struct Walk {
     sums: Vec<abi::cpuledger_counters>,
     /// The tasks that are hidden from programs, where that is wanted.
     unseen: Option<Unseen>,
+    /// Those of the last walk over all threads, where a ledger tells since when they hold.
+    totals: Option<Totals>,
 }
 
 /// Every process, and nothing of it but how many threads it has.
@@ -76,7 +80,15 @@ impl Walk {
             None => walker.walk(&CENSUS)?.lacks,
         };
         let fields = FieldSet::ALL.without(lacking(lacks)).without(not_loaded(walker.groups()));
-        Ok(Walk { walker, fields, exit_hook: None, drained: Default::default(), sums: Vec::new(), unseen })
+        Ok(Walk {
+            walker,
+            fields,
+            exit_hook: None,
+            drained: Default::default(),
+            sums: Vec::new(),
+            unseen,
+            totals: None,
+        })
     }
 
     /// Whether the records of tasks come in the order of output: each leader followed by its threads.
@@ -87,6 +99,17 @@ impl Walk {
     /// The request without what the loaded programs cannot read.
     fn possible(&self, request: &Request) -> Request {
         Request { fields: request.fields.intersection(self.fields), ..*request }
+    }
+
+    /// Spares it the threads of processes that have not run since the last snapshot, as long as the watched ledger is there.
+    pub fn watch(&mut self, watch: Watch) {
+        self.totals = Some(Totals::new(watch)).filter(|_| self.walker.mechanism() == Mechanism::OneCall);
+    }
+
+    /// Whether it watches a ledger. `true`, too, where that is of no use.
+    pub fn is_watching(&self) -> bool {
+        self.walker.mechanism() != Mechanism::OneCall
+            || self.totals.as_ref().is_some_and(|totals| !totals.is_over())
     }
 
     /// Which form of the walk the kernel took.
@@ -106,9 +129,18 @@ impl Source for Walk {
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
         let possible = &self.possible(request);
-        let Walk { walker, unseen, sums, .. } = self;
+        let Walk { walker, unseen, sums, totals, .. } = self;
+        totals.take_if(|totals| totals.is_over());
         let before = unseen.as_mut().and_then(Unseen::count);
-        let walked = walker.walk(&in_kernel(possible))?;
+        let mut is_by_totals =
+            possible.scope == Scope::Processes && !possible.fields.contains(Field::RunqueueWait);
+        let walked = match totals.as_mut().filter(|_| is_by_totals) {
+            Some(totals) => totals.walk(walker, &in_kernel(possible))?,
+            None => {
+                is_by_totals = false;
+                walker.walk(&in_kernel(possible))?
+            }
+        };
         into.clear();
         // Before the others: the pid of a hidden task is likely to be the lowest.
         let is_all = match unseen {
@@ -123,6 +155,12 @@ impl Source for Walk {
         into.begin = Boottime::from_ns(walked.begin_boottime_ns);
         into.end_ns = walked.end_ns;
         Decoder::new(walked, possible, IoAccess::of_caller()).decode(sums, into);
+        if is_by_totals {
+            // It changes for a thread that waits, too, when it is moved to another CPU.
+            into.processes.iter_mut().for_each(|row| {
+                row.known = row.known.without(FieldSet::of(&[Field::RunqueueWait]));
+            });
+        }
         if let Some(unseen) = unseen
             && !is_all
         {

@@ -6,7 +6,7 @@ use std::thread;
 
 use anyhow::Context;
 use cpuledger::frames::Circumstances;
-use cpuledger::source::ledger::{LEAD_NS, Wanted};
+use cpuledger::source::ledger::{LEAD_NS, Wanted, Watch};
 use cpuledger::{FieldSet, machine};
 
 use super::audiences::{Audiences, Last};
@@ -31,6 +31,10 @@ struct Shared {
     published_ns: AtomicU64,
     is_over: AtomicBool,
     failure: Mutex<Option<anyhow::Error>>,
+    /// Of the ledger, until it is taken.
+    watch: Mutex<Option<Watch>>,
+    /// Whether the last one was taken, and is over or of no use.
+    wants_watch: AtomicBool,
 }
 
 /// The thread, for those that ask something of it.
@@ -58,6 +62,8 @@ impl Books {
             published_ns: AtomicU64::new(machine::monotonic_ns()),
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
+            watch: Mutex::new(keeping.ledger.watch()),
+            wants_watch: AtomicBool::new(false),
         });
         let for_thread = Arc::clone(&shared);
         let run = move || match keep(keeping, &for_thread, &audiences, &stop) {
@@ -90,6 +96,16 @@ impl Books {
         let since_ns =
             machine::monotonic_ns().saturating_sub(self.shared.published_ns.load(Ordering::SeqCst));
         since_ns < SLACK_NS + MISSED_INTERVALS * self.interval_ns()
+    }
+
+    /// What tells which processes have run. `None`: there is none yet; it is asked for, and there after the running interval.
+    pub fn take_watch(&self) -> Option<Watch> {
+        let watch = self.shared.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let watch = watch.filter(|watch| !watch.is_over());
+        if watch.is_none() {
+            self.shared.wants_watch.store(true, Ordering::SeqCst);
+        }
+        watch
     }
 
     /// Why it has ended by itself, once.
@@ -127,6 +143,9 @@ fn keep(
             return Ok(keeping);
         }
         ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
+        if shared.wants_watch.swap(false, Ordering::SeqCst) {
+            *shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = ledger.watch();
+        }
         course.sequence += 1;
         last.of = Circumstances::of_next(course.sequence, last.interval.end_ns, &mut course.suspended_ns);
         let (before, is_published) = audiences.publish(last);

@@ -57,8 +57,8 @@ impl Control {
         Control {
             config,
             audiences,
+            listings: Listings::new(books.clone()),
             books,
-            listings: Listings::default(),
             held: HashMap::new(),
             budgets: Budgets::default(),
             mount: None,

@@ -8,12 +8,13 @@ use cpuledger::audience::Viewer;
 use cpuledger::frames;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
-use cpuledger::{Error, FieldSet, Request, Scope, Snapshot, Source as _};
+use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot, Source as _};
 use cpuledger_frame::Frame;
 use cpuledger_service::sealed::seal;
 use cpuledger_service::varlink::Refusal;
 
 use super::audiences::Audience;
+use super::books::Books;
 
 /// A listing as it is handed out.
 #[derive(Debug, Clone)]
@@ -23,8 +24,8 @@ pub struct Sealed {
 }
 
 /// What was listed for calls that have arrived before it was made.
-#[derive(Default)]
 pub struct Listings {
+    books: Books,
     walk: Option<Walk>,
     /// By scope and fields.
     walked: HashMap<(Scope, u64), Snapshot>,
@@ -34,6 +35,18 @@ pub struct Listings {
 }
 
 impl Listings {
+    /// Of the tasks whose time is in these books.
+    pub fn new(books: Books) -> Listings {
+        Listings {
+            books,
+            walk: None,
+            walked: HashMap::new(),
+            sealed: HashMap::new(),
+            frame: Frame::new(),
+            bytes: Vec::new(),
+        }
+    }
+
     /// Calls that have arrived since are answered by what is listed from now on.
     pub fn begin(&mut self) {
         self.walked.clear();
@@ -56,8 +69,9 @@ impl Listings {
             Audience::User(viewer) => Some(viewer).filter(restricts),
             Audience::All => None,
         };
-        // All fields: some of them decide which rows and figures a user is shown.
-        let walked_fields = if restricted_to.is_some() { FieldSet::ALL } else { fields };
+        // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
+        let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait]));
+        let walked_fields = if restricted_to.is_some() { most.union(fields) } else { fields };
         let asked = (scope, walked_fields.number());
         if !self.walked.contains_key(&asked) {
             let snapshot = self.walk(scope, walked_fields).map_err(|error| failed(&error))?;
@@ -87,6 +101,11 @@ impl Listings {
             Some(walk) => walk,
             None => self.walk.insert(Walk::open_whole(FieldSet::ALL, Procfs::open().ok())?),
         };
+        if !walk.is_watching()
+            && let Some(watch) = self.books.take_watch()
+        {
+            walk.watch(watch);
+        }
         let mut snapshot = Snapshot::default();
         walk.snapshot(&Request { scope, fields }, &mut snapshot)?;
         Ok(snapshot)

@@ -35,7 +35,7 @@ use detail::Detail;
 use rows::{Idle, RowBuilder};
 use supervisor::{Backoff, Supervised};
 
-pub use kernel::Lost;
+pub use kernel::{Lost, Watch};
 pub use limits::slots_of_caller;
 pub use options::{MOST_GROWN_SLOTS, Options, Wanted};
 
@@ -140,6 +140,12 @@ impl Ledger {
             self.others = Snapshot::default();
         }
         Ok(())
+    }
+
+    /// What tells another thread which processes have run. It ends when another ledger takes over, or this one fails. `None`: there is no
+    /// ledger at the moment, or no memory for it.
+    pub fn watch(&self) -> Option<Watch> {
+        self.kernel.get()?.watch().ok()
     }
 
     /// When the running interval began, CLOCK_MONOTONIC.
