@@ -1,115 +1,22 @@
 //! `cpuledger record` and `top --record`: what is recorded is what was shown, whatever ends the recording. Needs root.
 
+mod recorder;
 mod service;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Output;
+use std::time::Duration;
 
-use cpuledger::{Interval, Snapshot, frames};
+use cpuledger::{Interval, Snapshot, clock};
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
-use cpuledger_recording::{Recording, Step};
-use rustix::process::{Signal, kill_process};
+use cpuledger_recording::Recording;
+use recorder::{Recorder, cpuledger, intervals, record, segments};
+use rustix::process::Signal;
 use serde_json::Value;
 use service::Service;
-
-/// For anything that does not take long.
-const LONG: Duration = Duration::from_secs(20);
-
-fn cpuledger() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
-    command.env_remove("SUDO_UID").env_remove("SUDO_GID").stdin(Stdio::null());
-    // There is no service, unless a test starts one.
-    command.env("CPULEDGER_SOCKET", "/nowhere");
-    command
-}
-
-fn record(folder: &Path, options: &[&str]) -> Command {
-    let mut command = cpuledger();
-    command.arg("record").arg(folder).args(options).stdout(Stdio::null()).stderr(Stdio::piped());
-    command
-}
-
-/// A recorder that is killed at the end of the test, if it has not ended.
-struct Recorder(Child);
-
-impl Recorder {
-    /// Starts it, and waits until it has recorded an interval.
-    fn start(folder: &Path, options: &[&str]) -> Recorder {
-        let mut recorder = Recorder(record(folder, options).spawn().expect("it starts"));
-        wait_until(|| {
-            assert!(recorder.0.try_wait().expect("a child").is_none(), "it has ended");
-            open_segment(folder).is_some()
-        });
-        recorder
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(rustix::process::Pid::from_child(&self.0), signal).expect("it lives");
-    }
-
-    /// Its exit code, and what it has said.
-    fn wait(mut self) -> (Option<i32>, String) {
-        let begin = Instant::now();
-        while self.0.try_wait().expect("a child").is_none() {
-            assert!(begin.elapsed() < LONG, "it does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let code = self.0.wait().expect("it has ended").code();
-        let mut said = String::new();
-        std::io::Read::read_to_string(self.0.stderr.as_mut().expect("a pipe"), &mut said).expect("text");
-        (code, said)
-    }
-}
-
-impl Drop for Recorder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_until(mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < LONG, "it does not come");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// The names of the segments of a tier, in their order.
-fn segments(tier: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(tier) else { return Vec::new() };
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.expect("a name").file_name().into_string().expect("digits")).collect();
-    names.sort();
-    names
-}
-
-/// The segment that is being written.
-fn open_segment(folder: &Path) -> Option<String> {
-    segments(&folder.join("all")).into_iter().find(|name| name.ends_with(".open"))
-}
-
-/// All recorded intervals, each of which balances.
-fn intervals(tier: &Path) -> Vec<(Snapshot, Interval)> {
-    let mut recording = Recording::open(tier).expect("a recording");
-    let (mut all, mut next) = (Vec::new(), recording.first());
-    while let Some(place) = next {
-        let Step::Record(record, behind) = recording.step(place).expect("it reads") else { panic!("a loss") };
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        frames::read(&record.frame, &mut snapshot, &mut interval).expect("an interval");
-        assert_eq!(interval.imbalance_ns(), Some(0));
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
-        assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
-        all.push((snapshot, interval));
-        next = behind;
-    }
-    all
-}
 
 fn assert_no_gap(intervals: &[(Snapshot, Interval)]) {
     for two in intervals.windows(2) {
@@ -163,12 +70,12 @@ fn signals_end_it_in_order_root() {
     let _alone = alone();
     for signal in [Signal::INT, Signal::TERM] {
         let folder = tempfile::tempdir().expect("a folder");
-        let recorder = Recorder::start(folder.path(), &["--interval", "0.5", "--min-free", "0"]);
-        // The thread that waits for signals is there when the first interval is.
+        let mut recorder = Recorder::start(folder.path(), &["--interval", "30", "--min-free", "0"]);
+        // As timeout(1) does.
         recorder.signal(signal);
         recorder.signal(signal);
-        let (code, said) = recorder.wait();
-        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(recorder.wait(), Some(0), "{}", recorder.said.text());
+        recorder.said.wait_for("recorded 1 interval, 0.");
         assert_eq!(segments(&folder.path().join("all")), ["0000000000000000.seg"]);
     }
 }
@@ -178,12 +85,59 @@ fn a_directory_has_one_writer_root() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--interval", "0.05", "--min-free", "0"];
-    let first = Recorder::start(folder.path(), &options);
+    let mut first = Recorder::start(folder.path(), &options);
     let second = record(folder.path(), &options).output().expect("it runs");
     let expected = format!("cpuledger: {}: another process records here\n", folder.path().display());
     assert_eq!((second.status.code(), said(&second)), (Some(1), expected));
     first.signal(Signal::INT);
-    assert_eq!(first.wait().0, Some(0));
+    assert_eq!(first.wait(), Some(0));
+}
+
+/// It is killed at any moment. What has ended before is in the recording, and the next recorder begins a new segment.
+#[test]
+fn a_killed_recorder_loses_one_interval_at_most_root() {
+    const INTERVAL_NS: u64 = 20_000_000;
+    /// How late an interval is closed on a busy machine.
+    const LATE_NS: u64 = 100_000_000;
+    let _alone = alone();
+    let runs = if std::env::var_os("CPULEDGER_TEST_FULL").is_some() { 1000 } else { 25 };
+    let folder = tempfile::tempdir().expect("a folder");
+    let tier = folder.path().join("all");
+    let mut killed_without = 0;
+    for run in 0..runs {
+        let before = segments(&tier).len();
+        let mut recorder = Recorder::start(folder.path(), &["--interval", "0.02", "--min-free", "0"]);
+        // 0 to 100 ms, in steps that meet no multiple of the interval.
+        std::thread::sleep(Duration::from_micros(run * 37_123 % 100_000));
+        recorder.child.kill().expect("SIGKILL is sent");
+        let killed_ns = clock::monotonic_ns();
+        assert_eq!(recorder.wait(), None);
+        let own = segments(&tier);
+        if own.len() == before {
+            killed_without += 1;
+            continue;
+        }
+        assert_eq!(own.len(), before + 1, "a segment of its own");
+        assert!(own[before].ends_with(".open") && own[..before].iter().all(|name| name.ends_with(".cut")));
+        let last = intervals(&tier.join(&own[before])).pop().expect("it has a record").1;
+        assert!(
+            last.end_ns + 2 * INTERVAL_NS + LATE_NS > killed_ns,
+            "{} ms are lost",
+            (killed_ns - last.end_ns) / 1_000_000
+        );
+    }
+    assert!(killed_without < runs / 2, "{killed_without} of {runs} had no interval");
+    // One that ends in order finds all of them, and goes on behind.
+    let output =
+        record(folder.path(), &["--interval", "0.02", "--duration", "0.1"]).output().expect("it runs");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(segments(&tier).pop().expect("its own").ends_with(".seg"));
+    let all = intervals(folder.path());
+    let mut recording = Recording::open(folder.path()).expect("a recording");
+    let (losses, gaps) = (recording.losses().expect("it reads"), recording.gaps().expect("it reads"));
+    // A write(2) is not torn by a signal: nothing has begun that is not there.
+    assert_eq!((losses.len(), gaps.len() as u64), (0, runs - killed_without));
+    assert_eq!(recording.len(), all.len() as u64);
 }
 
 /// What a line of JSON and an interval have in common: times, sums, and each process with its time.

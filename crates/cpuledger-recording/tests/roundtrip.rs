@@ -2,11 +2,12 @@
 
 mod frames;
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_recording::{Kind, Options, Recording, Tier, Writer};
 use frames::{EPOCH, Machine, SECOND, frames_of, walk};
 use proptest::prelude::*;
@@ -161,6 +162,60 @@ fn a_minute_is_the_merge_of_its_seconds() {
         frames.filter_map(|frame| frame.figure(Column::CAPACITY_NS)).sum::<u64>()
     };
     assert_eq!(sum(&mut minutes.iter().map(|minute| &minute.frame)), sum(&mut frames.iter()));
+}
+
+/// All of a directory with directories, as a killed writer leaves it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let (entry, is_folder) = entry.map(|entry| (entry.path(), entry.path().is_dir())).expect("a name");
+        let copied = to.join(entry.file_name().expect("a name"));
+        if is_folder {
+            copy(&entry, &copied);
+        } else {
+            fs::copy(&entry, &copied).expect("it is copied");
+        }
+    }
+}
+
+/// What the records of a tier say in all, and how many there are.
+fn sums(path: &Path) -> (u64, u64, u64) {
+    let mut recording = Recording::open(path).expect("a tier");
+    let frames = frames_of(&mut recording);
+    let capacity = |frame: &Frame| frame.figure(Column::CAPACITY_NS).expect("it is known");
+    let used = |frame: &Frame| -> u64 {
+        let table = frame.table(Section::Processes);
+        (0..table.len()).filter_map(|row| table.get(Column::CPU_NS, row)).sum()
+    };
+    (frames.len() as u64, frames.iter().map(capacity).sum(), frames.iter().map(used).sum())
+}
+
+#[test]
+fn the_minute_of_a_killed_writer_is_made_from_its_seconds() {
+    let tiers = [0, 60].map(|seconds| Tier { length: Duration::from_secs(seconds), keep: None });
+    let options = Options { tiers: tiers.into(), ..Options::default() };
+    for killed_after in [1, 59, 60, 61, 100, 150] {
+        let [first, second, third] = [(); 3].map(|()| tempfile::tempdir().expect("a folder"));
+        let mut machine = Machine::new(killed_after, 9);
+        let mut writer = Writer::open(first.path(), options.clone()).expect("a writer");
+        (0..killed_after).for_each(|_| writer.append(&machine.second()).expect("it is written"));
+        copy(first.path(), second.path());
+        // Killed before it has written anything, and again after a while.
+        let killed_at_once = Writer::open(second.path(), options.clone()).expect("a writer");
+        copy(second.path(), third.path());
+        drop(killed_at_once);
+        let mut writer = Writer::open(third.path(), options.clone()).expect("a writer");
+        machine.now_ns += 5 * SECOND;
+        (0..70).for_each(|_| writer.append(&machine.second()).expect("it is written"));
+        writer.close().expect("it is closed");
+        drop(writer);
+        let [seconds, minutes] = ["all", "1m"].map(|tier| sums(&third.path().join(tier)));
+        assert_eq!((seconds.1, seconds.2), (minutes.1, minutes.2), "after {killed_after} s");
+        assert_eq!(seconds.0, killed_after + 70);
+        // Once more: nothing is added twice.
+        Writer::open(third.path(), options.clone()).expect("a writer").close().expect("it is closed");
+        assert_eq!(sums(&third.path().join("1m")), minutes);
+    }
 }
 
 #[test]

@@ -35,6 +35,25 @@ fn each_version_is_read() {
     }
 }
 
+/// Each line of docs/recording.md that xxd(1) has written is of the fixture.
+#[test]
+fn the_document_shows_the_bytes_of_the_fixture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/recording.md")).expect("it is there");
+    let bytes = std::fs::read(fixture(1)).expect("the fixture");
+    let mut lines = 0;
+    for (offset, rest) in text.lines().filter_map(|line| line.split_once(": ")) {
+        let Some(offset) = usize::from_str_radix(offset, 16).ok().filter(|_| offset.len() == 8) else {
+            continue;
+        };
+        let shown = rest.split("  ").next().unwrap_or_default().split(' ');
+        let shown: Vec<u8> = shown.map(|byte| u8::from_str_radix(byte, 16).expect("a byte")).collect();
+        assert_eq!(bytes.get(offset..offset + shown.len()), Some(&shown[..]), "at {offset:08x}");
+        lines += 1;
+    }
+    assert!(lines > 20, "{lines} lines");
+}
+
 #[test]
 fn a_version_that_says_so_is_refused() {
     let mut bytes = std::fs::read(fixture(VERSION)).expect("the fixture");

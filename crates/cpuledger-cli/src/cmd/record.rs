@@ -1,7 +1,6 @@
 //! `cpuledger record`: intervals in a directory.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -135,7 +134,6 @@ fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
 /// Where it is recorded, with the directories above it where that is the usual place.
 fn place(arguments: &Arguments) -> anyhow::Result<Place> {
     let wrong = |option: &str, reason: String| Failure::Usage(format!("{option} {reason}"));
-    let interval_ns = arguments.interval.as_deref().map_or(Ok(USUAL_INTERVAL_NS), parse_interval)?;
     let retain = Retain::parse(&arguments.retain).map_err(|reason| wrong("--retain", reason))?;
     let tiers = arguments.tier.iter().map(String::as_str);
     let tiers = limits::tiers(tiers).map_err(|reason| wrong("--tier", reason))?;
@@ -154,19 +152,14 @@ fn place(arguments: &Arguments) -> anyhow::Result<Place> {
             usual
         }
     };
-    let options = limits::options(Duration::from_nanos(interval_ns), &tiers, retain, least_free_bytes);
+    let options = limits::options(&tiers, retain, least_free_bytes);
     Ok(Place { path, options })
-}
-
-const USUAL_INTERVAL_NS: u64 = 1_000_000_000;
-
-fn parse_interval(text: &str) -> Result<u64, Failure> {
-    parse_length("--interval", text)
 }
 
 /// What has to be collected: what `top` shows as JSON.
 fn options(arguments: Arguments) -> anyhow::Result<Options> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
+    arguments.interval.as_deref().map(|text| parse_length("--interval", text)).transpose()?;
     let of_top = top::Arguments {
         batch: true,
         format: Some("json".to_owned()),

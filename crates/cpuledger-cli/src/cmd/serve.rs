@@ -1,7 +1,7 @@
 //! `cpuledger serve`: one ledger, any number of readers.
 //!
 //! Two threads: one closes the intervals and publishes them, the other serves the control socket. A listing keeps the second busy, so that
-//! no cut waits for it.
+//! no cut waits for it. Where it records, a third one writes.
 
 mod audiences;
 mod books;
@@ -12,6 +12,7 @@ mod handover;
 mod listing;
 mod log;
 mod manager;
+mod recording;
 mod signals;
 
 use std::os::fd::OwnedFd;
@@ -32,6 +33,7 @@ use self::config::Config;
 use self::control::Control;
 use self::handover::Left;
 use self::log::log;
+use self::recording::Recording;
 use self::signals::{Asked, Signals};
 use crate::privileges;
 use crate::{cmd::top::options::parse_delay, output};
@@ -85,7 +87,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let signals = Signals::watch().context("cannot wait for signals")?;
     let audiences = Arc::new(Audiences::new(rings)?);
     let attached_ns = keeping.course.attached_ns;
-    let books = Books::start(keeping, config.interval_ns, Arc::clone(&audiences), signals.waker()?)?;
+    let recording = Arc::new(Recording::default());
+    recording.configure(config.recording());
+    let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
+    let books = Books::start(keeping, config.interval_ns, of_books, signals.waker()?)?;
     let limits = Limits {
         connections: config.limits.connections,
         connections_of_user: config.limits.connections_per_user,
@@ -95,7 +100,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     server.watch(&signals)?;
     let mut control = Control::new(config, Arc::clone(&audiences), books.clone(), attached_ns);
     manager::ready();
-    let served = serve(arguments, &mut server, &mut control, &books, &signals);
+    let served = serve(arguments, &mut server, (&mut control, &recording), &books, &signals);
     manager::stopping();
     let keeping = books.stop();
     served?;
@@ -104,6 +109,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     {
         log(&format!("cannot leave the ledger with the service manager: {error:#}"));
     }
+    recording.end();
     Ok(())
 }
 
@@ -111,7 +117,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn serve(
     arguments: &Arguments,
     server: &mut Server,
-    control: &mut Control,
+    (control, recording): (&mut Control, &Recording),
     books: &Books,
     signals: &Signals,
 ) -> anyhow::Result<()> {
@@ -129,7 +135,7 @@ fn serve(
                 log("ends, as a signal asks for it");
                 return Ok(());
             }
-            Asked::Reload => reload(arguments, control),
+            Asked::Reload => reload(arguments, control, recording),
             Asked::Nothing => {}
         }
         if let Some(error) = books.failure() {
@@ -139,11 +145,13 @@ fn serve(
 }
 
 /// Takes the configuration as it is now. If it is wrong, the old one goes on.
-fn reload(arguments: &Arguments, control: &mut Control) {
+fn reload(arguments: &Arguments, control: &mut Control, recording: &Recording) {
     manager::reloading();
     match read(arguments) {
         Ok(config) => {
+            let place = config.recording();
             control.configure(config);
+            recording.configure(place);
             log("has read its configuration again");
         }
         Err(error) => log(&format!("goes on with its old configuration: {error:#}")),

@@ -1,5 +1,6 @@
 //! Limits of a recording as they are written: `7d,2GiB`, `1m:30d`, `512MiB`.
 
+use std::fmt;
 use std::time::Duration;
 
 use cpuledger_recording::{Options, Tier};
@@ -126,31 +127,57 @@ pub fn tiers<'a>(lists: impl IntoIterator<Item = &'a str>) -> Result<Vec<Tier>, 
     Ok(tiers)
 }
 
-/// The options of a recording of intervals of that length.
-pub fn options(interval: Duration, tiers: &[Tier], retain: Retain, least_free_bytes: u64) -> Options {
+/// The options of a recording with these tiers; without any, it has the intervals as they come.
+pub fn options(tiers: &[Tier], retain: Retain, least_free_bytes: u64) -> Options {
     let usual = Options::default();
     let mut tiers = if tiers.is_empty() { usual.tiers.clone() } else { tiers.to_vec() };
     for tier in &mut tiers {
         tier.keep = tier.keep.or(retain.age);
-        // Nothing is to be merged: cuts are never exact to the nanosecond.
-        if tier.length <= interval {
-            tier.length = Duration::ZERO;
-        }
     }
-    tiers.sort_by_key(|tier| tier.length);
-    // The one that is kept for longest.
-    tiers.dedup_by(|next, kept| {
-        let is_same = next.length == kept.length;
-        if is_same {
-            kept.keep = kept.keep.zip(next.keep).map(|(one, other)| one.max(other));
-        }
-        is_same
-    });
     Options {
         tiers,
         most_bytes: retain.bytes,
         least_free_bytes: Some(least_free_bytes).filter(|bytes| *bytes > 0),
         ..usual
+    }
+}
+
+/// Says what they mean, as the rest of a sentence.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn explain(options: &Options, to: &mut impl fmt::Write) -> fmt::Result {
+    for (index, tier) in options.tiers.iter().enumerate() {
+        to.write_str(if index == 0 { ": " } else { ", " })?;
+        match tier.length.as_nanos() {
+            0 => to.write_str("intervals as they come")?,
+            ns => write!(to, "intervals of {}", spelled(ns, &TIMES, "ns"))?,
+        }
+        match tier.keep {
+            Some(keep) => write!(to, " for {}", spelled(keep.as_nanos(), &TIMES, "ns"))?,
+            None => to.write_str(" for ever")?,
+        }
+    }
+    if let Some(bytes) = options.most_bytes {
+        write!(to, "; at most {}", spelled(bytes.into(), &SIZES, "B"))?;
+    }
+    if let Some(bytes) = options.least_free_bytes {
+        let comma = if options.most_bytes.is_some() { "," } else { ";" };
+        write!(to, "{comma} while {} stay free", spelled(bytes.into(), &SIZES, "B"))?;
+    }
+    Ok(())
+}
+
+/// In the largest unit that it is a whole number of; weeks and multiples of 1000 bytes are not asked for.
+fn spelled(value: u128, units: &[(&str, u64)], smallest: &str) -> String {
+    let fits = |(name, factor): &&(&str, u64)| {
+        *name != "w"
+            && (*factor == 1 || name.len() != 2 || *name == "ms")
+            && value.is_multiple_of((*factor).into())
+    };
+    match units.iter().filter(fits).max_by_key(|(_, factor)| *factor) {
+        Some((name, factor)) => format!("{} {name}", value / u128::from(*factor)),
+        None => format!("{value} {smallest}"),
     }
 }
 
@@ -190,21 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn a_tier_as_long_as_an_interval_has_the_intervals_as_they_come() {
-        let of = |text: &str| {
-            tiers([text]).map(|tiers| {
-                let retain = Retain { age: Some(9 * DAY), bytes: None };
-                options(Duration::from_secs(1), &tiers, retain, 0).tiers
-            })
-        };
-        let [second, minute] = of("1m:30d,1s:24h").expect("two").try_into().expect("two");
-        assert_eq!(second, Tier { length: Duration::ZERO, keep: Some(DAY) });
-        assert_eq!(minute, Tier { length: Duration::from_secs(60), keep: Some(30 * DAY) });
-        assert_eq!(
-            of("1s:1d,500ms:2d").expect("one"),
-            [Tier { length: Duration::ZERO, keep: Some(2 * DAY) }]
-        );
-        assert_eq!(of("1m").expect("one")[0].keep, Some(9 * DAY));
+    fn a_tier_is_kept_for_its_own_time_or_that_of_all() {
+        let retain = Retain { age: Some(9 * DAY), bytes: None };
+        let of = |text: &str| tiers([text]).map(|tiers| options(&tiers, retain, 0).tiers);
+        let tier = |seconds, days| Tier { length: Duration::from_secs(seconds), keep: Some(days * DAY) };
+        assert_eq!(of("1m:30d,1s:24h").expect("two"), [tier(60, 30), tier(1, 1)]);
+        assert_eq!(of("1m").expect("one"), [tier(60, 9)]);
+        assert_eq!(options(&[], retain, 0).tiers, [tier(0, 9)]);
         for text in ["", "2h", "1m:", "1m:30d,1m:9d", ":1d", "1m:30d:1", "1s,2s,3s,4s,5s,6s,7s,8s,9s"] {
             assert!(of(text).is_err(), "{text}");
         }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use cpuledger::frames::{self, Circumstances};
@@ -12,6 +13,9 @@ use cpuledger_recording::{Error, Kind, Options, Writer};
 
 /// Intervals that wait for the disk. What comes while as many wait is missing in the recording.
 const WAITING: usize = 16;
+
+/// How often it is looked whether the thread has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// A recording, for the one that has the intervals.
 #[derive(Debug)]
@@ -101,10 +105,23 @@ impl Recorder {
 
     /// Waits until all is written, and closes the recording.
     pub fn finish(self) -> Outcome {
-        drop(self.to_thread);
-        let mut outcome = self.thread.join().unwrap_or_default();
-        outcome.missed += self.missed;
-        outcome
+        self.finish_within(Duration::MAX).unwrap_or_default()
+    }
+
+    /// The same, but the thread is left alone if it takes longer than this: the disk may not answer.
+    pub fn finish_within(self, limit: Duration) -> Option<Outcome> {
+        let Recorder { to_thread, thread, missed, .. } = self;
+        drop(to_thread);
+        let begin = Instant::now();
+        while !thread.is_finished() {
+            if begin.elapsed() > limit {
+                return None;
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        let mut outcome = thread.join().unwrap_or_default();
+        outcome.missed += missed;
+        Some(outcome)
     }
 
     /// The same where nothing is said of a recording that is whole.

@@ -1,5 +1,6 @@
 //! Writes recordings: one writer at a time in a directory.
 
+mod catch_up;
 mod merged;
 mod open_segment;
 mod options;
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use cpuledger_frame::Frame;
 
-use crate::error::Error;
+use crate::error::{Error, Kind};
 use crate::folder::Folder;
 use crate::length;
 
@@ -50,7 +51,12 @@ impl Writer {
             let own = folder.make_inner(&length::name_of(tier.length)).map_err(failed)?;
             Track::open(own, *tier, &options, host.clone())
         });
-        let tracks = tracks.collect::<Result<Vec<_>, Error>>()?;
+        let mut tracks = tracks.collect::<Result<Vec<_>, Error>>()?;
+        // Where there is no room, the minute stays missing, and the next interval says so.
+        match catch_up::catch_up(&mut tracks) {
+            Err(error) if error.kind() != Kind::Paused => return Err(error),
+            _ => {}
+        }
         let limits = Limits { most_bytes: options.most_bytes, least_free_bytes: options.least_free_bytes };
         Ok(Writer { folder, limits, tracks, _lock: lock })
     }

@@ -35,7 +35,7 @@ pub(super) struct Closed {
 pub(super) struct Track {
     pub(super) folder: Folder,
     pub(super) keep: Option<Duration>,
-    length_ns: u64,
+    pub(super) length_ns: u64,
     segment_length_ns: u64,
     segment_bytes: u64,
     host: Vec<u8>,

@@ -172,6 +172,13 @@ impl Audiences {
         (state.last.replace(last), is_published)
     }
 
+    /// Shows the last interval, as it was closed.
+    pub fn show_last(&self, look: impl FnOnce(&Last)) {
+        if let Some(last) = &self.lock().last {
+            look(last);
+        }
+    }
+
     /// Wakes readers that have not been woken by others. Returns how many there were.
     pub fn wake_rest(&self) -> usize {
         self.lock().rings.values().map(|published| published.ring.wake_rest()).sum()

@@ -11,6 +11,7 @@ use cpuledger::{FieldSet, machine};
 
 use super::audiences::{Audiences, Last};
 use super::handover::Keeping;
+use super::recording::Recording;
 use super::signals::Waker;
 use crate::stop::Stop;
 
@@ -53,7 +54,7 @@ impl Books {
     pub fn start(
         keeping: Keeping,
         interval_ns: u64,
-        audiences: Arc<Audiences>,
+        (audiences, recording): (Arc<Audiences>, Arc<Recording>),
         mut told: Waker,
     ) -> anyhow::Result<Books> {
         let (stop, waker) = Stop::new()?;
@@ -66,7 +67,7 @@ impl Books {
             wants_watch: AtomicBool::new(false),
         });
         let for_thread = Arc::clone(&shared);
-        let run = move || match keep(keeping, &for_thread, &audiences, &stop) {
+        let run = move || match keep(keeping, &for_thread, (&audiences, &recording), &stop) {
             Ok(keeping) => Some(keeping),
             Err(error) => {
                 *for_thread.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
@@ -127,7 +128,7 @@ impl Books {
 fn keep(
     mut keeping: Keeping,
     shared: &Shared,
-    audiences: &Audiences,
+    (audiences, recording): (&Audiences, &Recording),
     stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
@@ -151,6 +152,7 @@ fn keep(
         let (before, is_published) = audiences.publish(last);
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
+        audiences.show_last(|last| recording.add(last));
         if is_published {
             wake_rest(ledger.start_ns(), shared, audiences, stop);
         }

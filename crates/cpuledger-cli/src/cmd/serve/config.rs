@@ -3,11 +3,16 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cpuledger::names::{gid_of, uid_of};
+use cpuledger_recording::Tier;
 use serde::Deserialize;
 
 use crate::exit::Failure;
+use crate::record::limits::{self, Retain};
+use crate::record::place;
+use crate::record::recorder::Place;
 
 /// Where it is if nothing else is said. It need not be there.
 pub const USUAL_PATH: &str = "/etc/cpuledger/config.toml";
@@ -28,6 +33,17 @@ pub struct Config {
     pub audiences: Audiences,
     /// Limits on what clients hold.
     pub limits: Limits,
+    /// Whether and how the service records.
+    pub record: Option<Record>,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    folder: PathBuf,
+    tiers: Vec<Tier>,
+    retain: Retain,
+    least_free_bytes: u64,
 }
 
 /// Which users see all, and what everyone else sees.
@@ -90,6 +106,7 @@ struct File {
     service: Service,
     audiences: Audience,
     limits: Limits,
+    record: Recording,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,6 +128,49 @@ struct Audience {
     users: Vec<String>,
     groups: Vec<String>,
     everyone: Everyone,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Recording {
+    enabled: bool,
+    directory: PathBuf,
+    retain: String,
+    min_free: String,
+    tiers: Vec<String>,
+}
+
+impl Default for Recording {
+    fn default() -> Recording {
+        Recording {
+            enabled: false,
+            directory: place::OF_MACHINE.into(),
+            retain: limits::USUAL_RETAIN.into(),
+            min_free: limits::USUAL_MIN_FREE.into(),
+            tiers: Vec::new(),
+        }
+    }
+}
+
+impl Recording {
+    /// Its keys are right even where nothing is recorded.
+    fn check(self) -> Result<Option<Record>, String> {
+        let of = |key: &str| {
+            let key = format!("`{key}` ");
+            move |reason: String| key + &reason
+        };
+        if !self.directory.is_absolute() {
+            return Err("`directory` must begin with /".into());
+        }
+        let record = Record {
+            folder: self.directory,
+            tiers: limits::tiers(self.tiers.iter().map(String::as_str)).map_err(of("tiers"))?,
+            retain: Retain::parse(&self.retain).map_err(of("retain"))?,
+            least_free_bytes: limits::size(&self.min_free)
+                .ok_or_else(|| format!("`min_free` needs a size, as in `256MiB`, not `{}`", self.min_free))?,
+        };
+        Ok(self.enabled.then_some(record))
+    }
 }
 
 impl Default for Config {
@@ -146,6 +206,15 @@ impl Config {
         Config { interval_ns, shortest_interval_ns, ..self }
     }
 
+    /// Where and how it records. Intervals that a reader has asked to be shorter are merged again, unless the configuration has tiers.
+    pub fn recording(&self) -> Option<Place> {
+        let Record { folder, tiers, retain, least_free_bytes } = self.record.as_ref()?;
+        let of_intervals = [Tier { length: Duration::from_nanos(self.interval_ns), keep: None }];
+        let tiers = if tiers.is_empty() { &of_intervals[..] } else { tiers };
+        let options = limits::options(tiers, *retain, *least_free_bytes);
+        Some(Place { path: folder.clone(), options })
+    }
+
     fn parse(text: &str) -> Result<Config, String> {
         let file = toml::from_str(text).map_err(|error: toml::de::Error| place_of(&error, text))?;
         Config::check(file)
@@ -171,6 +240,7 @@ impl Config {
                 everyone,
             },
             limits: file.limits,
+            record: file.record.check()?,
         })
     }
 }
@@ -243,7 +313,15 @@ impl std::fmt::Display for Config {
             self.limits;
         writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")?;
         writeln!(formatter, "There may be {rings} rings of users, {rings_per_user} of one user.")?;
-        writeln!(formatter, "The calls of a user may take {cpu_percent_per_user} % of a CPU.")
+        writeln!(formatter, "The calls of a user may take {cpu_percent_per_user} % of a CPU.")?;
+        match self.recording() {
+            None => writeln!(formatter, "Nothing is recorded."),
+            Some(Place { path, options }) => {
+                write!(formatter, "It records to {}", path.display())?;
+                limits::explain(&options, formatter)?;
+                writeln!(formatter, ".")
+            }
+        }
     }
 }
 
@@ -270,6 +348,24 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_the_usual_length_are_recorded_where_it_is_enabled() {
+        let of = |text: &str| Config::parse(text).expect("it is right").recording();
+        assert_eq!((of(""), of("[record]\nretain = \"1d\"")), (None, None));
+        let Place { path, options } = of("[record]\nenabled = true").expect("it records");
+        let day = Duration::from_secs(86_400);
+        assert_eq!(path, Path::new("/var/log/cpuledger"));
+        assert_eq!(options.tiers, [Tier { length: Duration::from_secs(1), keep: Some(7 * day) }]);
+        assert_eq!((options.most_bytes, options.least_free_bytes), (Some(2 << 30), Some(256 << 20)));
+        let text = "[service]\ninterval = 2.0\n[record]\nenabled = true\ntiers = [\"1m:30d\"]\nretain = \"forever\"\n";
+        let options = of(text).expect("it records").options;
+        assert_eq!(options.tiers, [Tier { length: Duration::from_secs(60), keep: Some(30 * day) }]);
+        assert_eq!(options.most_bytes, None);
+        let text = Config::parse("[record]\nenabled = true").expect("it is right").to_string();
+        let line = "It records to /var/log/cpuledger: intervals of 1 s for 7 d; at most 2 GiB, while 256 MiB stay free.\n";
+        assert!(text.ends_with(line), "{text}");
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_in_a_sentence() {
         for (text, words) in [
             ("[service]\ninterval = 0.001", "`interval` must be from"),
@@ -281,6 +377,11 @@ mod tests {
             ("[limits]\nconnections = 0", "`connections` must be 1 or more"),
             ("[limits]\nrings_per_user = 0", "`rings_per_user` must be 1 or more"),
             ("[limits]\ncpu_percent_per_user = 101", "must be from 1 to 100"),
+            ("[record]\ndirectory = \"books\"", "`directory` must begin with /"),
+            ("[record]\nretain = \"7\"", "`retain` needs a time, a size or both"),
+            ("[record]\nmin_free = \"some\"", "`min_free` needs a size"),
+            ("[record]\ntiers = [\"1y\"]", "`tiers` needs lengths"),
+            ("[record]\nenable = true", "line 2: unknown field `enable`"),
             ("[service", "line 1: "),
         ] {
             let reason = Config::parse(text).expect_err(text);
