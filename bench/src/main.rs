@@ -13,6 +13,7 @@ mod procfs;
 mod rates;
 mod reader;
 mod readme;
+mod recording;
 mod recording_day;
 mod report;
 mod results;
@@ -68,6 +69,8 @@ enum Command {
     Screen(screen::Arguments),
     /// The service: what it and its readers cost, listings through it, and the time to a first screen
     Service(service::Arguments),
+    /// Bytes of a recording beside `atop -w` under a mixed load, and what recording costs an idle machine
+    Recording(recording::Arguments),
     /// How long a walk keeps its CPU, beside cyclictest
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
@@ -103,6 +106,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Monitors(arguments) => monitors::run(&arguments),
         Command::Screen(arguments) => screen::run(&arguments),
         Command::Service(arguments) => service::run(&arguments),
+        Command::Recording(arguments) => recording::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "listings",
     "refreshes",
     "status",
@@ -23,6 +23,7 @@ const ORDER: [&str; 13] = [
     "rates",
     "service",
     "service-listings",
+    "recording",
     "against",
     "stalls",
 ];

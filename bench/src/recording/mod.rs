@@ -1,0 +1,218 @@
+//! What a recording takes: bytes beside `atop -w` under a mixed load, and CPU time and memory on a machine that is idle.
+
+mod rows;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use cpuledger_load::{Mixture, MixturePlan, RaisedLimits, Sleepers};
+use serde::Serialize;
+
+use crate::measure::cpu_ns;
+use crate::results::Results;
+use crate::table::{Table, digits, thousands};
+
+/// Options of `recording`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Intervals of 1 s under the load
+    #[arg(long, default_value_t = 600)]
+    seconds: u64,
+    /// Threads that sleep beside it
+    #[arg(long, default_value_t = 100_000)]
+    threads: usize,
+    /// Seconds on the idle machine
+    #[arg(long, default_value_t = 120)]
+    idle: u64,
+    /// Parts: idle, loaded
+    #[arg(long, value_delimiter = ',', default_value = "idle,loaded")]
+    parts: Vec<String>,
+}
+
+/// After the start, and after threads were made.
+const SETTLING: Duration = Duration::from_secs(4);
+/// Longer than a recorder takes to close its files.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one recorder took.
+#[derive(Debug, Serialize)]
+pub struct Took {
+    subject: String,
+    sleeping_threads: usize,
+    /// Intervals, and rows in all of them.
+    intervals: u64,
+    rows: u64,
+    bytes: u64,
+    seconds: f64,
+    cpu_ns: u64,
+    /// The most that it had resident.
+    memory_bytes: u64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// Without root, without atop, or when something cannot be measured.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let _limits =
+        RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
+    let mut results = Results::create("recording", &["atop"])?;
+    let header =
+        ["recorder", "bytes an interval", "rows an interval", "bytes a row", "% of a CPU", "memory, MiB"];
+    let mut table = Table::new("recording", "Recording intervals of 1 s", header);
+    let folder = std::env::temp_dir().join("recording");
+    let has = |part: &str| arguments.parts.iter().any(|wanted| wanted == part);
+    if has("idle") {
+        let took = idle(&folder, arguments.idle)?;
+        took.add(" (idle machine)", &mut results, &mut table)?;
+    }
+    if has("loaded") {
+        loaded(&folder, arguments, &mut results, &mut table)?;
+    }
+    table.keep(&results)?;
+    println!("raw results: {}", results.path().display());
+    Ok(())
+}
+
+impl Took {
+    fn add(&self, what: &str, results: &mut Results, table: &mut Table) -> anyhow::Result<()> {
+        let each = |sum: u64| sum as f64 / self.intervals.max(1) as f64;
+        let bytes_a_row = self.bytes as f64 / self.rows.max(1) as f64;
+        let is_process = self.cpu_ns > 0;
+        let share = self.cpu_ns as f64 / 1e7 / self.seconds;
+        let memory = self.memory_bytes as f64 / f64::from(1 << 20);
+        table.row([
+            format!("{}{what}", self.subject),
+            thousands(each(self.bytes).round() as usize),
+            thousands(each(self.rows).round() as usize),
+            digits(bytes_a_row),
+            if is_process { digits(share) } else { "".to_owned() },
+            if is_process { digits(memory) } else { "".to_owned() },
+        ]);
+        results.add_any(self)
+    }
+}
+
+/// A recorder that writes, with its CPU time since it has settled.
+struct Recorder {
+    child: Child,
+    before_ns: u64,
+    begin: Instant,
+}
+
+impl Recorder {
+    fn start(mut command: Command) -> anyhow::Result<Recorder> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let child = child.with_context(|| {
+            format!("{command:?} cannot be run (scripts/install-packages bench installs peers)")
+        })?;
+        Ok(Recorder { child, before_ns: 0, begin: Instant::now() })
+    }
+
+    /// From now on its CPU time counts.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        (self.before_ns, self.begin) = (cpu_ns(self.child.id())?, Instant::now());
+        Ok(())
+    }
+
+    /// The CPU time since then, and the most memory: VmHWM.
+    fn took(&self, subject: &str, sleeping_threads: usize) -> anyhow::Result<Took> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|rest| rest.split_whitespace().next()).context("there is no VmHWM")?;
+        Ok(Took {
+            subject: subject.to_owned(),
+            sleeping_threads,
+            intervals: 0,
+            rows: 0,
+            bytes: 0,
+            seconds: self.begin.elapsed().as_secs_f64(),
+            cpu_ns: cpu_ns(self.child.id())? - self.before_ns,
+            memory_bytes: kib.parse::<u64>()? * 1024,
+        })
+    }
+
+    /// Asks it to end, and waits for it.
+    fn end(mut self) -> anyhow::Result<()> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        let begin = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            ensure!(begin.elapsed() < PATIENCE, "it does not end");
+            sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ours(folder: &Path) -> anyhow::Result<Recorder> {
+    let mut command = Command::new(std::env::current_exe()?.with_file_name("cpuledger"));
+    command.arg("record").arg(folder).args(["--source", "ledger", "--min-free", "0", "--retain", "forever"]);
+    command.stderr(Stdio::null());
+    Recorder::start(command)
+}
+
+fn fresh(folder: &Path) -> anyhow::Result<PathBuf> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)?;
+    Ok(folder.join("books"))
+}
+
+fn idle(folder: &Path, seconds: u64) -> anyhow::Result<Took> {
+    let books = fresh(folder)?;
+    let mut recorder = ours(&books)?;
+    sleep(SETTLING);
+    recorder.begin()?;
+    sleep(Duration::from_secs(seconds));
+    let took = recorder.took("cpuledger record", 0)?;
+    recorder.end()?;
+    rows::of_recording(&books, took)
+}
+
+/// Both record the same load at the same time.
+fn loaded(
+    folder: &Path,
+    arguments: &Arguments,
+    results: &mut Results,
+    table: &mut Table,
+) -> anyhow::Result<()> {
+    let books = fresh(folder)?;
+    let raw = folder.join("atop.raw");
+    let _sleepers = Sleepers::start(arguments.threads.max(1), 1000.min(arguments.threads.max(1)))?;
+    let plan = MixturePlan { shells: 1, compilers: 2, thread_makers: 0, pairs: 10 };
+    let _load = Mixture::of(&plan)?;
+    sleep(SETTLING);
+    let mut recorder = ours(&books)?;
+    let mut command = Command::new("atop");
+    command.arg("-w").arg(&raw).arg("1");
+    let mut atop = Recorder::start(command)?;
+    sleep(Duration::from_millis(500));
+    recorder.begin()?;
+    atop.begin()?;
+    sleep(Duration::from_secs(arguments.seconds));
+    let ours = recorder.took("cpuledger record", arguments.threads)?;
+    let theirs = atop.took("atop -w", arguments.threads)?;
+    recorder.end()?;
+    atop.end()?;
+    let (theirs, pids) = rows::of_atop(&raw, theirs)?;
+    rows::of_recording(&books, ours)?.add("", results, table)?;
+    rows::of_processes(&books, &folder.join("common"), &pids)?.add("", results, table)?;
+    theirs.add("", results, table)
+}
+
+/// Process ids.
+type Pids = HashSet<i32>;
