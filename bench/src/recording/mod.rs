@@ -1,8 +1,8 @@
 //! What a recording takes: bytes beside `atop -w` under a mixed load, and CPU time and memory on a machine that is idle.
 
 mod rows;
+mod took;
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cpuledger_load::{Mixture, MixturePlan, RaisedLimits, Sleepers};
-use serde::Serialize;
+use took::Took;
 
 use crate::measure::cpu_ns;
 use crate::results::Results;
-use crate::table::{Table, digits, thousands};
+use crate::table::Table;
 
 /// Options of `recording`.
 #[derive(Debug, clap::Args)]
@@ -38,21 +38,6 @@ pub struct Arguments {
 const SETTLING: Duration = Duration::from_secs(4);
 /// Longer than a recorder takes to close its files.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What one recorder took.
-#[derive(Debug, Serialize)]
-pub struct Took {
-    subject: String,
-    sleeping_threads: usize,
-    /// Intervals, and rows in all of them.
-    intervals: u64,
-    rows: u64,
-    bytes: u64,
-    seconds: f64,
-    cpu_ns: u64,
-    /// The most that it had resident.
-    memory_bytes: u64,
-}
 
 /// Measures and prints.
 ///
@@ -77,25 +62,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     table.keep(&results)?;
     println!("raw results: {}", results.path().display());
     Ok(())
-}
-
-impl Took {
-    fn add(&self, what: &str, results: &mut Results, table: &mut Table) -> anyhow::Result<()> {
-        let each = |sum: u64| sum as f64 / self.intervals.max(1) as f64;
-        let bytes_a_row = self.bytes as f64 / self.rows.max(1) as f64;
-        let is_process = self.cpu_ns > 0;
-        let share = self.cpu_ns as f64 / 1e7 / self.seconds;
-        let memory = self.memory_bytes as f64 / f64::from(1 << 20);
-        table.row([
-            format!("{}{what}", self.subject),
-            thousands(each(self.bytes).round() as usize),
-            thousands(each(self.rows).round() as usize),
-            digits(bytes_a_row),
-            if is_process { digits(share) } else { "".to_owned() },
-            if is_process { digits(memory) } else { "".to_owned() },
-        ]);
-        results.add_any(self)
-    }
 }
 
 /// A recorder that writes, with its CPU time since it has settled.
@@ -213,6 +179,3 @@ fn loaded(
     rows::of_processes(&books, &folder.join("common"), &pids)?.add("", results, table)?;
     theirs.add("", results, table)
 }
-
-/// Process ids.
-type Pids = HashSet<i32>;

@@ -10,7 +10,7 @@ use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::{Frame, Section};
 use cpuledger_recording::{Options, Recording, Writer};
 
-use super::{Pids, Took};
+use super::took::{Pids, Took};
 
 /// The sections whose rows are tasks.
 const ROWS: [Section; 3] = [Section::Processes, Section::Tasks, Section::Exited];
