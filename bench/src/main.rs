@@ -15,6 +15,7 @@ mod reader;
 mod readme;
 mod recording;
 mod recording_day;
+mod replay;
 mod report;
 mod results;
 mod screen;
@@ -75,6 +76,8 @@ enum Command {
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
     Waiting(waiting::Arguments),
+    /// A day of seconds in `ptop --replay`, made of the intervals of a recording: the start, and jumps
+    Replay(replay::Arguments),
     /// Reports over a day of seconds, made of the intervals of a recording
     Report(report::Arguments),
     /// Puts the tables of the newest results into the README and the documents
@@ -109,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Recording(arguments) => recording::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),
     }

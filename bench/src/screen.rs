@@ -166,6 +166,37 @@ impl Program {
         anyhow::bail!("its screen does not show `{text}`")
     }
 
+    /// A terminal that has shown nothing yet.
+    pub(crate) fn screen() -> vt100::Parser {
+        vt100::Parser::new(SIZE.ws_row, SIZE.ws_col, 0)
+    }
+
+    /// From keys to this text on the screen, to which everything was written before.
+    pub(crate) fn answer(
+        &mut self,
+        screen: &mut vt100::Parser,
+        keys: &[u8],
+        text: &str,
+    ) -> anyhow::Result<Duration> {
+        sleep(REST);
+        while let Ok((_, bytes)) = self.written.try_recv() {
+            screen.process(&bytes);
+        }
+        let begin = Instant::now();
+        self.terminal.write_all(keys)?;
+        while begin.elapsed() < PATIENCE {
+            if screen.screen().contents().contains(text) && keys.is_empty() {
+                return Ok(begin.elapsed());
+            }
+            let (at, bytes) = self.written.recv_timeout(PATIENCE).context("it does not show that")?;
+            screen.process(&bytes);
+            if screen.screen().contents().contains(text) {
+                return Ok(at.saturating_duration_since(begin));
+            }
+        }
+        anyhow::bail!("its screen does not show `{text}`")
+    }
+
     /// CPU time of the steady state.
     fn steady(&mut self, arguments: &Arguments) -> anyhow::Result<u64> {
         sleep(Duration::from_secs(arguments.settle));
