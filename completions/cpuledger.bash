@@ -34,6 +34,9 @@ _cpuledger() {
             cpuledger,report)
                 cmd="cpuledger__subcmd__report"
                 ;;
+            cpuledger,run)
+                cmd="cpuledger__subcmd__run"
+                ;;
             cpuledger,serve)
                 cmd="cpuledger__subcmd__serve"
                 ;;
@@ -61,6 +64,9 @@ _cpuledger() {
             cpuledger__subcmd__help,report)
                 cmd="cpuledger__subcmd__help__subcmd__report"
                 ;;
+            cpuledger__subcmd__help,run)
+                cmd="cpuledger__subcmd__help__subcmd__run"
+                ;;
             cpuledger__subcmd__help,serve)
                 cmd="cpuledger__subcmd__help__subcmd__serve"
                 ;;
@@ -77,7 +83,7 @@ _cpuledger() {
 
     case "${cmd}" in
         cpuledger)
-            opts="-v -h -V --verbose --help --version top record report serve export ps status doctor help"
+            opts="-v -h -V --verbose --help --version top record report serve run export ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -147,7 +153,7 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help)
-            opts="top record report serve export ps status doctor help"
+            opts="top record report serve run export ps status doctor help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -231,6 +237,20 @@ _cpuledger() {
             return 0
             ;;
         cpuledger__subcmd__help__subcmd__report)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__help__subcmd__run)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -386,6 +406,40 @@ _cpuledger() {
                     return 0
                     ;;
                 --compare)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        cpuledger__subcmd__run)
+            opts="-o -v -h --format --output --source --socket --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -W "auto service ledger" -- "${cur}"))
+                    return 0
+                    ;;
+                --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -31,6 +31,7 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show w
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and say what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
@@ -87,6 +88,15 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l check-config -d 'Check the configuration, explain it, and end'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s h -l help -d 'Print help'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l format -d 'Format of the account' -r -f -a "text\t'For people'
+json\t'One object, schema cpuledger.run/1'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s o -l output -d 'Write the account to this file [default: standard error]' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l source -d 'Where the numbers come from: service, ledger, or auto, which takes the service where it runs' -r -f -a "auto\t'The service where it runs, else the ledger'
+service\t'The books of `cpuledger serve`'
+ledger\t'A ledger of its own: root, or CAP_BPF and CAP_PERFMON'"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
 arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
@@ -109,12 +119,13 @@ json\t'One object, schema cpuledger.doctor/1'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve export ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "run" -d 'Run a command, and say what it and everything that descends from it used'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

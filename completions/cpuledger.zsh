@@ -120,6 +120,23 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help]' \
 && ret=0
 ;;
+(run)
+_arguments "${_arguments_options[@]}" : \
+'--format=[Format of the account]:FORMAT:((text\:"For people"
+json\:"One object, schema cpuledger.run/1"))' \
+'-o+[Write the account to this file \[default\: standard error\]]:FILE:_files' \
+'--output=[Write the account to this file \[default\: standard error\]]:FILE:_files' \
+'--source=[Where the numbers come from\: service, ledger, or auto, which takes the service where it runs]:SOURCE:((auto\:"The service where it runs, else the ledger"
+service\:"The books of \`cpuledger serve\`"
+ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
+'--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
+'-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::command -- The command and its arguments:_default' \
+&& ret=0
+;;
 (export)
 _arguments "${_arguments_options[@]}" : \
 '-o+[The directory of the tables; it is made if it is missing]:DIR:_files' \
@@ -200,6 +217,10 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 && ret=0
 ;;
+(run)
+_arguments "${_arguments_options[@]}" : \
+&& ret=0
+;;
 (export)
 _arguments "${_arguments_options[@]}" : \
 && ret=0
@@ -236,6 +257,7 @@ _cpuledger_commands() {
 'record:Record what ran, interval after interval, in a directory' \
 'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
+'run:Run a command, and say what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -261,6 +283,7 @@ _cpuledger__subcmd__help_commands() {
 'record:Record what ran, interval after interval, in a directory' \
 'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
+'run:Run a command, and say what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
@@ -299,6 +322,11 @@ _cpuledger__subcmd__help__subcmd__report_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger help report commands' commands "$@"
 }
+(( $+functions[_cpuledger__subcmd__help__subcmd__run_commands] )) ||
+_cpuledger__subcmd__help__subcmd__run_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger help run commands' commands "$@"
+}
 (( $+functions[_cpuledger__subcmd__help__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__help__subcmd__serve_commands() {
     local commands; commands=()
@@ -328,6 +356,11 @@ _cpuledger__subcmd__record_commands() {
 _cpuledger__subcmd__report_commands() {
     local commands; commands=()
     _describe -t commands 'cpuledger report commands' commands "$@"
+}
+(( $+functions[_cpuledger__subcmd__run_commands] )) ||
+_cpuledger__subcmd__run_commands() {
+    local commands; commands=()
+    _describe -t commands 'cpuledger run commands' commands "$@"
 }
 (( $+functions[_cpuledger__subcmd__serve_commands] )) ||
 _cpuledger__subcmd__serve_commands() {

@@ -62,6 +62,9 @@ pub enum Command {
     /// Keep one ledger for all readers of this machine
     #[command(after_help = crate::cmd::serve::AFTER_HELP)]
     Serve(crate::cmd::serve::Arguments),
+    /// Run a command, and say what it and everything that descends from it used
+    #[command(after_help = crate::cmd::run::AFTER_HELP)]
+    Run(crate::cmd::run::Arguments),
     /// Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines
     #[cfg(feature = "export")]
     #[command(after_help = crate::cmd::export::AFTER_HELP)]

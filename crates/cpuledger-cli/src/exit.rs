@@ -18,6 +18,8 @@ pub enum Failure {
     UsageOfPs(String),
     /// That of procps' `top` is wrong: exit code 1, and the name of the program, as there.
     UsageOfTop(String),
+    /// The exit code is that of a command that was run, and nothing is to be said.
+    OfCommand(u8),
 }
 
 impl fmt::Display for Failure {
@@ -26,7 +28,7 @@ impl fmt::Display for Failure {
             Failure::Usage(sentence) | Failure::UsageOfPs(sentence) | Failure::UsageOfTop(sentence) => {
                 formatter.write_str(sentence)
             }
-            Failure::Quiet => Ok(()),
+            Failure::Quiet | Failure::OfCommand(_) => Ok(()),
         }
     }
 }
@@ -47,6 +49,7 @@ pub fn report(result: anyhow::Result<()>) -> u8 {
     }
     let code = match error.downcast_ref::<Failure>() {
         Some(Failure::Quiet) => return 1,
+        Some(Failure::OfCommand(code)) => return *code,
         Some(Failure::Usage(_)) => 2,
         None if error.downcast_ref::<cpuledger::Error>().is_some() => 3,
         Some(Failure::UsageOfPs(_) | Failure::UsageOfTop(_)) | None => 1,

@@ -48,6 +48,9 @@ fn run() -> ExitCode {
         b"ps" => |arguments: Vec<OsString>| cmd::run_as_ps(&arguments),
         _ => cmd::run,
     };
-    privileges::raise_open_files();
+    // A command that is run has the limits of the caller.
+    if arguments.get(1).is_none_or(|word| !word.as_encoded_bytes().starts_with(b"run")) {
+        privileges::raise_open_files();
+    }
     exit::report(privileges::refuse_setuid().map_err(Into::into).and_then(|()| run(arguments))).into()
 }

@@ -6,6 +6,7 @@ pub mod export;
 pub mod ps;
 pub mod record;
 pub mod report;
+pub mod run;
 pub mod serve;
 pub mod status;
 pub mod top;
@@ -26,6 +27,9 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     if arguments.get(1).is_some_and(|name| name == "ps") {
         return ps::run(&arguments[2..]);
     }
+    if arguments.get(1).is_some_and(|name| name == run::launch::LAUNCHER) {
+        return run::launch::launch(&arguments[2..]);
+    }
     // So are those of procps' top.
     if arguments.get(1).is_some_and(|name| name == "top")
         && arguments[2..].iter().any(|word| word == "--procps")
@@ -40,6 +44,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Top(arguments) => top::run(&arguments),
         Command::Record(arguments) => record::run(arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
         #[cfg(feature = "export")]

@@ -1,0 +1,216 @@
+//! `cpuledger run`: what a command and everything that descends from it used.
+
+mod descent;
+pub mod launch;
+mod print;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use anyhow::Context;
+use cpuledger::source::service::{answers, name_socket};
+use cpuledger::{Boottime, Pid, machine};
+use nix::sys::resource::UsageWho;
+use rustix::process::{Signal, pidfd_send_signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+use super::top::collect::Collector;
+use super::top::options as top;
+use crate::exit::Failure;
+use crate::output;
+use crate::stop::{Stop, Waker};
+use descent::{Descent, Member, Tree};
+use launch::Launched;
+use print::Account;
+
+/// What follows the options in the help.
+pub const AFTER_HELP: &str = "\
+The account is complete whatever the descendants do: children that are not waited for, that leave their session, or whose parent \
+dies first are in it. What still runs at the end is told with its time so far. The command begins when the ledger stands, as the \
+caller and with the caller's environment. Signals of the terminal reach it as they would without cpuledger.
+
+Examples:
+  sudo cpuledger run make -j4                          the account on standard error
+  cpuledger run --format json --output build.json -- ./build.sh      through the service, without privilege
+
+Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed. \
+Without the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
+
+/// The options of `run`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Format of the account
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write the account to this file [default: standard error]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Where the numbers come from: service, ledger, or auto, which takes the service where it runs
+    #[arg(long, value_enum, default_value_t = Source::Auto)]
+    source: Source,
+    /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One object, schema cpuledger.run/1
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Source {
+    /// The service where it runs, else the ledger
+    Auto,
+    /// The books of `cpuledger serve`
+    Service,
+    /// A ledger of its own: root, or CAP_BPF and CAP_PERFMON
+    Ledger,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// No source, nowhere to write, and the exit code of the command where it is not 0.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    arguments.socket.as_deref().into_iter().for_each(name_socket);
+    let source = match arguments.source {
+        Source::Service => "service",
+        Source::Auto if answers() => "service",
+        Source::Auto | Source::Ledger => "ledger",
+    };
+    // Before privileges are given up: it runs as the caller, and is no business of ours otherwise.
+    let mut launched = Launched::start(&arguments.command)?;
+    let of_top = top::Arguments {
+        batch: true,
+        format: Some("json".into()),
+        delay: Some("1".into()),
+        source: Some(source.into()),
+        ..top::Arguments::default()
+    };
+    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+    let mut collector = Collector::open(&top::Options::parse(&of_top, false)?, stop)?;
+    let mut file = match &arguments.output {
+        Some(path) => Some(File::create(path).with_context(|| path.display().to_string())?),
+        None => None,
+    };
+    pass_signals_on(&launched.pidfd).context("cannot handle signals")?;
+    let begin_ns = machine::monotonic_ns();
+    launched.go().context("the command did not begin")?;
+    let before_ns = launched.used_ns;
+    let ended = wait_for(launched, waker)?;
+    let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
+    let (status, end_ns) = collect(&mut collector, &mut descent, &ended)?;
+    let real_ns = end_ns.saturating_sub(begin_ns);
+    let tree = descent.finish(Boottime::now(), real_ns, is_alive);
+    let code = launch::code_of(status);
+    let [user_ns, system_ns] = split(&tree, before_ns)?;
+    let command: Vec<String> =
+        arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let account =
+        Account { command: &command, exit_code: code, source, real_ns, user_ns, system_ns, tree: &tree };
+    let text = if arguments.format == Format::Json { account.json() } else { account.text() };
+    match &mut file {
+        Some(file) => file.write_all(text.as_bytes()).context("the account cannot be written")?,
+        // If standard error is closed, there is no place for it.
+        None => drop(std::io::stderr().write_all(text.as_bytes())),
+    }
+    if code == 0 { Ok(()) } else { Err(Failure::OfCommand(code).into()) }
+}
+
+/// What the terminal sends reaches the command by itself; what is sent to this process is passed on.
+fn pass_signals_on(pidfd: &OwnedFd) -> anyhow::Result<()> {
+    for signal in [SIGINT, SIGQUIT] {
+        flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    for (number, signal) in [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)] {
+        let (mut reader, writer) = std::io::pipe()?;
+        let pidfd = pidfd.try_clone()?;
+        thread::Builder::new().name("signals".into()).spawn(move || {
+            while reader.read(&mut [0]).is_ok_and(|count| count > 0) {
+                // It may have ended.
+                let _ = pidfd_send_signal(pidfd.as_fd(), signal);
+            }
+        })?;
+        low_level::pipe::register(number, writer)?;
+    }
+    Ok(())
+}
+
+/// The end of the command and its time, CLOCK_MONOTONIC.
+type End = std::io::Result<(ExitStatus, u64)>;
+
+/// Waits for the command on a thread of its own.
+fn wait_for(launched: Launched, waker: Waker) -> anyhow::Result<Receiver<End>> {
+    let (told, ended) = mpsc::channel();
+    let wait = move || {
+        let status = launched.wait();
+        let _ = told.send(status.map(|status| (status, machine::monotonic_ns())));
+        waker.wake();
+    };
+    thread::Builder::new().name("wait".into()).spawn(wait).context("cannot start a thread")?;
+    Ok(ended)
+}
+
+/// Takes intervals until one ends after the command. If the source fails, the command is waited for all the same.
+fn collect(
+    collector: &mut Collector,
+    descent: &mut Descent,
+    ended: &Receiver<End>,
+) -> anyhow::Result<(ExitStatus, u64)> {
+    let mut end = None;
+    loop {
+        if let Err(error) = collector.interval() {
+            output::warn(&format!("the account ends before the command: {error:#}"));
+            return match end {
+                Some(end) => Ok(end),
+                None => Ok(ended.recv().context("the command cannot be waited for")??),
+            };
+        }
+        descent.add(&collector.snapshot, &collector.interval);
+        if end.is_none()
+            && let Ok(told) = ended.try_recv()
+        {
+            end = Some(told.context("the command cannot be waited for")?);
+        }
+        if let Some(end) = end.filter(|(_, end_ns)| collector.interval.end_ns > *end_ns) {
+            return Ok(end);
+        }
+    }
+}
+
+/// User and system time by the kernel: of the dead that were waited for, and of what runs.
+fn split(tree: &Tree, before_ns: [u64; 2]) -> anyhow::Result<[u64; 2]> {
+    let mut split = launch::used(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    split.iter_mut().zip(before_ns).for_each(|(all, before)| *all = all.saturating_sub(before));
+    for member in &tree.running {
+        split[0] += member.split_ns[0];
+        split[1] += member.split_ns[1];
+    }
+    Ok(split)
+}
+
+/// Whether it is there, and no zombie.
+fn is_alive(member: &Member) -> bool {
+    let stat = std::fs::read(Path::new("/proc").join(member.id.tid.to_string()).join("stat"));
+    let state = |stat: Vec<u8>| {
+        let behind = stat.iter().rposition(|byte| *byte == b')')?;
+        stat.get(behind + 2).copied()
+    };
+    stat.ok().and_then(state).is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}

@@ -1,0 +1,277 @@
+//! What descends from this process, and what it used, interval by interval. Pure: intervals in, sums out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::{Boottime, Pid, Snapshot, Task, TaskId, Tid};
+
+/// Lines of descent that are told apart; the others are one.
+const MOST_LINES: usize = 10_000;
+
+/// The names of a line of descent are at most this number: the first and the last of a longer one are kept.
+const MOST_NAMES_OF_LINE: usize = 12;
+
+/// What processes used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// How many they are.
+    pub processes: u64,
+    /// CPU time, stolen time included.
+    pub cpu_ns: u64,
+    /// They were runnable, and waited for a CPU.
+    pub waiting_ns: u64,
+    /// Time on a CPU in which they did not execute.
+    pub stolen_ns: u64,
+    /// The longest life of one.
+    pub longest_ns: u64,
+}
+
+impl Used {
+    fn add(&mut self, other: &Used) {
+        self.processes += other.processes;
+        self.cpu_ns += other.cpu_ns;
+        self.waiting_ns += other.waiting_ns;
+        self.stolen_ns += other.stolen_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+/// A living process of the tree.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// Which.
+    pub id: TaskId,
+    /// Its name, as it was last seen.
+    pub comm: String,
+    /// What it used so far; `longest_ns` is not told.
+    pub used: Used,
+    /// Its user and system time and that of children that it has waited for, by the kernel's counters.
+    pub split_ns: [u64; 2],
+    /// The nearest process above it that lived when this one was first seen.
+    parent: Option<TaskId>,
+}
+
+/// The processes that descend from this one.
+#[derive(Debug, Default)]
+pub struct Descent {
+    own: Pid,
+    members: HashMap<TaskId, Member>,
+    by_name: BTreeMap<String, Used>,
+    by_line: BTreeMap<String, Used>,
+    /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
+    booked_ns: u64,
+}
+
+/// The heir of a process of an interval: its pid and, of one that died, its start.
+type Heir = (Pid, Option<Boottime>);
+
+/// The dead of an interval by process.
+type Dead<'a> = HashMap<TaskId, Vec<&'a Exited>>;
+
+impl Descent {
+    /// Of the process that has this pid; nothing yet.
+    pub fn of(own: Pid) -> Descent {
+        Descent { own, ..Descent::default() }
+    }
+
+    /// Adds an interval.
+    pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval) {
+        let exited = interval.exited.as_deref().unwrap_or_default();
+        let living: HashMap<TaskId, (&Task, &Usage)> = snapshot
+            .processes
+            .iter()
+            .zip(&interval.processes)
+            .map(|(row, usage)| (row.id(), (row, usage)))
+            .collect();
+        let mut dead = Dead::new();
+        for record in exited {
+            if !living.contains_key(&record.exit.process) {
+                dead.entry(record.exit.process).or_default().push(record);
+            }
+        }
+        // Threads of a process that lives on, and did not run itself.
+        dead.retain(|_, records| records.iter().any(|record| record.ends_process != Some(false)));
+        self.admit(&living, &dead);
+        for (row, usage) in living.values() {
+            self.add_living(row, usage);
+        }
+        let ended: Vec<TaskId> =
+            dead.iter().filter(|(id, records)| self.add_dead(id, records)).map(|(id, _)| *id).collect();
+        self.count_ended(&ended);
+    }
+
+    /// Finds out which processes descend from this one, by their heirs.
+    fn admit(&mut self, living: &HashMap<TaskId, (&Task, &Usage)>, dead: &Dead<'_>) {
+        let mut heirs: HashMap<TaskId, Heir> = HashMap::new();
+        for (id, (_, usage)) in living {
+            heirs.extend(usage.accounting_parent.map(|pid| (*id, (pid, None))));
+        }
+        for (id, records) in dead {
+            let heir =
+                records.iter().find_map(|record| Some((record.accounting_parent?, record.accounting_start)));
+            heirs.extend(heir.map(|heir| (*id, heir)));
+        }
+        // Of a pid without a start it is the one that lives.
+        let mut by_pid: HashMap<Pid, TaskId> = self.members.keys().map(|id| (Pid(id.tid.0), *id)).collect();
+        by_pid.extend(living.keys().map(|id| (Pid(id.tid.0), *id)));
+        // The parent of a dead process may have died in the same interval: then its heir is further up.
+        let mut dead_by_pid: HashMap<Pid, TaskId> = by_pid.clone();
+        dead_by_pid.extend(dead.keys().map(|id| (Pid(id.tid.0), *id)));
+        let parent_of = |(id, records): (&TaskId, &Vec<&Exited>)| {
+            let pid = records.iter().find_map(|record| record.exit.known_ppid())?;
+            let parent = dead_by_pid.get(&pid).filter(|parent| parent.start_time_ns < id.start_time_ns)?;
+            Some((*id, *parent))
+        };
+        let parents: HashMap<TaskId, TaskId> = dead.iter().filter_map(parent_of).collect();
+        for id in heirs.keys() {
+            let mut line = Vec::new();
+            let mut next = Some(*id);
+            let is_ours = loop {
+                let Some(id) = next.filter(|_| line.len() <= heirs.len()) else { break false };
+                if self.members.contains_key(&id) {
+                    break true;
+                }
+                let Some((pid, start)) = heirs.get(&id) else { break false };
+                let known = start.map(|start| TaskId { tid: Tid(pid.0), start_time_ns: start });
+                let heir = known.or_else(|| by_pid.get(pid).copied());
+                line.push((id, heir));
+                if *pid == self.own {
+                    break true;
+                }
+                next = heir;
+            };
+            if is_ours {
+                for (id, heir) in line {
+                    let heir = parents.get(&id).copied().or(heir);
+                    let parent = heir.filter(|heir| Pid(heir.tid.0) != self.own);
+                    self.members.entry(id).or_insert_with(|| Member::new(id, parent));
+                }
+            }
+        }
+    }
+
+    fn add_living(&mut self, row: &Task, usage: &Usage) {
+        if row.pid == self.own {
+            self.booked_ns += usage.exited_children_ns.unwrap_or(0);
+            return;
+        }
+        let Some(member) = self.members.get_mut(&row.id()) else { return };
+        self.booked_ns += usage.cpu_ns;
+        member.comm = text(row.comm.as_bytes());
+        member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
+        member.used.stolen_ns += usage.stolen_ns.unwrap_or(0);
+        member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
+        member.split_ns = [row.user_ns + row.children_user_ns, row.system_ns + row.children_system_ns];
+    }
+
+    /// Whether it is one of the tree.
+    fn add_dead(&mut self, id: &TaskId, records: &[&Exited]) -> bool {
+        let Some(member) = self.members.get_mut(id) else { return false };
+        let mut stolen_ns = 0;
+        for record in records {
+            member.used.cpu_ns += record.cpu_ns;
+            member.used.waiting_ns += record.states.map_or(0, |states| states.runqueue_wait_ns);
+            // All of it began under the eyes of the ledger.
+            let life = record.lived.map(|lived| lived.cpu_ns.saturating_sub(record.exit.runtime_ns));
+            stolen_ns += life.unwrap_or(0);
+            member.used.longest_ns = member.used.longest_ns.max(record.exit.lifetime_ns);
+            if record.exit.task == *id || member.comm.is_empty() {
+                member.comm = text(record.exit.comm.as_bytes());
+            }
+        }
+        member.used.stolen_ns = member.used.stolen_ns.max(stolen_ns).min(member.used.cpu_ns);
+        true
+    }
+
+    /// Counts what processes used by their names and lines, and forgets them. What they have left descends from their parents.
+    fn count_ended(&mut self, ended: &[TaskId]) {
+        for id in ended {
+            let line = self.line(*id);
+            if let Some(member) = self.members.get(id) {
+                count(&mut self.by_name, &member.comm, &member.used);
+                count(&mut self.by_line, &line, &member.used);
+            }
+        }
+        let gone: HashMap<TaskId, Option<TaskId>> =
+            ended.iter().filter_map(|id| Some((*id, self.members.remove(id)?.parent))).collect();
+        for member in self.members.values_mut() {
+            let mut steps = 0;
+            while let Some(above) = member.parent.and_then(|parent| gone.get(&parent)) {
+                steps += 1;
+                member.parent = above.filter(|_| steps <= gone.len());
+            }
+        }
+    }
+
+    /// The names from the command down to this process.
+    fn line(&self, id: TaskId) -> String {
+        let mut names = Vec::new();
+        let mut next = Some(id);
+        while let Some(member) = next.and_then(|id| self.members.get(&id)) {
+            if names.len() > MOST_NAMES_OF_LINE {
+                names[MOST_NAMES_OF_LINE / 2] = "…";
+                names.remove(MOST_NAMES_OF_LINE / 2 + 1);
+            }
+            names.push(if member.comm.is_empty() { "?" } else { &member.comm });
+            next = member.parent;
+        }
+        names.reverse();
+        names.join(" > ")
+    }
+
+    /// The sums, with those that live. `is_alive` says of a process whether it is there.
+    pub fn finish(mut self, now: Boottime, real_ns: u64, is_alive: impl Fn(&Member) -> bool) -> Tree {
+        let ids: Vec<TaskId> = self.members.keys().copied().collect();
+        let mut running = Vec::new();
+        for id in ids {
+            let line = self.line(id);
+            let Some(member) = self.members.get(&id) else { continue };
+            let mut used = member.used;
+            used.longest_ns = used.longest_ns.max(now.since_ns(id.start_time_ns));
+            count(&mut self.by_name, &member.comm, &used);
+            count(&mut self.by_line, &line, &used);
+            if is_alive(member) {
+                running.push(member.clone());
+            }
+        }
+        running.sort_by_key(|member| std::cmp::Reverse((member.used.cpu_ns, member.id)));
+        // The launcher began before the command, and what has ended has not lived longer.
+        for used in self.by_name.values_mut().chain(self.by_line.values_mut()) {
+            used.longest_ns = used.longest_ns.min(real_ns);
+        }
+        let mut all = Used::default();
+        self.by_name.values().for_each(|used| all.add(used));
+        Tree { all, booked_ns: self.booked_ns, by_name: self.by_name, by_line: self.by_line, running }
+    }
+}
+
+impl Member {
+    fn new(id: TaskId, parent: Option<TaskId>) -> Member {
+        let used = Used { processes: 1, ..Used::default() };
+        Member { id, comm: String::new(), used, split_ns: [0; 2], parent }
+    }
+}
+
+/// What a command and all that descends from it used.
+#[derive(Debug)]
+pub struct Tree {
+    /// The sum over all processes with a name.
+    pub all: Used,
+    /// CPU time of the tree by the books: with that of the dead whose identity was lost.
+    pub booked_ns: u64,
+    /// By name.
+    pub by_name: BTreeMap<String, Used>,
+    /// By line of descent.
+    pub by_line: BTreeMap<String, Used>,
+    /// What still runs.
+    pub running: Vec<Member>,
+}
+
+fn count(sums: &mut BTreeMap<String, Used>, name: &str, used: &Used) {
+    let name = if sums.len() >= MOST_LINES && !sums.contains_key(name) { "(others)" } else { name };
+    sums.entry(name.to_owned()).or_default().add(used);
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}

@@ -1,0 +1,127 @@
+//! The command as a child that does not begin before the ledger stands.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+
+use anyhow::Context;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::exit::Failure;
+
+/// The first argument of this program as a launcher; the next is the number of its socket, then comes the command.
+pub const LAUNCHER: &str = "run-launcher";
+
+/// Exit codes of env(1).
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+
+/// A command that waits for its beginning.
+#[derive(Debug)]
+pub struct Launched {
+    child: Child,
+    socket: UnixStream,
+    /// User and system time that the launcher has used: it is not the command's.
+    pub used_ns: [u64; 2],
+    /// It stays that of the child, whatever becomes of its pid.
+    pub pidfd: OwnedFd,
+}
+
+impl Launched {
+    /// Starts the launcher, and waits until it waits.
+    ///
+    /// # Errors
+    /// When there is no process or descriptor to be had.
+    pub fn start(command: &[OsString]) -> anyhow::Result<Launched> {
+        let (mut socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
+        fcntl_setfd(&theirs, FdFlags::empty()).context("cannot pass a socket on")?;
+        let child = Command::new("/proc/self/exe")
+            .arg(LAUNCHER)
+            .arg(theirs.as_raw_fd().to_string())
+            .args(command)
+            .spawn()
+            .context("cannot start a process")?;
+        drop(theirs);
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).context("cannot watch a process")?;
+        let (mut user, mut system) = ([0; 8], [0; 8]);
+        let ready = socket.read_exact(&mut user).and_then(|()| socket.read_exact(&mut system));
+        ready.context("the launcher of the command has ended")?;
+        let used_ns = [user, system].map(u64::from_ne_bytes);
+        Ok(Launched { child, socket, used_ns, pidfd })
+    }
+
+    /// Lets the command begin.
+    ///
+    /// # Errors
+    /// When the launcher has ended.
+    pub fn go(&mut self) -> io::Result<()> {
+        self.socket.write_all(b"g")
+    }
+
+    /// Waits for the end of the command.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn wait(mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+}
+
+/// User and system time of this process or of its children, by the kernel.
+///
+/// # Errors
+/// None that is known.
+pub fn used(of: UsageWho) -> nix::Result<[u64; 2]> {
+    let usage = getrusage(of)?;
+    let ns =
+        |time: TimeVal| time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_usec().cast_unsigned() * 1000;
+    Ok([usage.user_time(), usage.system_time()].map(ns))
+}
+
+/// The exit code of a shell for this end.
+pub fn code_of(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// Is the launcher: says that it is there, waits, and becomes the command. If nothing lets it begin, nothing is run.
+///
+/// # Errors
+/// When the command cannot be executed, with the exit code of env(1).
+pub fn launch(arguments: &[OsString]) -> anyhow::Result<()> {
+    let [number, program, rest @ ..] = arguments else { return Err(misused()) };
+    let mut socket = inherited(number).ok_or_else(misused)?;
+    let [user, system] = used(UsageWho::RUSAGE_SELF).unwrap_or_default();
+    socket.write_all(&user.to_ne_bytes())?;
+    socket.write_all(&system.to_ne_bytes())?;
+    let mut go = [0];
+    if socket.read(&mut go)? == 0 {
+        return Err(Failure::OfCommand(NOT_EXECUTABLE).into());
+    }
+    let error = Command::new(program).args(rest).exec();
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+    crate::output::warn(&format!("cannot run '{}': {error}", program.to_string_lossy()));
+    Err(Failure::OfCommand(code).into())
+}
+
+fn misused() -> anyhow::Error {
+    Failure::Usage(format!("{LAUNCHER} is for `cpuledger run` alone")).into()
+}
+
+/// The socket of this number, if it is one. The command does not get it.
+fn inherited(number: &OsStr) -> Option<UnixStream> {
+    let number: RawFd = number.to_str()?.parse().ok().filter(|number| *number > 2)?;
+    // SAFETY: it is only asked what it is; a number that is no open descriptor gives an error.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    rustix::net::sockopt::socket_type(borrowed).ok()?;
+    fcntl_setfd(borrowed.as_fd(), FdFlags::CLOEXEC).ok()?;
+    // SAFETY: it is open, and the launcher is the only owner: it was passed on by number, to this process.
+    Some(unsafe { UnixStream::from_raw_fd(number) })
+}

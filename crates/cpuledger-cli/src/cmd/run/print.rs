@@ -1,0 +1,199 @@
+//! The account of a command as text and as JSON.
+
+use std::fmt::Write;
+
+use cpuledger::text::escape::escaped;
+use serde::Serialize;
+
+use super::descent::{Tree, Used};
+
+/// The version of the JSON.
+const SCHEMA: &str = "cpuledger.run/1";
+
+/// Lines of the tables in text.
+const MOST_LINES: usize = 10;
+
+/// What is told of a command.
+pub struct Account<'a> {
+    /// Its words.
+    pub command: &'a [String],
+    /// Its exit code.
+    pub exit_code: u8,
+    /// Where the figures come from.
+    pub source: &'a str,
+    /// From its begin to its end.
+    pub real_ns: u64,
+    /// By the kernel's counters.
+    pub user_ns: u64,
+    /// Likewise.
+    pub system_ns: u64,
+    /// What it used.
+    pub tree: &'a Tree,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    command: &'a [String],
+    exit_code: u8,
+    source: &'a str,
+    real_ns: u64,
+    cpu_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+    unsplit_ns: u64,
+    stolen_ns: u64,
+    waiting_ns: u64,
+    unidentified_ns: u64,
+    processes: u64,
+    commands: Vec<Row<'a>>,
+    ancestry: Vec<Row<'a>>,
+    still_running: Vec<Running<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    processes: u64,
+    cpu_ns: u64,
+    waiting_ns: u64,
+    longest_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Running<'a> {
+    pid: i32,
+    comm: &'a str,
+    cpu_ns: u64,
+}
+
+impl Account<'_> {
+    /// CPU time that no process has a name for.
+    fn unidentified_ns(&self) -> u64 {
+        self.tree.booked_ns.saturating_sub(self.tree.all.cpu_ns)
+    }
+
+    /// What the kernel has told of no process that was waited for.
+    fn unsplit_ns(&self) -> u64 {
+        let told_ns = self.user_ns + self.system_ns + self.tree.all.stolen_ns;
+        self.tree.booked_ns.saturating_sub(told_ns)
+    }
+
+    /// One object.
+    pub fn json(&self) -> String {
+        let document = Document {
+            schema: SCHEMA,
+            command: self.command,
+            exit_code: self.exit_code,
+            source: self.source,
+            real_ns: self.real_ns,
+            cpu_ns: self.tree.booked_ns,
+            user_ns: self.user_ns,
+            system_ns: self.system_ns,
+            unsplit_ns: self.unsplit_ns(),
+            stolen_ns: self.tree.all.stolen_ns,
+            waiting_ns: self.tree.all.waiting_ns,
+            unidentified_ns: self.unidentified_ns(),
+            processes: self.tree.all.processes,
+            commands: rows(&self.tree.by_name),
+            ancestry: rows(&self.tree.by_line),
+            still_running: self
+                .tree
+                .running
+                .iter()
+                .map(|member| Running {
+                    pid: member.id.tid.0,
+                    comm: &member.comm,
+                    cpu_ns: member.used.cpu_ns,
+                })
+                .collect(),
+        };
+        // Numbers and texts are always JSON.
+        serde_json::to_string(&document).unwrap_or_default() + "\n"
+    }
+
+    /// Some lines.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, ns: u64| {
+            let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
+        };
+        line("real", self.real_ns);
+        line("cpu", self.tree.booked_ns);
+        line("  user", self.user_ns);
+        line("  system", self.system_ns);
+        line("  stolen", self.tree.all.stolen_ns);
+        if self.unsplit_ns() > 0 {
+            line("  unsplit", self.unsplit_ns());
+        }
+        line("waiting", self.tree.all.waiting_ns);
+        let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  COMMAND");
+        self.append_table(&mut text, &rows(&self.tree.by_name));
+        if self.unidentified_ns() > 0 {
+            let ns = self.unidentified_ns();
+            let _ = writeln!(
+                text,
+                "         - {:>13} {:>6.1}%             -  (unidentified)",
+                seconds(ns),
+                self.percent(ns)
+            );
+        }
+        let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  ANCESTRY");
+        self.append_table(&mut text, &rows(&self.tree.by_line));
+        for member in &self.tree.running {
+            let name = escaped(member.comm.as_bytes());
+            let cpu = seconds(member.used.cpu_ns);
+            let _ = writeln!(text, "\nstill running: {name}, pid {}, {cpu} s so far", member.id.tid);
+        }
+        text
+    }
+
+    fn append_table(&self, text: &mut String, rows: &[Row<'_>]) {
+        for row in rows.iter().take(MOST_LINES) {
+            let _ = writeln!(
+                text,
+                "{:>10} {:>13} {:>6.1}% {:>13}  {}",
+                row.processes,
+                seconds(row.cpu_ns),
+                self.percent(row.cpu_ns),
+                seconds(row.longest_ns),
+                escaped(row.name.as_bytes())
+            );
+        }
+        if let Some(rest) = rows.get(MOST_LINES..).filter(|rest| !rest.is_empty()) {
+            let (processes, ns) =
+                rest.iter().fold((0, 0), |(processes, ns), row| (processes + row.processes, ns + row.cpu_ns));
+            let _ = writeln!(
+                text,
+                "{processes:>10} {:>13} {:>6.1}%             -  ({} more)",
+                seconds(ns),
+                self.percent(ns),
+                rest.len()
+            );
+        }
+    }
+
+    fn percent(&self, ns: u64) -> f64 {
+        if self.tree.booked_ns == 0 { 0.0 } else { ns as f64 * 100.0 / self.tree.booked_ns as f64 }
+    }
+}
+
+/// What used most comes first.
+fn rows(sums: &std::collections::BTreeMap<String, Used>) -> Vec<Row<'_>> {
+    let mut rows: Vec<Row<'_>> = sums
+        .iter()
+        .map(|(name, used)| Row {
+            name,
+            processes: used.processes,
+            cpu_ns: used.cpu_ns,
+            waiting_ns: used.waiting_ns,
+            longest_ns: used.longest_ns,
+        })
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns));
+    rows
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}

@@ -1,0 +1,233 @@
+//! `cpuledger run` beside the kernel's account of a cgroup, and beside what getrusage(2), time(1) and perf(1) tell.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use cpuledger_load::not_run;
+use serde_json::Value;
+
+/// Files of the C project, and functions in each: some seconds of CPU time.
+const FILES: usize = 24;
+const FUNCTIONS: usize = 60;
+
+/// A process that needs half a second of CPU time, with what it does around that.
+const CASES: [(&str, &str, &str); 4] = [
+    ("waited", "a child that is waited for", "if os.fork() == 0: burn(); os._exit(0)\nos.wait()"),
+    (
+        "ignored",
+        "a child whose parent ignores SIGCHLD",
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nreader, writer = os.pipe()\n\
+         if os.fork() == 0: burn(); os._exit(0)\nos.close(writer); os.read(reader, 1); time.sleep(0.1)",
+    ),
+    (
+        "orphan",
+        "a double fork: the parent dies first",
+        "reader, writer = os.pipe()\nif os.fork() == 0:\n    if os.fork() == 0: burn(); os._exit(0)\n    os._exit(0)\n\
+         os.wait(); os.close(writer); os.read(reader, 1)",
+    ),
+    (
+        "daemon",
+        "a daemon that outlives the command",
+        "reader, writer = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
+         burn(); os.write(writer, b'x'); time.sleep(4); os._exit(0)\n    os._exit(0)\nos.wait(); os.read(reader, 1)",
+    ),
+];
+
+const BURN: &str = "import os, signal, time\ndef burn():\n    while time.process_time() < 0.5: pass\n";
+
+fn cpuledger(arguments: &[&str]) -> Command {
+    // A test that hangs ends.
+    let mut command = Command::new("timeout");
+    command.args(["120", env!("CARGO_BIN_EXE_cpuledger")]);
+    command.args(["run", "--source", "ledger"]).args(arguments);
+    command
+}
+
+/// The account of a command as JSON, and its output.
+fn account(folder: &Path, command: &[&str]) -> (Value, Output) {
+    let file = folder.join("account.json");
+    let path = file.to_str().expect("a text");
+    let arguments = [&["--format", "json", "--output", path, "--"], command].concat();
+    // What outlives the command has these open, too: they are no pipes, whose end would be waited for.
+    let said = folder.join("said");
+    let stderr = fs::File::create(&said).expect("a file");
+    let status =
+        cpuledger(&arguments).stdout(Stdio::null()).stderr(stderr).status().expect("cpuledger starts");
+    let output = Output { status, stdout: Vec::new(), stderr: fs::read(&said).expect("a file") };
+    let text = fs::read_to_string(&file)
+        .unwrap_or_else(|error| panic!("no account ({error}): {}", String::from_utf8_lossy(&output.stderr)));
+    (serde_json::from_str(&text).expect("JSON"), output)
+}
+
+fn ns(account: &Value, key: &str) -> u64 {
+    account[key].as_u64().unwrap_or_else(|| panic!("no {key} in {account}"))
+}
+
+/// A cgroup, removed when it is dropped.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn make() -> std::io::Result<Cgroup> {
+        let name = format!("cpuledger-run-{}", std::process::id());
+        let unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+        let root = Path::new(if unified { "/sys/fs/cgroup" } else { "/sys/fs/cgroup/cpuacct" });
+        let path = root.join(name);
+        fs::create_dir(&path)?;
+        Ok(Cgroup(path))
+    }
+
+    /// What the kernel has counted: in nanoseconds with cgroup 1, in microseconds with cgroup 2.
+    fn usage_ns(&self) -> u64 {
+        if let Ok(text) = fs::read_to_string(self.0.join("cpuacct.usage")) {
+            return text.trim().parse().expect("cpuacct.usage");
+        }
+        let text = fs::read_to_string(self.0.join("cpu.stat")).expect("cpu.stat");
+        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
+        line.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// A C project that takes some seconds to build.
+fn project(folder: &Path) {
+    let mut objects = String::new();
+    for file in 0..FILES {
+        let mut text = String::from("#include <stdio.h>\n");
+        for function in 0..FUNCTIONS {
+            text += &format!(
+                "int f{file}_{function}(int *p, int n) {{ int s = {function}; for (int i = 0; i < n; i++) \
+                 {{ s += p[i] * {file}; p[i] ^= s >> (i & 7); }} return s; }}\n"
+            );
+        }
+        fs::write(folder.join(format!("f{file}.c")), text).expect("a file");
+        objects += &format!(" f{file}.o");
+    }
+    fs::write(folder.join("main.c"), "int main(void) { return 0; }\n").expect("a file");
+    let rules = format!("CFLAGS = -O2\nprogram: main.o{objects}\n\t$(CC) -o $@ $^\n");
+    fs::write(folder.join("Makefile"), rules).expect("a file");
+}
+
+#[test]
+fn a_build_has_the_time_that_the_kernel_has_for_its_cgroup() {
+    let cgroup = match Cgroup::make() {
+        Ok(cgroup) => cgroup,
+        Err(error) => return not_run(&format!("no cgroup that counts CPU time can be made: {error}")),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    project(folder.path());
+    let script = format!(
+        "echo $$ > {}/cgroup.procs && exec make -s -j4 -C {}",
+        cgroup.0.display(),
+        folder.path().display()
+    );
+    let (account, output) = account(folder.path(), &["sh", "-c", &script]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let kernel_ns = cgroup.usage_ns();
+    let cpu_ns = ns(&account, "cpu_ns");
+    // The kernel does not count what was stolen. The shell was not in the cgroup from its begin.
+    let ours_ns = cpu_ns - ns(&account, "stolen_ns");
+    println!("build: {ours_ns} ns, cpu.stat {kernel_ns} ns, {} processes", ns(&account, "processes"));
+    assert!(kernel_ns > 1_000_000_000, "{kernel_ns} ns are too few to compare");
+    assert!(ours_ns.abs_diff(kernel_ns) <= kernel_ns / 1000 + 5_000_000, "{ours_ns}, kernel {kernel_ns}");
+    // Nothing is lost between the sum and its parts.
+    let commands = account["commands"].as_array().expect("a list");
+    let sum: u64 = commands.iter().map(|row| ns(row, "cpu_ns")).sum();
+    assert_eq!(sum + ns(&account, "unidentified_ns"), cpu_ns);
+    let lines: u64 =
+        account["ancestry"].as_array().expect("a list").iter().map(|row| ns(row, "cpu_ns")).sum();
+    assert_eq!(lines, sum);
+    let cc1 = commands.iter().find(|row| row["name"] == "cc1").expect("the compiler");
+    assert_eq!(cc1["processes"], FILES as u64 + 1);
+    assert_eq!(account["still_running"], Value::Array(Vec::new()));
+}
+
+/// What another program tells of user and system time, in seconds; `None`: it cannot be run.
+fn told_by(program: &[&str], script: &str) -> Option<f64> {
+    let output =
+        Command::new(program[0]).args(&program[1..]).args(["python3", "-c", script]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let number = |line: &str| line.split([' ', ',']).find_map(|word| word.parse::<f64>().ok());
+    let figures: Vec<f64> = text
+        .lines()
+        .filter(|line| line.contains("time (seconds)") || line.contains("task-clock"))
+        .filter_map(|line| match line.split_once("seconds):") {
+            Some((_, value)) => value.trim().parse().ok(),
+            None => number(line.trim_start()).map(|ms| ms / 1000.0),
+        })
+        .collect();
+    (!figures.is_empty()).then(|| figures.iter().sum())
+}
+
+#[test]
+fn nothing_that_a_command_starts_is_missed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut table = String::from(
+        "| half a second of CPU time in | `cpuledger run` | `/usr/bin/time -v` | `perf stat` |\n|---|---|---|---|\n",
+    );
+    for (case, what, code) in CASES {
+        let script = format!("{BURN}{code}\n");
+        let (account, output) = account(folder.path(), &["python3", "-c", &script]);
+        assert!(output.status.success(), "{case}: {}", String::from_utf8_lossy(&output.stderr));
+        let cpu_ns = ns(&account, "cpu_ns");
+        assert!((500_000_000..3_000_000_000).contains(&cpu_ns), "{case}: {account}");
+        let running = account["still_running"].as_array().expect("a list");
+        if case == "daemon" {
+            assert!(running.len() == 1 && ns(&running[0], "cpu_ns") >= 450_000_000, "{account}");
+            let pid = running[0]["pid"].as_i64().expect("a pid");
+            let status = Command::new("kill").arg(pid.to_string()).status().expect("kill starts");
+            assert!(status.success());
+        } else {
+            assert!(running.is_empty(), "{case}: {account}");
+        }
+        let seconds = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2} s"));
+        table += &format!(
+            "| {what} | {:.2} s | {} | {} |\n",
+            cpu_ns as f64 / 1e9,
+            seconds(told_by(&["/usr/bin/time", "-v"], &script)),
+            seconds(told_by(&["perf", "stat", "-e", "task-clock"], &script))
+        );
+    }
+    println!("{table}");
+    if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run.md");
+        let text = fs::read_to_string(&path).expect("docs/run.md");
+        let (begin, end) = ("<!-- begin missed -->\n", "<!-- end missed -->");
+        let (head, rest) = text.split_once(begin).expect("the mark of the begin");
+        let (_, tail) = rest.split_once(end).expect("the mark of the end");
+        fs::write(&path, format!("{head}{begin}{table}{end}{tail}")).expect("it can be written");
+    }
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_command() {
+    for (command, code) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 42"], 42),
+        (&["sh", "-c", "kill -TERM $$"], 143),
+        (&["/nowhere/to/be/found"], 127),
+        (&["/etc/passwd"], 126),
+    ] {
+        let output = cpuledger(&[&["--"], command].concat()).output().expect("cpuledger starts");
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_command_has_what_the_caller_has() {
+    // Limits, signals, descriptors and users, as a shell's child has them.
+    let script = "ulimit -Sn; id -u; grep -E '^Sig(Blk|Ign|Cgt)|^Cap(Eff|Bnd)|^NoNewPrivs' /proc/self/status; ls /proc/self/fd";
+    let direct = Command::new("sh").args(["-c", script]).output().expect("sh starts");
+    let run = cpuledger(&["--", "sh", "-c", script]).output().expect("cpuledger starts");
+    assert_eq!(String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&direct.stdout));
+}
