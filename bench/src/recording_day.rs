@@ -36,7 +36,7 @@ pub fn real_frames(path: &Path) -> anyhow::Result<Vec<Frame>> {
 pub fn write(frames: &[Frame], path: &Path, intervals: u64, options: Options) -> anyhow::Result<()> {
     let mut writer = Writer::open(path, options)?;
     let boottime_ns = |frame: &Frame| frame.figure(Column::END_BOOTTIME_NS).unwrap_or_default();
-    let first_ns = boottime_ns(&frames[0]);
+    let first_ns = boottime_ns(&frames[0]).saturating_sub(SECOND_NS);
     for second in 0..intervals {
         let turn = second / frames.len() as u64;
         let mut frame = frames[(second % frames.len() as u64) as usize].clone();

@@ -332,10 +332,17 @@ fn read_column(values: &mut Values, entry: &Entry<'_>, field: &Field) -> bool {
     let absent = if field.is_nullable { Some(ones) } else { None };
     let mut in_range = true;
     values.each.clear();
-    values.each.extend(entry.records.chunks_exact(entry.record_bytes).map(|record| {
-        let mut stored = [0; 8];
-        stored[..field.width].copy_from_slice(&record[field.offset..field.offset + field.width]);
-        let stored = u64::from_le_bytes(stored);
+    values.each.extend((0..entry.count).map(|row| {
+        let rest = &entry.records[row * entry.record_bytes + field.offset..];
+        // Eight bytes at once, but at the end of the section.
+        let stored = match rest.first_chunk::<8>() {
+            Some(eight) => u64::from_le_bytes(*eight) & ones,
+            None => {
+                let mut stored = [0; 8];
+                stored[..field.width].copy_from_slice(&rest[..field.width]);
+                u64::from_le_bytes(stored)
+            }
+        };
         if Some(stored) == absent {
             return ABSENT;
         }
