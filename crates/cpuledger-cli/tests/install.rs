@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 22] = [
+const INSTALLED: [&str; 24] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
@@ -20,8 +20,10 @@ const INSTALLED: [&str; 22] = [
     "usr/share/fish/vendor_completions.d/cpuledger.fish",
     "usr/share/fish/vendor_completions.d/ptop.fish",
     "usr/share/man/man1/cpuledger-doctor.1",
+    "usr/share/man/man1/cpuledger-export.1",
     "usr/share/man/man1/cpuledger-ps.1",
     "usr/share/man/man1/cpuledger-record.1",
+    "usr/share/man/man1/cpuledger-report.1",
     "usr/share/man/man1/cpuledger-serve.1",
     "usr/share/man/man1/cpuledger-status.1",
     "usr/share/man/man1/cpuledger-top-procps.1",
