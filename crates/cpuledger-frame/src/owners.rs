@@ -20,7 +20,15 @@ impl<'a> Owners<'a> {
         if !pids.is_sorted_by(|earlier, later| earlier < later) {
             return None;
         }
-        let row = |task| pids.binary_search(&tasks.raw(Column::PID, task)).ok();
+        // Tasks of a process stand together, in most frames.
+        let mut last = None;
+        let row = |task| {
+            let pid = tasks.raw(Column::PID, task);
+            if last.is_none_or(|row: usize| pids[row] != pid) {
+                last = pids.binary_search(&pid).ok();
+            }
+            last
+        };
         Some(Owners { processes, rows: (0..tasks.len()).map(row).collect() })
     }
 

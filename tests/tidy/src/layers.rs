@@ -232,6 +232,7 @@ pub const LAYERS: &[Layers] = &[
             "source/netlink",
             "source/ledger",
             "source/service/connection",
+            "source/service/families",
             "source/service/follower",
             "source/service/gathering",
             "source/service/listing",

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -33,6 +34,11 @@ impl Answer {
 pub trait Handler {
     /// A turn begins: all calls that it answers have arrived. What is made for one of them, such as a walk, is recent enough for all.
     fn begin_turn(&mut self) {}
+
+    /// A turn has ended. For how long calls shall gather before the next one, which answers them together.
+    fn end_turn(&mut self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Answers a call. No other connection is served meanwhile.
     ///

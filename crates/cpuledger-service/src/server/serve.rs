@@ -61,6 +61,8 @@ pub struct Server {
     unfinished: BTreeSet<u64>,
     /// When the listening socket is looked at again.
     pause_until: Option<Instant>,
+    /// Until when calls gather, for the next turn to answer them together.
+    gather_until: Option<Instant>,
     buffer: Vec<u8>,
 }
 
@@ -84,6 +86,7 @@ impl Server {
             waiting: BTreeSet::new(),
             unfinished: BTreeSet::new(),
             pause_until: None,
+            gather_until: None,
             buffer: vec![0; RECEIVED_AT_ONCE],
         })
     }
@@ -119,27 +122,39 @@ impl Server {
 
     /// Waits for events, takes what has come by all of them, and answers then. Whether the watched descriptor is readable.
     fn turn(&mut self, deadline: Instant, handler: &mut impl Handler) -> io::Result<bool> {
+        if let Some(gathered) = self.gather_until.take() {
+            std::thread::sleep(gathered.saturating_duration_since(Instant::now()));
+        }
         let mut space = [MaybeUninit::<epoll::Event>::uninit(); MAX_EVENTS];
-        let timeout = self.timeout(deadline);
-        let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
-            Ok((events, _)) => events,
-            Err(Errno::INTR) => return Ok(false),
-            Err(errno) => return Err(errno.into()),
-        };
-        let (mut is_watched, mut has_callers) = (false, false);
+        let mut timeout = self.timeout(deadline);
+        let mut is_watched = false;
         let mut ready = std::mem::take(&mut self.unfinished);
-        for event in &*events {
-            match event.data.u64() {
-                LISTENER => has_callers = true,
-                WATCHED => is_watched = true,
-                connection => {
-                    if self.take(connection, event.flags).is_err() {
-                        self.close(connection, handler);
-                    } else {
-                        ready.insert(connection);
+        // Most callers that are accepted have sent their call already.
+        for _ in 0..2 {
+            let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
+                Ok((events, _)) => events,
+                Err(Errno::INTR) => break,
+                Err(errno) => return Err(errno.into()),
+            };
+            let mut has_callers = false;
+            for event in &*events {
+                match event.data.u64() {
+                    LISTENER => has_callers = true,
+                    WATCHED => is_watched = true,
+                    connection => {
+                        if self.take(connection, event.flags).is_err() {
+                            self.close(connection, handler);
+                        } else {
+                            ready.insert(connection);
+                        }
                     }
                 }
             }
+            if !has_callers {
+                break;
+            }
+            self.accept()?;
+            timeout = Timespec { tv_sec: 0, tv_nsec: 0 };
         }
         if !ready.is_empty() {
             handler.begin_turn();
@@ -149,9 +164,8 @@ impl Server {
                 self.close(connection, handler);
             }
         }
-        if has_callers {
-            self.accept()?;
-        }
+        self.gather_until =
+            Some(handler.end_turn()).filter(|time| !time.is_zero()).map(|time| Instant::now() + time);
         self.end_what_is_late(handler)?;
         Ok(is_watched)
     }

@@ -11,6 +11,9 @@ use super::error::FrameError;
 
 /// A member that is a column of a frame.
 pub(super) trait Figure: Sized {
+    /// Whether every value of the column is one of this type.
+    const IS_ANY: bool;
+
     /// Puts the values of all rows.
     fn fill(frame: &mut Frame, section: Section, column: Column, values: impl Iterator<Item = Option<Self>>);
 
@@ -31,6 +34,8 @@ where
 macro_rules! figures {
     ($get:ident $set:ident $fill:ident $number:ty; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
         $(impl Figure for $type {
+            const IS_ANY: bool = size_of::<$via>() == size_of::<$number>();
+
             fn fill(
                 frame: &mut Frame,
                 section: Section,
@@ -76,6 +81,8 @@ figures! {
 }
 
 impl Figure for Comm {
+    const IS_ANY: bool = true;
+
     fn fill(frame: &mut Frame, section: Section, column: Column, values: impl Iterator<Item = Option<Comm>>) {
         for (row, comm) in values.enumerate() {
             let number = comm.map(|comm| frame.intern(comm.as_bytes()));
@@ -94,6 +101,8 @@ impl Figure for Comm {
 }
 
 impl Figure for SourceKind {
+    const IS_ANY: bool = false;
+
     fn fill(
         frame: &mut Frame,
         section: Section,
@@ -125,6 +134,8 @@ impl Figure for SourceKind {
 
 /// What may be absent by itself.
 impl<T: Figure> Figure for Option<T> {
+    const IS_ANY: bool = T::IS_ANY;
+
     fn fill(
         frame: &mut Frame,
         section: Section,

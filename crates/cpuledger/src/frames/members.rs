@@ -219,6 +219,14 @@ macro_rules! task_members {
             Ok(())
         }
 
+        /// Checks that the values of all rows are those of a task.
+        pub(super) fn check_fields(frame: &Frame, section: Section, told: &Told) -> Result<(), FrameError> {
+            $(if told.0.contains(Field::$field) {
+                check_column(|task: &Task| task.$member, frame, section, COLUMNS[Field::$field as usize])?;
+            })*
+            Ok(())
+        }
+
         /// Puts these fields of the rows, row by row: rows of many tasks are in no cache when the second column comes.
         pub(super) fn write_fields(frame: &mut Frame, section: Section, rows: &[Task], fields: FieldSet) {
             for (index, row) in rows.iter().enumerate() {
@@ -231,6 +239,19 @@ macro_rules! task_members {
     };
 }
 field_table!(task_members);
+
+/// Checks the values of a column of which this is the member.
+fn check_column<T: Figure>(
+    _: impl Fn(&Task) -> T,
+    frame: &Frame,
+    section: Section,
+    column: Column,
+) -> Result<(), FrameError> {
+    if T::IS_ANY {
+        return Ok(());
+    }
+    (0..frame.table(section).len()).try_for_each(|row| T::get(frame, section, column, row).map(drop))
+}
 
 /// The fields that rows of a section may tell.
 pub(super) struct Told(FieldSet);

@@ -4,6 +4,7 @@ mod error;
 mod figure;
 mod members;
 mod off_tasks;
+mod rows;
 
 use cpuledger_frame::{Column, Frame, Section};
 
@@ -18,6 +19,7 @@ use crate::task::{Task, TaskId, Tid};
 pub use error::FrameError;
 use figure::Figure;
 use members::{Members, Told, column_of};
+pub(crate) use rows::Rows;
 
 /// What a frame says of its interval that the interval does not know itself.
 #[derive(Debug, Clone, Copy, Default)]

@@ -30,6 +30,10 @@ const SELF: &str = "self";
 const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
+/// After listings that took longer than this, calls gather for as long as these took.
+const LONG_LISTING: Duration = Duration::from_millis(2);
+/// And no longer than this.
+const LONGEST_GATHERING: Duration = Duration::from_millis(50);
 
 /// What a connection has.
 #[derive(Debug, Default)]
@@ -50,6 +54,8 @@ pub struct Control {
     /// How /proc hides processes, and when that was looked at.
     mount: Option<(Option<Hiding>, Instant)>,
     attached_since_ns: u64,
+    /// What the listings of this turn have taken.
+    listed_for: Duration,
 }
 
 impl Control {
@@ -63,6 +69,7 @@ impl Control {
             budgets: Budgets::default(),
             mount: None,
             attached_since_ns,
+            listed_for: Duration::ZERO,
         }
     }
 
@@ -199,7 +206,10 @@ impl Control {
             varlink::Scope::Processes => Scope::Processes,
             varlink::Scope::Tasks => Scope::Tasks,
         };
-        let sealed = self.listings.list(audience, scope, fields)?;
+        let begin = Instant::now();
+        let sealed = self.listings.list(audience, scope, fields);
+        self.listed_for += begin.elapsed();
+        let sealed = sealed?;
         let listing = Listing { frame: 0, length: sealed.length, audience: name.into() };
         Answer::new(&listing, vec![sealed.frame])
     }
@@ -208,6 +218,12 @@ impl Control {
 impl Handler for Control {
     fn begin_turn(&mut self) {
         self.listings.begin();
+    }
+
+    /// Many that list at once come one after the other, and each walk would be for few of them.
+    fn end_turn(&mut self) -> Duration {
+        let listed_for = std::mem::take(&mut self.listed_for);
+        if listed_for < LONG_LISTING { Duration::ZERO } else { listed_for.min(LONGEST_GATHERING) }
     }
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {

@@ -29,7 +29,8 @@ pub struct Listings {
     walk: Option<Walk>,
     /// By scope and fields.
     walked: HashMap<(Scope, u64), Snapshot>,
-    sealed: HashMap<(Audience, Scope, u64), Sealed>,
+    /// By whom it is restricted to: all others share one.
+    sealed: HashMap<(Option<Viewer>, Scope, u64), Sealed>,
     frame: Frame,
     bytes: Vec<u8>,
 }
@@ -58,10 +59,6 @@ impl Listings {
     /// # Errors
     /// When there cannot be a walk, or no memory for what it found.
     pub fn list(&mut self, audience: Audience, scope: Scope, fields: FieldSet) -> Result<Sealed, Refusal> {
-        let key = (audience, scope, fields.number());
-        if let Some(sealed) = self.sealed.get(&key) {
-            return Ok(sealed.clone());
-        }
         let failed =
             |error: &dyn std::fmt::Display| Refusal::Unavailable { sentence: format!("no listing: {error}") };
         let restricts = |viewer: &Viewer| viewer.restricts(fields);
@@ -69,6 +66,10 @@ impl Listings {
             Audience::User(viewer) => Some(viewer).filter(restricts),
             Audience::All => None,
         };
+        let key = (restricted_to, scope, fields.number());
+        if let Some(sealed) = self.sealed.get(&key) {
+            return Ok(sealed.clone());
+        }
         // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
         let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait]));
         let walked_fields = if restricted_to.is_some() { most.union(fields) } else { fields };

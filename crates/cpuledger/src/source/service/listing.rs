@@ -7,11 +7,12 @@ use cpuledger_service::client::Client;
 use cpuledger_service::varlink::{self, List};
 
 use super::connection::{connect, unusable};
+use super::families::ListedFamilies;
 use crate::error::Error;
 use crate::field::{FIELDS, FieldSet};
 use crate::frames;
 use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::{Source, SourceKind};
+use crate::source::{Families, Source, SourceKind};
 
 /// For one listing. A walk of a million tasks takes half a second, and others may wait before this one.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,6 +37,32 @@ impl ServiceListing {
         Ok(ServiceListing { client: connect(TIMEOUT)?, frame: Frame::new(), shows_all: false })
     }
 
+    /// Makes the service list, and keeps the frame.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(in crate::source) fn list(&mut self, request: &Request) -> Result<(), Error> {
+        let scope = match request.scope {
+            Scope::Leaders => varlink::Scope::Leaders,
+            Scope::Processes => varlink::Scope::Processes,
+            Scope::Tasks | Scope::Process(_) => varlink::Scope::Tasks,
+        };
+        let wanted = FIELDS.iter().filter(|info| request.fields.contains(info.field));
+        let fields = wanted.map(|info| info.key.to_owned()).collect();
+        let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
+        self.shows_all = listing.audience != SELF;
+        self.frame.decode_from(&bytes).map_err(unusable)?;
+        Ok(())
+    }
+
+    /// The rows of the last listing, decoded when they are handed out.
+    ///
+    /// # Errors
+    /// When they are not those of tasks.
+    pub(in crate::source) fn listed(&self) -> Result<impl Families, Error> {
+        ListedFamilies::new(&self.frame).map_err(unusable)
+    }
+
     /// Whether the last listing had every process that /proc shows the caller. Else the policy of the service holds some back.
     pub fn shows_all(&self) -> bool {
         self.shows_all
@@ -52,16 +79,7 @@ impl Source for ServiceListing {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
-        let scope = match request.scope {
-            Scope::Leaders => varlink::Scope::Leaders,
-            Scope::Processes => varlink::Scope::Processes,
-            Scope::Tasks | Scope::Process(_) => varlink::Scope::Tasks,
-        };
-        let wanted = FIELDS.iter().filter(|info| request.fields.contains(info.field));
-        let fields = wanted.map(|info| info.key.to_owned()).collect();
-        let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
-        self.shows_all = listing.audience != SELF;
-        self.frame.decode_from(&bytes).map_err(unusable)?;
+        self.list(request)?;
         frames::read_listing(&self.frame, into).map_err(unusable)?;
         into.source = SourceKind::Service;
         if let Scope::Process(pid) = request.scope {
@@ -71,5 +89,19 @@ impl Source for ServiceListing {
             from_procfs.retain(|tid| tasks.iter().any(|row| row.tid == *tid));
         }
         Ok(())
+    }
+
+    /// Rows of 100,000 tasks are 36 MB: they are decoded when they are handed out, by as many threads as take parts.
+    fn families<'a>(
+        &'a mut self,
+        request: &Request,
+        room: &'a mut Snapshot,
+    ) -> Result<Box<dyn Families + 'a>, Error> {
+        if request.scope != Scope::Tasks {
+            self.snapshot(request, room)?;
+            return Ok(Box::new(&*room));
+        }
+        self.list(request)?;
+        Ok(Box::new(self.listed()?))
     }
 }

@@ -1,6 +1,7 @@
 //! The books of `cpuledger serve`: intervals from its ring of frames, and listings on demand. A reader needs no privilege and loads nothing.
 
 mod connection;
+mod families;
 mod follower;
 mod gathering;
 mod listing;
