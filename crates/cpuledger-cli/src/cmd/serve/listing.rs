@@ -29,7 +29,7 @@ pub struct Listings {
     walk: Option<Walk>,
     /// By scope and fields.
     walked: HashMap<(Scope, u64), Snapshot>,
-    /// By whom it is restricted to: all others share one.
+    /// Restricted to a viewer, or not: all that are not restricted share one.
     sealed: HashMap<(Option<Viewer>, Scope, u64), Sealed>,
     frame: Frame,
     bytes: Vec<u8>,

@@ -41,7 +41,7 @@ impl ServiceListing {
     ///
     /// # Errors
     /// When it does not.
-    pub(in crate::source) fn list(&mut self, request: &Request) -> Result<(), Error> {
+    pub(crate) fn list(&mut self, request: &Request) -> Result<(), Error> {
         let scope = match request.scope {
             Scope::Leaders => varlink::Scope::Leaders,
             Scope::Processes => varlink::Scope::Processes,
@@ -59,7 +59,7 @@ impl ServiceListing {
     ///
     /// # Errors
     /// When they are not those of tasks.
-    pub(in crate::source) fn listed(&self) -> Result<impl Families, Error> {
+    pub(crate) fn listed(&self) -> Result<impl Families, Error> {
         ListedFamilies::new(&self.frame).map_err(unusable)
     }
 
