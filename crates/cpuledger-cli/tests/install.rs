@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 24] = [
+const INSTALLED: [&str; 25] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
@@ -24,6 +24,7 @@ const INSTALLED: [&str; 24] = [
     "usr/share/man/man1/cpuledger-ps.1",
     "usr/share/man/man1/cpuledger-record.1",
     "usr/share/man/man1/cpuledger-report.1",
+    "usr/share/man/man1/cpuledger-run.1",
     "usr/share/man/man1/cpuledger-serve.1",
     "usr/share/man/man1/cpuledger-status.1",
     "usr/share/man/man1/cpuledger-top-procps.1",
