@@ -30,10 +30,10 @@ const SELF: &str = "self";
 const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
-/// After listings that took longer than this, calls gather for as long as these took.
-const LONG_LISTING: Duration = Duration::from_millis(2);
+/// After listings that took longer than this, calls gather for twice as long as these took.
+const LONG_LISTING: Duration = Duration::from_millis(10);
 /// And no longer than this.
-const LONGEST_GATHERING: Duration = Duration::from_millis(50);
+const LONGEST_GATHERING: Duration = Duration::from_millis(150);
 
 /// What a connection has.
 #[derive(Debug, Default)]
@@ -223,7 +223,7 @@ impl Handler for Control {
     /// Many that list at once come one after the other, and each walk would be for few of them.
     fn end_turn(&mut self) -> Duration {
         let listed_for = std::mem::take(&mut self.listed_for);
-        if listed_for < LONG_LISTING { Duration::ZERO } else { listed_for.min(LONGEST_GATHERING) }
+        if listed_for < LONG_LISTING { Duration::ZERO } else { (2 * listed_for).min(LONGEST_GATHERING) }
     }
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
