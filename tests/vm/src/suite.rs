@@ -194,18 +194,6 @@ pub const SUITES: &[Suite] = &[
         needs: &[TaskIterator],
         exceptions: &[("sigkill_in_a_storm", SPEED), AT_ENDS],
     },
-    Suite { package: "cpuledger-cli", target: "serve_root", needs: &[Atomics], exceptions: &[AT_ENDS] },
-    Suite {
-        package: "cpuledger-cli",
-        target: "service_source_root",
-        needs: &[Atomics, OpenCodedIterator],
-        exceptions: &[
-            ("another_user_has_exact", SPEED),
-            ("listings_are_the_same", SPEED),
-            ("another_source_takes_over", SPEED),
-            AT_ENDS,
-        ],
-    },
     Suite {
         package: "cpuledger-cli",
         target: "status_root",
