@@ -16,9 +16,9 @@ use super::signals::Waker;
 use crate::stop::Stop;
 
 /// The part of an interval after which those readers are woken that no other reader has woken.
-const PAUSE_PART: u64 = 50;
+const PAUSE_PART: u64 = 10;
 /// It is no longer than this. 1,000 readers wake each other in less.
-const LONGEST_PAUSE_NS: u64 = 20_000_000;
+const LONGEST_PAUSE_NS: u64 = 100_000_000;
 /// The thread is alive if it has closed an interval within that many of them.
 const MISSED_INTERVALS: u64 = 5;
 /// And within that time.

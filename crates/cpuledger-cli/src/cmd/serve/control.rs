@@ -30,7 +30,7 @@ const SELF: &str = "self";
 const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
-/// After listings that took longer than this, calls gather for twice as long as these took.
+/// After a turn with several listings that took longer than this, calls gather for twice as long.
 const LONG_LISTING: Duration = Duration::from_millis(10);
 /// And no longer than this.
 const LONGEST_GATHERING: Duration = Duration::from_millis(150);
@@ -54,8 +54,9 @@ pub struct Control {
     /// How /proc hides processes, and when that was looked at.
     mount: Option<(Option<Hiding>, Instant)>,
     attached_since_ns: u64,
-    /// What the listings of this turn have taken.
+    /// What the listings of this turn have taken, and how many there were.
     listed_for: Duration,
+    listings_of_turn: usize,
 }
 
 impl Control {
@@ -70,6 +71,7 @@ impl Control {
             mount: None,
             attached_since_ns,
             listed_for: Duration::ZERO,
+            listings_of_turn: 0,
         }
     }
 
@@ -209,6 +211,7 @@ impl Control {
         let begin = Instant::now();
         let sealed = self.listings.list(audience, scope, fields);
         self.listed_for += begin.elapsed();
+        self.listings_of_turn += 1;
         let sealed = sealed?;
         let listing = Listing { frame: 0, length: sealed.length, audience: name.into() };
         Answer::new(&listing, vec![sealed.frame])
@@ -220,10 +223,15 @@ impl Handler for Control {
         self.listings.begin();
     }
 
-    /// Many that list at once come one after the other, and each walk would be for few of them.
+    /// Many that list at once come one after the other, and each walk would be for few of them. One that lists again and again does not wait.
     fn end_turn(&mut self) -> Duration {
         let listed_for = std::mem::take(&mut self.listed_for);
-        if listed_for < LONG_LISTING { Duration::ZERO } else { (2 * listed_for).min(LONGEST_GATHERING) }
+        let is_alone = std::mem::take(&mut self.listings_of_turn) < 2;
+        if is_alone || listed_for < LONG_LISTING {
+            Duration::ZERO
+        } else {
+            (2 * listed_for).min(LONGEST_GATHERING)
+        }
     }
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
