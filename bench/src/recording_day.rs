@@ -1,6 +1,6 @@
 //! A recording as long as wanted, made of real intervals: these again and again, each time with processes of their own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use cpuledger_frame::{Column, Frame, Section};
@@ -14,11 +14,59 @@ pub const DAY: u64 = 86_400;
 /// When it begins, CLOCK_REALTIME: 2026-03-01 00:00:00 UTC.
 pub const BEGIN_NS: u64 = 1_772_323_200 * SECOND_NS;
 
-/// The intervals of a recording.
+/// Which day.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The recording whose intervals make the day
+    #[arg(long)]
+    from: PathBuf,
+    /// Where the day is, or is made; a temporary directory if none is named
+    #[arg(long)]
+    day: Option<PathBuf>,
+}
+
+/// A day of seconds. If it is in a temporary directory, it ends with this.
+pub struct Day {
+    path: PathBuf,
+    is_temporary: bool,
+}
+
+impl Day {
+    /// That of these intervals, made if it is not there yet.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn of(frames: &[Frame], arguments: &Arguments) -> anyhow::Result<Day> {
+        let temporary = || std::env::temp_dir().join(format!("cpuledger-day-{}", std::process::id()));
+        let path = arguments.day.clone().unwrap_or_else(temporary);
+        let day = Day { path, is_temporary: arguments.day.is_none() };
+        if !day.path.exists() {
+            write(frames, &day.path, DAY, Options::default())?;
+        }
+        Ok(day)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Day {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            // What is left is in a temporary directory.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// The intervals of the recording that is named.
 ///
 /// # Errors
 /// When it cannot be read, or has none.
-pub fn real_frames(path: &Path) -> anyhow::Result<Vec<Frame>> {
+pub fn real_frames(arguments: &Arguments) -> anyhow::Result<Vec<Frame>> {
+    let path = &arguments.from;
     let mut recording = Recording::open(path)?;
     let (mut frames, mut next) = (Vec::new(), recording.first());
     while let Some(place) = next {

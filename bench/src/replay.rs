@@ -1,14 +1,12 @@
 //! A day of recorded seconds on the screen: how soon its first interval is shown, and how long a jump takes.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cpuledger_recording::Options;
 use jiff::Timestamp;
 
 use crate::measure::median;
-use crate::recording_day::{self, BEGIN_NS, DAY};
+use crate::recording_day::{self, BEGIN_NS, DAY, Day};
 use crate::results::{Results, Row};
 use crate::screen::Program;
 use crate::table::{Table, digits};
@@ -16,12 +14,8 @@ use crate::table::{Table, digits};
 /// Options of `replay`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The recording whose intervals make the day
-    #[arg(long)]
-    from: PathBuf,
-    /// Where the day is, or is made; a temporary directory if none is named
-    #[arg(long)]
-    day: Option<PathBuf>,
+    #[command(flatten)]
+    day: recording_day::Arguments,
     /// Starts, and jumps
     #[arg(long, default_value_t = 51)]
     rounds: u64,
@@ -38,17 +32,12 @@ const STRIDE_S: u64 = 30_011;
 /// # Errors
 /// When the recording cannot be read, or the screen does not show what it should.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let folder = std::env::temp_dir().join(format!("cpuledger-day-{}", std::process::id()));
-    let path = arguments.day.clone().unwrap_or_else(|| folder.clone());
-    if !path.exists() {
-        let frames = recording_day::real_frames(&arguments.from)?;
-        recording_day::write(&frames, &path, DAY, Options::default())?;
-    }
+    let day = Day::of(&recording_day::real_frames(&arguments.day)?, &arguments.day)?;
     let mut results = Results::create("replay", &[])?;
     let binary = std::env::current_exe()?.with_file_name("cpuledger");
     let start = |second: u64| {
         let mut command = Command::new(&binary);
-        command.arg("top").arg("--replay").arg(&path).env("TZ", "UTC");
+        command.arg("top").arg("--replay").arg(day.path()).env("TZ", "UTC");
         command.arg("--at").arg(format!("@{}", BEGIN_S + second));
         command
     };
@@ -84,9 +73,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         results.add(&Row::new(name, 0, times))?;
     }
     table.keep(&results)?;
-    if arguments.day.is_none() {
-        std::fs::remove_dir_all(&folder)?;
-    }
     Ok(())
 }
 

@@ -1,24 +1,18 @@
 //! Reports over a day of seconds.
 
-use std::path::PathBuf;
-
 use cpuledger_frame::Section;
-use cpuledger_recording::{Options, Recording};
+use cpuledger_recording::Recording;
 
 use crate::measure::{Subject, alternate, median};
-use crate::recording_day::{self, DAY};
+use crate::recording_day::{self, Day};
 use crate::results::{Results, Row};
 use crate::table::{Table, digits};
 
 /// Options of `report`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The recording whose intervals make the day
-    #[arg(long)]
-    from: PathBuf,
-    /// Where the day is, or is made; a temporary directory if none is named
-    #[arg(long)]
-    day: Option<PathBuf>,
+    #[command(flatten)]
+    day: recording_day::Arguments,
     /// Counted runs of each
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -42,19 +36,15 @@ const QUESTIONS: [&[&str]; 6] = [
 /// # Errors
 /// When the recording cannot be read, or a report fails.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let folder = std::env::temp_dir().join(format!("cpuledger-day-{}", std::process::id()));
-    let path = arguments.day.clone().unwrap_or_else(|| folder.clone());
-    let frames = recording_day::real_frames(&arguments.from)?;
-    if !path.exists() {
-        recording_day::write(&frames, &path, DAY, Options::default())?;
-    }
+    let frames = recording_day::real_frames(&arguments.day)?;
+    let day = Day::of(&frames, &arguments.day)?;
     let rows: usize = frames.iter().map(|frame| frame.table(Section::Processes).len()).sum();
     let dead: usize = frames.iter().map(|frame| frame.table(Section::Exited).len()).sum();
-    let intervals = Recording::open(&path)?.len();
+    let intervals = Recording::open(day.path())?.len();
     eprintln!("{intervals} intervals of {} rows and {} deaths", rows / frames.len(), dead / frames.len());
     let mut results = Results::create("report", &[])?;
     let mut table = Table::new("report", "A report over a day of seconds, in ms", ["question", "time"]);
-    let name = path.display().to_string();
+    let name = day.path().display().to_string();
     let lines: Vec<Vec<&str>> =
         QUESTIONS.iter().map(|question| [&["report", name.as_str()], *question].concat()).collect();
     let mut subjects: Vec<Subject<'_>> = lines
@@ -70,9 +60,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         results.add(&Row::new(&subject.name, 0, durations))?;
     }
     table.keep(&results)?;
-    if arguments.day.is_none() {
-        std::fs::remove_dir_all(&folder)?;
-    }
     println!("raw results: {}", results.path().display());
     Ok(())
 }

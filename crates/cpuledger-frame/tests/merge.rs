@@ -5,18 +5,7 @@ use proptest::prelude::*;
 
 mod machine;
 
-use machine::{Event, Machine};
-
-fn event() -> impl Strategy<Value = Event> {
-    let (who, ns) = (0usize..64, 1u64..1000);
-    prop_oneof![
-        8 => (who.clone(), ns.clone(), any::<u8>()).prop_map(|(who, ns, state)| Event::Run(who, ns, state)),
-        3 => (who.clone(), ns.clone(), any::<bool>()).prop_map(|(who, ns, is_process)| Event::Fork(who, ns, is_process)),
-        2 => (who.clone(), ns.clone()).prop_map(|(who, ns)| Event::Exit(who, ns)),
-        1 => (who, ns.clone()).prop_map(|(who, ns)| Event::ExitProcess(who, ns)),
-        2 => ns.prop_map(Event::Idle),
-    ]
-}
+use machine::{Machine, events, intervals};
 
 /// The first difference, for a failure that can be read.
 fn difference(found: &Frame, expected: &Frame) -> Option<String> {
@@ -81,31 +70,18 @@ proptest! {
 
     #[test]
     fn a_merge_is_one_interval_over_both(
-        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        events in events(),
         choices in prop::collection::vec(0usize..64, 8),
         lag in 0u64..50,
     ) {
-        let mut machine = Machine::new();
-        let mut cuts = vec![machine.now_ns];
-        for (event, cuts_after) in events {
-            let before_ns = machine.now_ns;
-            machine.act(event);
-            // In the middle of what was done, and behind it.
-            let cut_ns = if cuts_after == 0 { before_ns + lag } else { machine.now_ns };
-            if cuts_after < 3 && cut_ns > *cuts.last().expect("one") && cut_ns <= machine.now_ns {
-                cuts.push(cut_ns);
-            }
-        }
-        machine.act(Event::Run(0, 1, 1));
-        cuts.push(machine.now_ns);
-        let frames: Vec<Frame> = cuts.windows(2).map(|cut| machine.frame(cut[0], cut[1])).collect();
+        let (machine, frames) = intervals(events, lag);
         for frame in &frames {
             let mut bytes = Vec::new();
             frame.encode(&mut bytes).expect("it is short");
             prop_assert!(Frame::decode(&bytes).is_ok_and(|decoded| decoded == *frame));
             prop_assert_eq!(first_difference_of_wanted(&bytes, frame), None);
         }
-        let whole = machine.frame(cuts[0], machine.now_ns);
+        let whole = machine.frame(Machine::BEGIN_NS, machine.now_ns);
         let found = merged(frames, &choices);
         prop_assert_eq!(difference(&found, &whole), None);
     }

@@ -10,21 +10,10 @@ use proptest::prelude::*;
 #[path = "../../cpuledger-frame/tests/machine/mod.rs"]
 mod machine;
 
-use machine::{Event, Machine};
+use machine::{Event, events, intervals};
 
 const ALL: [Dimension; 5] =
     [Dimension::Command, Dimension::User, Dimension::Cgroup, Dimension::Process, Dimension::Ancestor];
-
-fn event() -> impl Strategy<Value = Event> {
-    let (task, ns) = (0usize..64, 1u64..1000);
-    prop_oneof![
-        8 => (task.clone(), ns.clone(), any::<u8>()).prop_map(|(task, ns, state)| Event::Run(task, ns, state)),
-        3 => (task.clone(), ns.clone(), any::<bool>()).prop_map(|(task, ns, is_process)| Event::Fork(task, ns, is_process)),
-        2 => (task.clone(), ns.clone()).prop_map(|(task, ns)| Event::Exit(task, ns)),
-        1 => (task, ns.clone()).prop_map(|(task, ns)| Event::ExitProcess(task, ns)),
-        2 => ns.prop_map(Event::Idle),
-    ]
-}
 
 /// Gives each process a name, a user and a cgroup by its pid.
 fn name(frame: &mut Frame) {
@@ -44,19 +33,7 @@ fn name(frame: &mut Frame) {
 }
 
 fn frames(events: Vec<(Event, u8)>, lag: u64) -> Vec<Frame> {
-    let mut machine = Machine::new();
-    let mut cuts = vec![machine.now_ns];
-    for (event, cuts_after) in events {
-        let before_ns = machine.now_ns;
-        machine.act(event);
-        let cut_ns = if cuts_after == 0 { before_ns + lag } else { machine.now_ns };
-        if cuts_after < 3 && cut_ns > *cuts.last().expect("one") && cut_ns <= machine.now_ns {
-            cuts.push(cut_ns);
-        }
-    }
-    machine.act(Event::Run(0, 1, 1));
-    cuts.push(machine.now_ns);
-    let mut frames: Vec<Frame> = cuts.windows(2).map(|cut| machine.frame(cut[0], cut[1])).collect();
+    let (_, mut frames) = intervals(events, lag);
     frames.iter_mut().for_each(name);
     frames
 }
@@ -114,7 +91,7 @@ proptest! {
 
     #[test]
     fn rows_add_up(
-        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        events in events(),
         lag in 0u64..50,
         half in 0usize..100,
         top in 0usize..6,
@@ -154,7 +131,7 @@ proptest! {
 
     #[test]
     fn merged_intervals_say_what_the_short_ones_say(
-        events in prop::collection::vec((event(), 0u8..6), 1..80),
+        events in events(),
         lag in 0u64..50,
         size in 2usize..9,
     ) {

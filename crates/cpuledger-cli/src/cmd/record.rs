@@ -10,11 +10,11 @@ use super::top;
 use super::top::collect::{Collector, Outcome};
 use super::top::options::{Options, parse_length};
 use crate::exit::Failure;
-use crate::output::warn;
+use crate::output::{count_of, warn};
 use crate::privileges;
 use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
 use crate::record::place;
-use crate::record::recorder::{self, Place, Recorder, count_of};
+use crate::record::recorder::{self, Place, Recorder};
 use crate::stop::Stop;
 
 /// What follows the options in the help.
@@ -117,11 +117,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 /// Says what was recorded.
 fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
     let recorder::Outcome { intervals, missed, bytes, length_ns, failure } = outcome;
-    let plural = if intervals == 1 { "interval" } else { "intervals" };
     let length = length_ns as f64 / NS;
-    let missing = if missed > 0 { format!("; {} missing", count_of(missed)) } else { String::new() };
+    let missing = if missed > 0 { format!("; {}", recorder::missing(missed)) } else { String::new() };
     warn(&format!(
-        "recorded {intervals} {plural}, {length:.3} s, to {}: {bytes} bytes{missing}",
+        "recorded {}, {length:.3} s, to {}: {bytes} bytes{missing}",
+        count_of(intervals, "interval"),
         path.display()
     ));
     if let Some(failure) = failure {

@@ -12,8 +12,6 @@ use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
 use cpuledger_view::csv::Cells;
 use cpuledger_view::near::did_you_mean;
 use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Gap, Labels, Lost};
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use crate::exit::Failure;
 use crate::record::place;
@@ -181,13 +179,10 @@ fn dimension(by: By) -> Dimension {
     }
 }
 
-/// A time as a report shows it.
+/// A time as a report shows it: with milliseconds where it has any.
 fn local(realtime_ns: u64) -> String {
-    let Ok(instant) = Timestamp::from_nanosecond(realtime_ns.into()) else { return "-".to_owned() };
-    let zoned = instant.to_zoned(TimeZone::system());
-    let milliseconds = zoned.millisecond();
-    let text = zoned.strftime("%Y-%m-%d %H:%M:%S");
-    if milliseconds == 0 { text.to_string() } else { format!("{text}.{milliseconds:03}") }
+    let (text, milliseconds) = (when::written(realtime_ns), realtime_ns / 1_000_000 % 1_000);
+    if milliseconds == 0 { text } else { format!("{text}.{milliseconds:03}") }
 }
 
 /// Writes the report.

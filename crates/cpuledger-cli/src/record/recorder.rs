@@ -11,6 +11,8 @@ use cpuledger::{Interval, Snapshot, machine};
 use cpuledger_frame::Frame;
 use cpuledger_recording::{Error, Kind, Options, Writer};
 
+use crate::output::count_of;
+
 /// Intervals that wait for the disk. What comes while as many wait is missing in the recording.
 const WAITING: usize = 16;
 
@@ -132,7 +134,7 @@ impl Recorder {
         let Outcome { missed, failure, .. } = self.finish();
         match failure {
             Some(failure) => bail!("the recording could not be closed: {failure}"),
-            None if missed > 0 => bail!("{} missing in the recording", count_of(missed)),
+            None if missed > 0 => bail!("{} in the recording", missing(missed)),
             None => Ok(()),
         }
     }
@@ -175,9 +177,9 @@ impl<Tell: FnMut(&str)> Run<Tell> {
                 writer.skip(order.missed);
             }
             (self.tell)(&format!(
-                "{}: {} missing: writing is too slow",
+                "{}: {}: writing is too slow",
                 self.place.path.display(),
-                count_of(order.missed)
+                missing(order.missed)
             ));
         }
         match self.append(&order.frame) {
@@ -201,7 +203,7 @@ impl<Tell: FnMut(&str)> Run<Tell> {
         self.outcome.intervals += 1;
         if let Some(missed) = self.pause.take() {
             let path = self.place.path.display();
-            (self.tell)(&format!("{path}: recording goes on; {} missing", count_of(missed)));
+            (self.tell)(&format!("{path}: recording goes on; {}", missing(missed)));
         }
     }
 
@@ -231,10 +233,8 @@ impl<Tell: FnMut(&str)> Run<Tell> {
     }
 }
 
-/// `1 interval is`, `2 intervals are`.
-pub fn count_of(intervals: u64) -> String {
-    match intervals {
-        1 => "1 interval is".to_owned(),
-        _ => format!("{intervals} intervals are"),
-    }
+/// `1 interval is missing`, `2 intervals are missing`.
+pub fn missing(intervals: u64) -> String {
+    let verb = if intervals == 1 { "is" } else { "are" };
+    format!("{} {verb} missing", count_of(intervals, "interval"))
 }

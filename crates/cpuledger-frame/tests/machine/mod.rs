@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use cpuledger_frame::{Column, Frame, Section};
+use proptest::prelude::*;
 
 /// What a task may do: run, or rest in one of the six states of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,41 @@ pub enum Event {
     ExitProcess(usize, u64),
     /// No task runs.
     Idle(u64),
+}
+
+/// Any event.
+fn event() -> impl Strategy<Value = Event> {
+    let (task, ns) = (0usize..64, 1u64..1000);
+    prop_oneof![
+        8 => (task.clone(), ns.clone(), any::<u8>()).prop_map(|(task, ns, state)| Event::Run(task, ns, state)),
+        3 => (task.clone(), ns.clone(), any::<bool>()).prop_map(|(task, ns, is_process)| Event::Fork(task, ns, is_process)),
+        2 => (task.clone(), ns.clone()).prop_map(|(task, ns)| Event::Exit(task, ns)),
+        1 => (task, ns.clone()).prop_map(|(task, ns)| Event::ExitProcess(task, ns)),
+        2 => ns.prop_map(Event::Idle),
+    ]
+}
+
+/// Any events; the number says whether a cut follows: see [`intervals`].
+pub fn events() -> impl Strategy<Value = Vec<(Event, u8)>> {
+    prop::collection::vec((event(), 0u8..6), 1..80)
+}
+
+/// What happened, and the frames between the cuts: after an event with 1 or 2, and this long into an event with 0.
+pub fn intervals(events: Vec<(Event, u8)>, lag_ns: u64) -> (Machine, Vec<Frame>) {
+    let mut machine = Machine::new();
+    let mut cuts = vec![machine.now_ns];
+    for (event, cuts_after) in events {
+        let before_ns = machine.now_ns;
+        machine.act(event);
+        let cut_ns = if cuts_after == 0 { before_ns + lag_ns } else { machine.now_ns };
+        if cuts_after < 3 && cut_ns > *cuts.last().expect("one") && cut_ns <= machine.now_ns {
+            cuts.push(cut_ns);
+        }
+    }
+    machine.act(Event::Run(0, 1, 1));
+    cuts.push(machine.now_ns);
+    let frames = cuts.windows(2).map(|cut| machine.frame(cut[0], cut[1])).collect();
+    (machine, frames)
 }
 
 #[derive(Debug, Clone)]
@@ -121,9 +157,12 @@ impl Row {
 }
 
 impl Machine {
+    /// When it begins.
+    pub const BEGIN_NS: u64 = 1000;
+
     /// With init, which has one task.
-    pub fn new() -> Machine {
-        let mut machine = Machine { now_ns: 1000, tasks: Vec::new(), processes: Vec::new() };
+    fn new() -> Machine {
+        let mut machine = Machine { now_ns: Machine::BEGIN_NS, tasks: Vec::new(), processes: Vec::new() };
         machine.fork(0, true);
         machine
     }

@@ -39,39 +39,81 @@ pub trait Families: Sync {
 /// Tasks of a part: their lines stay in the writer's cache.
 pub(super) const PART_TASKS: usize = 2048;
 
-/// Those of a snapshot, both of which are in the order of pids.
+/// Tasks in the order of pids.
+pub(super) trait TaskList {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// The process of one of them.
+    fn pid(&self, index: usize) -> Pid;
+
+    /// Hands out one of them.
+    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()>;
+}
+
+impl TaskList for [Task] {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn pid(&self, index: usize) -> Pid {
+        self[index].pid
+    }
+
+    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+        each(Member::Task(&self[index]))
+    }
+}
+
+/// How many parts [`Families`] of these tasks have.
+pub(super) fn parts_of(tasks: &(impl TaskList + ?Sized)) -> usize {
+    tasks.len().div_ceil(PART_TASKS).max(1)
+}
+
+/// Hands out a part of processes and their tasks, both of which are in the order of pids.
+pub(super) fn visit_part(
+    processes: &[Task],
+    tasks: &(impl TaskList + ?Sized),
+    part: usize,
+    each: FamilyVisitor<'_>,
+) -> ControlFlow<()> {
+    let mut next = part * PART_TASKS;
+    let end = tasks.len().min(next + PART_TASKS);
+    let is_last = end == tasks.len();
+    // The process of the last task before this part, and of the last one in it.
+    let before = next.checked_sub(1).map(|index| tasks.pid(index));
+    let last = end.checked_sub(1).map(|index| tasks.pid(index));
+    let first = before.map_or(0, |pid| processes.partition_point(|row| row.pid < pid));
+    for process in &processes[first..] {
+        if before == Some(process.pid) {
+            if next == end || tasks.pid(next) != process.pid {
+                continue;
+            }
+            each(Member::Rest(process))?;
+        } else if is_last || last.is_some_and(|last| process.pid <= last) {
+            each(Member::Process(process))?;
+        } else {
+            break;
+        }
+        // Of a process that came while the rows were read there may be tasks alone.
+        while next < end && tasks.pid(next) < process.pid {
+            next += 1;
+        }
+        while next < end && tasks.pid(next) == process.pid {
+            tasks.hand_out(next, each)?;
+            next += 1;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
 impl Families for &Snapshot {
     fn parts(&self) -> usize {
-        self.tasks.len().div_ceil(PART_TASKS).max(1)
+        parts_of(self.tasks.as_slice())
     }
 
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        let begin = part * PART_TASKS;
-        let end = self.tasks.len().min(begin + PART_TASKS);
-        let is_last = end == self.tasks.len();
-        // The process of the last task before this part, and of the last one in it.
-        let before = begin.checked_sub(1).map(|index| self.tasks[index].pid);
-        let last = end.checked_sub(1).map(|index| self.tasks[index].pid);
-        let first = before.map_or(0, |pid| self.processes.partition_point(|row| row.pid < pid));
-        let mut tasks = self.tasks[begin..end].iter().peekable();
-        for process in &self.processes[first..] {
-            if before == Some(process.pid) {
-                if tasks.peek().is_none_or(|task| task.pid != process.pid) {
-                    continue;
-                }
-                each(Member::Rest(process))?;
-            } else if is_last || last.is_some_and(|last| process.pid <= last) {
-                each(Member::Process(process))?;
-            } else {
-                break;
-            }
-            // Of a process that came while the snapshot was made there may be tasks alone.
-            while tasks.next_if(|task| task.pid < process.pid).is_some() {}
-            while let Some(task) = tasks.next_if(|task| task.pid == process.pid) {
-                each(Member::Task(task))?;
-            }
-        }
-        ControlFlow::Continue(())
+        visit_part(&self.processes, self.tasks.as_slice(), part, each)
     }
 }
 

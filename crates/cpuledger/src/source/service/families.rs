@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use cpuledger_frame::{Frame, Section};
 
 use crate::frames::{FrameError, Rows};
-use crate::source::interface::PART_TASKS;
+use crate::source::interface::{TaskList, parts_of, visit_part};
 use crate::source::{Families, FamilyVisitor, Member};
-use crate::task::Task;
+use crate::task::{Pid, Task};
 
 /// The processes and tasks of a listing, both of which are in the order of pids.
 pub(super) struct ListedFamilies<'a> {
@@ -27,42 +27,28 @@ impl<'a> ListedFamilies<'a> {
     }
 }
 
+impl TaskList for Rows<'_> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn pid(&self, index: usize) -> Pid {
+        self.pid(index)
+    }
+
+    /// A row that cannot be read is none.
+    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+        self.read(index).map_or(ControlFlow::Continue(()), |task| each(Member::Task(&task)))
+    }
+}
+
 impl Families for ListedFamilies<'_> {
     fn parts(&self) -> usize {
-        self.tasks.len().div_ceil(PART_TASKS).max(1)
+        parts_of(&self.tasks)
     }
 
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        let mut next = part * PART_TASKS;
-        let end = self.tasks.len().min(next + PART_TASKS);
-        let is_last = end == self.tasks.len();
-        // The process of the last task before this part, and of the last one in it.
-        let before = next.checked_sub(1).map(|row| self.tasks.pid(row));
-        let last = end.checked_sub(1).map(|row| self.tasks.pid(row));
-        let first = before.map_or(0, |pid| self.processes.partition_point(|row| row.pid < pid));
-        for process in &self.processes[first..] {
-            if before == Some(process.pid) {
-                if next == end || self.tasks.pid(next) != process.pid {
-                    continue;
-                }
-                each(Member::Rest(process))?;
-            } else if is_last || last.is_some_and(|last| process.pid <= last) {
-                each(Member::Process(process))?;
-            } else {
-                break;
-            }
-            // Of a process that came while the listing was made there may be tasks alone.
-            while next < end && self.tasks.pid(next) < process.pid {
-                next += 1;
-            }
-            while next < end && self.tasks.pid(next) == process.pid {
-                if let Ok(task) = self.tasks.read(next) {
-                    each(Member::Task(&task))?;
-                }
-                next += 1;
-            }
-        }
-        ControlFlow::Continue(())
+        visit_part(&self.processes, &self.tasks, part, each)
     }
 }
 
@@ -75,7 +61,7 @@ mod tests {
     use crate::field::{Field, FieldSet};
     use crate::frames::{read_listing, write_listing};
     use crate::snapshot::Snapshot;
-    use crate::task::{Pid, TaskId, Tid};
+    use crate::task::{TaskId, Tid};
 
     fn row(pid: usize, tid: usize) -> Task {
         Task {
