@@ -262,40 +262,64 @@ fn await_turn(turn: &AtomicU32, is_it: impl Fn(u32) -> bool) -> Result<()> {
     }
 }
 
-/// The leader and a thread want the same mutex again and again. The one that finds it locked waits at its futex.
+/// A mutex that two threads want again and again. The one that finds it locked waits at its futex.
+#[derive(Default)]
+struct Fight {
+    mutex: Mutex<()>,
+    /// How often each has found it locked: the leader, and the other.
+    found_locked: [AtomicU32; 2],
+}
+
+impl Fight {
+    /// On a busy machine one of them may run alone for the whole length. So both go on until each has waited this often.
+    const LEAST_WAITS: u32 = 5;
+
+    fn is_over(&self) -> bool {
+        self.found_locked.iter().all(|count| count.load(Ordering::SeqCst) >= Fight::LEAST_WAITS)
+    }
+
+    /// The part of the leader, 0, or of the other, 1.
+    fn fight(&self, own: usize, watch: &Watch, length_ns: u64) -> Did {
+        const WITH_NS: u64 = 400_000;
+        const WITHOUT_NS: u64 = 100_000;
+        let work = |cpu_ns: u64| {
+            let begin_ns = sys::thread_cpu_ns();
+            while sys::thread_cpu_ns() - begin_ns < cpu_ns {
+                std::hint::spin_loop();
+            }
+        };
+        while watch.elapsed_ns() < length_ns || !self.is_over() {
+            // A thread that panics with it leaves nothing behind that the other could find broken.
+            let held = match self.mutex.try_lock() {
+                Ok(held) => held,
+                Err(_) => {
+                    self.found_locked[own].fetch_add(1, Ordering::SeqCst);
+                    self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+                }
+            };
+            work(WITH_NS);
+            drop(held);
+            work(WITHOUT_NS);
+        }
+        Did::AtLeast(0)
+    }
+}
+
+/// The leader and a thread want the same mutex.
 fn fight(length_ns: u64) -> Result<()> {
-    let (shared, start) = (Arc::new(Mutex::new(())), Arc::new(Barrier::new(2)));
+    let (shared, start) = (Arc::new(Fight::default()), Arc::new(Barrier::new(2)));
     let theirs = (Arc::clone(&shared), Arc::clone(&start));
     thread::spawn(move || -> Result<()> {
         let mut watch = Watch::new()?;
         theirs.1.wait();
         watch.begin();
-        watch.end(fight_until(&theirs.0, &watch, length_ns))?;
+        watch.end(theirs.0.fight(1, &watch, length_ns))?;
         sys::sleep_for_ever()
     });
     alone(|watch| {
         start.wait();
-        Ok(fight_until(&shared, watch, length_ns))
+        Ok(shared.fight(0, watch, length_ns))
     })
-}
-
-fn fight_until(shared: &Mutex<()>, watch: &Watch, length_ns: u64) -> Did {
-    const WITH_NS: u64 = 400_000;
-    const WITHOUT_NS: u64 = 100_000;
-    let work = |cpu_ns: u64| {
-        let begin_ns = sys::thread_cpu_ns();
-        while sys::thread_cpu_ns() - begin_ns < cpu_ns {
-            std::hint::spin_loop();
-        }
-    };
-    while watch.elapsed_ns() < length_ns {
-        // A thread that panics with it leaves nothing behind that the other could find broken.
-        let held = shared.lock().unwrap_or_else(PoisonError::into_inner);
-        work(WITH_NS);
-        drop(held);
-        work(WITHOUT_NS);
-    }
-    Did::AtLeast(0)
 }
 
 /// Stops a child that waits for a pipe, and continues it. How long, the child hears at the end.
