@@ -1,40 +1,18 @@
 //! `cpuledger run` beside the kernel's account of a cgroup, and beside what getrusage(2), time(1) and perf(1) tell.
 
+mod commands;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use commands::{BURN, CASES, Cgroup, ns};
 use cpuledger_load::not_run;
 use serde_json::Value;
 
 /// Files of the C project, and functions in each: some seconds of CPU time.
 const FILES: usize = 24;
 const FUNCTIONS: usize = 60;
-
-/// A process that needs half a second of CPU time, with what it does around that.
-const CASES: [(&str, &str, &str); 4] = [
-    ("waited", "a child that is waited for", "if os.fork() == 0: burn(); os._exit(0)\nos.wait()"),
-    (
-        "ignored",
-        "a child whose parent ignores SIGCHLD",
-        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nreader, writer = os.pipe()\n\
-         if os.fork() == 0: burn(); os._exit(0)\nos.close(writer); os.read(reader, 1); time.sleep(0.1)",
-    ),
-    (
-        "orphan",
-        "a double fork: the parent dies first",
-        "reader, writer = os.pipe()\nif os.fork() == 0:\n    if os.fork() == 0: burn(); os._exit(0)\n    os._exit(0)\n\
-         os.wait(); os.close(writer); os.read(reader, 1)",
-    ),
-    (
-        "daemon",
-        "a daemon that outlives the command",
-        "reader, writer = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
-         burn(); os.write(writer, b'x'); time.sleep(4); os._exit(0)\n    os._exit(0)\nos.wait(); os.read(reader, 1)",
-    ),
-];
-
-const BURN: &str = "import os, signal, time\ndef burn():\n    while time.process_time() < 0.5: pass\n";
 
 fn cpuledger(arguments: &[&str]) -> Command {
     // A test that hangs ends.
@@ -58,40 +36,6 @@ fn account(folder: &Path, command: &[&str]) -> (Value, Output) {
     let text = fs::read_to_string(&file)
         .unwrap_or_else(|error| panic!("no account ({error}): {}", String::from_utf8_lossy(&output.stderr)));
     (serde_json::from_str(&text).expect("JSON"), output)
-}
-
-fn ns(account: &Value, key: &str) -> u64 {
-    account[key].as_u64().unwrap_or_else(|| panic!("no {key} in {account}"))
-}
-
-/// A cgroup, removed when it is dropped.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    fn make() -> std::io::Result<Cgroup> {
-        let name = format!("cpuledger-run-{}", std::process::id());
-        let unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
-        let root = Path::new(if unified { "/sys/fs/cgroup" } else { "/sys/fs/cgroup/cpuacct" });
-        let path = root.join(name);
-        fs::create_dir(&path)?;
-        Ok(Cgroup(path))
-    }
-
-    /// What the kernel has counted: in nanoseconds with cgroup 1, in microseconds with cgroup 2.
-    fn usage_ns(&self) -> u64 {
-        if let Ok(text) = fs::read_to_string(self.0.join("cpuacct.usage")) {
-            return text.trim().parse().expect("cpuacct.usage");
-        }
-        let text = fs::read_to_string(self.0.join("cpu.stat")).expect("cpu.stat");
-        let line = text.lines().find_map(|line| line.strip_prefix("usage_usec "));
-        line.and_then(|us| us.parse::<u64>().ok()).expect("usage_usec") * 1000
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
 }
 
 /// A C project that takes some seconds to build.

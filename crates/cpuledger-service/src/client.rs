@@ -117,6 +117,11 @@ impl Client {
         Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES) })
     }
 
+    /// From now on no call takes longer than this.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     /// What the service is, and what this caller may have.
     ///
     /// # Errors

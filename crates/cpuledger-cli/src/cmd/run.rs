@@ -16,8 +16,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use anyhow::Context;
-use cpuledger::source::service::{answers, name_socket};
-use cpuledger::{Boottime, Pid, machine};
+use cpuledger::source::choose::LEAVE_OUT;
+use cpuledger::source::service::{listens, name_socket};
+use cpuledger::{Boottime, Error, Pid, machine};
 use nix::sys::resource::UsageWho;
 use rustix::process::{Signal, pidfd_send_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -89,22 +90,11 @@ enum Source {
 /// No source, nowhere to write, and the exit code of the command where it is not 0.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
-    let source = match arguments.source {
-        Source::Service => "service",
-        Source::Auto if answers() => "service",
-        Source::Auto | Source::Ledger => "ledger",
-    };
     // Before privileges are given up: it runs as the caller, and is no business of ours otherwise.
     let mut launched = Launched::start(&arguments.command)?;
-    let of_top = top::Arguments {
-        batch: true,
-        format: Some("json".into()),
-        delay: Some("1".into()),
-        source: Some(source.into()),
-        ..top::Arguments::default()
-    };
-    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
-    let mut collector = Collector::open(&top::Options::parse(&of_top, false)?, stop)?;
+    let Opened { mut collector, waker, source } = Opened::of(arguments)?;
+    // Without the last interval there is no account.
+    collector.be_patient();
     let mut file = match &arguments.output {
         Some(path) => Some(File::create(path).with_context(|| path.display().to_string())?),
         None => None,
@@ -131,6 +121,54 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => drop(std::io::stderr().write_all(text.as_bytes())),
     }
     if code == 0 { Ok(()) } else { Err(Failure::OfCommand(code).into()) }
+}
+
+/// The books that are read.
+struct Opened {
+    collector: Collector,
+    /// Ends its running interval.
+    waker: Waker,
+    source: &'static str,
+}
+
+impl Opened {
+    /// Those that are asked for: without `--source` and `--socket` those of the service, if it can be used.
+    fn of(arguments: &Arguments) -> anyhow::Result<Opened> {
+        match arguments.source {
+            Source::Ledger => Opened::as_source("ledger"),
+            Source::Service => Opened::as_source("service"),
+            // A socket that was named is to be used, or else it is said why it cannot be.
+            Source::Auto if arguments.socket.is_some() => Opened::as_source("service"),
+            Source::Auto if listens() => Opened::as_source("service")
+                .or_else(|of_service| Opened::as_source("ledger").map_err(|_| of_service)),
+            Source::Auto => Opened::as_source("ledger").map_err(without_service),
+        }
+    }
+
+    fn as_source(source: &'static str) -> anyhow::Result<Opened> {
+        let of_top = top::Arguments {
+            batch: true,
+            format: Some("json".into()),
+            delay: Some("1".into()),
+            source: Some(source.into()),
+            ..top::Arguments::default()
+        };
+        let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+        let collector = Collector::open(&top::Options::parse(&of_top, false)?, stop)?;
+        Ok(Opened { collector, waker, source })
+    }
+}
+
+/// What is advised where neither the service runs nor the ledger can be used.
+fn without_service(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Error>() {
+        Ok(Error::Unusable { source_kind, reason }) => {
+            let advice = "start the service, `cpuledger serve`, for all users of this machine";
+            Error::Unusable { source_kind, reason: reason.replace(LEAVE_OUT, advice) }.into()
+        }
+        Ok(error) => error.into(),
+        Err(error) => error,
+    }
 }
 
 /// What the terminal sends reaches the command by itself; what is sent to this process is passed on.

@@ -38,6 +38,9 @@ fn worth_its_cost(costs: Option<&Costs>) -> SourceKind {
     costs.map_or(SourceKind::Ledger, Costs::choice)
 }
 
+/// What is advised where a source that was asked for is not permitted.
+pub const LEAVE_OUT: &str = "leave out --source for a source that this user may use";
+
 /// A source of intervals: the service and the ledger have them, of others they are made.
 pub enum ForIntervals {
     /// It has those of another process.
@@ -97,10 +100,7 @@ pub(super) fn naming(kind: SourceKind) -> impl Fn(Error) -> Error {
     move |error| match error {
         Error::Bpf(cpuledger_bpf::Error::NotPermitted { missing }) => Error::Unusable {
             source_kind: kind,
-            reason: cpuledger_bpf::not_permitted(
-                missing,
-                "leave out --source for a source that this user may use, ",
-            ),
+            reason: cpuledger_bpf::not_permitted(missing, &format!("{LEAVE_OUT}, ")),
         },
         error => error,
     }

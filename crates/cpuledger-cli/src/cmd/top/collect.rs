@@ -146,6 +146,13 @@ impl Collector {
         Ok(collector)
     }
 
+    /// From now on the service may be late, as on a busy machine, before it counts as dead.
+    pub fn be_patient(&mut self) {
+        if let Backend::Service(service) = &mut self.backend {
+            service.be_patient();
+        }
+    }
+
     /// Where the running interval comes from.
     pub fn kind(&self) -> SourceKind {
         match &self.backend {

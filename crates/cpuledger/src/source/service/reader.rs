@@ -34,6 +34,9 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
+/// In the place of all three for a caller that rather waits on a busy machine than has no interval.
+const LONG: Duration = Duration::from_secs(60);
+
 /// Why there will be no more intervals: the end of a sentence.
 #[derive(Debug, Clone)]
 pub struct Ended(String);
@@ -65,6 +68,10 @@ pub struct ServiceLedger {
     shortest_ns: u64,
     /// When the last frame came.
     heard: Instant,
+    /// How late a frame may be.
+    lateness: Duration,
+    /// How long one that was asked for is waited for.
+    hurry: Duration,
     listing: Option<ServiceListing>,
     listed: Snapshot,
     /// What the frames of the last interval told of it besides; `None`: it had none.
@@ -90,6 +97,8 @@ impl ServiceLedger {
             frame_ns: subscription.interval_ns.unsigned_abs(),
             shortest_ns: info.shortest_interval_ns.unsigned_abs(),
             heard: Instant::now(),
+            lateness: LATENESS,
+            hurry: HURRY,
             listing: None,
             listed: Snapshot::default(),
             of: None,
@@ -99,6 +108,12 @@ impl ServiceLedger {
     /// The next interval begins at `end_ns`, where that of another source has ended.
     pub fn begin_at(&mut self, end_ns: u64) {
         self.gathering.begin_at(end_ns);
+    }
+
+    /// From now on a frame may be as late as a busy machine makes it: an interval that is given up would be worse.
+    pub fn be_patient(&mut self) {
+        (self.lateness, self.hurry) = (LONG, LONG);
+        self.client.set_timeout(LONG);
     }
 
     /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.
@@ -138,7 +153,7 @@ impl ServiceLedger {
 
     /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service counts as dead.
     pub fn patience(&self) -> Instant {
-        self.heard + LATENESS + 2 * Duration::from_nanos(self.frame_ns)
+        self.heard + self.lateness + 2 * Duration::from_nanos(self.frame_ns)
     }
 
     /// Takes the next interval, if it is complete, and returns whether it is. With `now` it ends at once, and is shorter.
@@ -296,7 +311,7 @@ impl ServiceLedger {
         let asks_for =
             |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
         self.subscribe(&asks_for(self.shortest_ns))?;
-        let deadline = Instant::now() + HURRY;
+        let deadline = Instant::now() + self.hurry;
         loop {
             self.receive()?;
             if let Some(whole) = self.gathering.take(self.wanted_ns, true) {
@@ -307,7 +322,7 @@ impl ServiceLedger {
             let Some(follower) = self.follower.as_ref().filter(|_| !rest.is_zero()) else {
                 return Err(ended("it does not end an interval when asked to"));
             };
-            let rest = Timespec { tv_sec: 0, tv_nsec: rest.subsec_nanos().into() };
+            let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
             // Signals interrupt it, and it goes on.
             let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
         }
