@@ -127,7 +127,8 @@ impl Books {
         into.unidentified_exits = self.deaths.folds.iter().map(|fold| fold.exits).sum();
         if cut.sees_exits {
             let exited = into.exited.get_or_insert_default();
-            self.deaths.report(&mut self.attribution, exited);
+            let listed = Listed { processes: &snapshot.processes, alive: &self.alive };
+            self.deaths.report(&mut self.attribution, |process| listed.living(process).is_some(), exited);
             if self.cut == 1 {
                 exited.clear();
             }

@@ -253,12 +253,22 @@ impl Deaths {
         }
     }
 
-    /// The dead of the interval with what they used in it.
-    pub(super) fn report(&self, attribution: &mut Attribution, into: &mut Vec<Exited>) {
+    /// The dead of the interval with what they used in it. `lives` says which processes live at the cut.
+    pub(super) fn report(
+        &self,
+        attribution: &mut Attribution,
+        lives: impl Fn(TaskId) -> bool,
+        into: &mut Vec<Exited>,
+    ) {
+        // The last death of a process that does not live any more has ended it.
+        let last: FxHashMap<TaskId, usize> =
+            self.due.iter().enumerate().map(|(index, death)| (death.exit.process, index)).collect();
         into.clear();
-        into.extend(self.due.iter().map(|death| {
-            let heir = attribution.known_heir(death.exit.process);
+        into.extend(self.due.iter().enumerate().map(|(index, death)| {
+            let process = death.exit.process;
+            let heir = attribution.known_heir(process);
             Exited {
+                ends_process: Some(last.get(&process) == Some(&index) && !lives(process)),
                 exit: death.exit,
                 cpu_ns: death.used_ns,
                 accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
