@@ -45,7 +45,7 @@ pub const SUBJECTS: [(&str, &str, u32); 3] = [
 ];
 
 /// How often the reader takes a cut while the ledger is attached.
-const INTERVAL: Duration = Duration::from_millis(500);
+pub const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The work, compiled as the smallest process there is: static, without the pages of anything else.
 pub struct Latency {
@@ -97,7 +97,10 @@ impl Beside {
 }
 
 /// Runs `work` while a ledger is attached and read.
-fn attached<T>(options: Options, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+///
+/// # Errors
+/// Without root, when `work` fails, or when an interval is out of balance.
+pub fn attached<T>(options: Options, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let mut ledger = Ledger::attach(options).context("cannot attach the ledger; run as root")?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,6 +1,7 @@
 //! What the service costs: itself, its readers, listings through it, and the time until a screen shows something.
 
 mod daemon;
+mod hooks;
 mod idle;
 mod listings;
 mod readers;
@@ -30,11 +31,14 @@ pub struct Arguments {
     /// Populations: threads that sleep in one process; the last counts where there is one
     #[arg(long, value_delimiter = ',', default_value = "100,100000")]
     threads: Vec<usize>,
+    /// Counted pairs of runs of each work, with the service and with a ledger alone
+    #[arg(long, default_value_t = 21)]
+    pairs: usize,
     /// Seconds without readers
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Parts: readers, listings, screen, idle
-    #[arg(long, value_delimiter = ',', default_value = "readers,listings,screen,idle")]
+    /// Parts: readers, listings, screen, idle, hooks
+    #[arg(long, value_delimiter = ',', default_value = "readers,listings,screen,idle,hooks")]
     parts: Vec<String>,
     /// Read the ring of the service at this socket, for strace
     #[arg(long, hide = true)]
@@ -74,6 +78,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if has("screen") {
         screen::measure(arguments.listings, &mut results, &mut table)?;
+    }
+    if has("hooks") {
+        hooks::measure(arguments.pairs, &mut results, &mut table)?;
     }
     if has("listings") {
         listings::measure_concurrent(most, arguments.rounds, &mut results, &mut table)?;
