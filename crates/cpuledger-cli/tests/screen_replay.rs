@@ -238,6 +238,67 @@ fn a_recording_that_is_not_there_is_a_sentence() {
     assert!(text.contains("`noon` is no time") && text.contains("END2"), "{text}");
 }
 
+/// At its end a recording goes on as it is written, also in the next segment and when the first one is deleted.
+#[test]
+fn what_is_recorded_meanwhile_appears_at_the_end() {
+    let terminal = Terminal::open("replay-follow", 100, 20);
+    let folder = terminal.folder().join("recording");
+    let mut writer = Writer::open(&folder, Options::default()).expect("a folder");
+    (0..10).for_each(|second| writer.append(&frame(second)).expect("room"));
+    terminal.start_with("env TZ=UTC", "--replay recording");
+    at(&terminal, "22:14:01");
+    terminal.press(&["$"]);
+    at(&terminal, "22:14:10");
+    writer.append(&frame(10)).expect("room");
+    at(&terminal, "22:14:11");
+    (11..15).for_each(|second| writer.append(&frame(second)).expect("room"));
+    at(&terminal, "22:14:15");
+    // Elsewhere it stays, and goes on when the end is reached.
+    terminal.press(&["("]);
+    at(&terminal, "22:14:14");
+    writer.append(&frame(15)).expect("room");
+    std::thread::sleep(Duration::from_secs(1));
+    at(&terminal, "22:14:14");
+    terminal.press(&[")", ")"]);
+    at(&terminal, "22:14:16");
+    terminal.press(&[")"]);
+    terminal.wait_for("this is the last interval");
+    writer.append(&frame(16)).expect("room");
+    std::thread::sleep(Duration::from_secs(1));
+    at(&terminal, "22:14:16");
+    terminal.press(&["$"]);
+    at(&terminal, "22:14:17");
+    writer.close().expect("room");
+    drop(writer);
+    let mut writer = Writer::open(&folder, Options::default()).expect("a folder");
+    writer.append(&frame(17)).expect("room");
+    at(&terminal, "22:14:18");
+    let mut segments: Vec<_> = std::fs::read_dir(folder.join("all"))
+        .expect("a folder")
+        .map(|entry| entry.expect("a name").path())
+        .collect();
+    segments.sort();
+    std::fs::remove_file(&segments[0]).expect("it is ours");
+    writer.append(&frame(18)).expect("room");
+    at(&terminal, "22:14:19");
+    terminal.press(&["^"]);
+    at(&terminal, "22:14:18");
+    // Playing goes on behind the end, too.
+    terminal.press(&["=", "=", "=", "Space"]);
+    terminal.wait_for("this is the end");
+    writer.append(&frame(19)).expect("room");
+    at(&terminal, "22:14:20");
+    // Merged intervals grow.
+    terminal.press(&["d", "C-u"]);
+    terminal.write("4");
+    terminal.press(&["Enter", "^", "$"]);
+    terminal.wait_for("interval 3.000 s");
+    writer.append(&frame(20)).expect("room");
+    at(&terminal, "22:14:21");
+    terminal.quit();
+    writer.close().expect("room");
+}
+
 /// Without a recording the screen goes back through what it has seen.
 #[test]
 fn a_live_screen_goes_back_and_returns() {

@@ -15,7 +15,7 @@ use crate::loss::{Cause, Gap, Loss};
 use crate::segment::{Entry, NotOpened, NotRead, Segment, Summary};
 use crate::source::ReadAt;
 
-/// Where a record is in a recording, until the next [`Recording::refresh`].
+/// Where a record is in a recording, until a [`Recording::refresh`] says that it is not any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     segment: usize,
@@ -119,17 +119,20 @@ impl Recording {
         Ok(tiers)
     }
 
-    /// Takes what was written since, and forgets what was deleted. Places from before are not valid any more.
+    /// Takes what was written since, and forgets what was deleted. Returns whether places from before are valid still: they are, unless
+    /// a segment was deleted.
     ///
     /// # Errors
     /// When reading fails.
-    pub fn refresh(&mut self) -> Result<(), Error> {
+    pub fn refresh(&mut self) -> Result<bool, Error> {
         let Some(folder) = &self.folder else {
-            return self
-                .parts
-                .iter_mut()
-                .try_for_each(|part| part.segment.refresh().map_err(|error| io_error(&part.path, error)));
+            let refresh =
+                |part: &mut Part| part.segment.refresh().map_err(|error| io_error(&part.path, error));
+            return self.parts.iter_mut().try_for_each(refresh).map(|()| true);
         };
+        let sequences =
+            |parts: &[Part]| parts.iter().map(|part| part.name.map(|name| name.sequence)).collect::<Vec<_>>();
+        let before = sequences(&self.parts);
         let names = folder.segments().map_err(|error| io_error(&folder.path, error))?;
         let mut old = std::mem::take(&mut self.parts);
         for name in names {
@@ -149,7 +152,7 @@ impl Recording {
                 self.parts.push(open_part(Some(name), path, Box::new(file))?);
             }
         }
-        Ok(())
+        Ok(sequences(&self.parts).starts_with(&before))
     }
 
     /// Its segments, in the order of time.

@@ -82,7 +82,7 @@ fn what_is_being_written_is_read_too() {
     for (nth, frame) in frames.iter().enumerate().skip(1) {
         assert_eq!(recording.len(), nth as u64);
         writer.append(frame).expect("written");
-        recording.refresh().expect("read");
+        assert!(recording.refresh().expect("read"), "places are valid");
         let last = recording.last().expect("there is one");
         assert!(recording.read(last).expect("read").expect("whole").frame == *frame);
     }
@@ -90,6 +90,12 @@ fn what_is_being_written_is_read_too() {
     recording.refresh().expect("read");
     assert!(recording.losses().expect("read").is_empty());
     assert!(frames_of(&mut recording) == frames);
+    // Without the first segment, places are others.
+    let (first, _) = recording.segments().next().expect("there are some");
+    std::fs::remove_file(first).expect("it is ours");
+    assert!(!recording.refresh().expect("read"));
+    assert!(recording.refresh().expect("read"));
+    assert!(frames_of(&mut recording) == frames[60..]);
 }
 
 #[test]

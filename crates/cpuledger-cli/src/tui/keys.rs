@@ -88,7 +88,7 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
             key(&["B", "Ctrl-Left"], Action::Step(-60), "sixty intervals back"),
             key(&["v", "Ctrl-Right"], Action::Step(60), "sixty intervals on"),
             key(&["^"], Action::Begin, "the first interval"),
-            key(&["$"], Action::Now, "the last interval, or back to now"),
+            key(&["$"], Action::Now, "the last interval and those that come, or back to now"),
             key(
                 &[":"],
                 Action::Jump,

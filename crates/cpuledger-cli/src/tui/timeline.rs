@@ -1,5 +1,9 @@
 //! Time as the screen goes through it: the intervals that it has seen, and those of a recording.
 
+mod cells;
+mod following;
+mod playing;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,7 +14,7 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::machine::Machine;
 use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
-use cpuledger::source::replay::{Share, Told};
+use cpuledger::source::replay::Told;
 use cpuledger::{Boottime, Interval, Snapshot, machine};
 use cpuledger_view::query::Query;
 
@@ -21,9 +25,6 @@ use super::play::{Play, Speed};
 use super::travel::{Cell, Strip, Travel};
 use crate::cmd::top::replay::{Asked, Moment, Tiers, notice};
 use crate::when;
-
-/// Neighbours on each side of the interval that is shown, on the time line.
-const MOST_BESIDE: usize = 120;
 
 /// How long it searches or reads neighbours before it looks for keys.
 const TURN: Duration = Duration::from_millis(20);
@@ -84,6 +85,10 @@ pub struct Timeline {
     path: Option<PathBuf>,
     /// Whether intervals come from the machine.
     is_live: bool,
+    /// Whether what is recorded from now on is shown as it comes.
+    is_following: bool,
+    /// When it was last looked whether there is more of the recording.
+    looked: Instant,
     here: Option<Here>,
     play: Option<Play>,
     speed: Speed,
@@ -107,6 +112,8 @@ impl Timeline {
             tiers: None,
             path,
             is_live: true,
+            is_following: false,
+            looked: Instant::now(),
             here: None,
             play: None,
             speed: Speed::default(),
@@ -162,6 +169,7 @@ impl Timeline {
     /// When reading fails.
     pub fn go(&mut self, travel: &Travel) -> anyhow::Result<Arrival> {
         self.search = None;
+        self.is_following &= matches!(travel, Travel::Speed(_));
         if !matches!(travel, Travel::Play | Travel::Speed(_)) {
             self.play = None;
         }
@@ -199,7 +207,7 @@ impl Timeline {
         if self.search.is_some() || self.lacks_cells().is_some() {
             return Some(Duration::ZERO);
         }
-        let play = self.play.as_ref()?;
+        let Some(play) = &self.play else { return self.patience_to_follow() };
         let rest = play.rest(self.speed, here.end_ns);
         Some(if here.is_gap { SHORTEST } else { rest.max(SHORTEST) })
     }
@@ -213,7 +221,11 @@ impl Timeline {
         if self.search.is_some() {
             return self.search_on(deadline);
         }
-        let arrival = self.play_on()?;
+        let mut arrival = self.play_on()?;
+        if self.patience_to_follow() == Some(Duration::ZERO) {
+            let came = self.follow()?;
+            arrival = Arrival { frame: came.frame.or(arrival.frame), said: came.said.or(arrival.said) };
+        }
         while let Some(side) = self.lacks_cells()
             && Instant::now() < deadline
         {
@@ -260,6 +272,8 @@ impl Timeline {
         if self.is_live {
             return self.return_to_now();
         }
+        self.refresh()?;
+        self.is_following = true;
         let last = self.tiers.as_mut().map_or(Ok(None), Tiers::last)?;
         last.map_or(Ok(Arrival::default()), |last| self.show(Point::Recorded(last)))
     }
@@ -279,6 +293,9 @@ impl Timeline {
         let Some(begin) = self.here.as_ref().map(|here| here.point).or_else(newest) else {
             return Ok(Arrival::saying("no interval is over yet"));
         };
+        if count > 0 && self.here.as_ref().is_some_and(|here| here.next.is_none()) {
+            self.refresh()?;
+        }
         let mut point = begin;
         for _ in 0..count.unsigned_abs() {
             let next = if count < 0 { self.before(point)? } else { self.behind(point)? };
@@ -455,61 +472,14 @@ impl Timeline {
         }
     }
 
-    /// Opens the recording that is behind what the screen has seen, if there is one.
+    /// Opens the recording that is behind what the screen has seen, if there is one, or takes what it has got since.
     fn open_recording(&mut self) -> anyhow::Result<()> {
-        if let Some(path) = self.path.take() {
-            self.tiers = Some(Tiers::open(&path, u64::MAX)?);
+        match self.path.take() {
+            Some(path) => self.tiers = Some(Tiers::open(&path, u64::MAX)?),
+            None if self.is_live => self.refresh()?,
+            None => {}
         }
         Ok(())
-    }
-
-    fn play_or_pause(&mut self) -> Arrival {
-        if self.play.take().is_none() {
-            self.play_from_here();
-        }
-        Arrival::default()
-    }
-
-    fn play_from_here(&mut self) {
-        let from_ns = self.here.as_ref().map(|here| here.start_ns);
-        self.play = from_ns.map(Play::from);
-    }
-
-    fn play_on(&mut self) -> anyhow::Result<Arrival> {
-        let (Some(play), Some(here)) = (&self.play, &self.here) else { return Ok(Arrival::default()) };
-        let at_ns = play.now(self.speed);
-        // Nothing happens in a gap.
-        let is_over = here.is_gap || at_ns >= here.end_ns;
-        if !is_over {
-            return Ok(Arrival::default());
-        }
-        let (is_gap, mut point) = (here.is_gap, here.point);
-        let mut next = self.behind(point)?;
-        while let Some(behind) = next {
-            point = behind;
-            // Intervals that are over already are not shown, except for the last.
-            let is_over = !is_gap && self.end_of(point)?.is_some_and(|end_ns| end_ns <= at_ns);
-            next = if is_over { self.behind(point)? } else { None };
-        }
-        if Some(point) == self.here.as_ref().map(|here| here.point) {
-            self.play = None;
-            return if self.is_live { self.return_to_now() } else { Ok(Arrival::saying("this is the end")) };
-        }
-        let arrival = self.show(point)?;
-        if is_gap {
-            self.play_from_here();
-        }
-        Ok(arrival)
-    }
-
-    fn end_of(&mut self, point: Point) -> anyhow::Result<Option<u64>> {
-        match (point, &mut self.tiers) {
-            (Point::Past(number), _) => Ok(self.past.glance(number).map(|(_, end_ns, _)| end_ns)),
-            (Point::Recorded(moment), Some(tiers)) => {
-                Ok(tiers.glance(moment)?.map(|glance| glance.end_realtime_ns))
-            }
-            (Point::Recorded(_), None) => Ok(None),
-        }
     }
 
     /// Looks at later intervals until the deadline.
@@ -540,59 +510,5 @@ impl Timeline {
             }
         }
         Ok(Arrival::saying(format!("no later interval has a row with {}", query.text())))
-    }
-
-    /// Where the interval that is shown is among the cells.
-    fn position(&self) -> Option<usize> {
-        let here = self.here.as_ref()?.point;
-        self.cells.iter().position(|(point, _)| *point == here)
-    }
-
-    /// The side of the cells that lacks one.
-    fn lacks_cells(&self) -> Option<usize> {
-        self.here.as_ref()?;
-        let Some(position) = self.position() else { return (!self.is_whole[0]).then_some(0) };
-        let beside = [position, self.cells.len() - 1 - position];
-        let lacks = |side: usize| beside[side] < MOST_BESIDE && !self.is_whole[side];
-        // The nearer one first.
-        let order = if beside[0] <= beside[1] { [0, 1] } else { [1, 0] };
-        order.into_iter().find(|&side| lacks(side))
-    }
-
-    fn add_cell(&mut self, side: usize) -> anyhow::Result<()> {
-        let end = if side == 0 { self.cells.front() } else { self.cells.back() };
-        let point = match end.map(|(point, _)| *point) {
-            None => self.here.as_ref().map(|here| here.point),
-            Some(point) if side == 0 => self.before(point)?,
-            Some(point) => self.behind(point)?,
-        };
-        let Some(point) = point else {
-            self.is_whole[side] = true;
-            return Ok(());
-        };
-        let cell = match (point, &mut self.tiers) {
-            (Point::Past(number), _) => self.past.glance(number).map_or(Cell::Gap, |(_, _, cell)| cell),
-            (Point::Recorded(moment), Some(tiers)) => {
-                tiers.glance(moment)?.map_or(Cell::Gap, |glance| match glance.share {
-                    Share::Used(share) => Cell::Used(share),
-                    Share::Gap => Cell::Gap,
-                })
-            }
-            (Point::Recorded(_), None) => Cell::Gap,
-        };
-        if side == 0 {
-            self.cells.push_front((point, cell))
-        } else {
-            self.cells.push_back((point, cell))
-        }
-        // Those that are far away are read again when they are near.
-        if self.cells.len() > 4 * MOST_BESIDE {
-            if side == 0 {
-                self.cells.pop_back()
-            } else {
-                self.cells.pop_front()
-            };
-        }
-        Ok(())
     }
 }

@@ -110,11 +110,11 @@ impl Replay {
         self.recording.span_realtime_ns()
     }
 
-    /// Takes what was recorded since. Spots from before are not valid any more.
+    /// Takes what was recorded since. Returns whether spots from before are valid still.
     ///
     /// # Errors
     /// When reading fails.
-    pub fn refresh(&mut self) -> Result<(), Error> {
+    pub fn refresh(&mut self) -> Result<bool, Error> {
         Ok(self.recording.refresh()?)
     }
 

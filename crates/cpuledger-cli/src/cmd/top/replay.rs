@@ -77,6 +77,17 @@ pub struct Glance {
     pub next: Option<Moment>,
 }
 
+/// What a look at a recording that is being written has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refreshed {
+    /// Nothing new.
+    Same,
+    /// It has later intervals. Moments from before are valid.
+    Longer,
+    /// What is older was deleted: moments from before are not valid any more.
+    Moved,
+}
+
 /// One tier.
 #[derive(Debug)]
 struct Tier {
@@ -109,6 +120,25 @@ impl Tiers {
     /// From now on, neighbours are merged to intervals of that length; 0: as they were recorded.
     pub fn set_length(&mut self, length_ns: u64) {
         self.tiers.iter_mut().for_each(|tier| tier.replay.set_length(length_ns));
+    }
+
+    /// Takes what was recorded since.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn refresh(&mut self) -> Result<Refreshed, Error> {
+        let before = self.span().until_ns;
+        let mut is_valid = true;
+        for tier in &mut self.tiers {
+            is_valid &= tier.replay.refresh()?;
+            if let Some((since_ns, until_ns)) = tier.replay.span_realtime_ns() {
+                tier.span = TimeSpan { since_ns, until_ns };
+            }
+        }
+        if !is_valid {
+            return Ok(Refreshed::Moved);
+        }
+        Ok(if self.span().until_ns > before { Refreshed::Longer } else { Refreshed::Same })
     }
 
     /// Begin and end of all that was recorded, CLOCK_REALTIME.

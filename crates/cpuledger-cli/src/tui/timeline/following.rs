@@ -1,0 +1,95 @@
+//! A recording that is being written: what it gets meanwhile.
+
+use std::time::{Duration, Instant};
+
+use super::{Arrival, Point, Timeline};
+use crate::cmd::top::replay::Refreshed;
+
+/// Between two looks whether there is more.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Intervals that are gone through one by one; beyond that the last is shown.
+const MOST_STEPS: usize = 100;
+
+impl Timeline {
+    /// How long it takes until the next look; `None`: what is shown is not the last of a recording.
+    pub(super) fn patience_to_follow(&self) -> Option<Duration> {
+        let here = self.here.as_ref()?;
+        let is_at_end = matches!(here.point, Point::Recorded(_)) && here.next.is_none() && !self.is_live;
+        is_at_end.then(|| PAUSE.saturating_sub(self.looked.elapsed()))
+    }
+
+    /// Looks whether there is more, and shows it if that is wanted.
+    pub(super) fn follow(&mut self) -> anyhow::Result<Arrival> {
+        let end_ns = self.here.as_ref().map(|here| here.end_ns);
+        self.refresh()?;
+        let Some(begin) = self.here.as_ref().map(|here| here.point).filter(|_| self.is_following) else {
+            return Ok(Arrival::default());
+        };
+        let mut point = begin;
+        for _ in 0..MOST_STEPS {
+            match self.behind(point)? {
+                Some(next) => point = next,
+                None => break,
+            }
+        }
+        if self.behind(point)?.is_some()
+            && let Some(tiers) = &mut self.tiers
+            && let Some(last) = tiers.last()?
+        {
+            point = Point::Recorded(last);
+        }
+        // One of merged intervals may have grown.
+        if point == begin && self.end_of(point)? == end_ns {
+            return Ok(Arrival::default());
+        }
+        self.cells.retain(|(of, _)| *of != begin);
+        self.show(point)
+    }
+
+    /// Takes what was recorded since.
+    pub(super) fn refresh(&mut self) -> anyhow::Result<()> {
+        self.looked = Instant::now();
+        let Some(tiers) = &mut self.tiers else { return Ok(()) };
+        match tiers.refresh()? {
+            Refreshed::Same => {}
+            Refreshed::Longer => {
+                self.is_whole[1] = false;
+                self.look_behind()?;
+            }
+            Refreshed::Moved => {
+                self.cells.clear();
+                self.is_whole = [false; 2];
+                self.search = None;
+                self.find_again()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes behind the interval that is shown, now.
+    fn look_behind(&mut self) -> anyhow::Result<()> {
+        let Some(Point::Recorded(moment)) = self.here.as_ref().map(|here| here.point) else { return Ok(()) };
+        let Some(tiers) = &mut self.tiers else { return Ok(()) };
+        let Some(glance) = tiers.glance(moment)? else { return Ok(()) };
+        let next = self.behind_recorded(glance.next, glance.end_realtime_ns);
+        if let Some(here) = &mut self.here {
+            here.next = next;
+        }
+        Ok(())
+    }
+
+    /// Finds the interval that is shown at its new place; it is the first one, if it was deleted.
+    fn find_again(&mut self) -> anyhow::Result<()> {
+        let (Some(here), Some(tiers)) = (&mut self.here, &mut self.tiers) else { return Ok(()) };
+        if !matches!(here.point, Point::Recorded(_)) {
+            return Ok(());
+        }
+        // Clocks may differ a little from one interval to the next.
+        let inside_ns = here.start_ns + (here.end_ns - here.start_ns).min(1_000_000) / 2;
+        if let Some(moment) = tiers.at(inside_ns)? {
+            here.point = Point::Recorded(moment);
+        }
+        self.look_behind()
+    }
+}
