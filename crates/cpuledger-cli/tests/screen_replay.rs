@@ -1,93 +1,22 @@
 //! A recording on the screen, as every user may look at it: steps, jumps, searches, playing; and what a live screen has seen.
 
 mod intervals;
+mod replayed;
 mod tmux;
 
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use cpuledger::frames::{self, Circumstances};
-use cpuledger::interval::{Interval, Usage};
-use cpuledger::{Boottime, Comm, FieldSet, Pid, Snapshot, SourceKind, Task, Tid};
-use cpuledger_frame::Frame;
 use cpuledger_recording::{Options, Writer};
 
+use replayed::{at, frame, record};
 use tmux::Terminal;
-
-const SECOND: u64 = 1_000_000_000;
-/// 2023-11-14 22:14:00 UTC, when CLOCK_MONOTONIC is 0.
-const EPOCH: u64 = 1_700_000_040 * SECOND;
-
-fn row(pid: i32, comm: &str, cpu_ms: u64) -> (Task, Usage) {
-    let task = Task {
-        known: FieldSet::ALL,
-        tid: Tid(pid),
-        pid: Pid(pid),
-        comm: Comm::new(comm.as_bytes()),
-        start_time_ns: Boottime::from_ns(1),
-        threads: 1,
-        ..Task::default()
-    };
-    let cpu_ns = cpu_ms * 1_000_000;
-    (task, Usage { cpu_ns, self_ns: cpu_ns, ..Usage::default() })
-}
-
-/// A second in which `worker` used ten times as many milliseconds as the second has in its name; a compiler runs in two of them.
-fn frame(second: u64) -> Frame {
-    let mut rows = vec![row(7, "worker", second * 10)];
-    match second {
-        20 => rows.push(row(8, "cc1", 300)),
-        42 => rows.push(row(8, "cc1", 700)),
-        _ => {}
-    }
-    let (processes, usages): (Vec<Task>, Vec<Usage>) = rows.into_iter().unzip();
-    let attributed_ns = usages.iter().map(|usage| usage.cpu_ns).sum();
-    let snapshot = Snapshot { source: SourceKind::Ledger, processes, ..Snapshot::default() };
-    let interval = Interval {
-        source: SourceKind::Ledger,
-        start_ns: second * SECOND,
-        end_ns: (second + 1) * SECOND,
-        online_cpus: 2,
-        capacity_ns: 2 * SECOND,
-        attributed_ns,
-        idle_ns: Some(2 * SECOND - attributed_ns),
-        unattributed_ns: Some(0),
-        processes: usages,
-        exited: Some(Vec::new()),
-        ..Interval::default()
-    };
-    let of = Circumstances {
-        boot_id: Some("one boot"),
-        end: Some(Boottime::from_ns((second + 1) * SECOND)),
-        end_realtime_ns: Some(EPOCH + (second + 1) * SECOND),
-        ..Circumstances::default()
-    };
-    let mut frame = Frame::new();
-    frames::write(&snapshot, &interval, &of, &mut frame);
-    frame
-}
-
-/// 100 seconds with 10 missing, from the 60th on.
-fn record(folder: &Path) {
-    let mut writer = Writer::open(folder, Options::default()).expect("a folder");
-    for second in (0..60).chain(70..100) {
-        writer.append(&frame(second)).expect("room");
-    }
-    writer.close().expect("room");
-}
 
 fn opened(name: &str, options: &str) -> Terminal {
     let terminal = Terminal::open(name, 100, 20);
     record(&terminal.folder().join("recording"));
     terminal.start_with("env TZ=UTC", &format!("--replay recording {options}"));
     terminal
-}
-
-/// Waits until the interval that ends at this time is shown, and all of the time line.
-fn at(terminal: &Terminal, time: &str) -> String {
-    let line = format!("\n2023-11-14 {time} ");
-    terminal.wait(|text| text.contains(&line))
 }
 
 #[test]

@@ -23,11 +23,17 @@ use super::matching::matches;
 use super::past::{Past, learn_users};
 use super::play::{Play, Speed};
 use super::travel::{Cell, Strip, Travel};
-use crate::cmd::top::replay::{Asked, Moment, Tiers, notice};
+use crate::cmd::top::replay::{Asked, Behind, Glance, Moment, Tiers, notice};
 use crate::when;
 
 /// How long it searches or reads neighbours before it looks for keys.
 const TURN: Duration = Duration::from_millis(20);
+
+/// By how much the begin of an interval may differ between the screen and a recording, which read the clock at different times.
+const SLACK_NS: u64 = 5_000_000;
+
+/// Between two looks for recordings.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The shortest time between two intervals that play.
 const SHORTEST: Duration = Duration::from_millis(40);
@@ -81,8 +87,12 @@ impl Arrival {
 pub struct Timeline {
     past: Past,
     tiers: Option<Tiers>,
-    /// A recording that is opened when what the screen has seen does not go back far enough.
+    /// Where this screen records to.
     path: Option<PathBuf>,
+    /// Whether it was looked for recordings, because what the screen has seen does not go back far enough.
+    has_looked: bool,
+    /// Why one cannot be read.
+    unread: Option<String>,
     /// Whether intervals come from the machine.
     is_live: bool,
     /// Whether what is recorded from now on is shown as it comes.
@@ -111,6 +121,8 @@ impl Timeline {
             past: Past::default(),
             tiers: None,
             path,
+            has_looked: false,
+            unread: None,
             is_live: true,
             is_following: false,
             looked: Instant::now(),
@@ -176,7 +188,11 @@ impl Timeline {
         match travel {
             Travel::Step(count) => self.step(*count),
             Travel::First => match self.first()? {
-                Some(first) => self.show(first),
+                Some(first) => {
+                    let arrival = self.show(first)?;
+                    let said = self.unread.clone().map(Ok).filter(|_| arrival.said.is_none());
+                    Ok(Arrival { said: said.or(arrival.said), ..arrival })
+                }
                 None => Ok(Arrival::saying("no interval is over yet")),
             },
             Travel::Last => self.last(),
@@ -309,11 +325,11 @@ impl Timeline {
         if point != begin {
             return self.show(point);
         }
-        Ok(Arrival::saying(if count < 0 {
-            "this is the first interval"
-        } else {
-            "this is the last interval"
-        }))
+        Ok(match (count < 0, &self.unread) {
+            (true, Some(unread)) => Arrival::saying(unread),
+            (true, None) => Arrival::saying("this is the first interval"),
+            (false, _) => Arrival::saying("this is the last interval"),
+        })
     }
 
     fn jump(&mut self, realtime_ns: u64) -> anyhow::Result<Arrival> {
@@ -327,6 +343,9 @@ impl Timeline {
         }
         self.open_recording()?;
         let Some(tiers) = &mut self.tiers else {
+            if let Some(unread) = &self.unread {
+                return Ok(Arrival::saying(unread));
+            }
             let since = seen_ns.map_or_else(|| "now".to_owned(), when::written);
             return Ok(Arrival::saying(format!("this screen has seen what is since {since}")));
         };
@@ -459,11 +478,15 @@ impl Timeline {
                 let Some((start_ns, ..)) = self.past.glance(number) else { return Ok(None) };
                 self.open_recording()?;
                 let Some(tiers) = &mut self.tiers else { return Ok(None) };
-                // What is being recorded may have this interval too.
-                match tiers.at(start_ns.saturating_sub(1))? {
-                    Some(moment) => Ok(Some(Point::Recorded(moment))),
-                    None => Ok(tiers.last()?.map(Point::Recorded)),
-                }
+                let moment = match tiers.at(start_ns.saturating_sub(1))? {
+                    Some(moment) => Some(moment),
+                    None => tiers.last()?,
+                };
+                let Some(moment) = moment else { return Ok(None) };
+                // What is being recorded may have this interval too, and what is behind it.
+                let begins_before =
+                    |glance: Glance| glance.start_realtime_ns.saturating_add(SLACK_NS) < start_ns;
+                Ok(tiers.glance(moment)?.is_some_and(begins_before).then_some(Point::Recorded(moment)))
             }
             Point::Recorded(moment) => {
                 let Some(tiers) = &mut self.tiers else { return Ok(None) };
@@ -472,14 +495,21 @@ impl Timeline {
         }
     }
 
-    /// Opens the recording that is behind what the screen has seen, if there is one, or takes what it has got since.
+    /// Opens the recordings that are behind what the screen has seen, if there are any, or takes what they have got since.
     fn open_recording(&mut self) -> anyhow::Result<()> {
-        match self.path.take() {
-            Some(path) => self.tiers = Some(Tiers::open(&path, u64::MAX)?),
-            None if self.is_live => self.refresh()?,
-            None => {}
+        if !self.is_live {
+            return Ok(());
         }
-        Ok(())
+        if std::mem::replace(&mut self.has_looked, true) && self.looked.elapsed() < PAUSE {
+            return Ok(());
+        }
+        self.looked = Instant::now();
+        if self.tiers.is_none() {
+            let behind = Behind::find(self.path.as_deref());
+            (self.tiers, self.unread) = (behind.tiers, behind.unread);
+            return Ok(());
+        }
+        self.refresh()
     }
 
     /// Looks at later intervals until the deadline.

@@ -112,6 +112,9 @@ pub struct Info {
     pub audiences: Vec<String>,
     /// Where the figures come from.
     pub source: SourceFacts,
+    /// The directory that it records to. An older service does not tell it.
+    #[serde(default)]
+    pub recording: Option<String>,
 }
 
 /// Where the figures come from.
@@ -267,6 +270,7 @@ mod tests {
             shortest_interval_ns: 0,
             audiences: Vec::new(),
             source: source.clone(),
+            recording: None,
         };
         let audience = String::new();
         let subscription = Subscription { ring: 0, layout: 1, audience: audience.clone(), interval_ns: 0 };

@@ -42,6 +42,7 @@ impl Handler for Made {
                     boot_id: "none".into(),
                     interval_ns: 1_000_000_000,
                     shortest_interval_ns: 100_000_000,
+                    recording: None,
                     audiences: vec![format!("{} {} {}", peer.pid, peer.uid, peer.gid)],
                     source: SourceFacts {
                         source: "none".into(),

@@ -59,6 +59,8 @@ pub enum Share {
 pub struct Glance {
     /// How much was used.
     pub share: Share,
+    /// Its begin, CLOCK_REALTIME.
+    pub start_realtime_ns: u64,
     /// Its end, CLOCK_REALTIME.
     pub end_realtime_ns: u64,
     /// What comes behind it.
@@ -213,20 +215,25 @@ impl Replay {
         };
         if !spot.is_record {
             let end_realtime_ns = begin_ns(self, spot.place);
+            let before = self.gap_before(spot.place)?.and_then(|(before, _)| self.recording.entry(before));
+            let start_realtime_ns = before.map_or(end_realtime_ns, |before| before.end_realtime_ns);
             let next = Some(record(spot.place));
-            return Ok(Some(Glance { share: Share::Gap, end_realtime_ns, next }));
+            return Ok(Some(Glance { share: Share::Gap, start_realtime_ns, end_realtime_ns, next }));
         }
         let Some(merged) = self.merged(spot.place)? else {
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
-            let end_realtime_ns = begin_ns(self, behind);
-            return Ok(Some(Glance { share: Share::Gap, end_realtime_ns, next: Some(record(behind)) }));
+            let [start_realtime_ns, end_realtime_ns] =
+                [spot.place, behind].map(|place| begin_ns(self, place));
+            let next = Some(record(behind));
+            return Ok(Some(Glance { share: Share::Gap, start_realtime_ns, end_realtime_ns, next }));
         };
         let figure = |column| u128::from(merged.frame.figure(column).unwrap_or(0));
         let capacity = figure(Column::CAPACITY_NS).max(1);
         let used = (figure(Column::ATTRIBUTED_NS) * 1000 / capacity).min(1000) as u32;
         let told = self.told(spot, &merged);
         let share = Share::Used(used);
-        Ok(Some(Glance { share, end_realtime_ns: told.end_realtime_ns, next: told.next }))
+        let Told { start_realtime_ns, end_realtime_ns, next, .. } = told;
+        Ok(Some(Glance { share, start_realtime_ns, end_realtime_ns, next }))
     }
 
     fn told(&mut self, spot: Spot, merged: &Merged) -> Told {

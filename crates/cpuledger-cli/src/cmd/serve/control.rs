@@ -155,6 +155,7 @@ impl Control {
                 attached_since_ns: Some(self.attached_since_ns.cast_signed()),
                 unseen: Vec::new(),
             },
+            recording: self.config.recording().and_then(|place| Some(place.path.to_str()?.to_owned())),
         }
     }
 

@@ -1,14 +1,17 @@
 //! A recording in the place of the machine: what of it is asked for, and its tiers as one row of intervals.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use cpuledger::Error;
 use cpuledger::interval::Interval;
 use cpuledger::snapshot::Snapshot;
-use cpuledger::source::replay::{Replay, Share, Spot, Told};
+use cpuledger::source::replay::{self, Replay, Share, Spot, Told};
+use cpuledger::source::service;
 
 use crate::exit::Failure;
+use crate::record::place;
 use crate::recording::{self, TimeSpan};
 use crate::when;
 
@@ -71,6 +74,8 @@ pub struct Moment {
 pub struct Glance {
     /// How much was used.
     pub share: Share,
+    /// Its begin, CLOCK_REALTIME.
+    pub start_realtime_ns: u64,
     /// Its end, CLOCK_REALTIME.
     pub end_realtime_ns: u64,
     /// What comes behind it.
@@ -101,6 +106,53 @@ pub struct Tiers {
     path: PathBuf,
     tiers: Vec<Tier>,
     until_ns: u64,
+}
+
+/// What is recorded of the time before a screen that shows what comes from the machine.
+#[derive(Debug, Default)]
+pub struct Behind {
+    /// `None`: nothing that can be read.
+    pub tiers: Option<Tiers>,
+    /// Why a recording that is there cannot be read, in a sentence.
+    pub unread: Option<String>,
+}
+
+impl Behind {
+    /// In the directory that this screen records to, in that of the service, and in those that `cpuledger record` takes if none is named.
+    pub fn find(own: Option<&Path>) -> Behind {
+        let usual = [service::recording(), place::usual(), Some(place::OF_MACHINE.into())];
+        let mut paths: Vec<PathBuf> = own.map(Path::to_path_buf).into_iter().collect();
+        for path in usual.into_iter().flatten() {
+            // Where nothing was recorded yet, there is nothing to be said.
+            if !paths.contains(&path) && path.exists() {
+                paths.push(path);
+            }
+        }
+        let mut behind = Behind::default();
+        for path in paths {
+            match (Tiers::open(&path, u64::MAX), &mut behind.tiers) {
+                (Ok(more), Some(tiers)) => tiers.tiers.extend(more.tiers),
+                (Ok(tiers), none) => *none = Some(tiers),
+                (Err(error), _) => behind.unread = behind.unread.or_else(|| unread(&path, &error)),
+            }
+        }
+        behind
+    }
+}
+
+/// Why there is nothing of a directory; `None`: nothing is recorded there.
+fn unread(path: &Path, error: &anyhow::Error) -> Option<String> {
+    use cpuledger_recording::Error as OfRecording;
+    let path = path.display();
+    match error.downcast_ref::<OfRecording>() {
+        Some(OfRecording::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            Some(format!(
+                "what was recorded before may not be read by this user: sudo ptop --replay {path} shows it"
+            ))
+        }
+        Some(error) => Some(error.to_string()),
+        None => None,
+    }
 }
 
 impl Tiers {
@@ -236,7 +288,8 @@ impl Tiers {
     pub fn glance(&mut self, moment: Moment) -> Result<Option<Glance>, Error> {
         let Some(glance) = self.tiers[moment.tier].replay.glance(moment.spot)? else { return Ok(None) };
         let next = self.next(moment.tier, glance.next, glance.end_realtime_ns)?;
-        Ok(Some(Glance { share: glance.share, end_realtime_ns: glance.end_realtime_ns, next }))
+        let replay::Glance { share, start_realtime_ns, end_realtime_ns, .. } = glance;
+        Ok(Some(Glance { share, start_realtime_ns, end_realtime_ns, next }))
     }
 
     /// The interval before.

@@ -1,6 +1,6 @@
 //! The way to the service, and whether it is one to be believed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cpuledger_service::client::{Client, SOCKET, socket_path};
@@ -57,6 +57,12 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// Whether a service answers at once. Where there is none, that costs a system call or two.
 pub fn answers() -> bool {
     connect(GLANCE).is_ok_and(|mut client| client.info().is_ok())
+}
+
+/// The directory that the service records to; `None`: there is no service that answers at once, or it records nothing.
+pub fn recording() -> Option<PathBuf> {
+    let info = connect(GLANCE).ok()?.info().ok()?;
+    info.recording.map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod gathering;
 mod listing;
 mod reader;
 
-pub use connection::{answers, listens};
+pub use connection::{answers, listens, recording};
 pub use cpuledger_service::client::name_socket;
 pub use listing::ServiceListing;
 pub use reader::{Ended, ServiceLedger};

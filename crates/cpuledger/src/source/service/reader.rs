@@ -362,6 +362,7 @@ mod tests {
             interval_ns,
             shortest_interval_ns: 100,
             audiences: Vec::new(),
+            recording: None,
             source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
         };
         let asked = |wanted_ns, interval_ns| request(wanted_ns, &info(interval_ns)).interval_ns;

@@ -1,0 +1,127 @@
+//! A live screen goes back beyond what it has seen: into the recording of the service, or the usual one. Needs root, to become other users.
+
+mod replayed;
+mod service;
+mod tmux;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cpuledger_load::scene::alone;
+use cpuledger_service::client::Client;
+use jiff::Timestamp;
+
+use replayed::{at, record};
+use service::{Service, TIMEOUT};
+use tmux::Terminal;
+
+/// A user without a service and without privileges, whose state directory is that of the terminal.
+fn as_stranger(terminal: &Terminal) -> String {
+    let folder = terminal.folder().display();
+    format!(
+        "env CPULEDGER_SOCKET=/nowhere TZ=UTC XDG_STATE_HOME={folder}/state HOME={folder} \
+         setpriv --reuid=65534 --regid=65534 --clear-groups"
+    )
+}
+
+/// Makes all below it readable for all users.
+fn open_up(folder: &Path) {
+    let status = Command::new("chmod").args(["-R", "a+rX"]).arg(folder).status().expect("chmod");
+    assert!(status.success());
+}
+
+/// Before what it has seen is what `cpuledger record` has recorded where nothing else was said.
+#[test]
+fn a_live_screen_goes_back_into_the_usual_recording_root() {
+    let terminal = Terminal::open("replay-usual", 120, 24);
+    record(&terminal.folder().join("state/cpuledger"));
+    open_up(terminal.folder());
+    terminal.start_with(&as_stranger(&terminal), "--source procfs -d 0.3 --all");
+    std::thread::sleep(Duration::from_secs(1));
+    terminal.press(&["^"]);
+    let text = at(&terminal, "22:14:01");
+    assert!(text.contains("worker"), "{text}");
+    terminal.press(&["B", "v"]);
+    terminal.press(&[":"]);
+    terminal.write("2023-11-14 22:15:39");
+    terminal.press(&["Enter"]);
+    at(&terminal, "22:15:40");
+    // Then comes what the screen has seen, and then what is.
+    terminal.press(&[")"]);
+    terminal.wait(|text| text.contains("\n20") && !text.contains("\n2023-11-14"));
+    terminal.press(&["("]);
+    at(&terminal, "22:15:40");
+    terminal.press(&["$"]);
+    terminal.wait(|text| !text.contains("\n20"));
+    terminal.quit();
+}
+
+/// A recording that the user may not read is told in a line.
+#[test]
+fn a_recording_that_may_not_be_read_is_told_root() {
+    let terminal = Terminal::open("replay-refused", 120, 24);
+    let folder = terminal.folder().join("state/cpuledger");
+    record(&folder);
+    open_up(terminal.folder());
+    let mode = |mode: u32| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(&folder, mode(0o700)).expect("it is ours");
+    terminal.start_with(&as_stranger(&terminal), "--source procfs -d 0.3 --all");
+    std::thread::sleep(Duration::from_secs(1));
+    let sentence = "what was recorded before may not be read by this user: sudo ptop --replay ";
+    terminal.press(&["^"]);
+    let text = terminal.wait_for(sentence);
+    assert!(!text.contains("2023-11-14"), "{text}");
+    terminal.press(&["("]);
+    terminal.wait_for(sentence);
+    terminal.press(&[":"]);
+    terminal.write("2023-11-14 22:14");
+    terminal.press(&["Enter"]);
+    terminal.wait_for(sentence);
+    terminal.press(&["$"]);
+    terminal.quit();
+}
+
+/// Before what it has seen is what the service has recorded, while it records, and told by the service.
+#[test]
+fn a_live_screen_goes_back_into_the_recording_of_the_service_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let books = folder.path().join("books");
+    let service = Service::start(&format!("[record]\nenabled = true\ndirectory = \"{}\"\n", books.display()));
+    let told = Client::connect(&service.socket(), TIMEOUT).expect("it listens").info().expect("it answers");
+    assert_eq!(told.recording.as_deref(), books.to_str());
+    std::thread::sleep(Duration::from_secs(4));
+    let terminal = Terminal::open("replay-service", 120, 24);
+    let begin = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    terminal.start_with(&format!("env TZ=UTC CPULEDGER_SOCKET={}", service.socket().display()), "-d 0.4");
+    // How long before the screen began the interval was that it shows.
+    let shown = |text: &str| {
+        let line =
+            text.lines().find(|line| line.starts_with("20") && line.contains(':')).expect("a time line");
+        let time: Timestamp = format!("{}Z", line[..19].replace(' ', "T")).parse().expect("a time");
+        begin.as_secs().cast_signed() - time.as_second()
+    };
+    std::thread::sleep(Duration::from_secs(1));
+    terminal.press(&["^"]);
+    let text = terminal.wait(|text| text.contains("\n20") && shown(text) >= 2);
+    assert!((2..30).contains(&shown(&text)), "{text}");
+    assert!(text.contains("source replay"), "{text}");
+    // Step by step to now: each is later than the one before, and none is left out or comes twice.
+    let mut last = shown(&text);
+    for _ in 0..5 {
+        terminal.press(&["f"]);
+        std::thread::sleep(Duration::from_millis(300));
+        let text = terminal.text();
+        if !text.contains("\n20") {
+            last = 0;
+            break;
+        }
+        assert!(shown(&text) <= last, "{text}");
+        last = shown(&text);
+    }
+    assert!(last <= 0, "it comes to what the screen has seen: {last}");
+    terminal.press(&["$"]);
+    terminal.wait(|text| !text.contains("\n20"));
+    terminal.quit();
+}
