@@ -256,9 +256,14 @@ pub fn assert_capacity(interval: &Interval, online: usize) {
 
 /// Capacity = Σ processes + idle, to the nanosecond.
 pub fn assert_balance(interval: &Interval) {
+    assert_balance_but_for(interval, 0);
+}
+
+/// Capacity = Σ processes + idle + this time, to the nanosecond.
+pub fn assert_balance_but_for(interval: &Interval, unattributed_ns: u64) {
     let what = (interval.length_ns(), interval.capacity_ns, interval.attributed_ns, interval.idle_ns);
     assert_eq!(interval.imbalance_ns(), Some(0), "{what:?}, {:?}", interval.unattributed_by);
-    assert_eq!(interval.unattributed_ns, Some(0), "{what:?}, {:?}", interval.unattributed_by);
+    assert_eq!(interval.unattributed_ns, Some(unattributed_ns), "{what:?}, {:?}", interval.unattributed_by);
     let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns);
     let by_task: u64 = interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
