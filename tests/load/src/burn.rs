@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::running::{Running, number, value};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
 /// What a [`Burn`] shall do. With neither threads nor children, the program's leader burns.
 #[derive(Clone, Copy, Debug, Default)]

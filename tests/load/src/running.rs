@@ -13,7 +13,7 @@ use crate::{Error, program};
 
 /// How long a released workload may take to end before it is killed. A hundred thousand threads need a second
 /// or two.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(120);
 
 /// The program at work. Dropping it releases the workload (closes its stdin), and kills it if it does not
 /// end.

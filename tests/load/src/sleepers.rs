@@ -1,6 +1,7 @@
 //! Many threads that never run.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use crate::Error;
 use crate::running::{Running, number, value};
@@ -42,6 +43,26 @@ impl Sleepers {
     /// The processes; the first is the program itself and the parent of the others.
     pub fn processes(&self) -> &[SleepingProcess] {
         &self.processes
+    }
+
+    /// Waits until all of them sleep: when they exist, the last ones may still be on their way, on a busy machine for long.
+    ///
+    /// # Errors
+    /// [`Error::System`] if they are gone.
+    pub fn settle(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + START_LIMIT;
+        for process in &self.processes {
+            let failed = || Error::system("read the state of a sleeper");
+            for task in fs::read_dir(format!("/proc/{}/task", process.pid)).map_err(failed())? {
+                let stat = task.map_err(failed())?.path().join("stat");
+                let sleeps =
+                    |text: String| text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'));
+                while !fs::read_to_string(&stat).map(sleeps).map_err(failed())? && Instant::now() < deadline {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The threads of all processes.

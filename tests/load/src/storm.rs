@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::running::{Running, number, value};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
 /// What a [`Storm`] shall do.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Error;
 use crate::running::Running;
 
-const MEMBER_LIMIT: Duration = Duration::from_secs(30);
+const MEMBER_LIMIT: Duration = Duration::from_secs(120);
 
 /// The members, alive (or dead in the way they should be) until this is dropped.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use crate::proc::{
     exists, is_dead, need_root, stat_field, stat_number, status_numbers, threads, tids, wait_until,
 };
 
-/// Far more than it takes (see the next test), but far less than with mappings and stacks.
-const TWENTY_THOUSAND_LIMIT: Duration = Duration::from_secs(20);
+/// Far more than it takes (see the next test), also where the machine is busy.
+const TWENTY_THOUSAND_LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
 fn twenty_thousand_threads_come_and_go() {
