@@ -134,7 +134,8 @@ fn an_owner_in_a_hurry_shows_no_torn_frame() {
         .collect();
     let begin = Instant::now();
     let mut published = 0;
-    while begin.elapsed() < Duration::from_secs(2) {
+    let enough = || copied.load(Ordering::Relaxed) > 100;
+    while begin.elapsed() < Duration::from_secs(2) || (!enough() && begin.elapsed() < TIMEOUT) {
         published = ring.publish(&frame_of(published + 1, longest)).expect("published");
     }
     is_over.store(true, Ordering::Relaxed);
@@ -218,6 +219,24 @@ fn readers_wake_each_other() {
     }
 }
 
+/// A thread that says when it is about to sleep; returns when it sleeps.
+fn spawn_and_sleep<T: Send + 'static>(
+    run: impl FnOnce(&dyn Fn()) -> T + Send + 'static,
+) -> thread::JoinHandle<T> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let thread = thread::spawn(move || {
+        let tid = rustix::thread::gettid().as_raw_pid();
+        run(&|| tell.send(tid).expect("it is awaited"))
+    });
+    let tid = told.recv().expect("it is about to sleep");
+    let (stat, begin) = (format!("/proc/self/task/{tid}/stat"), Instant::now());
+    while !std::fs::read_to_string(&stat).expect("it lives").contains(") S ") {
+        assert!(begin.elapsed() < TIMEOUT, "it does not sleep");
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread
+}
+
 /// Readers that keep a wake to themselves leave others asleep. The owner's second look wakes these.
 #[test]
 fn readers_that_do_not_pass_it_on_delay_no_other() {
@@ -232,17 +251,18 @@ fn readers_that_do_not_pass_it_on_delay_no_other() {
     let hoarders: Vec<_> = (0..HOARDERS)
         .map(|_| {
             let fd = fd.try_clone().expect("a descriptor");
-            thread::spawn(move || {
+            spawn_and_sleep(move |is_ready| {
                 let page = page_of(&fd);
                 let value = page.futex().load(Ordering::Relaxed);
+                is_ready();
                 let _ = futex::wait(page.futex(), futex::Flags::empty(), value, None);
             })
         })
         .collect();
-    thread::sleep(Duration::from_millis(100));
-    let waits =
-        thread::spawn(move || (reader.wait(Duration::from_secs(60)).expect("a wait"), Instant::now()));
-    thread::sleep(Duration::from_millis(100));
+    let waits = spawn_and_sleep(move |is_ready| {
+        is_ready();
+        (reader.wait(TIMEOUT).expect("a wait"), Instant::now())
+    });
     let begin = Instant::now();
     ring.publish(b"frame").expect("published");
     thread::sleep(Duration::from_millis(1));
@@ -255,7 +275,7 @@ fn readers_that_do_not_pass_it_on_delay_no_other() {
     assert!(woken_later.iter().all(|&woken| woken <= LATER_WOKEN as usize), "{woken_later:?}");
     let (next, woken) = waits.join().expect("the reader");
     assert_eq!(next, Next::Frame);
-    assert!(woken - begin < Duration::from_secs(10), "{:?}", woken - begin);
+    assert!(woken - begin < TIMEOUT, "{:?}", woken - begin);
     hoarders.into_iter().for_each(|hoarder| hoarder.join().expect("a hoarder"));
 }
 
@@ -268,9 +288,12 @@ fn readers_that_are_moved_away_find_the_frame_at_their_timeout() {
     let reader = Reader::open(ring.fd()).expect("a reader");
     let page = page_of(ring.fd());
     let begin = Instant::now();
-    let timeout = Duration::from_millis(700);
-    let waits = thread::spawn(move || reader.wait(timeout).expect("a wait"));
-    thread::sleep(Duration::from_millis(100));
+    // Longer than a busy machine keeps this thread from moving it.
+    let timeout = Duration::from_secs(3);
+    let waits = spawn_and_sleep(move |is_ready| {
+        is_ready();
+        reader.wait(timeout).expect("a wait")
+    });
     let elsewhere = std::sync::atomic::AtomicU32::new(0);
     let moved = futex::requeue(page.futex(), futex::Flags::empty(), 0, 100, &elsewhere).expect("requeued");
     assert_eq!(moved, 1, "the kernel allows it");

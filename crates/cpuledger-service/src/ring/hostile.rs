@@ -78,7 +78,7 @@ proptest! {
             }
             let _ = reader.wait(Duration::from_micros(10));
         }
-        prop_assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        prop_assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
     }
 }
 

@@ -21,9 +21,15 @@ use cpuledger_service::varlink::{
 const SOCKET: &str = "CPULEDGER_TEST_SERVED";
 /// The variable with the limit of open files, for the role.
 const FILES: &str = "CPULEDGER_TEST_FILES";
+/// The variable with the time of a call in milliseconds, for the role.
+const CALL_MS: &str = "CPULEDGER_TEST_CALL_MS";
 
-/// Shortened, so that tests do not wait.
-pub const CALL_TIME: Duration = Duration::from_millis(700);
+/// Shortened, so that tests of what is late do not wait.
+const SHORT_CALL: Duration = Duration::from_millis(700);
+/// No honest client is later than this, however busy the machine is.
+const LONG_CALL: Duration = Duration::from_secs(600);
+/// For anything that does not take long.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// What one user may have.
 pub const CONNECTIONS_OF_USER: usize = 2048;
 
@@ -82,9 +88,11 @@ pub fn play_service() {
     if let Ok(files) = std::env::var(FILES) {
         limit_files(files.parse().expect("a number"));
     }
+    let call_ms = std::env::var(CALL_MS).expect("it is told").parse().expect("a number");
+    let call_time = Duration::from_millis(call_ms);
     let limits = Limits {
-        call_time: CALL_TIME,
-        reply_time: CALL_TIME,
+        call_time,
+        reply_time: call_time,
         connections_of_user: CONNECTIONS_OF_USER,
         ..Limits::default()
     };
@@ -115,11 +123,21 @@ pub struct Service {
 impl Service {
     /// Starts it. `files`: how many it may have open.
     pub fn start(files: Option<u64>) -> Service {
+        Service::start_with(files, LONG_CALL)
+    }
+
+    /// Starts one that closes the connections of clients that take long.
+    pub fn start_hasty() -> Service {
+        Service::start_with(None, SHORT_CALL)
+    }
+
+    fn start_with(files: Option<u64>, call_time: Duration) -> Service {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("ours");
         let mut command = role("role_of_a_service");
         command.env(SOCKET, folder.path().join("socket")).stdin(Stdio::piped());
+        command.env(CALL_MS, call_time.as_millis().to_string());
         if let Some(files) = files {
             command.env(FILES, files.to_string());
         }
@@ -128,7 +146,7 @@ impl Service {
         let service = Service { process, input, folder };
         let begin = Instant::now();
         while Client::connect(&service.path(), Duration::from_secs(1)).is_err() {
-            assert!(begin.elapsed() < Duration::from_secs(20), "the service does not start");
+            assert!(begin.elapsed() < PATIENCE, "the service does not start");
             std::thread::sleep(Duration::from_millis(10));
         }
         service
@@ -139,7 +157,7 @@ impl Service {
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(&self.path(), Duration::from_secs(10)).expect("it listens")
+        Client::connect(&self.path(), PATIENCE).expect("it listens")
     }
 
     /// Memory that it has, in KiB.
@@ -160,6 +178,15 @@ impl Service {
     /// How many files it has open.
     pub fn files(&self) -> usize {
         std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).expect("it lives").count()
+    }
+
+    /// Waits until it has less than 20 files open: those of clients are closed.
+    pub fn wait_for_few_files(&self) {
+        let begin = Instant::now();
+        while self.files() >= 20 {
+            assert!(begin.elapsed() < PATIENCE, "{} files are open", self.files());
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Whether it answers, and how soon.
