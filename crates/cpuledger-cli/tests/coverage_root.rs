@@ -14,9 +14,10 @@ use cpuledger_load::is_emulated;
 use intervals::{Killed, list, number};
 use serde_json::Value;
 
-/// How soon there is an answer; the machine may be busy with other things once, but not each time.
+/// How soon there is an answer. What answers has a real-time priority, so that other load does not matter, and its host may be busy once,
+/// but not each time.
 const LIMIT: Duration = Duration::from_secs(1);
-const ATTEMPTS: usize = 4;
+const ATTEMPTS: usize = 8;
 
 /// A real-time task on CPU 1 that never sleeps, until it is dropped or has run for five seconds.
 fn spinner() -> Option<(MutexGuard<'static, ()>, Killed)> {
@@ -33,7 +34,7 @@ fn spinner() -> Option<(MutexGuard<'static, ()>, Killed)> {
     while !fs::read_to_string(format!("/proc/{}/cmdline", spinner.0.id()))
         .is_ok_and(|words| words.starts_with("sh"))
     {
-        assert!(begin.elapsed() < Duration::from_secs(10), "the spinner does not come to run");
+        assert!(begin.elapsed() < Duration::from_secs(60), "the spinner does not come to run");
         thread::sleep(Duration::from_millis(5));
     }
     Some((alone, spinner))
@@ -47,11 +48,11 @@ fn cpuledger(arguments: &[&str]) -> Command {
 }
 
 /// Makes several attempts, with a new spinner for each, of which one has to be in time.
-fn assert_in_time(what: &str, attempt: impl Fn(&Killed)) {
+fn assert_in_time(what: &str, attempt: impl Fn(&Killed) -> Result<(), String>) {
     for number in 1..=ATTEMPTS {
         let Some((_alone, mut spinner)) = spinner() else { return };
         let begin = Instant::now();
-        attempt(&spinner);
+        let told = attempt(&spinner);
         let took = begin.elapsed();
         let still_spins = spinner.0.try_wait().expect("a child can be waited for").is_none();
         println!(
@@ -59,7 +60,7 @@ fn assert_in_time(what: &str, attempt: impl Fn(&Killed)) {
             if still_spins { "still spins" } else { "has ended" }
         );
         if is_emulated() || (took <= LIMIT && still_spins) {
-            return;
+            return told.unwrap_or_else(|wrong| panic!("{what}: {wrong}"));
         }
         assert!(number < ATTEMPTS, "{what} takes {took:?}");
     }
@@ -86,7 +87,7 @@ fn the_first_interval_comes_at_once_and_has_the_spinner_in_it_root() {
         let used_ns: u64 =
             rows.filter(|row| row["pid"] == spinner.0.id()).map(|row| number(&row["cpu_ns"])).sum();
         // Of each second the kernel keeps 50 ms for other tasks of that CPU, which may lie in this tenth of one.
-        assert!(10 * used_ns > length_ns, "{used_ns} of {length_ns} ns");
+        if 10 * used_ns > length_ns { Ok(()) } else { Err(format!("{used_ns} of {length_ns} ns")) }
     });
 }
 
@@ -99,6 +100,7 @@ fn an_interrupt_ends_it_at_once_root() {
         let pid = rustix::process::Pid::from_child(&top.0);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
         top.0.wait().expect("it ends");
+        Ok(())
     });
 }
 
@@ -106,6 +108,6 @@ fn an_interrupt_ends_it_at_once_root() {
 fn doctor_answers_root() {
     assert_in_time("doctor", |_| {
         let status = cpuledger(&["doctor"]).stdout(Stdio::null()).status().expect("chrt runs");
-        assert!(status.success());
+        if status.success() { Ok(()) } else { Err(status.to_string()) }
     });
 }

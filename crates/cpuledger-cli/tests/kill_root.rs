@@ -8,7 +8,7 @@ use std::time::Duration;
 use cpuledger_load::{BpfHeld, Storm, StormPlan};
 
 /// The kernel frees BPF objects some grace periods after their last file is closed.
-const GONE_WITHIN: Duration = Duration::from_secs(20);
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running `top` that has printed its first interval, and that interval.
 fn running_top(source: &str) -> (Child, serde_json::Value) {

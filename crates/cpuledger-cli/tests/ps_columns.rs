@@ -72,7 +72,7 @@ fn shell_with_signals() -> Child {
         .expect("bash starts");
     shell.stdout.take().expect("it is piped").read_exact(&mut [0]).expect("its traps are set");
     let stat = format!("/proc/{}/stat", shell.id());
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     while !std::fs::read_to_string(&stat).expect("it waits for a line").contains(") S ") {
         assert!(Instant::now() < until, "the shell never sleeps");
         std::thread::sleep(Duration::from_millis(1));

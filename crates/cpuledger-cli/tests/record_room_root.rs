@@ -21,13 +21,15 @@ fn a_full_file_system_pauses_and_goes_on_root() {
     let Some(small) = Small::mount() else { return };
     let folder = small.path().join("books");
     let mut recorder = Recorder::start(&folder, &["--interval", "0.02", "--min-free", "0"]);
-    std::thread::sleep(Duration::from_millis(300));
+    let recorded = || Recording::open(&folder).map_or(0, |mut recording| recording.len());
+    recorder.wait_for(|| recorded() >= 5);
     small.fill();
     recorder.said.wait_for("recording pauses: No space left on device");
     std::thread::sleep(Duration::from_millis(200));
     small.empty();
     recorder.said.wait_for(": recording goes on; ");
-    std::thread::sleep(Duration::from_millis(200));
+    let before = recorded();
+    recorder.wait_for(|| recorded() >= before + 5);
     recorder.signal(Signal::INT);
     assert_eq!(recorder.wait(), Some(1), "intervals are missing");
     recorder.said.wait_for(" missing\n");
@@ -93,7 +95,7 @@ fn the_service_records_and_goes_on_when_it_cannot_root() {
     // Intervals follow each other whatever the disk does.
     let mut follow = |intervals: u32| {
         for _ in 0..intervals {
-            assert_eq!(reader.wait(Duration::from_secs(2)).expect("a futex"), Next::Frame);
+            assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
             let copied = reader.copy(&mut bytes).expect("a frame").expect("it is there");
             assert_eq!(copied.missed, 0);
         }

@@ -153,7 +153,7 @@ fn another_process_with_the_same_number_is_left_alone_root() {
     terminal.wait_for("[PAUSED]");
     std::fs::write(terminal.folder().join("go"), "").expect("a file");
     let reused = terminal.folder().join("reused");
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if reused.exists() {
             break;
         }
@@ -335,17 +335,20 @@ fn states_of_each_row_add_up_as_printed_root() {
     for (width, height) in [(80, 24), (200, 40)] {
         let terminal = Terminal::open(&format!("states-{width}"), width, height);
         terminal.start("--source ledger -d 0.5");
-        let text = terminal.wait_for("On average: ");
-        let line = text.lines().find(|line| line.starts_with("On average: ")).expect("it is seen");
-        let number = |word: usize| line.split(' ').nth(word).and_then(|number| number.parse::<f64>().ok());
-        let waiting = number(4).expect("a number");
-        assert!(waiting > 0.3 && line.ends_with(" blocked"), "two want one CPU: {line}");
+        let average =
+            |text: &str| text.lines().find(|line| line.starts_with("On average: ")).map(str::to_owned);
+        let waiting = |line: String| line.split(' ').nth(4).and_then(|number| number.parse::<f64>().ok());
+        // Two want one CPU.
+        let text =
+            terminal.settled(|text| average(text).and_then(waiting).is_some_and(|waiting| waiting > 0.3));
+        let line = average(&text).expect("it is seen");
+        assert!(line.ends_with(" blocked"), "{line}");
         assert!(text.contains("load average: ") && line.len() <= 80, "{text}");
         terminal.press(&["w"]);
         for keys in [&["Z"][..], &["Z", "H"], &["i"], &["H"], &["g"], &["g", "g", "g", "t"]] {
             terminal.press(keys);
             sleep(Duration::from_millis(700));
-            let text = terminal.wait(|text| sums_of_states(text).len() >= 3);
+            let text = terminal.settled(|text| sums_of_states(text).len() >= 3);
             let sums = sums_of_states(&text);
             assert!(sums.iter().all(|sum| *sum == 1000), "{keys:?} at {width}: {sums:?}\n{text}");
         }
@@ -359,7 +362,7 @@ fn states_of_each_row_add_up_as_printed_root() {
     // It may begin there, too.
     let terminal = Terminal::open("states-by", 120, 40);
     terminal.start("--by wait,command -d 0.5");
-    let text = terminal.wait(|text| text.contains("%HELDv") && sums_of_states(text).len() >= 3);
+    let text = terminal.settled(|text| text.contains("%HELDv") && sums_of_states(text).len() >= 3);
     assert!(text.contains("[+] ") && sums_of_states(&text).iter().all(|sum| *sum == 1000), "{text}");
     terminal.quit();
     drop(stopped);

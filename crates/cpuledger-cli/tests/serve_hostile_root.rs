@@ -31,6 +31,8 @@ const HOSTILE: u32 = 40_000_202;
 
 /// The interval of the service of tests.
 const INTERVAL_NS: u64 = 200_000_000;
+/// A reader or a cut that is later than this has waited for the attack.
+const LATE: Duration = Duration::from_secs(10);
 /// What the service may take at most, beside its rings: those are as long as the intervals of the machine need it.
 const MOST_MEMORY_KB: u64 = 128 << 10;
 /// A gigabyte of garbage, and how much of it at once.
@@ -141,10 +143,11 @@ fn under(name: &str, service: &Service, attack: impl FnOnce() + Send) {
         most_kb >> 10
     );
     assert!(honest.frames >= 5, "{honest:?}");
-    // The machine may be busy with other work. Where it is not, these are some milliseconds.
-    assert!(p99 < Duration::from_millis(500), "{p99:?}");
-    assert!(honest.most_late_ns < 3 * INTERVAL_NS, "a cut came {} ns late", honest.most_late_ns);
-    assert!(honest.slowest_call < Duration::from_secs(5), "{:?}", honest.slowest_call);
+    // Where the machine is idle these are some milliseconds, which the line above tells. It may be busy with other work, and a service that
+    // an attack holds up is late for as long as that lasts, or for ever.
+    assert!(p99 < LATE, "{p99:?}");
+    assert!(honest.most_late_ns < LATE.as_nanos() as u64, "a cut came {} ns late", honest.most_late_ns);
+    assert!(honest.slowest_call < TIMEOUT / 4, "{:?}", honest.slowest_call);
     assert!(most_kb < MOST_MEMORY_KB, "{most_kb} KiB");
 }
 

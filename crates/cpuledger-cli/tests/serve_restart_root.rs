@@ -6,8 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -84,11 +84,27 @@ struct Told {
     times: Times,
 }
 
-/// Reads every frame of the ring of all rows, over restarts, until told otherwise.
-fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle<Vec<Told>> {
+/// How far the ring is read.
+#[derive(Debug, Default)]
+struct Course {
+    has_begun: AtomicBool,
+    /// It ends with the first interval that ends after this; 0: it goes on.
+    until_ns: AtomicU64,
+}
+
+impl Course {
+    fn is_over(&self, told: &[Told]) -> bool {
+        self.has_begun.store(!told.is_empty(), Ordering::SeqCst);
+        let until_ns = self.until_ns.load(Ordering::SeqCst);
+        until_ns > 0 && told.last().is_some_and(|last| last.times.end_ns > until_ns)
+    }
+}
+
+/// Reads every frame of the ring of all rows, over restarts.
+fn read_ring(socket: std::path::PathBuf, course: Arc<Course>) -> JoinHandle<Vec<Told>> {
     std::thread::spawn(move || {
         let mut told: Vec<Told> = Vec::new();
-        while !is_over.load(Ordering::SeqCst) {
+        while !course.is_over(&told) {
             let mut client = Client::connect(&socket, TIMEOUT).expect("the manager listens");
             let wanted = Subscribe { interval_ns: None, audience: None };
             // The one that ends may have taken the connection.
@@ -96,7 +112,7 @@ fn read_ring(socket: std::path::PathBuf, is_over: Arc<AtomicBool>) -> JoinHandle
             if let Some(last) = told.last() {
                 reader.resume_at(last.number + 1);
             }
-            while read_frame(&mut reader, &mut told) && !is_over.load(Ordering::SeqCst) {}
+            while read_frame(&mut reader, &mut told) && !course.is_over(&told) {}
         }
         told
     })
@@ -125,7 +141,8 @@ fn read_frame(reader: &mut Reader, told: &mut Vec<Told>) -> bool {
 /// A `top` that reads the service, and is ended whatever happens.
 struct Top {
     child: Child,
-    lines: JoinHandle<Vec<Value>>,
+    told: Arc<Mutex<Vec<Value>>>,
+    thread: JoinHandle<()>,
 }
 
 impl Top {
@@ -140,14 +157,31 @@ impl Top {
             .spawn()
             .expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let parse = |line: String| serde_json::from_str(&line).expect("JSON");
-        Top { child, lines: std::thread::spawn(move || lines.map_while(Result::ok).map(parse).collect()) }
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let own = Arc::clone(&told);
+        let thread = std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                own.lock().expect("no panic").push(serde_json::from_str(&line).expect("JSON"));
+            }
+        });
+        Top { child, told, thread }
+    }
+
+    /// Waits until it has told of an interval that began after this time.
+    fn wait_past(&self, time_ns: u64) {
+        let begin = Instant::now();
+        let is_past = |interval: &Value| number(interval, "start_ns") >= time_ns;
+        while !self.told.lock().expect("no panic").iter().any(is_past) {
+            assert!(begin.elapsed() < TIMEOUT, "no interval begins after {time_ns}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn end(mut self) -> Vec<Value> {
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it lives");
         self.child.wait().expect("it is ours");
-        self.lines.join().expect("JSON")
+        self.thread.join().expect("JSON");
+        std::mem::take(&mut self.told.lock().expect("no panic"))
     }
 }
 
@@ -189,10 +223,15 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     let _alone = alone();
     let begin_ns = cpuledger::clock::monotonic_ns();
     let mut manager = Manager::start();
-    let is_over = Arc::new(AtomicBool::new(false));
-    let ring = read_ring(manager.socket(), Arc::clone(&is_over));
+    let course = Arc::new(Course::default());
+    let ring = read_ring(manager.socket(), Arc::clone(&course));
     let (top, of_stranger) = (Top::start(&manager, 0), Top::start(&manager, STRANGER));
-    std::thread::sleep(Duration::from_millis(900));
+    [&top, &of_stranger].into_iter().for_each(|top| top.wait_past(begin_ns));
+    while !course.has_begun.load(Ordering::SeqCst) {
+        assert!(!ring.is_finished(), "the ring is read");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let read_ns = cpuledger::clock::monotonic_ns();
     let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
     let pids: Vec<i32> = storm.workers().iter().copied().chain([storm.pid()]).collect();
     for restart in 0..RESTARTS {
@@ -207,11 +246,12 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     std::thread::sleep(Duration::from_secs(1));
     let stopped_ns = cpuledger::clock::monotonic_ns();
     let stormed = storm.stop().expect("it ends");
-    std::thread::sleep(Duration::from_secs(1));
-    let end_ns = cpuledger::clock::monotonic_ns();
+    let ended_ns = cpuledger::clock::monotonic_ns();
+    [&top, &of_stranger].into_iter().for_each(|top| top.wait_past(ended_ns));
     let (intervals, of_stranger) = (top.end(), of_stranger.end());
-    is_over.store(true, Ordering::SeqCst);
+    course.until_ns.store(ended_ns, Ordering::SeqCst);
     let of_ring = ring.join().expect("the ring was read");
+    let end_ns = cpuledger::clock::monotonic_ns();
 
     for pair in of_ring.windows(2) {
         assert_eq!(pair[0].number + 1, pair[1].number, "each frame once");
@@ -219,8 +259,8 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
     }
     let frames: Vec<Times> = of_ring.iter().map(|told| told.times).collect();
     let sum = assert_all_is_told(&frames);
-    assert!(begin_ns < sum.start_ns && sum.end_ns < end_ns + 1_000_000_000);
-    assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
+    assert!(begin_ns < sum.start_ns && sum.end_ns < end_ns);
+    assert!(sum.start_ns < read_ns && sum.end_ns > ended_ns, "{sum:?}");
     assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
 
     for intervals in [&intervals, &of_stranger] {
@@ -228,16 +268,20 @@ fn twenty_restarts_in_a_storm_lose_no_nanosecond_root() {
         let of_top: Vec<Times> = intervals.iter().map(times_of).collect();
         let sum = assert_all_is_told(&of_top);
         assert_eq!(sum.unattributed_ns, 0, "{sum:?}");
-        assert!(sum.end_ns - sum.start_ns > stopped_ns - begin_ns - 2_000_000_000, "{sum:?}");
+        assert!(sum.start_ns < read_ns && sum.end_ns > ended_ns, "{sum:?}");
     }
     let told_ns = time_of_storm(&intervals, &pids, stopped_ns);
+    // What the host and interrupts took while they were on a CPU is in our account alone.
+    let rows = intervals.iter().flat_map(|interval| interval["processes"].as_array().expect("rows"));
+    let stolen_ns: u64 = rows.filter_map(|row| row["stolen_ns"].as_u64()).sum();
     let ratio = told_ns as f64 / stormed.cpu_ns as f64;
     eprintln!(
-        "{} frames, {} intervals, {stormed:?}, told {told_ns} ns: {ratio}",
+        "{} frames, {} intervals, {stormed:?}, told {told_ns} ns: {ratio}; {stolen_ns} ns stolen",
         frames.len(),
         intervals.len()
     );
-    assert!((0.97..1.05).contains(&ratio), "{told_ns} of {stormed:?}");
+    let most_ns = stormed.cpu_ns + stormed.cpu_ns / 20 + stolen_ns;
+    assert!(ratio >= 0.97 && told_ns < most_ns, "{told_ns} of {stormed:?}, {stolen_ns} ns stolen");
 }
 
 /// A process that uses a CPU, and whose parent is dead.
@@ -270,27 +314,33 @@ fn what_is_remembered_of_tasks_survives_root() {
     let mut manager = Manager::start();
     let orphan = Orphan::start();
     let top = Top::start(&manager, 0);
-    for _ in 0..2 {
+    // Each has several intervals, however busy the machine is.
+    let wait = || {
         std::thread::sleep(Duration::from_secs(1));
+        top.wait_past(cpuledger::clock::monotonic_ns());
+    };
+    for _ in 0..2 {
+        wait();
         assert!(manager.end(Signal::TERM).success());
         manager.begin();
     }
-    std::thread::sleep(Duration::from_secs(1));
+    wait();
     let intervals = top.end();
     let mut rows: Vec<&Value> = Vec::new();
     for interval in &intervals {
         let of = interval["processes"].as_array().expect("rows").iter();
         rows.extend(of.filter(|row| row["pid"] == orphan.pid.as_raw_nonzero().get()));
     }
-    assert!(rows.len() >= 5, "{intervals:?}");
+    assert!(rows.len() >= 3, "{intervals:?}");
     let sum = |key: &str| rows.iter().map(|row| number(row, key)).sum::<u64>();
     for row in &rows {
         assert_eq!((&row["comm"], number(row, "accounting_ppid")), (&"sh".into(), std::process::id().into()));
     }
     let (cpu_ns, told_ns) = (sum("cpu_ns"), sum("user_ns") + sum("system_ns"));
-    // The kernel brings the runtime of a running task up to date at each tick.
+    // The kernel brings the runtime of a running task up to date at each tick, and leaves out what the host and interrupts took.
+    let stolen_ns: u64 = rows.iter().map(|row| row["stolen_ns"].as_u64().unwrap_or(0)).sum();
     assert!(
-        cpu_ns > 500_000_000 && cpu_ns.abs_diff(told_ns) < 20_000_000 + cpu_ns / 50,
+        cpu_ns > 200_000_000 && cpu_ns.abs_diff(told_ns) < 20_000_000 + cpu_ns / 50 + stolen_ns,
         "{cpu_ns} and {told_ns}"
     );
 }
@@ -309,8 +359,9 @@ fn readers_wait_for_a_service_that_was_killed_root() {
         manager.begin();
         let said = manager.said_with("attached the ledger");
         assert!(!said.contains("goes on"), "{said}");
+        // Else the time of two of them would be one gap.
+        top.wait_past(cpuledger::clock::monotonic_ns());
     }
-    std::thread::sleep(Duration::from_secs(1));
     let intervals = top.end();
     assert!(intervals.iter().all(|interval| interval["source"] == "service"));
     let is_gap = |interval: &&Value| number(&interval["unattributed_by"], "not_attached_ns") > 0;
@@ -358,7 +409,7 @@ fn is_attached(ledger: u32) -> bool {
 fn assert_gone(ledger: u32, why: &str) {
     let begin = Instant::now();
     while is_attached(ledger) {
-        assert!(begin.elapsed() < Duration::from_secs(1), "{why}");
+        assert!(begin.elapsed() < TIMEOUT, "{why}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

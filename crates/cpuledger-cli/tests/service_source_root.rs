@@ -5,14 +5,18 @@ mod service;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
 use serde_json::Value;
 use service::Service;
 
-/// How long it takes to attach the ledger on a machine that is busy.
-const SLACK_NS: u64 = 500_000_000;
+/// The most intervals of a `top` until another source has taken over, or the service is back: a busy machine takes its time.
+const MOST_INTERVALS: usize = 300;
+/// Intervals that end after the service is gone and are not of the next source: the last one of the service, which it had published, and
+/// the time without books.
+const WITHOUT: usize = 2;
 /// A user without privileges or processes.
 const STRANGER: u32 = 65_534;
 
@@ -63,13 +67,17 @@ fn another_user_has_exact_intervals_root() {
     let top = ["top", "--batch", "-n", "5", "-d", "0.6", "--format", "json"];
     let told = intervals(&as_stranger(&service, &top));
     assert_eq!(told.len(), 5);
+    let mut shortest_ns = u64::MAX;
     for interval in &told {
         assert_eq!(interval["source"], "service");
         assert_balance(interval);
         let length_ns = number(interval, "end_ns") - number(interval, "start_ns");
-        assert!((500_000_000..1_000_000_000).contains(&length_ns), "three frames: {length_ns}");
+        assert!(length_ns >= 500_000_000, "three frames: {length_ns}");
+        shortest_ns = shortest_ns.min(length_ns);
         assert!(!interval["exited"].as_array().expect("it sees exits").is_empty());
     }
+    // A service that has no CPU is late, but not each time by that much.
+    assert!(shortest_ns < 1_000_000_000, "three frames: {shortest_ns}");
     for pair in told.windows(2) {
         assert_eq!(pair[0]["end_ns"], pair[1]["start_ns"], "there is no gap");
     }
@@ -82,9 +90,17 @@ fn another_user_has_exact_intervals_root() {
 struct Sleepers(Vec<Child>);
 
 impl Sleepers {
+    /// Starts them, and waits until they sleep.
     fn start(uid: u32) -> Sleepers {
         let start = |_| Command::new("sleep").arg("600").uid(uid).gid(uid).spawn().expect("sleep runs");
-        Sleepers((0..20).map(start).collect())
+        let sleepers = Sleepers((0..20).map(start).collect());
+        for child in &sleepers.0 {
+            let stat = format!("/proc/{}/stat", child.id());
+            while !std::fs::read_to_string(&stat).expect("it lives").contains("(sleep) S ") {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        sleepers
     }
 
     fn pids(&self) -> Vec<String> {
@@ -107,8 +123,6 @@ fn listings_are_the_same_with_and_without_it_root() {
     let service = Service::start("");
     let sleepers = [Sleepers::start(0), Sleepers::start(STRANGER)];
     let pids: Vec<String> = sleepers.iter().flat_map(Sleepers::pids).collect();
-    // They sleep when they have been woken by the exec.
-    std::thread::sleep(std::time::Duration::from_millis(200));
     let lines = |text: String| -> Vec<String> {
         let is_ours = |line: &&str| line.split_whitespace().any(|word| pids.iter().any(|pid| pid == word));
         text.lines().filter(is_ours).filter(|line| line.contains("sleep")).map(str::to_owned).collect()
@@ -135,11 +149,15 @@ fn what_did_not_run_is_listed_with_all_root() {
     let pid = sleepers.0[0].id();
     let of_pid = |options: &[&str]| {
         let words = [&["top", "-b", "-n", "1", "-d", "0.2", "--format", "json"], options].concat();
-        let interval = intervals(&as_stranger(&service, &words)).remove(0);
-        assert_eq!(interval["source"], "service");
-        let rows = interval["processes"].as_array().expect("rows").clone();
-        let row = rows.into_iter().find(|row| row["pid"] == pid).expect("it lives");
-        assert_eq!((&row["comm"], number(&row, "cpu_ns")), (&"sleep".into(), 0), "{row}");
+        let listed = || {
+            let interval = intervals(&as_stranger(&service, &words)).remove(0);
+            assert_eq!(interval["source"], "service");
+            let rows = interval["processes"].as_array().expect("rows").clone();
+            rows.into_iter().find(|row| row["pid"] == pid).expect("it lives")
+        };
+        // The interval that was running when they started may be the first.
+        let row = (0..20).map(|_| listed()).find(|row| number(row, "cpu_ns") == 0);
+        assert_eq!(row.expect("it sleeps")["comm"], "sleep");
     };
     of_pid(&["--all"]);
     of_pid(&["--all", "-H"]);
@@ -174,19 +192,27 @@ fn another_source_takes_over_until_it_is_back_root() {
         let (start, end) = (number(&interval, "start_ns"), number(&interval, "end_ns"));
         assert!(end_ns.is_none_or(|end_ns| end_ns == start), "{end_ns:?} and {start}");
         end_ns = Some(end);
-        (interval["source"].as_str().expect("a name").to_owned(), start)
+        (interval["source"].as_str().expect("a name").to_owned(), end)
     };
     assert_eq!((next().0, next().0), ("service".into(), "service".into()));
     let killed_ns = cpuledger::clock::monotonic_ns();
     service.child.kill().expect("it is ours");
     service.child.wait().expect("it is ours");
+    // The ends of the intervals before the first one of that source.
     let mut until = |wanted: &str| {
-        let read = (0..6).map(|_| next()).find(|(source, _)| source == wanted);
-        read.unwrap_or_else(|| panic!("no interval is of {wanted}")).1
+        let mut others = Vec::new();
+        while others.len() < MOST_INTERVALS {
+            match next() {
+                (source, _) if source == wanted => return others,
+                (_, end_ns) => others.push(end_ns),
+            }
+        }
+        panic!("no interval is of {wanted}");
     };
-    let taken_over_ns = until("ledger");
-    // It is attached within an interval.
-    assert!(taken_over_ns < killed_ns + 300_000_000 + SLACK_NS, "{taken_over_ns} after {killed_ns}");
+    let others = until("ledger");
+    // It takes over within an interval, however long that has become.
+    let without = others.iter().filter(|end_ns| **end_ns > killed_ns).count();
+    assert!(without <= WITHOUT, "{others:?} after {killed_ns}");
     service.child = Service::spawn(&service.folder);
     service.wait();
     until("service");

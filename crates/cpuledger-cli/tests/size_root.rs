@@ -31,7 +31,7 @@ fn what_the_ledger_does_not_use_is_not_mapped_root() {
         .spawn()
         .expect("the program is there");
     let smaps = format!("/proc/{}/smaps", top.id());
-    let limit = Instant::now() + Duration::from_secs(30);
+    let limit = Instant::now() + Duration::from_secs(120);
     let kib = loop {
         let kib = resident_kib(&fs::read_to_string(&smaps).expect("it runs"), "anon_inode:bpf-map");
         if kib > 0 || Instant::now() > limit {
@@ -44,7 +44,7 @@ fn what_the_ledger_does_not_use_is_not_mapped_root() {
     let mapped = resident_kib(&fs::read_to_string(&smaps).expect("it runs"), "anon_inode:bpf-map");
     top.kill().and_then(|()| top.wait()).expect("it ends");
     println!("{kib} KiB of maps at first, {mapped} KiB in the first interval");
-    assert!(mapped > 0, "it has not attached in 30 s");
+    assert!(mapped > 0, "it has not attached in two minutes");
     assert!(mapped < 8 * 1024, "{mapped} KiB of maps are mapped");
 }
 

@@ -40,6 +40,7 @@ fn assert_no_process(arguments: &[&str], told: &str) {
 #[test]
 fn an_idle_process_is_found_root() {
     let sleepers = Sleepers::start(3, 1).expect("sleepers");
+    sleepers.settle().expect("they sleep");
     let pid = sleepers.processes()[0].pid;
     let number = pid.to_string();
     // Found, and not shown, as it did not run.
@@ -65,10 +66,10 @@ fn a_user_whose_processes_are_idle_is_found_root() {
         .spawn()
         .expect("sleep runs as another user");
     // Until it has executed it, and sleeps.
-    while std::fs::read(format!("/proc/{}/comm", sleep.id())).is_ok_and(|comm| comm != b"sleep\n") {
+    let stat = format!("/proc/{}/stat", sleep.id());
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains("(sleep) S ")) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    std::thread::sleep(std::time::Duration::from_millis(100));
     let uid = UID.to_string();
     let outputs = [
         top(&["-n", "1", "-d", "0.1", "-u", &uid]),
@@ -93,6 +94,7 @@ fn all_lists_what_did_not_run_root() {
     const THREADS: usize = 300;
     let _limits = RaisedLimits::for_threads(THREADS).expect("room");
     let sleepers = Sleepers::start(THREADS, 3).expect("sleepers");
+    sleepers.settle().expect("they sleep");
     let listed = intervals(&["-n", "1", "-d", "0.2", "--all", "-H"]);
     for process in sleepers.processes() {
         let row = rows(&listed[0], "processes", process.pid)[0];

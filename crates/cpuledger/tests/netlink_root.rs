@@ -76,7 +76,8 @@ fn every_task_has_what_walks_before_and_after_say_root() {
     let (before, rows, after) = (by_tid(&before), by_tid(&found), by_tid(&after));
     let mut compared = 0;
     // A start is told by an age at some instant while the answer was waited for.
-    let start_limit_ns = if is_emulated() { 5_000_000_000 } else { 1_000_000_000 };
+    let took_ns = found.end_ns - found.begin_ns;
+    let start_limit_ns = took_ns + if is_emulated() { 5_000_000_000 } else { 1_000_000_000 };
     for (tid, first) in &before {
         let Some(last) = after.get(tid).filter(|last| last.start_time_ns == first.start_time_ns) else {
             continue;
@@ -432,12 +433,15 @@ fn a_death_that_is_not_told_is_not_counted_again_root() {
     let index = cuts.snapshot.processes.iter().position(|row| row.pid.0 == pid).expect("it sleeps");
     let own_ns = cuts.interval.processes[index].cpu_ns;
     assert!(own_ns > 100_000_000, "it has burned: {own_ns} ns");
-    let plan = StormPlan { workers: 2, seconds: Some(1), ..StormPlan::default() };
-    let storm = Storm::start(&plan).expect("a storm");
-    std::thread::sleep(Duration::from_millis(500)); // the sockets are full
+    let before = forks();
+    let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
+    // Until the sockets are full.
+    while forks() < before + STORM {
+        std::thread::sleep(Duration::from_millis(50));
+    }
     drop(child.stdin.take());
     child.wait().expect("it is ours");
-    let stormed = storm.finish(Duration::from_secs(120)).expect("it ends");
+    let stormed = storm.stop().expect("it ends");
     cuts.cut();
     assert!(cuts.interval.missed_exits > 0, "{stormed:?}");
     let myself = std::process::id().cast_signed();

@@ -82,7 +82,7 @@ fn a_ledger_that_fails_is_attached_anew_and_the_gap_is_told_root() {
         let is_shell = |pid: i32| shells.pids().any(|shell| shell == pid);
         let begin = Instant::now();
         while !closing.snapshot.processes.iter().any(|row| is_shell(row.pid.0)) {
-            assert!(begin.elapsed() < Duration::from_secs(10), "a process that runs has no row");
+            assert!(begin.elapsed() < Duration::from_secs(60), "a process that runs has no row");
             closing.close();
         }
     }
@@ -104,7 +104,7 @@ fn while_no_ledger_can_be_had_the_gap_goes_on_root() {
     drop(few_files);
     let begin = Instant::now();
     while closing.interval.attributed_ns == 0 {
-        assert!(begin.elapsed() < Duration::from_secs(10), "no ledger was attached again");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no ledger was attached again");
         closing.close();
     }
     assert_eq!(closing.interval.unattributed_ns, Some(0));
@@ -124,7 +124,7 @@ fn a_successor_that_cannot_be_had_is_tried_again_root() {
     drop(few_files);
     let begin = Instant::now();
     while closing.ledger.slots() == 64 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "no successor was attached");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no successor was attached");
         closing.close();
     }
 }

@@ -5,11 +5,13 @@
 
 mod books;
 mod resting;
+mod together;
 
 use std::collections::HashMap;
 use std::fs;
 
 use books::is_full;
+use cpuledger::clock::monotonic_ns;
 use cpuledger::interval::{Blocked, Usage};
 use cpuledger::source::Source;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
@@ -370,7 +372,7 @@ fn a_task_that_is_blocked_all_the_time_is_named_root() {
     scene_of_times(|| {
         let plan = StatesPlan {
             kind: "hung",
-            ms: if is_emulated() { 6_000 } else { 4_000 },
+            ms: if is_emulated() { 12_000 } else { 10_000 },
             ..StatesPlan::default()
         };
         let mut load = cpuledger_load::States::start(&plan).expect("a task that is to be blocked");
@@ -386,6 +388,7 @@ fn a_task_that_is_blocked_all_the_time_is_named_root() {
         while !is_blocked() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
+        let seen_ns = monotonic_ns();
         assert_eq!(blocked(&mut ledger, pid), None, "it has run in this interval");
         let first = blocked(&mut ledger, pid).expect("it has been blocked all the time");
         assert_eq!((first.for_io, first.comm.as_bytes()), (Some(false), &b"cpuledger-load"[..]));
@@ -400,137 +403,11 @@ fn a_task_that_is_blocked_all_the_time_is_named_root() {
         assert!(is_blocked(), "it lasts longer than this");
         let did = load.did().expect("it says what it did");
         let since_ns = first.since_ns.expect("the ledger has seen it");
-        assert!((did.begin_ns..did.begin_ns + 1_000_000_000).contains(&since_ns), "{since_ns} {did:?}");
+        assert!((did.begin_ns..=seen_ns).contains(&since_ns), "{since_ns} {did:?}, seen at {seen_ns}");
         for ledger in [&mut ledger, &mut late] {
             assert_eq!(blocked(ledger, pid), None, "it has run");
             assert_eq!(blocked(ledger, pid), None, "it sleeps");
         }
-    });
-}
-
-/// What the kernel adds up over all tasks since the boot, in nanoseconds; `None`: it does not.
-#[derive(Debug, Clone, Copy)]
-struct Sums {
-    /// Of /proc/schedstat: how long tasks were executed and, each time before that, had waited. It is counted at a switch.
-    ran_and_waited_ns: Option<u64>,
-    /// Of /proc/pressure/cpu: how long at least one task waited, as a mean over those CPUs that have something to do.
-    pressure_ns: Option<u64>,
-}
-
-impl Sums {
-    fn now() -> Sums {
-        let by_cpu = fs::read_to_string("/proc/schedstat").ok();
-        let ran_and_waited_ns = by_cpu.map(|text| {
-            let cpus = text.lines().filter(|line| line.starts_with("cpu"));
-            let words = cpus.flat_map(|line| line.split(' ').skip(7).take(2));
-            words.map(|word| word.parse::<u64>().expect("a number")).sum()
-        });
-        let pressure = fs::read_to_string("/proc/pressure/cpu").ok();
-        let total = pressure.as_ref().and_then(|text| text.lines().next()?.split_once("total="));
-        let pressure_ns = total.map(|(_, us)| us.parse::<u64>().expect("a number") * 1_000);
-        Sums { ran_and_waited_ns, pressure_ns }
-    }
-}
-
-/// What the kernel has not yet counted of a wait, or of a turn, is at most this.
-const TURN_NS: u64 = 20_000_000;
-
-/// What the ledger tells of all tasks in some intervals, and what the kernel adds up meanwhile.
-struct Together {
-    ran_ns: u64,
-    waited_ns: u64,
-    /// The most tasks that have waited in one interval.
-    waiting: u64,
-    before: Sums,
-    after: Sums,
-}
-
-/// Three tasks for each CPU run and wait.
-fn run_and_wait_together() -> Together {
-    let plan = StatesPlan { processes: spinners(), ms: 3_600_000, ..plan("spin") };
-    let mut states = cpuledger_load::States::start(&plan).expect("tasks that use the CPUs");
-    states.be_seen().and_then(|()| states.begin()).expect("they begin");
-    let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
-    let mut close = || {
-        let cut_ns = ledger.start_ns() + INTERVAL_NS;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-        were_missed(interval.missed_switches);
-        let living = interval.tasks.iter().filter_map(|usage| usage.states);
-        let dead = interval.exited.iter().flatten().filter_map(|exited| exited.states);
-        let waits = living.chain(dead).map(|states| states.runqueue_wait_ns).filter(|ns| *ns > 0);
-        let (tasks, waited_ns) = waits.fold((0, 0), |(tasks, sum), ns| (tasks + 1, sum + ns));
-        (interval.attributed_ns, waited_ns, tasks)
-    };
-    for _ in 0..3 {
-        close();
-    }
-    let before = Sums::now();
-    let (mut ran_ns, mut waited_ns, mut waiting) = (0, 0, 0);
-    let intervals = match (is_full(), is_emulated()) {
-        (true, _) => 33,
-        (false, true) => 5,
-        (false, false) => 13,
-    };
-    for _ in 0..intervals {
-        let (ran, waited, tasks) = close();
-        ran_ns += ran;
-        waited_ns += waited;
-        waiting = tasks.max(waiting);
-    }
-    Together { ran_ns, waited_ns, waiting, before, after: Sums::now() }
-}
-
-/// More of them make a machine wait for what others do.
-const MOST_SPINNERS: usize = 48;
-
-fn spinners() -> usize {
-    3 * online_cpus().expect("sysfs").len()
-}
-
-impl Together {
-    fn slack_ns(&self) -> u64 {
-        let thousandths = if is_emulated() { EMULATED_KERNEL_THOUSANDTHS } else { KERNEL_THOUSANDTHS };
-        (self.ran_ns + self.waited_ns) * thousandths / 1_000 + spinners() as u64 * TURN_NS
-    }
-}
-
-/// The kernel's sum differs by what is under way at the two ends.
-#[test]
-fn all_tasks_together_run_and_wait_as_long_as_the_kernel_says_root() {
-    if Sums::now().ran_and_waited_ns.is_none() || spinners() > MOST_SPINNERS {
-        return not_run(
-            "it compares with the sums of all CPUs: have a kernel with /proc/schedstat, and 16 CPUs at most",
-        );
-    }
-    scene_of_times(|| {
-        let together = run_and_wait_together();
-        let [before, after] = [&together.before, &together.after].map(|sums| sums.ran_and_waited_ns);
-        let by_kernel_ns = after.expect("it was there") - before.expect("it was there");
-        let told_ns = together.ran_ns + together.waited_ns;
-        println!("ran and waited {told_ns} ns, {by_kernel_ns} ns by the kernel");
-        assert!(told_ns.abs_diff(by_kernel_ns) <= together.slack_ns());
-    });
-}
-
-/// While the kernel sees pressure on a CPU, one task or more waits for it: the mean over CPUs is at most the sum over tasks. This is at most
-/// as many times the mean as there are tasks that wait.
-#[test]
-fn all_tasks_together_wait_as_long_as_the_pressure_allows_root() {
-    if Sums::now().pressure_ns.is_none() || spinners() > MOST_SPINNERS {
-        return not_run(
-            "it compares with the kernel's pressure: have a kernel with /proc/pressure, and 16 CPUs at most",
-        );
-    }
-    scene_of_times(|| {
-        let together = run_and_wait_together();
-        let [before, after] = [&together.before, &together.after].map(|sums| sums.pressure_ns);
-        let some_ns = after.expect("it was there") - before.expect("it was there");
-        let (waited_ns, slack_ns) = (together.waited_ns, together.slack_ns());
-        println!("waited {waited_ns} ns, {} tasks at most; pressure {some_ns} ns", together.waiting);
-        assert!(some_ns <= waited_ns + slack_ns);
-        assert!(some_ns * together.waiting + slack_ns >= waited_ns);
     });
 }
 
@@ -590,7 +467,8 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
                 sum.states.add(&exited.states.expect("likewise"));
                 assert_eq!(lived, sum, "of all of its intervals: {exited:?}");
                 let short_ns = exited.exit.lifetime_ns.abs_diff(lived.states.elapsed_ns);
-                assert!(short_ns < 1_000_000, "all of its life: {exited:?}");
+                // The host may take the CPU between two readings of its clock.
+                assert!(short_ns < 20_000_000, "all of its life: {exited:?}");
                 compared += 1;
                 if is_over {
                     let States { sleep_ns, stopped_ns, .. } = lived.states;

@@ -78,7 +78,7 @@ impl Odd {
 
     /// Waits until each is what it was made for: one that sleeps in `sleep`, or in what waits for that.
     fn settle(&self) {
-        for _ in 0..200 {
+        for _ in 0..2_400 {
             let leaves = self.tasks().into_iter().filter(|(pid, _)| {
                 fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == "sleep\n")
             });

@@ -11,7 +11,7 @@ use cpuledger::source::{Exits, Source};
 use cpuledger::{FieldSet, Interval, Pid, Request, Scope, Snapshot, machine};
 use cpuledger_load::scene::alone;
 
-const LAST_SWITCH_WITHIN: Duration = Duration::from_secs(10);
+const LAST_SWITCH_WITHIN: Duration = Duration::from_secs(60);
 
 /// Takes cuts, as `top` does.
 struct Cuts {

@@ -19,7 +19,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Pid, Signal, kill_process};
 
 /// For anything that does not take long.
-pub const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 /// The first descriptor of a service: SD_LISTEN_FDS_START.
 const FIRST: i32 = 3;
 /// Where descriptors are before they get the numbers of the protocol.

@@ -146,7 +146,7 @@ fn wait_for(actor: &Actor) {
     let begin = Instant::now();
     let comm = format!("/proc/{}/comm", actor.pid());
     while fs::read_to_string(&comm).unwrap_or_default().trim_end() != actor.name {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{actor:?} is not ready");
+        assert!(begin.elapsed() < Duration::from_secs(120), "{actor:?} is not ready");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

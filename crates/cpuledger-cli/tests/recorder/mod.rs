@@ -15,7 +15,7 @@ use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::process::{Signal, kill_process};
 
 /// For anything that does not take long.
-pub const LONG: Duration = Duration::from_secs(20);
+pub const LONG: Duration = Duration::from_secs(120);
 
 /// The binary, without a service.
 pub fn cpuledger() -> Command {
@@ -82,6 +82,15 @@ impl Recorder {
 
     pub fn signal(&self, signal: Signal) {
         kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it lives");
+    }
+
+    /// Waits until something is so.
+    pub fn wait_for(&self, is_so: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < LONG, "it does not come: {}", self.said.text());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Its exit code.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cpuledger_service::client::Client;
 
 /// For anything that does not take long.
-pub const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A service in a folder of its own.
 pub struct Service {

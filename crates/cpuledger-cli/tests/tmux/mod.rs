@@ -1,6 +1,8 @@
 #![allow(dead_code)] // each test has its own part of it
 //! The screen in a terminal: a tmux server of the test's own, with a shell in it.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A busy machine takes its time.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -68,7 +70,7 @@ impl Terminal {
         let program = self.folder.join(name);
         std::fs::copy("/bin/sleep", &program).expect("a copy of sleep");
         // A file that was just written may be busy for a moment, where another test forks meanwhile.
-        for _ in 0..200 {
+        for _ in 0..3_000 {
             if let Ok(child) = Command::new(&program).arg("1000").spawn() {
                 return child;
             }
@@ -101,6 +103,17 @@ impl Terminal {
         }
     }
 
+    /// Waits until what is seen is right and is still so a moment later: nothing of it is half drawn.
+    pub fn settled(&self, is_right: impl Fn(&str) -> bool) -> String {
+        loop {
+            let text = self.wait(&is_right);
+            sleep(2 * PAUSE);
+            if self.text() == text {
+                return text;
+            }
+        }
+    }
+
     /// Waits until that is seen.
     pub fn wait_for(&self, part: &str) -> String {
         self.wait(|text| text.contains(part))
@@ -116,9 +129,26 @@ impl Terminal {
         for key in keys {
             self.run(&["send-keys", key]);
             if *key == "Escape" {
-                // What follows at once would be taken for one key with it.
-                sleep(Duration::from_millis(40));
+                self.wait_until_read();
             }
+        }
+    }
+
+    /// Waits until the program in the terminal has read all that was typed: what follows an Escape at once would be taken for one key with
+    /// it.
+    fn wait_until_read(&self) {
+        // By then the server has written what it was told before.
+        let name = self.variable("pane_tty");
+        let terminal = OpenOptions::new()
+            .read(true)
+            .custom_flags(nix::libc::O_NOCTTY | nix::libc::O_NONBLOCK)
+            .open(name);
+        let terminal = terminal.expect("the terminal of the pane");
+        sleep(PAUSE);
+        let begin = Instant::now();
+        while rustix::io::ioctl_fionread(&terminal).expect("a terminal") > 0 {
+            assert!(begin.elapsed() < PATIENCE, "what was typed is not read");
+            sleep(PAUSE);
         }
     }
 
