@@ -97,7 +97,7 @@ fn a_directory_has_one_writer_root() {
 /// Whether there is a segment behind that many, with an interval.
 fn has_interval(tier: &Path, before: usize) -> bool {
     let Some(name) = segments(tier).into_iter().nth(before) else { return false };
-    Recording::open(&tier.join(name)).is_ok_and(|mut recording| recording.len() > 0)
+    Recording::open(&tier.join(name)).is_ok_and(|mut recording| recording.first().is_some())
 }
 
 /// For how long a recorder that is dead, or dies, has waited for a CPU.
