@@ -242,6 +242,8 @@ columns! {
         140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";
         142 BLOCKED_WITHOUT_ROW "blocked_without_row" Unsigned Both "Blocked tasks of processes whose states are not told; of several intervals, the lesser.";
         141 CPU "cpu" Unsigned Last "Number of the CPU.";
+        143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
+        144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";
     }
 }
 

@@ -27,11 +27,15 @@ pub enum Section {
     FromProcfs = 7,
     /// A task that goes on under another tid since an exec: no row of tasks is of it any more.
     Renumbered = 8,
+    /// A cgroup of a row of processes, with its path at the end of the interval.
+    Cgroups = 9,
+    /// A living process without a row of its own from which one with a row descends.
+    Ancestors = 10,
 }
 
 impl Section {
     /// Every section that has rows.
-    pub const ALL: [Section; 8] = [
+    pub const ALL: [Section; 10] = [
         Section::Interval,
         Section::Cpus,
         Section::Processes,
@@ -40,6 +44,8 @@ impl Section {
         Section::Blocked,
         Section::FromProcfs,
         Section::Renumbered,
+        Section::Cgroups,
+        Section::Ancestors,
     ];
 
     /// Its number in the bytes.

@@ -158,6 +158,40 @@ fn a_task_that_an_exec_has_given_another_tid_has_no_row() {
 }
 
 #[test]
+fn paths_of_cgroups_and_ancestors_are_those_of_both_and_the_later_counts() {
+    let beside = |start_ns: u64, end_ns: u64, cgroups: &[(u64, &str)], ancestors: &[(i64, &str)]| {
+        let mut frame = interval(start_ns, end_ns);
+        for (section, len) in [(Section::Cgroups, cgroups.len()), (Section::Ancestors, ancestors.len())] {
+            frame.table_mut(section).reset(len);
+        }
+        for (row, (number, path)) in cgroups.iter().enumerate() {
+            let path = frame.intern(path.as_bytes());
+            let table = frame.table_mut(Section::Cgroups);
+            table.set(Column::CGROUP_ID, row, Some(*number));
+            table.set(Column::PATH, row, Some(path));
+        }
+        for (row, (pid, comm)) in ancestors.iter().enumerate() {
+            let comm = frame.intern(comm.as_bytes());
+            let table = frame.table_mut(Section::Ancestors);
+            table.set_signed(Column::TID, row, Some(*pid));
+            table.set(Column::START_TIME_NS, row, Some(1));
+            table.set(Column::COMM, row, Some(comm));
+        }
+        frame
+    };
+    let one = beside(10, 20, &[(3, "/old"), (5, "/five")], &[(1, "init"), (7, "sh")]);
+    let two = beside(20, 30, &[(3, "/new"), (4, "/four")], &[(7, "exec"), (9, "cron")]);
+    let merged = one.merge(&two).expect("neighbours");
+    let texts = |section, column| {
+        let row =
+            |row| String::from_utf8_lossy(merged.text_of(section, column, row).expect("a text")).into_owned();
+        (0..merged.table(section).len()).map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(Section::Cgroups, Column::PATH), ["/new", "/four", "/five"]);
+    assert_eq!(texts(Section::Ancestors, Column::COMM), ["init", "exec", "cron"]);
+}
+
+#[test]
 fn blocked_are_those_that_were_so_all_the_time() {
     let blocked = |start_ns, end_ns, lengths: &[u64], count| {
         let mut frame = interval(start_ns, end_ns);

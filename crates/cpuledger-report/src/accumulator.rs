@@ -1,10 +1,10 @@
 //! Frames in, a report out.
 
 use cpuledger_frame::{Column, Frame, Section};
+use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;
 use crate::balance::Balance;
-use crate::branch::Branch;
 use crate::deaths::{Dead, Deaths, Id};
 use crate::dimension::{Dimension, Name};
 use crate::instants::Instants;
@@ -22,6 +22,8 @@ const COLUMNS: &[Column] = &[
     Column::COMM,
     Column::CGROUP_ID,
     Column::CGROUP_V1_CPU_ID,
+    Column::PATH,
+    Column::PATH_REST,
     Column::CPU_NS,
     Column::EXITED_CHILDREN_NS,
     Column::STOLEN_NS,
@@ -54,6 +56,10 @@ pub fn columns() -> Vec<Column> {
     COLUMNS.iter().copied().chain(COUNTERS.into_iter().filter_map(Column::growth)).collect()
 }
 
+/// The sections of a frame that a report is made of, beside that of the interval.
+pub const SECTIONS: [Section; 4] =
+    [Section::Processes, Section::Exited, Section::Cgroups, Section::Ancestors];
+
 /// A time line: buckets of the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeLine {
@@ -69,6 +75,8 @@ enum Key {
     Command(Comm),
     User(u64),
     Cgroup(u64),
+    /// By its path, where that was recorded: numbers are of one boot.
+    CgroupOfPath(Comm),
     /// With its name, which an exec changes.
     Process(Id, Comm),
 }
@@ -78,7 +86,7 @@ struct Subject {
     id: Id,
     comm: Comm,
     euid: Option<u64>,
-    cgroup: Option<u64>,
+    cgroup: Option<Key>,
     amounts: Amounts,
 }
 
@@ -88,7 +96,7 @@ impl Subject {
             Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
             Dimension::Command => Key::Command(self.comm),
             Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
-            Dimension::Cgroup => self.cgroup.map_or(Key::Unknown, Key::Cgroup),
+            Dimension::Cgroup => self.cgroup.unwrap_or(Key::Unknown),
             Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
         }
     }
@@ -100,6 +108,8 @@ pub struct Accumulator {
     tables: Vec<(Dimension, Table<Key>)>,
     lineage: Option<Lineage>,
     names: Names,
+    /// Paths of the cgroups of the frame that is read, by their numbers.
+    paths: FxHashMap<u64, Comm>,
     balance: Balance,
     /// That of each bucket of the time line.
     buckets: Vec<Balance>,
@@ -117,6 +127,7 @@ impl Accumulator {
             tables: tables.collect(),
             lineage: dimensions.contains(&Dimension::Ancestor).then(Lineage::default),
             names: Names::default(),
+            paths: FxHashMap::default(),
             balance: Balance::default(),
             buckets: Vec::new(),
             time_line: None,
@@ -137,6 +148,7 @@ impl Accumulator {
     /// Adds an interval.
     pub fn add(&mut self, frame: &Frame, when: Instants) {
         self.names.begin();
+        self.learn_beside(frame);
         let bucket = self.time_line.map(|line| {
             let middle_ns = u64::midpoint(when.start_realtime_ns, when.end_realtime_ns);
             let number = middle_ns.saturating_sub(line.since_ns) / line.bucket_ns;
@@ -181,6 +193,40 @@ impl Accumulator {
         self.extend(when);
     }
 
+    /// Takes what the frame tells beside its rows.
+    fn learn_beside(&mut self, frame: &Frame) {
+        self.paths.clear();
+        if self.tables.iter().any(|(dimension, _)| *dimension == Dimension::Cgroup) {
+            for row in 0..frame.table(Section::Cgroups).len() {
+                let text = |column| frame.text_of(Section::Cgroups, column, row);
+                let Some((number, path)) =
+                    cgroup_of(frame.table(Section::Cgroups), row).zip(text(Column::PATH))
+                else {
+                    continue;
+                };
+                let path = match text(Column::PATH_REST) {
+                    Some(rest) => self.names.intern(&[path, rest].concat()),
+                    None => self.names.intern(path),
+                };
+                self.paths.insert(number, path);
+            }
+        }
+        if let Some(lineage) = &mut self.lineage {
+            let table = frame.table(Section::Ancestors);
+            for row in 0..table.len() {
+                let Some(pid) = table.get_signed(Column::TID, row) else { continue };
+                let comm = self.names.of_row(frame, Section::Ancestors, row);
+                lineage.know(pid, comm, table.get_signed(Column::PPID, row));
+            }
+        }
+    }
+
+    /// The cgroup of a row of processes.
+    fn cgroup(&self, frame: &Frame, row: usize) -> Option<Key> {
+        let number = cgroup_of(frame.table(Section::Processes), row)?;
+        Some(self.paths.get(&number).map_or(Key::Cgroup(number), |path| Key::CgroupOfPath(*path)))
+    }
+
     fn put(&mut self, subject: &Subject, bucket: Option<u32>) {
         for (dimension, table) in &mut self.tables {
             table.add(subject.key(*dimension), &subject.amounts, bucket);
@@ -217,7 +263,7 @@ impl Accumulator {
             id: (pid.unwrap_or_default(), start.unwrap_or_default()),
             comm: self.names.of_row(frame, Section::Processes, row),
             euid: get(Column::EUID),
-            cgroup: cgroup_of(frame, row),
+            cgroup: self.cgroup(frame, row),
             amounts,
         }
     }
@@ -235,7 +281,7 @@ impl Accumulator {
             comm: self.names.of_row(frame, Section::Exited, dead.record),
             euid: frame.table(Section::Exited).get(Column::EUID, dead.record),
             // Its record does not tell it: its heir is mostly of the same.
-            cgroup: dead.heir_row.and_then(|row| cgroup_of(frame, row)),
+            cgroup: dead.heir_row.and_then(|row| self.cgroup(frame, row)),
             amounts,
         }
     }
@@ -251,6 +297,7 @@ impl Accumulator {
         let comms = self.names.take(&later.names);
         let key = |key| match key {
             Key::Command(comm) => Key::Command(comms.of(comm)),
+            Key::CgroupOfPath(path) => Key::CgroupOfPath(comms.of(path)),
             Key::Process(id, comm) => Key::Process(id, comms.of(comm)),
             other => other,
         };
@@ -294,8 +341,9 @@ impl Accumulator {
         };
         match by {
             Dimension::Ancestor => {
-                let tree = self.lineage.as_ref().map_or_else(Branch::default, Lineage::tree);
-                report::flatten(&mut report, &tree, &self.names, top);
+                let mut names = self.names.clone();
+                let tree = self.lineage.as_ref().map(|lineage| lineage.tree(&mut names));
+                report::flatten(&mut report, &tree.unwrap_or_default(), &names, top);
             }
             _ => {
                 let table = self.tables.iter().find(|(own, _)| *own == by);
@@ -316,6 +364,7 @@ impl Accumulator {
             Key::Command(comm) => self.names.text(comm).map_or(Name::Unknown, Name::Text),
             Key::User(uid) => Name::User(uid),
             Key::Cgroup(id) => Name::Cgroup(id),
+            Key::CgroupOfPath(path) => self.names.text(path).map_or(Name::Unknown, Name::Text),
             Key::Process((pid, start_time_ns), comm) => {
                 Name::Process { pid, start_time_ns, comm: self.names.text(comm) }
             }
@@ -324,8 +373,7 @@ impl Accumulator {
 }
 
 /// The hierarchy that CPU time is divided by: that of the cpu controller, if it has one of its own.
-fn cgroup_of(frame: &Frame, row: usize) -> Option<u64> {
-    let table = frame.table(Section::Processes);
+fn cgroup_of(table: &cpuledger_frame::Table, row: usize) -> Option<u64> {
     table.get(Column::CGROUP_V1_CPU_ID, row).or_else(|| table.get(Column::CGROUP_ID, row))
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::amounts::Amounts;
 use crate::branch::{Branch, MOST_DEPTH};
 use crate::deaths::Id;
-use crate::names::{Comm, Renumbered};
+use crate::names::{Comm, Names, Renumbered};
 
 /// Names of the dead that are told apart. Beyond that the time of a dead process counts for its heir.
 const MOST_NAMES: usize = 65_536;
@@ -38,6 +38,15 @@ impl Lineage {
         }
         process.parent = parent.or(process.parent);
         process.amounts.add(amounts);
+    }
+
+    /// A process without a row lives, and from it one with a row descends.
+    pub(crate) fn know(&mut self, pid: i64, comm: Comm, parent: Option<i64>) {
+        let process = self.process(pid, None);
+        if process.comm == Comm::UNKNOWN {
+            process.comm = comm;
+        }
+        process.parent = process.parent.or(parent);
     }
 
     /// A process has died and belongs to what it leaves its time to.
@@ -107,12 +116,12 @@ impl Lineage {
         }
     }
 
-    /// The tree by names, from those without ancestors down.
-    pub(crate) fn tree(&self) -> Branch {
+    /// The tree by names, from those without ancestors down. What has no name is called by its pid.
+    pub(crate) fn tree(&self, names: &mut Names) -> Branch {
         let mut tree = Branch::default();
         for (pid, process) in &self.processes {
             let mut into = &mut tree;
-            for comm in self.path(*pid) {
+            for comm in self.path(*pid, names) {
                 into = into.below.entry(comm).or_default();
             }
             into.amounts.add(&process.amounts);
@@ -122,17 +131,24 @@ impl Lineage {
     }
 
     /// The names from the topmost ancestor down to the process.
-    fn path(&self, pid: i64) -> Vec<Comm> {
+    fn path(&self, pid: i64, names: &mut Names) -> Vec<Comm> {
+        let mut by_pid = |pid: i64| names.intern(format!("(pid {pid})").as_bytes());
         let mut path = Vec::new();
         let mut next = Some(pid);
         let mut start = u64::MAX;
-        while let Some((pid, process)) = next.and_then(|pid| Some((pid, self.processes.get(&pid)?))) {
+        while let Some(pid) = next {
+            let Some(process) = self.processes.get(&pid) else {
+                if pid > 0 {
+                    path.push(by_pid(pid));
+                }
+                break;
+            };
             // A parent is not younger; one that is has the pid of the parent now.
             if pid == 0 || path.len() >= MOST_DEPTH / 2 || process.start.is_some_and(|own| own > start) {
                 break;
             }
             start = process.start.unwrap_or(start);
-            path.push(process.comm);
+            path.push(if process.comm == Comm::UNKNOWN { by_pid(pid) } else { process.comm });
             next = process.parent.filter(|parent| *parent != pid);
         }
         path.reverse();

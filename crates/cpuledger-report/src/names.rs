@@ -37,7 +37,8 @@ impl Names {
         comm
     }
 
-    fn intern(&mut self, text: &[u8]) -> Comm {
+    /// The number of a name, which is added if it is new.
+    pub(crate) fn intern(&mut self, text: &[u8]) -> Comm {
         if let Some(comm) = self.numbers.get(text) {
             return *comm;
         }

@@ -160,6 +160,8 @@ struct Printer<'a> {
     own_boot_id: Option<String>,
     /// Whether the files of tasks may be of those that are shown.
     reads_files: bool,
+    /// Whether the paths of cgroups are those of the recording.
+    has_recorded_cgroups: bool,
     load: Option<Load>,
     width: usize,
     has_header: bool,
@@ -178,6 +180,7 @@ impl Printer<'_> {
             own_boot_id: boot_id.clone(),
             boot_id,
             reads_files: true,
+            has_recorded_cgroups: false,
             load: None,
             width: width(),
             has_header: false,
@@ -214,6 +217,10 @@ impl Printer<'_> {
         self.around.machine.now_seconds = (told.end_realtime_ns / 1_000_000_000) as i64;
         self.boot_id.clone_from(&told.boot_id);
         self.reads_files = is_this_boot;
+        self.has_recorded_cgroups = !told.cgroups.is_empty();
+        if self.has_recorded_cgroups {
+            self.cgroups.take_recorded(&told.cgroups);
+        }
         self.width = width();
     }
 
@@ -240,7 +247,9 @@ impl Printer<'_> {
 
     fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
         let shown = self.selection.shown(self.options, interval, snapshot, None);
-        look_up((&mut self.around, &mut self.cgroups), self.options, &shown, self.reads_files);
+        let reads =
+            Reads { files: self.reads_files, cgroups: self.reads_files && !self.has_recorded_cgroups };
+        look_up((&mut self.around, &mut self.cgroups), self.options, &shown, reads);
         let paths = self.cgroups.paths();
         let groups = (self.options.by.group != Group::No).then(|| {
             let names = (&self.around.users, &*paths);
@@ -269,12 +278,19 @@ impl Printer<'_> {
     }
 }
 
+/// What may be read of the rows' tasks.
+#[derive(Clone, Copy)]
+struct Reads {
+    files: bool,
+    cgroups: bool,
+}
+
 /// Looks up what the rows will show.
 fn look_up(
     (around, cgroups): (&mut Surroundings, &mut Cgroups),
     options: &Options,
     shown: &Shown<'_>,
-    reads_files: bool,
+    reads: Reads,
 ) {
     let (indexes, rows) = match shown.tasks {
         Some(tasks) => (tasks, &shown.snapshot.tasks),
@@ -283,12 +299,12 @@ fn look_up(
     let rows: Vec<&Task> = indexes.iter().map(|&index| &rows[index]).collect();
     around.begin(rows.len());
     let mut wanted = Lookups::USERS;
-    if options.has_arguments && reads_files {
+    if options.has_arguments && reads.files {
         wanted = wanted.union(Lookups::CMDLINE);
     }
     around.look_up(&rows, wanted);
     cgroups.begin();
-    if options.by.group == Group::Cgroup && reads_files {
+    if options.by.group == Group::Cgroup && reads.cgroups {
         rows.iter().for_each(|row| cgroups.learn(row));
     }
 }

@@ -11,6 +11,7 @@ use cpuledger::{Interval, Snapshot, machine};
 use cpuledger_frame::Frame;
 use cpuledger_recording::{Error, Kind, Options, Writer};
 
+use super::beside::Beside;
 use crate::output::count_of;
 
 /// Intervals that wait for the disk. What comes while as many wait is missing in the recording.
@@ -67,9 +68,11 @@ impl Recorder {
     ) -> anyhow::Result<Recorder> {
         let (to_thread, orders) = sync_channel::<Box<Order>>(WAITING);
         let (finished, done) = sync_channel(WAITING + 1);
-        let mut run = Run { place, writer, tell, outcome: Outcome::default(), pause: None };
+        let (beside, outcome) = (Beside::default(), Outcome::default());
+        let mut run = Run { place, writer, tell, beside, outcome, pause: None };
         let work = move || {
-            for order in orders {
+            for mut order in orders {
+                run.beside.tell(&mut order.frame);
                 run.write(&order);
                 // If there are enough, this one is not needed.
                 let _ = finished.try_send(order);
@@ -164,6 +167,7 @@ struct Run<Tell> {
     place: Place,
     writer: Option<Writer>,
     tell: Tell,
+    beside: Beside,
     outcome: Outcome,
     /// While it pauses: how many intervals are missing since.
     pause: Option<u64>,

@@ -421,7 +421,9 @@ impl Timeline {
         self.users.begin();
         learn_users(&mut self.users, &interval, &snapshot);
         self.cgroups.begin();
-        if told.boot_id.is_some() && told.boot_id == self.own_boot_id {
+        if !told.cgroups.is_empty() {
+            self.cgroups.take_recorded(&told.cgroups);
+        } else if told.boot_id.is_some() && told.boot_id == self.own_boot_id {
             snapshot.processes.iter().chain(&snapshot.tasks).for_each(|row| self.cgroups.learn(row));
         }
         let time = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64).time();

@@ -85,7 +85,9 @@ impl<'a> Merge<'a> {
         let left = self.merge_tasks()?;
         self.merge_processes(&left)?;
         self.merge_exited(&left);
-        self.merge_cpus();
+        self.merge_named(Section::Cpus, [Column::CPU, Column::CPU]);
+        self.merge_named(Section::Cgroups, [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID]);
+        self.merge_named(Section::Ancestors, [Column::TID, Column::START_TIME_NS]);
         self.merge_lists(Section::Renumbered, |_, _| true);
         self.merge_from_procfs();
         self.merge_interval();
@@ -199,15 +201,16 @@ impl<'a> Merge<'a> {
         replace_heirs(out, &self.deaths, |row| pairs[row].later.is_none(), |_| None);
     }
 
-    fn merge_cpus(&mut self) {
-        let tables = self.tables(Section::Cpus);
-        let cpus = tables
-            .map(|table| (0..table.len()).map(|row| (table.raw(Column::CPU, row), 0)).collect::<Vec<Id>>());
-        let mut index = Index::new(&cpus[1]);
-        let mut is_paired = vec![false; cpus[1].len()];
+    /// Rows of both, one for all that these columns name alike.
+    fn merge_named(&mut self, section: Section, names: [Column; 2]) {
+        let tables = self.tables(section);
+        let name = |table: &Table, row: usize| -> Id { names.map(|column| table.raw(column, row)).into() };
+        let named = tables.map(|table| (0..table.len()).map(|row| name(table, row)).collect::<Vec<Id>>());
+        let mut index = Index::new(&named[1]);
+        let mut is_paired = vec![false; named[1].len()];
         let mut pairs = Vec::new();
-        for (row, cpu) in cpus[0].iter().enumerate() {
-            let later = index.take(*cpu);
+        for (row, own) in named[0].iter().enumerate() {
+            let later = index.take(*own);
             if let Some(later) = later {
                 is_paired[later] = true;
             }
@@ -215,12 +218,12 @@ impl<'a> Merge<'a> {
         }
         pairs.extend(unpaired(&is_paired));
         let key = |pair: &Pair| match (pair.earlier, pair.later) {
-            (Some(row), _) => cpus[0][row],
-            (None, Some(row)) => cpus[1][row],
+            (Some(row), _) => named[0][row],
+            (None, Some(row)) => named[1][row],
             (None, None) => (ABSENT, 0),
         };
         pairs.sort_by_key(key);
-        merge_columns(self.out.table_mut(Section::Cpus), tables, &pairs, &mut self.texts);
+        merge_columns(self.out.table_mut(section), tables, &pairs, &mut self.texts);
     }
 
     /// Of the rows of a section, those of the earlier that `is_kept` says, and all of the later.

@@ -12,10 +12,11 @@ use rustc_hash::FxHashMap;
 
 use crate::enrich::identity::has_started;
 use crate::field::Field;
+use crate::frames::CgroupIds;
 use crate::task::Task;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
-pub type Key = (Option<u64>, Option<u64>);
+pub type Key = CgroupIds;
 
 /// Paths by the numbers of their cgroups.
 pub type Paths = FxHashMap<Key, String>;
@@ -61,6 +62,13 @@ impl Cgroups {
     /// The paths by now, to be kept beside a frame.
     pub fn paths(&self) -> Arc<Paths> {
         Arc::clone(&self.paths)
+    }
+
+    /// Takes paths that were recorded, in the place of all others: numbers may be of another boot.
+    pub fn take_recorded(&mut self, paths: &[(CgroupIds, Vec<u8>)]) {
+        self.known.clear();
+        let text = |path: &Vec<u8>| String::from_utf8(path.clone()).ok();
+        self.paths = Arc::new(paths.iter().filter_map(|(ids, path)| Some((*ids, text(path)?))).collect());
     }
 
     /// Reads the path of the cgroup of a row, unless it is known.

@@ -1,6 +1,7 @@
 //! What no source tells, and rows that are shown need: names of users, groups and terminals, arguments, cgroups, files of /proc.
 //! It is read between the sources and the views, which get rows that are complete; how it is shown is not known here.
 
+pub mod ancestors;
 pub mod cgroups;
 pub mod detail;
 pub mod identity;

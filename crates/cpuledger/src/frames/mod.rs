@@ -1,5 +1,6 @@
 //! Intervals as frames, and back: what `cpuledger-frame` encodes, merges and decodes.
 
+mod beside;
 mod error;
 mod figure;
 mod members;
@@ -16,6 +17,7 @@ use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
 use crate::task::{Task, TaskId, Tid};
 
+pub use beside::{Ancestor, CgroupIds, cgroups, write_ancestors, write_cgroups};
 pub use error::FrameError;
 use figure::Figure;
 use members::{Members, Told, column_of};

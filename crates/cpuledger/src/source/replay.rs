@@ -10,7 +10,7 @@ use cpuledger_recording::{Entry, Place, Recording};
 use crate::attribution::difference::EXITS_LIMIT;
 use crate::clock::Boottime;
 use crate::error::Error;
-use crate::frames::{self, FrameError};
+use crate::frames::{self, CgroupIds, FrameError};
 use crate::interval::Interval;
 use crate::snapshot::Snapshot;
 use crate::source::gap::tell_gap_of;
@@ -41,6 +41,8 @@ pub struct Told {
     pub boot_id: Option<String>,
     /// Whether nothing was recorded in it; then the number of intervals that are lost, as far as their numbers tell.
     pub gap: Option<u64>,
+    /// The paths of cgroups at its end, where they were recorded.
+    pub cgroups: Vec<(CgroupIds, Vec<u8>)>,
     /// Whether the machine was booted since the interval before. The time in between is in no interval, for no clock of the kernel spans it.
     pub begins_boot: bool,
 }
@@ -200,6 +202,7 @@ impl Replay {
             end_realtime_ns: entry.start_realtime_ns(),
             end,
             boot_id: self.boot_id(spot.place),
+            cgroups: Vec::new(),
             gap: Some(entry.sequence.saturating_sub(last.sequence).saturating_sub(1)),
             begins_boot: false,
         }))
@@ -259,6 +262,7 @@ impl Replay {
             end: merged.frame.figure(Column::END_BOOTTIME_NS).map(Boottime::from_ns),
             boot_id: self.boot_id(spot.place),
             gap: None,
+            cgroups: frames::cgroups(&merged.frame),
             begins_boot,
         }
     }

@@ -36,11 +36,14 @@ impl Names {
 
     /// The unit of a cgroup; what is not in one has the path of its slice.
     pub fn unit(&self, name: Name) -> Name {
-        let Name::Cgroup(id) = name else { return name };
-        match self.cgroups.get(&id) {
-            Some(path) => Name::Text(units::unit(path).unwrap_or_else(|| units::slice(path)).to_vec()),
-            None => name,
-        }
+        let path = match &name {
+            Name::Cgroup(id) => self.cgroups.get(id),
+            // It was recorded.
+            Name::Text(path) => Some(path),
+            _ => None,
+        };
+        let unit = |path: &Vec<u8>| units::unit(path).unwrap_or_else(|| units::slice(path)).to_vec();
+        path.map(unit).map_or(name, Name::Text)
     }
 
     /// What these are called.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::bail;
-use cpuledger_frame::{Frame, Section, Wanted};
+use cpuledger_frame::{Frame, Wanted};
 use cpuledger_recording::{Gap, Loss, Place, Recording, Step};
-use cpuledger_report::{Accumulator, Instants, columns};
+use cpuledger_report::{Accumulator, Instants, SECTIONS, columns};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -173,7 +173,7 @@ fn read_range(
     interrupt: &Interrupt,
 ) -> anyhow::Result<(Accumulator, Vec<Loss>)> {
     let mut losses = Vec::new();
-    let wanted = Wanted::of(&[Section::Processes, Section::Exited], &columns());
+    let wanted = Wanted::of(&SECTIONS, &columns());
     let mut frame = Frame::new();
     let mut next = Some(range.from);
     while let Some(place) = next.filter(|place| range.to.is_none_or(|to| *place < to)) {
