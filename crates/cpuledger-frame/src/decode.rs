@@ -36,7 +36,7 @@ struct Entry<'a> {
 }
 
 /// What of a frame is decoded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     sections: [bool; Section::ALL.len()],
     /// By the id of the column.
@@ -45,7 +45,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// All of it.
-    const ALL: Wanted = Wanted { sections: [true; Section::ALL.len()], columns: [true; COLUMNS] };
+    pub const ALL: Wanted = Wanted { sections: [true; Section::ALL.len()], columns: [true; COLUMNS] };
 
     /// These sections and columns, the interval, and its start and end.
     pub fn of(sections: &[Section], columns: &[Column]) -> Wanted {
@@ -62,6 +62,14 @@ impl Wanted {
             wanted.columns[Column::PID.index()] = true;
         }
         wanted
+    }
+
+    pub(crate) fn has_section(&self, section: Section) -> bool {
+        self.sections[section.place()]
+    }
+
+    pub(crate) fn has(&self, section: Section, column: Column) -> bool {
+        self.has_section(section) && self.columns[column.index()]
     }
 }
 

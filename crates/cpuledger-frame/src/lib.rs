@@ -28,6 +28,7 @@
 //! can be read unless that says otherwise.
 #![forbid(unsafe_code)]
 
+mod chain;
 mod column;
 mod decode;
 mod encode;
@@ -39,6 +40,7 @@ mod names;
 mod owners;
 mod table;
 
+pub use chain::{ChainReader, ChainWriter, Link};
 pub use column::{Column, Kind};
 pub use decode::Wanted;
 pub use error::Error;

@@ -32,6 +32,11 @@ impl<'a> Owners<'a> {
         Some(Owners { processes, rows: (0..tasks.len()).map(row).collect() })
     }
 
+    /// The row of the process of each task.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Option<usize>> {
+        self.rows.iter().copied()
+    }
+
     /// What is added to the difference of each task: the value of its process, or 0 where that has none.
     fn bases(&self, column: Column) -> impl Iterator<Item = u64> {
         let values = self.processes.values(column);

@@ -1,6 +1,6 @@
 //! Encoding and decoding: what comes out is what went in, and any bytes are a frame or a sentence.
 
-use cpuledger_frame::{Column, Frame, Kind, MOST_RECORDS, Section};
+use cpuledger_frame::{ChainReader, ChainWriter, Column, Frame, Kind, Link, MOST_RECORDS, Section, Wanted};
 use proptest::prelude::*;
 
 mod by_hand;
@@ -76,6 +76,20 @@ fn encoded(frame: &Frame) -> Vec<u8> {
     bytes
 }
 
+/// Links of two chains: one begins with the first frame, one at `begin`.
+fn chain(frames: &[Frame], begin: usize) -> Vec<Link> {
+    let mut writer = ChainWriter::default();
+    let link = |(number, frame)| {
+        if number == begin {
+            writer.restart();
+        }
+        let mut link = Link { plain: vec![1], dense: vec![2] };
+        writer.write(frame, &mut link).expect("it is short");
+        link
+    };
+    frames.iter().enumerate().map(link).collect()
+}
+
 /// Memory that is reused holds nothing of what it held before.
 fn decode(bytes: &[u8]) -> Result<Frame, String> {
     let once = Frame::decode(bytes).map_err(|error| error.to_string());
@@ -96,6 +110,39 @@ proptest! {
             into.decode_from(&bytes).expect("it is a frame");
             prop_assert!(into == frame);
             prop_assert_eq!(&encoded(&into), &bytes, "the same again");
+        }
+    }
+
+    #[test]
+    fn what_a_chain_is_read_as_is_what_it_was_written_of(
+        frames in prop::collection::vec(frame(), 1..5),
+        begin in 0usize..5,
+        places in prop::collection::vec((any::<bool>(), any::<u16>(), 1u8..), 20),
+    ) {
+        let links = chain(&frames, begin);
+        let (mut reader, mut into) = (ChainReader::new(&Wanted::ALL), Frame::new());
+        for (number, (link, frame)) in links.iter().zip(&frames).enumerate() {
+            if number == begin {
+                reader.restart();
+            }
+            reader.read(&link.plain, &link.dense, &mut into).expect("it is a link");
+            prop_assert!(into == *frame, "frame {}", number);
+        }
+        for (is_plain, place, change) in places {
+            let mut damaged = links[place as usize % links.len()].clone();
+            let bytes = if is_plain { &mut damaged.plain } else { &mut damaged.dense };
+            let length = bytes.len().max(1);
+            bytes.get_mut(place as usize % length).into_iter().for_each(|byte| *byte ^= change);
+            reader.restart();
+            if let Err(error) = reader.read(&damaged.plain, &damaged.dense, &mut into) {
+                let sentence = error.to_string();
+                prop_assert!(!sentence.is_empty() && !sentence.contains(char::is_control), "{}", sentence);
+                prop_assert!(into == Frame::new());
+            }
+            let whole = &links[place as usize % links.len()];
+            reader.restart();
+            let cut = &whole.plain[..place as usize % whole.plain.len()];
+            prop_assert!(reader.read(cut, &whole.dense, &mut into).is_err());
         }
     }
 

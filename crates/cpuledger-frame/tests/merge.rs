@@ -1,6 +1,6 @@
 //! A merge tells what one interval over both would have told, in any grouping.
 
-use cpuledger_frame::{Column, Frame, Section, Wanted};
+use cpuledger_frame::{ChainReader, ChainWriter, Column, Frame, Link, Section, Wanted};
 use proptest::prelude::*;
 
 mod machine;
@@ -54,6 +54,31 @@ fn first_difference_of_wanted(bytes: &[u8], frame: &Frame) -> Option<String> {
     None
 }
 
+/// A chain of these frames is read as they are, and what is wanted of it as of their bytes.
+fn first_difference_of_chain(frames: &[Frame]) -> Option<String> {
+    let columns =
+        [Column::PID, Column::CPU_NS, Column::START_TIME_NS, Column::COMM, Column::SLEEP_NS, Column::IDLE_NS];
+    let mut wanted = vec![Wanted::ALL];
+    for sections in [&[Section::Processes][..], &[Section::Exited], &[Section::Tasks], &[]] {
+        wanted.push(Wanted::of(sections, &columns));
+    }
+    let mut readers: Vec<ChainReader> = wanted.iter().map(ChainReader::new).collect();
+    let (mut writer, mut link) = (ChainWriter::default(), Link::default());
+    let (mut bytes, mut found, mut expected) = (Vec::new(), Frame::new(), Frame::new());
+    for (number, frame) in frames.iter().enumerate() {
+        writer.write(frame, &mut link).expect("it is short");
+        frame.encode(&mut bytes).expect("it is short");
+        for (reader, wanted) in readers.iter_mut().zip(&wanted) {
+            reader.read(&link.plain, &link.dense, &mut found).expect("it is a link");
+            expected.decode_wanted_from(&bytes, wanted).expect("it is a frame");
+            if found != expected {
+                return Some(format!("frame {number}, {wanted:?}: {:?}", difference(&found, &expected)));
+            }
+        }
+    }
+    None
+}
+
 /// Puts neighbours together in an order that `choices` say.
 fn merged(mut frames: Vec<Frame>, choices: &[usize]) -> Frame {
     let mut choices = choices.iter().cycle();
@@ -81,6 +106,7 @@ proptest! {
             prop_assert!(Frame::decode(&bytes).is_ok_and(|decoded| decoded == *frame));
             prop_assert_eq!(first_difference_of_wanted(&bytes, frame), None);
         }
+        prop_assert_eq!(first_difference_of_chain(&frames), None);
         let whole = machine.frame(Machine::BEGIN_NS, machine.now_ns);
         let found = merged(frames, &choices);
         prop_assert_eq!(difference(&found, &whole), None);

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_frame::{ChainWriter, Column, Frame, Link};
 use cpuledger_recording::{Options, Recording, Writer};
 use zstd::bulk::Compressor;
 
@@ -13,7 +13,7 @@ type Failed = Box<dyn std::error::Error>;
 const SECOND_NS: u64 = 1_000_000_000;
 const DAY: u64 = 86_400;
 const JUMPS: u64 = 2000;
-const GROUP: usize = 60;
+const GROUP: usize = 16;
 const LEVELS: [i32; 4] = [1, 3, 6, 12];
 
 fn main() -> Result<(), Failed> {
@@ -34,15 +34,16 @@ fn main() -> Result<(), Failed> {
     let each = |bytes: usize| bytes / count;
     println!("{count} frames of {} bytes", each(encoded.iter().map(Vec::len).sum()));
     println!(
-        "| level | each alone | first of 60 as dictionary | the one before as dictionary | stream of 60 |"
+        "| level | each alone | first of 16 as dictionary | the one before as dictionary | stream of 16 | links |"
     );
-    println!("|---:|---:|---:|---:|---:|");
+    println!("|---:|---:|---:|---:|---:|---:|");
     for level in LEVELS {
         let ways = [
             alone(&encoded, level)?,
             first(&encoded, level)?,
             before(&encoded, level)?,
             stream(&encoded, level)?,
+            links(&frames, level)?,
         ];
         print!("| {level} |");
         ways.iter().for_each(|bytes| print!(" {} |", each(*bytes)));
@@ -146,6 +147,19 @@ fn stream(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
             encoder.flush()?;
         }
         sum += encoder.finish()?.len();
+    }
+    Ok(sum)
+}
+
+fn links(frames: &[Frame], level: i32) -> Result<usize, Failed> {
+    let (mut writer, mut link, mut sum) = (ChainWriter::default(), Link::default(), 0);
+    let mut compressor = Compressor::new(level)?;
+    for group in frames.chunks(GROUP) {
+        writer.restart();
+        for frame in group {
+            writer.write(frame, &mut link)?;
+            sum += compressor.compress(&link.plain)?.len() + link.dense.len();
+        }
     }
     Ok(sum)
 }

@@ -1,53 +1,84 @@
-//! Frames as zstd, with an earlier frame of the segment as the dictionary.
+//! Frames as bytes of a record: links of a chain, of which what compresses well is compressed. In the first version: frames as zstd, with an
+//! earlier frame of the segment as the dictionary.
 
 use std::io;
 
+use cpuledger_frame::{ChainWriter, Frame, Link};
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::layout::MOST_FRAME_BYTES;
+use crate::layout::{MOST_FRAME_BYTES, MOST_NEEDED};
 
 /// What is decompressed is at most this many times longer than what it was, and [`LEAST_LIMIT`] where that is more.
 const MOST_RATIO: u64 = 1 << 15;
 const LEAST_LIMIT: u64 = 1 << 20;
 
-/// Number of records of a group. The first stands alone. The others have it as their dictionary, so none needs a third.
-const GROUP: u16 = 60;
+/// Maximum number of records of a group. The first stands alone, and each of the others needs those before it.
+const GROUP: usize = 16;
 
-/// The level. With 6, a recording of real frames was 3 % shorter (`examples/recording_bytes.rs`).
-const LEVEL: i32 = 3;
+/// A group that has more bytes before compression is closed, so that a jump does not take long.
+const GROUP_BYTES: usize = 4 << 20;
 
-/// Compresses frames for one segment.
+const _: () = assert!(GROUP <= MOST_NEEDED);
+
+/// The level. With 3, a recording of real frames was 2 % longer (`examples/recording_bytes.rs`).
+const LEVEL: i32 = 6;
+
+/// A frame as the bytes of a record.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    /// What was compressed, then what was not.
+    pub(crate) bytes: Vec<u8>,
+    /// Length of what was compressed, before and after.
+    pub(crate) plain_bytes: u32,
+    pub(crate) compressed_bytes: u32,
+    /// How many bytes before this record the one before it begins, of a chain; 0: it stands alone.
+    pub(crate) back: u64,
+}
+
+/// Packs the frames of one segment.
 pub(crate) struct Packer {
-    alone: Compressor<'static>,
-    /// With the first frame of the group as the dictionary, and where the record of that begins.
-    with_first: Option<(Compressor<'static>, u64)>,
-    /// Number of records in the group.
-    records: u16,
+    compressor: Compressor<'static>,
+    chain: ChainWriter,
+    link: Link,
+    /// Where the last record of the chain begins; `None`: the next stands alone.
+    last: Option<u64>,
+    records: usize,
+    bytes: usize,
 }
 
 impl Packer {
     pub(crate) fn new() -> io::Result<Packer> {
-        Ok(Packer { alone: Compressor::new(LEVEL)?, with_first: None, records: 0 })
+        let compressor = Compressor::new(LEVEL)?;
+        let (chain, link) = (ChainWriter::default(), Link::default());
+        Ok(Packer { compressor, chain, link, last: None, records: 0, bytes: 0 })
     }
 
-    /// The compressed frame of a record that begins at `offset`, and how many bytes before that its dictionary is.
-    pub(crate) fn pack(&mut self, frame: &[u8], offset: u64) -> io::Result<(Vec<u8>, u64)> {
-        match &mut self.with_first {
-            Some((with_first, first)) if self.records < GROUP => {
-                Ok((with_first.compress(frame)?, offset - *first))
-            }
-            _ => Ok((self.alone.compress(frame)?, 0)),
+    /// The bytes of a record that begins at `offset`. The next stands alone, unless [`Packer::written`] is told that this one is in the
+    /// file.
+    pub(crate) fn pack(&mut self, frame: &Frame, offset: u64) -> io::Result<Packed> {
+        let last = self.last.take().filter(|_| self.records < GROUP && self.bytes < GROUP_BYTES);
+        if last.is_none() {
+            self.chain.restart();
+            (self.records, self.bytes) = (0, 0);
         }
-    }
-
-    /// To be told of each record that is in the file.
-    pub(crate) fn written(&mut self, frame: &[u8], offset: u64, back: u64) -> io::Result<()> {
-        if back == 0 {
-            self.with_first = Some((Compressor::with_dictionary(LEVEL, frame)?, offset));
-            self.records = 0;
+        let too_long = || io::Error::from(io::ErrorKind::FileTooLarge);
+        self.chain.write(frame, &mut self.link).map_err(|_| too_long())?;
+        let Link { plain, dense } = &self.link;
+        if plain.len() + dense.len() > MOST_FRAME_BYTES as usize {
+            return Err(too_long());
         }
+        let mut bytes = self.compressor.compress(plain)?;
+        let compressed_bytes = bytes.len() as u32;
+        bytes.extend_from_slice(dense);
         self.records += 1;
-        Ok(())
+        self.bytes += plain.len() + dense.len();
+        let back = last.map_or(0, |last| offset - last);
+        Ok(Packed { bytes, plain_bytes: plain.len() as u32, compressed_bytes, back })
+    }
+
+    /// The record that begins there is in the file.
+    pub(crate) fn written(&mut self, offset: u64) {
+        self.last = Some(offset);
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Entry {
     pub end_ns: u64,
     /// Its end, CLOCK_REALTIME.
     pub end_realtime_ns: u64,
-    /// How many bytes before it begins the record whose frame is its dictionary; 0: it has none.
+    /// How many bytes before it begins the record that it needs; 0: it stands alone.
     pub(crate) back: u64,
 }
 

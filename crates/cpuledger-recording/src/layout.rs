@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::length;
 
 /// The version that is written.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// The oldest version whose readers understand what is written.
-const OLDEST_READER: u16 = 1;
+const OLDEST_READER: u16 = 2;
 
 /// The first bytes of a segment, of a record, and of what a clean close adds.
 const SEGMENT_MAGIC: [u8; 8] = *b"cpuledsg";
@@ -57,6 +57,7 @@ mod record {
     pub(super) const CHECKSUM: usize = 8;
     pub(super) const LENGTH: usize = 12;
     pub(super) const FRAME_BYTES: usize = 16;
+    pub(super) const COMPRESSED_BYTES: usize = 20;
     pub(super) const SEQUENCE: usize = 24;
     pub(super) const START: usize = 32;
     pub(super) const END: usize = 40;
@@ -171,18 +172,21 @@ fn cut(text: &[u8], most: usize) -> &[u8] {
     &text[..text.len().min(most)]
 }
 
-/// What stands before a compressed frame.
+/// What stands before the bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
     pub(crate) checksum: u32,
-    /// Of the compressed frame.
+    /// Of the bytes behind it.
     pub(crate) length: u32,
+    /// Length of what is compressed, before that.
     pub(crate) frame_bytes: u32,
+    /// Length of the compressed part of a link; 0: it is no link, but a frame, all of which is compressed.
+    pub(crate) compressed_bytes: u32,
     pub(crate) sequence: u64,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) end_realtime_ns: u64,
-    /// How many bytes before it begins the record whose frame is its dictionary; 0: it has none.
+    /// How many bytes before it begins the record that it needs; 0: it stands alone.
     pub(crate) back: u64,
 }
 
@@ -193,6 +197,7 @@ impl RecordHeader {
         put(&mut bytes, record::CHECKSUM, &self.checksum.to_le_bytes());
         put(&mut bytes, record::LENGTH, &self.length.to_le_bytes());
         put(&mut bytes, record::FRAME_BYTES, &self.frame_bytes.to_le_bytes());
+        put(&mut bytes, record::COMPRESSED_BYTES, &self.compressed_bytes.to_le_bytes());
         put(&mut bytes, record::SEQUENCE, &self.sequence.to_le_bytes());
         put(&mut bytes, record::START, &self.start_ns.to_le_bytes());
         put(&mut bytes, record::END, &self.end_ns.to_le_bytes());
@@ -215,6 +220,7 @@ impl RecordHeader {
             checksum: get_u32(bytes, record::CHECKSUM),
             length: get_u32(bytes, record::LENGTH),
             frame_bytes: get_u32(bytes, record::FRAME_BYTES),
+            compressed_bytes: get_u32(bytes, record::COMPRESSED_BYTES),
             sequence: get_u64(bytes, record::SEQUENCE),
             start_ns: get_u64(bytes, record::START),
             end_ns: get_u64(bytes, record::END),

@@ -44,6 +44,15 @@ pub struct Loss {
     pub file: PathBuf,
 }
 
+impl Loss {
+    /// Adds what is lost behind it without a record in between.
+    pub fn extend(&mut self, behind: &Loss) {
+        self.intervals += behind.intervals;
+        self.is_least |= behind.is_least;
+        self.to_realtime_ns = behind.to_realtime_ns;
+    }
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = self.cause.words();

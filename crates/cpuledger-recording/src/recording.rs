@@ -267,6 +267,14 @@ impl Recording {
     /// # Errors
     /// When reading fails.
     pub fn step(&mut self, place: Place) -> Result<Step, Error> {
+        self.step_before(place, None)
+    }
+
+    /// Likewise, of the records before `end` only: a loss that goes on there is told up to there.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn step_before(&mut self, place: Place, end: Option<Place>) -> Result<Step, Error> {
         if let Some(record) = self.read(place)? {
             let next = self.next(place);
             return Ok(Step::Record(Box::new(record), next));
@@ -274,7 +282,7 @@ impl Recording {
         let from = self.previous(place).and_then(|before| self.entry(before));
         let (mut intervals, mut next) = (1, self.next(place));
         while let Some(behind) = next {
-            if self.read(behind)?.is_some() {
+            if end.is_some_and(|end| behind >= end) || self.read(behind)?.is_some() {
                 break;
             }
             intervals += 1;

@@ -5,7 +5,7 @@ use std::io;
 pub use crate::index::Entry;
 pub use crate::layout::Header;
 
-use cpuledger_frame::{Frame, Wanted};
+use cpuledger_frame::{ChainReader, Frame, Wanted};
 
 use crate::compress::Unpacker;
 use crate::layout::{
@@ -55,6 +55,8 @@ pub struct Segment {
     /// The frame that was the dictionary last, with its place.
     dictionary: Option<(u64, Vec<u8>)>,
     unpacker: Unpacker,
+    /// What reads the chain, and where the last link begins that it has read.
+    chain: Option<(ChainReader, Option<u64>)>,
 }
 
 impl std::fmt::Debug for Segment {
@@ -78,7 +80,15 @@ impl Segment {
             }
         };
         let trailer = read_trailer(&*source, length)?;
-        Ok(Segment { source, header, trailer, found: None, dictionary: None, unpacker: Unpacker::default() })
+        Ok(Segment {
+            source,
+            header,
+            trailer,
+            found: None,
+            dictionary: None,
+            unpacker: Unpacker::default(),
+            chain: None,
+        })
     }
 
     /// What its beginning says; `None`: that is damaged.
@@ -165,8 +175,9 @@ impl Segment {
 
     /// The frame of the record at this place of [`Segment::entries`].
     pub(crate) fn read(&mut self, place: usize) -> Result<Frame, NotRead> {
-        let bytes = self.read_bytes(place)?;
-        Frame::decode(&bytes).map_err(|_| NotRead::Damaged)
+        let mut frame = Frame::new();
+        self.read_into(place, &Wanted::ALL, &mut frame)?;
+        Ok(frame)
     }
 
     /// Likewise, only what is wanted of it, into the memory of a frame.
@@ -176,20 +187,31 @@ impl Segment {
         wanted: &Wanted,
         frame: &mut Frame,
     ) -> Result<(), NotRead> {
-        let bytes = self.read_bytes(place)?;
-        frame.decode_wanted_from(&bytes, wanted).map_err(|_| NotRead::Damaged)
+        self.chain = self.chain.take().filter(|(chain, _)| chain.wanted() == wanted);
+        let mut needed = self.needed(place)?;
+        while let Some(entry) = needed.pop() {
+            let (header, packed) = read_record(&*self.source, &entry)?;
+            if header.compressed_bytes == 0 {
+                let wanted = needed.is_empty().then_some((wanted, &mut *frame));
+                self.read_whole(&header, &packed, &entry, wanted)?;
+            } else {
+                self.read_link(&header, &packed, &entry, wanted, frame)?;
+            }
+        }
+        Ok(())
     }
 
-    /// The bytes of that frame.
-    pub(crate) fn read_bytes(&mut self, place: usize) -> Result<Vec<u8>, NotRead> {
-        self.found().map_err(NotRead::Io)?;
-        let entries = self.found.as_ref().map_or(&[][..], |found| &found.entries);
-        let entry = *entries.get(place).ok_or(NotRead::Damaged)?;
-        // What it needs, the nearest first.
-        let mut needed = vec![entry];
+    /// A record and what it needs that has not been read yet, the nearest first.
+    fn needed(&mut self, place: usize) -> Result<Vec<Entry>, NotRead> {
+        let read = [
+            self.dictionary.as_ref().map(|(offset, _)| *offset),
+            self.chain.as_ref().and_then(|(_, last)| *last),
+        ];
+        let entries = &self.found().map_err(NotRead::Io)?.entries;
+        let mut needed = vec![*entries.get(place).ok_or(NotRead::Damaged)?];
         while let Some(last) = needed.last().filter(|last| last.back > 0) {
             let offset = last.offset.checked_sub(last.back).ok_or(NotRead::Damaged)?;
-            if self.dictionary.as_ref().is_some_and(|(own, _)| *own == offset) {
+            if read.contains(&Some(offset)) {
                 break;
             }
             let base =
@@ -199,25 +221,61 @@ impl Segment {
             }
             needed.push(entries[base]);
         }
-        while let Some(entry) = needed.pop() {
-            let dictionary = self.dictionary.as_ref().filter(|_| entry.back > 0);
-            let dictionary = dictionary.map(|(offset, bytes)| (*offset, &bytes[..]));
-            let bytes = read_record(&*self.source, &entry, &mut self.unpacker, dictionary)?;
-            if needed.is_empty() && entry.back > 0 {
-                return Ok(bytes);
-            }
+        Ok(needed)
+    }
+
+    /// A frame as the first version has it. One that is not wanted itself is a dictionary.
+    fn read_whole(
+        &mut self,
+        header: &RecordHeader,
+        packed: &[u8],
+        entry: &Entry,
+        wanted: Option<(&Wanted, &mut Frame)>,
+    ) -> Result<(), NotRead> {
+        let dictionary = self.dictionary.as_ref().filter(|_| entry.back > 0);
+        let dictionary = dictionary.map(|(offset, bytes)| (*offset, &bytes[..]));
+        if entry.back > 0 && dictionary.map(|(offset, _)| offset) != entry.offset.checked_sub(entry.back) {
+            return Err(NotRead::Damaged);
+        }
+        let bytes = self.unpacker.unpack(packed, header.frame_bytes, dictionary);
+        let bytes = bytes.map_err(|_| NotRead::Damaged)?;
+        let is_dictionary = wanted.is_none() || entry.back == 0;
+        if let Some((wanted, frame)) = wanted {
+            frame.decode_wanted_from(&bytes, wanted).map_err(|_| NotRead::Damaged)?;
+        }
+        if is_dictionary {
             self.dictionary = Some((entry.offset, bytes));
         }
-        Ok(self.dictionary.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default())
+        Ok(())
+    }
+
+    fn read_link(
+        &mut self,
+        header: &RecordHeader,
+        packed: &[u8],
+        entry: &Entry,
+        wanted: &Wanted,
+        frame: &mut Frame,
+    ) -> Result<(), NotRead> {
+        let (chain, last) = self.chain.get_or_insert_with(|| (ChainReader::new(wanted), None));
+        if entry.back == 0 {
+            chain.restart();
+        } else if *last != entry.offset.checked_sub(entry.back) {
+            return Err(NotRead::Damaged);
+        }
+        *last = None;
+        let parts = packed.split_at_checked(header.compressed_bytes as usize);
+        let (compressed, dense) = parts.ok_or(NotRead::Damaged)?;
+        let plain = self.unpacker.unpack(compressed, header.frame_bytes, None);
+        let plain = plain.map_err(|_| NotRead::Damaged)?;
+        chain.read(&plain, dense, frame).map_err(|_| NotRead::Damaged)?;
+        *last = Some(entry.offset);
+        Ok(())
     }
 }
 
-fn read_record(
-    source: &dyn ReadAt,
-    entry: &Entry,
-    unpacker: &mut Unpacker,
-    dictionary: Option<(u64, &[u8])>,
-) -> Result<Vec<u8>, NotRead> {
+/// A record and what is behind its header.
+fn read_record(source: &dyn ReadAt, entry: &Entry) -> Result<(RecordHeader, Vec<u8>), NotRead> {
     let mut header = [0; RECORD_BYTES];
     read_within(source, entry.offset, &mut header)?;
     let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
@@ -231,7 +289,7 @@ fn read_record(
     if crc32c::crc32c(&packed) != header.checksum {
         return Err(NotRead::Damaged);
     }
-    unpacker.unpack(&packed, header.frame_bytes, dictionary).map_err(|_| NotRead::Damaged)
+    Ok((header, packed))
 }
 
 /// What is not there was cut off.

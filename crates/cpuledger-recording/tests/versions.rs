@@ -40,7 +40,7 @@ fn each_version_is_read() {
 fn the_document_shows_the_bytes_of_the_fixture() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("docs/recording.md")).expect("it is there");
-    let bytes = std::fs::read(fixture(1)).expect("the fixture");
+    let bytes = std::fs::read(fixture(VERSION)).expect("the fixture");
     let mut lines = 0;
     for (offset, rest) in text.lines().filter_map(|line| line.split_once(": ")) {
         let Some(offset) = usize::from_str_radix(offset, 16).ok().filter(|_| offset.len() == 8) else {

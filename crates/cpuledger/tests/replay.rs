@@ -154,22 +154,23 @@ fn what_was_not_recorded_is_a_gap() {
 #[test]
 fn a_damaged_record_is_a_gap_of_lost_intervals() {
     let folder = tempfile::tempdir().expect("a folder");
-    record(folder.path(), &[(10, 16)], "one");
+    record(folder.path(), &[(10, 30)], "one");
     let file = folder.path().join("all/0000000000000000.seg");
     let bytes = fs::read(&file).expect("the segment");
     let starts: Vec<usize> =
         bytes.windows(4).enumerate().filter(|(_, four)| four == b"cRec").map(|(at, _)| at).collect();
-    assert_eq!(starts.len(), 6);
-    for (damaged, gap) in [(vec![2], (12, 13)), (vec![2, 3], (12, 14))] {
+    assert_eq!(starts.len(), 20);
+    // The last of the first group of 16, and the one before, which that needs.
+    for (damaged, gap) in [(15, (25, 26)), (14, (24, 26))] {
         let mut bytes = bytes.clone();
-        damaged.iter().for_each(|&nth: &usize| bytes[starts[nth] + 70] ^= 1);
+        bytes[starts[damaged] + 70] ^= 1;
         fs::write(&file, bytes).expect("written");
         let mut replay = Replay::open(folder.path()).expect("a recording");
         let gaps: Vec<_> =
             all_forwards(&mut replay).into_iter().filter(|(told, _)| told.gap.is_some()).collect();
         assert_eq!(gaps.len(), 1);
         assert_eq!((gaps[0].1.0, gaps[0].1.1), gap);
-        assert_eq!(gaps[0].0.gap, Some(damaged.len() as u64));
+        assert_eq!(gaps[0].0.gap, Some(gap.1 - gap.0));
     }
 }
 

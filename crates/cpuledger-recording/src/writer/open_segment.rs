@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use cpuledger_frame::Frame;
+
 use crate::compress::Packer;
 use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
-use crate::layout::{HEADER_BYTES, Header, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer};
+use crate::layout::{HEADER_BYTES, Header, RecordHeader, TRAILER_BYTES, Trailer};
 
 use super::times::Times;
 
@@ -64,29 +66,28 @@ impl OpenSegment {
     }
 
     /// Adds a record. If that fails, the file is as it was, unless that fails, too.
-    pub(super) fn append(&mut self, frame: &[u8], sequence: u64, times: &Times) -> io::Result<()> {
-        let (packed, back) = self.packer.pack(frame, self.bytes)?;
+    pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Times) -> io::Result<()> {
+        let packed = self.packer.pack(frame, self.bytes)?;
         let too_long = |_| io::Error::from(io::ErrorKind::FileTooLarge);
         let header = RecordHeader {
-            checksum: crc32c::crc32c(&packed),
-            length: u32::try_from(packed.len()).map_err(too_long)?,
-            frame_bytes: u32::try_from(frame.len()).map_err(too_long)?,
+            checksum: crc32c::crc32c(&packed.bytes),
+            length: u32::try_from(packed.bytes.len()).map_err(too_long)?,
+            frame_bytes: packed.plain_bytes,
+            compressed_bytes: packed.compressed_bytes,
             sequence,
             start_ns: times.start_ns,
             end_ns: times.end_ns,
             end_realtime_ns: times.end_realtime_ns,
-            back,
+            back: packed.back,
         };
-        let mut record = Vec::with_capacity(RECORD_BYTES + packed.len());
-        record.extend_from_slice(&header.write());
-        record.extend_from_slice(&packed);
+        let record = [&header.write()[..], &packed.bytes].concat();
         // One system call, so that a writer that is killed has written all of it or nothing.
         if let Err(error) = self.file.write_all_at(&record, self.bytes) {
             self.file.set_len(self.bytes)?;
             return Err(error);
         }
         self.entries.push(crate::scan::entry_of(&header, self.bytes));
-        self.packer.written(frame, self.bytes, back)?;
+        self.packer.written(self.bytes);
         self.bytes += record.len() as u64;
         Ok(())
     }

@@ -7,7 +7,7 @@ use cpuledger_frame::{Column, Frame, Section};
 
 use crate::error::Error;
 use crate::folder::{Folder, Name, State};
-use crate::layout::{Header, MOST_FRAME_BYTES, MOST_RECORDS, cut_boot_id};
+use crate::layout::{Header, MOST_RECORDS, cut_boot_id};
 use crate::segment::{NotOpened, Segment};
 
 use super::merged::Merged;
@@ -47,7 +47,6 @@ pub(super) struct Track {
     sequence: u64,
     /// Bytes that were added.
     pub(super) written: u64,
-    encoded: Vec<u8>,
 }
 
 impl Track {
@@ -66,7 +65,6 @@ impl Track {
             merged: (!tier.length.is_zero()).then(|| Merged::new(ns(tier.length))),
             sequence,
             written: 0,
-            encoded: Vec::new(),
         })
     }
 
@@ -81,6 +79,7 @@ impl Track {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ReadOnlyFilesystem => {
                 Error::Paused { path, source }
             }
+            io::ErrorKind::FileTooLarge => Error::Frame("it is too long".into()),
             _ => Error::Io { path, source },
         }
     }
@@ -111,10 +110,6 @@ impl Track {
     /// Writes a frame. One that cannot be written leaves its number out.
     fn write(&mut self, frame: &Frame) -> Result<(), Error> {
         let times = times_of(frame)?;
-        frame.encode(&mut self.encoded).map_err(|error| Error::Frame(error.to_string()))?;
-        if self.encoded.len() > MOST_FRAME_BYTES as usize {
-            return Err(Error::Frame("it is too long".into()));
-        }
         let sequence = self.sequence;
         self.sequence = self.sequence.saturating_add(1);
         let boot_id = frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default();
@@ -141,7 +136,7 @@ impl Track {
                 (self.open.insert(created.map_err(|error| self.failed(error))?), 0)
             }
         };
-        let written = open.append(&self.encoded, sequence, &times);
+        let written = open.append(frame, sequence, &times);
         self.written += open.bytes - before;
         written.map_err(|error| self.failed(error))
     }

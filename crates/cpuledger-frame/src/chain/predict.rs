@@ -1,0 +1,222 @@
+//! What is predicted, by the rules, of the rows of a section.
+
+use crate::column::{Column, Kind};
+use crate::frame::{Frame, Section};
+use crate::owners::Owners;
+use crate::table::{ABSENT, raw_of_signed};
+
+use super::memory::{Memory, NONE};
+use super::rules::{CLASSES, Class, MOST_TERMS, Part, Rule};
+
+/// Values of text columns by the numbers of the chain, where the frame has others.
+pub(super) type Texts = [Vec<(Column, Vec<u64>)>; Section::ALL.len()];
+
+/// The rows of a section: where each is in memory, what is its process, and what it is.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    pub(super) memory: Vec<u32>,
+    pub(super) owners: Vec<u32>,
+    pub(super) classes: Vec<u8>,
+}
+
+impl Rows {
+    /// As far as the places in memory tell.
+    pub(super) fn begin(&mut self) {
+        self.owners.clear();
+        self.classes.clear();
+        let class = |place: &u32| if *place == NONE { Class::New } else { Class::Known } as u8;
+        self.classes.extend(self.memory.iter().map(class));
+    }
+
+    /// When the ids of the rows are known.
+    pub(super) fn classify(&mut self, frame: &Frame, section: Section) {
+        let table = frame.table(section);
+        let is_leader = |row| table.raw(Column::PID, row) == table.raw(Column::TID, row);
+        match section {
+            Section::Tasks => {
+                let Some(owners) = Owners::of(frame) else { return };
+                self.owners.extend(owners.rows().map(|owner| owner.map_or(NONE, |owner| owner as u32)));
+                let processes = frame.table(Section::Processes);
+                for (row, owner) in self.owners.iter().enumerate() {
+                    if *owner != NONE
+                        && is_leader(row)
+                        && processes.raw(Column::THREADS, *owner as usize) == 1
+                    {
+                        self.classes[row] = Class::Sole as u8;
+                    }
+                }
+            }
+            Section::Exited => {
+                for (row, class) in self.classes.iter_mut().enumerate() {
+                    if *class == Class::New as u8 && !is_leader(row) {
+                        *class = Class::Thread as u8;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the value of a part is read from.
+#[derive(Debug, Clone, Copy)]
+enum Operand<'a> {
+    Constant(u64),
+    Rows(&'a [u64]),
+    /// The row before in another column.
+    Before(&'a [u64]),
+    /// The row before in this column.
+    Last,
+    Memory(&'a [u64]),
+    Owner(&'a [u64]),
+    Lengths(&'a [u64]),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sum<'a> {
+    terms: [(bool, Operand<'a>); MOST_TERMS],
+    length: usize,
+}
+
+/// The predictions of one column.
+pub(super) struct Predictions<'a> {
+    sums: [Sum<'a>; CLASSES],
+    rows: &'a Rows,
+    length_ns: u64,
+    /// What a sum without terms is.
+    pub(super) zero: u64,
+    /// What a difference from nothing is told from.
+    pub(super) base: u64,
+}
+
+/// What predictions are made of.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) section: Section,
+    pub(super) memory: &'a Memory,
+    pub(super) rows: &'a Rows,
+    pub(super) texts: Option<&'a Texts>,
+}
+
+impl<'a> View<'a> {
+    /// The values of a column: one for each row, or that of all.
+    fn values(&self, section: Section, column: Column) -> Result<&'a [u64], u64> {
+        if let Some(texts) = self.texts
+            && let Some((_, each)) = texts[section.place()].iter().find(|(own, _)| *own == column)
+        {
+            return Ok(each);
+        }
+        let values = self.frame.table(section).values(column);
+        if values.each.is_empty() { Err(values.constant) } else { Ok(&values.each) }
+    }
+
+    /// The value of a row, by the numbers of the chain.
+    pub(super) fn value(&self, column: Column, row: usize) -> u64 {
+        match self.values(self.section, column) {
+            Ok(each) => each[row],
+            Err(constant) => constant,
+        }
+    }
+
+    /// Whether no row has a value.
+    pub(super) fn is_absent(&self, column: Column) -> bool {
+        self.values(self.section, column).is_err_and(|constant| constant == ABSENT)
+    }
+
+    fn operand(&self, part: Part, of: Column) -> Operand<'a> {
+        let own = |column, made: fn(&'a [u64]) -> Operand<'a>| match self.values(self.section, column) {
+            Ok(each) => made(each),
+            Err(constant) => Operand::Constant(constant),
+        };
+        match part {
+            Part::Memory(column) => match self.memory.column(column) {
+                [] => Operand::Constant(ABSENT),
+                each => Operand::Memory(each),
+            },
+            Part::Before(column) if column == of => Operand::Last,
+            Part::Before(column) => own(column, Operand::Before),
+            Part::Own(column) => own(column, Operand::Rows),
+            Part::Owner(column) => match self.values(Section::Processes, column) {
+                Ok(each) => Operand::Owner(each),
+                Err(constant) => Operand::Constant(constant),
+            },
+            Part::Figure(column) => match self.values(Section::Interval, column) {
+                Ok(each) => Operand::Constant(each.first().copied().unwrap_or(ABSENT)),
+                Err(constant) => Operand::Constant(constant),
+            },
+            Part::Length => Operand::Constant(self.length_ns()),
+            Part::Lengths(column) => match own(column, Operand::Lengths) {
+                Operand::Constant(ABSENT) => Operand::Constant(self.length_ns()),
+                Operand::Constant(times) => Operand::Constant(self.length_ns().wrapping_mul(times)),
+                each => each,
+            },
+        }
+    }
+
+    fn length_ns(&self) -> u64 {
+        let [start, end] =
+            [Column::START_NS, Column::END_NS].map(|column| match self.values(Section::Interval, column) {
+                Ok(each) => each.first().copied().unwrap_or(ABSENT),
+                Err(constant) => constant,
+            });
+        if start == ABSENT || end == ABSENT { ABSENT } else { end.wrapping_sub(start) }
+    }
+
+    pub(super) fn predictions(&self, rule: &Rule) -> Predictions<'a> {
+        let sums = rule.sums.each_ref().map(|terms| {
+            let mut sum = Sum {
+                terms: [(false, Operand::Constant(ABSENT)); MOST_TERMS],
+                length: terms.len().min(MOST_TERMS),
+            };
+            for (term, place) in terms.iter().zip(&mut sum.terms) {
+                *place = (term.is_minus, self.operand(term.part, rule.column));
+            }
+            sum
+        });
+        let base = if rule.column.kind() == Kind::Signed { raw_of_signed(0) } else { 0 };
+        Predictions { sums, rows: self.rows, length_ns: self.length_ns(), zero: ABSENT, base }
+    }
+}
+
+impl Predictions<'_> {
+    /// Whether nothing is predicted of any row that differs from nothing itself.
+    pub(super) fn are_absent(&self) -> bool {
+        self.sums.iter().all(|sum| match sum.terms[0].1 {
+            Operand::Constant(ABSENT) | Operand::Last => true,
+            _ => sum.length == 0,
+        })
+    }
+
+    /// Of a row, if the one before has the value `last`.
+    pub(super) fn of(&self, row: usize, last: u64) -> u64 {
+        let sum = &self.sums[usize::from(self.rows.classes[row])];
+        let mut total = 0_u64;
+        for (number, (is_minus, operand)) in sum.terms[..sum.length].iter().enumerate() {
+            let value = match operand {
+                Operand::Constant(value) => *value,
+                Operand::Rows(each) => each[row],
+                Operand::Before(each) => row.checked_sub(1).map_or(ABSENT, |before| each[before]),
+                Operand::Last => last,
+                Operand::Memory(each) => at(each, self.rows.memory[row]),
+                Operand::Owner(each) => at(each, self.rows.owners.get(row).copied().unwrap_or(NONE)),
+                Operand::Lengths(each) => match each[row] {
+                    ABSENT => self.length_ns,
+                    times => self.length_ns.wrapping_mul(times),
+                },
+            };
+            if value == ABSENT {
+                if number == 0 {
+                    return ABSENT;
+                }
+                continue;
+            }
+            total = if *is_minus { total.wrapping_sub(value) } else { total.wrapping_add(value) };
+        }
+        if sum.length == 0 { self.zero } else { total }
+    }
+}
+
+fn at(each: &[u64], place: u32) -> u64 {
+    each.get(place as usize).copied().unwrap_or(ABSENT)
+}
