@@ -151,15 +151,15 @@ fn losses_and_gaps_are_told_everywhere() {
     let segment =
         fs::read_dir(path.join("all")).expect("a tier").next().expect("a segment").expect("an entry");
     let mut bytes = fs::read(segment.path()).expect("bytes");
-    // In the compressed frame of the second record.
-    let starts: Vec<usize> = (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"cRec").collect();
-    bytes[starts[1] + 70] ^= 0x10;
+    // In the last record of the first group of 16.
+    let last = records(&bytes)[15];
+    bytes[last + 70] ^= 0x10;
     fs::write(segment.path(), bytes).expect("it is ours");
     let report_json = json(&path, &[]);
     assert_eq!(ns(&report_json["intervals"]), 28);
     assert_eq!(report_json["losses"][0]["cause"], "damaged", "{report_json}");
     assert_eq!(ns(&report_json["losses"][0]["intervals"]), 1);
-    assert_eq!(ns(&report_json["losses"][0]["from_realtime_ns"]), BEGIN_NS + SECOND_NS);
+    assert_eq!(ns(&report_json["losses"][0]["from_realtime_ns"]), BEGIN_NS + 15 * SECOND_NS);
     assert_eq!(ns(&report_json["gaps"][0]["from_realtime_ns"]), BEGIN_NS + 20 * SECOND_NS);
     for format in ["text", "html"] {
         let text = text(&report(&path, &["--format", format]));
@@ -168,6 +168,42 @@ fn losses_and_gaps_are_told_everywhere() {
             text.contains("nothing is recorded from 2026-03-01 00:00:20 to 2026-03-01 00:00:21"),
             "{text}"
         );
+    }
+}
+
+/// Where records begin.
+fn records(bytes: &[u8]) -> Vec<usize> {
+    (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"cRec").collect()
+}
+
+/// A thread reads each half of them: what is damaged on both sides of the border is one loss.
+#[test]
+fn a_loss_that_crosses_the_parts_of_two_threads_is_told_once() {
+    const RECORDS: u64 = 1200;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    let living: [Used<'_>; 1] = [(1, b"a", 0, 1000, 0)];
+    record(&path, (0..RECORDS).map(|second| frame(second, &living, &[], 1)));
+    let segment = fs::read_dir(path.join("all")).expect("a tier").next().expect("one").expect("an entry");
+    let whole = fs::read(segment.path()).expect("bytes");
+    let starts = records(&whole);
+    assert_eq!(starts.len() as u64, RECORDS);
+    // With two CPUs the second part begins at record 600, in the middle of the group of 592; with one there is but one part.
+    for (from, to) in [(595, 608), (592, 640), (576, 608), (600, 608), (0, 16), (1184, 1200)] {
+        let mut bytes = whole.clone();
+        for group in (from / 16 * 16..to).step_by(16) {
+            bytes[starts[from.max(group)] + 70] ^= 0x10;
+        }
+        fs::write(segment.path(), bytes).expect("it is ours");
+        let report = json(&path, &[]);
+        let lost = (to - from) as u64;
+        assert_eq!(ns(&report["intervals"]), RECORDS - lost, "{from} to {to}");
+        let losses = report["losses"].as_array().expect("losses");
+        assert_eq!(losses.len(), 1, "{from} to {to}: {losses:?}");
+        assert_eq!(ns(&losses[0]["intervals"]), lost, "{from} to {to}");
+        let at = |second: usize| BEGIN_NS + second as u64 * SECOND_NS;
+        assert_eq!(losses[0]["from_realtime_ns"].as_u64(), (from > 0).then(|| at(from)));
+        assert_eq!(losses[0]["to_realtime_ns"].as_u64(), (to < starts.len()).then(|| at(to)));
     }
 }
 

@@ -194,9 +194,12 @@ fn write_places(rows: &Rows, parts: &mut Parts, dense: &mut Vec<u8>) -> Vec<u8> 
     vec![PLACES]
 }
 
-/// What says which task a row is of; without a tid, the number of the row.
+/// What says which task or cgroup a row is of; of others, the number of the row.
 fn key(frame: &Frame, section: Section, row: usize) -> (u64, u64) {
     let table = frame.table(section);
+    if section == Section::Cgroups {
+        return (table.raw(Column::CGROUP_ID, row), table.raw(Column::CGROUP_V1_CPU_ID, row));
+    }
     match table.raw(Column::TID, row) {
         ABSENT => (row as u64, ABSENT),
         tid => (tid, table.raw(Column::START_TIME_NS, row)),

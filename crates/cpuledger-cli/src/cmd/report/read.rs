@@ -59,6 +59,15 @@ pub struct Read {
     pub gaps: Vec<Gap>,
 }
 
+/// What one thread has read.
+struct Part {
+    accumulator: Accumulator,
+    losses: Vec<Loss>,
+    /// Whether the first of its records is lost, and the last.
+    begins_lost: bool,
+    ends_lost: bool,
+}
+
 /// A part of the records: from the one up to the other.
 struct Range {
     from: Place,
@@ -87,7 +96,7 @@ pub fn accumulate(
         ranges
     };
     let count = Count::default();
-    let parts: Vec<anyhow::Result<(Accumulator, Vec<Loss>)>> = thread::scope(|scope| {
+    let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
         let shown = count.show(scope, records);
         let mut ranges = ranges.into_iter();
         let first = ranges.next();
@@ -110,9 +119,19 @@ pub fn accumulate(
         parts
     });
     let mut accumulator: Option<Accumulator> = None;
+    let mut is_open = false;
     for part in parts {
-        let (more, lost) = part?;
+        let Part { accumulator: more, losses: lost, begins_lost, ends_lost } = part?;
+        let mut lost = lost.into_iter();
+        // A loss that crosses two parts is one.
+        if is_open
+            && begins_lost
+            && let Some((last, first)) = losses.last_mut().zip(lost.next())
+        {
+            last.extend(&first);
+        }
         losses.extend(lost);
+        is_open = ends_lost;
         match &mut accumulator {
             Some(own) => own.merge(more),
             None => accumulator = Some(more),
@@ -171,8 +190,9 @@ fn read_range(
     mut accumulator: Accumulator,
     count: &Count,
     interrupt: &Interrupt,
-) -> anyhow::Result<(Accumulator, Vec<Loss>)> {
+) -> anyhow::Result<Part> {
     let mut losses = Vec::new();
+    let (mut begins_lost, mut ends_lost) = (false, false);
     let wanted = Wanted::of(&SECTIONS, &columns());
     let mut frame = Frame::new();
     let mut next = Some(range.from);
@@ -188,21 +208,24 @@ fn read_range(
             next = recording.next(place);
             continue;
         }
+        ends_lost = false;
         if recording.read_into(place, &wanted, &mut frame)? {
             accumulator.add(&frame, when);
             next = recording.next(place);
             continue;
         }
-        match recording.step(place)? {
+        match recording.step_before(place, range.to)? {
             Step::Record(record, behind) => {
                 accumulator.add(&record.frame, when);
                 next = behind;
             }
             Step::Loss(loss, behind) => {
+                begins_lost |= place == range.from;
+                ends_lost = true;
                 losses.push(loss);
                 next = behind;
             }
         }
     }
-    Ok((accumulator, losses))
+    Ok(Part { accumulator, losses, begins_lost, ends_lost })
 }
