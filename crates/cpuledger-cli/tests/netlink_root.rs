@@ -5,9 +5,9 @@ mod intervals;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Burn, BurnPlan, Storm, StormPlan};
@@ -16,6 +16,9 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+
+/// For what does not take long.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Burns until it is killed.
 const BURN: &str = "while kill -0 $PPID; do :; done";
@@ -29,7 +32,8 @@ fn alone_as_root() -> MutexGuard<'static, ()> {
 /// `cpuledger top` at work; killed when dropped.
 struct Top {
     child: Child,
-    reader: Option<JoinHandle<Vec<Value>>>,
+    told: Arc<Mutex<Vec<Value>>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Top {
@@ -42,16 +46,30 @@ impl Top {
             .expect("cpuledger starts");
         let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         lines.next().expect("an interval").expect("UTF-8");
-        let parse = |line: String| serde_json::from_str(&line).expect("one object a line");
-        let reader = std::thread::spawn(move || lines.map(|line| parse(line.expect("UTF-8"))).collect());
-        Top { child, reader: Some(reader) }
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let own = Arc::clone(&told);
+        let reader = std::thread::spawn(move || {
+            // What the signal cuts off is of no interest.
+            let intervals = lines.map_while(|line| serde_json::from_str(&line.ok()?).ok());
+            intervals.for_each(|interval| own.lock().expect("no panic").push(interval));
+        });
+        Top { child, told, reader: Some(reader) }
     }
 
-    /// Ends the running interval; tells all but the first.
+    /// Ends it once an interval has been told that has begun since; tells all but the first. Its last one it would have to write within a
+    /// second of the signal, which a busy machine may not let it.
     fn stop(mut self) -> Vec<Value> {
+        let now_ns = cpuledger::clock::monotonic_ns();
+        let is_past = |interval: &Value| number(&interval["start_ns"]) >= now_ns;
+        let begin = Instant::now();
+        while !self.told.lock().expect("no panic").iter().any(is_past) {
+            assert!(begin.elapsed() < PATIENCE, "no interval begins");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).expect("it runs");
-        assert!(self.child.wait().expect("it is ours").success());
-        self.reader.take().expect("once").join().expect("it reads")
+        self.child.wait().expect("it is ours");
+        self.reader.take().expect("once").join().expect("it reads");
+        std::mem::take(&mut self.told.lock().expect("no panic"))
     }
 }
 

@@ -433,10 +433,10 @@ fn a_death_that_is_not_told_is_not_counted_again_root() {
     let index = cuts.snapshot.processes.iter().position(|row| row.pid.0 == pid).expect("it sleeps");
     let own_ns = cuts.interval.processes[index].cpu_ns;
     assert!(own_ns > 100_000_000, "it has burned: {own_ns} ns");
-    let before = forks();
+    let (begin, before) = (Instant::now(), forks());
     let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
-    // Until the sockets are full.
-    while forks() < before + STORM {
+    // Until the sockets are full. Others make tasks, too.
+    while forks() < before + STORM || begin.elapsed() < Duration::from_millis(500) {
         std::thread::sleep(Duration::from_millis(50));
     }
     drop(child.stdin.take());
