@@ -17,6 +17,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+/// From one cut to the next.
+const DELAY_NS: u64 = 200_000_000;
 /// For what does not take long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -164,9 +166,19 @@ fn a_storm_of_short_lives_is_attributed_root() {
         - sum_of_all(&intervals, "processes", "self_ns")
         - sum_of_all(&intervals, "exited", "cpu_ns");
     println!("{stormed:?}: {learned_ns} ns learned from parents, {} missed", sum("missed_exits"));
-    let share = sum("attributed_ns") as f64 / sum("capacity_ns") as f64;
+    let (attributed_ns, capacity_ns) = (sum("attributed_ns"), sum("capacity_ns"));
+    // The last task is read later than the first. Where many live that takes long, and intervals are longer for it.
+    let late_ns = |interval: &Value| {
+        let length_ns = number(&interval["end_ns"]) - number(&interval["start_ns"]);
+        length_ns.saturating_sub(DELAY_NS) * number(&interval["online_cpus"])
+    };
+    let late_ns = intervals.iter().map(late_ns).max().expect("intervals");
     // What the hypervisor takes is missing.
-    assert!((0.95..1.02).contains(&share), "{share:.4} of capacity attributed");
+    let room_ns = capacity_ns / 20 * 19..capacity_ns / 50 * 51;
+    assert!(
+        (room_ns.start.saturating_sub(late_ns)..room_ns.end + late_ns).contains(&attributed_ns),
+        "{attributed_ns} of {capacity_ns} ns attributed, {late_ns} ns late"
+    );
     assert!(learned_ns > 0, "programs that run for less than a tick report nothing");
 }
 
