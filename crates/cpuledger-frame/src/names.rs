@@ -10,17 +10,25 @@ pub(crate) struct Names {
     ends: Vec<u32>,
     /// Numbers of those that were added by [`Names::intern`].
     numbers: HashMap<Box<[u8]>, u32>,
+    /// The number that [`Names::intern`] has told last: rows that follow each other often have the same text.
+    last: u32,
 }
 
 impl Names {
     /// The number of a text, which is added if it is new.
     pub(crate) fn intern(&mut self, text: &[u8]) -> u32 {
-        if let Some(&number) = self.numbers.get(text) {
-            return number;
+        if self.get(self.last.into()) == Some(text) {
+            return self.last;
         }
-        let number = self.push(text);
-        self.numbers.insert(text.into(), number);
-        number
+        self.last = match self.numbers.get(text) {
+            Some(&number) => number,
+            None => {
+                let number = self.push(text);
+                self.numbers.insert(text.into(), number);
+                number
+            }
+        };
+        self.last
     }
 
     /// Adds one without a look at the others.

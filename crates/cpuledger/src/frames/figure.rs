@@ -17,11 +17,28 @@ pub(super) trait Figure: Sized {
     /// Puts the values of all rows.
     fn fill(frame: &mut Frame, section: Section, column: Column, values: impl Iterator<Item = Option<Self>>);
 
-    /// Puts the value of one row.
-    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, value: Self);
-
     /// The value of a row; `None`: it is absent.
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Self>, FrameError>;
+}
+
+/// Stands for a value that is absent.
+pub(super) const NO_NUMBER: u64 = u64::MAX;
+
+/// A member that is kept as a number until its column is whole.
+pub(super) trait Number {
+    /// Signed numbers as [`unsigned`] has them, texts by their number in the frame.
+    fn number(self, frame: &mut Frame) -> u64;
+}
+
+/// Between a signed number and the unsigned one that is kept of it: the greatest of both is no number.
+const SIGN: u64 = 1 << 63;
+
+fn unsigned(number: i64) -> u64 {
+    number.cast_unsigned() ^ SIGN
+}
+
+pub(super) fn signed(number: u64) -> i64 {
+    (number ^ SIGN).cast_signed()
 }
 
 fn in_range<Number, T>(column: Column, number: Number) -> Result<T, FrameError>
@@ -32,7 +49,7 @@ where
 }
 
 macro_rules! figures {
-    ($get:ident $set:ident $fill:ident $number:ty; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
+    ($get:ident $fill:ident $number:ty: $unsigned:expr; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
         $(impl Figure for $type {
             const IS_ANY: bool = size_of::<$via>() == size_of::<$number>();
 
@@ -45,10 +62,6 @@ macro_rules! figures {
                 frame.table_mut(section).$fill(column, values.map(|value| value.map(|$member| $to)));
             }
 
-            fn put(frame: &mut Frame, section: Section, column: Column, row: usize, $member: $type) {
-                frame.table_mut(section).$set(column, row, Some($to));
-            }
-
             fn get(
                 frame: &Frame,
                 section: Section,
@@ -59,12 +72,19 @@ macro_rules! figures {
                 let $raw: $via = in_range::<$number, $via>(column, number)?;
                 Ok(Some($from))
             }
+        }
+
+        impl Number for $type {
+            fn number(self, _: &mut Frame) -> u64 {
+                let $member = self;
+                $unsigned($to)
+            }
         })*
     };
 }
 
 figures! {
-    get set fill u64;
+    get fill u64: std::convert::identity;
     u64: |number| number, |raw: u64| raw;
     u32: |number| number.into(), |raw: u32| raw;
     bool: |is_so| is_so.into(), |raw: u64| raw != 0;
@@ -74,7 +94,7 @@ figures! {
 }
 
 figures! {
-    get_signed set_signed fill_signed i64;
+    get_signed fill_signed i64: unsigned;
     i32: |number| number.into(), |raw: i32| raw;
     Tid: |tid| tid.0.into(), |raw: i32| Tid(raw);
     Pid: |pid| pid.0.into(), |raw: i32| Pid(raw);
@@ -90,13 +110,14 @@ impl Figure for Comm {
         }
     }
 
-    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, comm: Comm) {
-        let number = frame.intern(comm.as_bytes());
-        frame.table_mut(section).set(column, row, Some(number));
-    }
-
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Comm>, FrameError> {
         Ok(frame.text_of(section, column, row).map(Comm::new))
+    }
+}
+
+impl Number for Comm {
+    fn number(self, frame: &mut Frame) -> u64 {
+        frame.intern(self.as_bytes())
     }
 }
 
@@ -113,11 +134,6 @@ impl Figure for SourceKind {
             let number = source.map(|source| frame.intern(source.name().as_bytes()));
             frame.table_mut(section).set(column, row, number);
         }
-    }
-
-    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, source: SourceKind) {
-        let number = frame.intern(source.name().as_bytes());
-        frame.table_mut(section).set(column, row, Some(number));
     }
 
     fn get(
@@ -143,12 +159,6 @@ impl<T: Figure> Figure for Option<T> {
         values: impl Iterator<Item = Option<Option<T>>>,
     ) {
         T::fill(frame, section, column, values.map(Option::flatten));
-    }
-
-    fn put(frame: &mut Frame, section: Section, column: Column, row: usize, value: Option<T>) {
-        if let Some(value) = value {
-            T::put(frame, section, column, row, value);
-        }
     }
 
     fn get(

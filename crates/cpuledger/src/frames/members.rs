@@ -12,7 +12,7 @@ use crate::states::{Lived, States};
 use crate::task::{Task, TaskId};
 
 use super::error::FrameError;
-use super::figure::Figure;
+use super::figure::{Figure, NO_NUMBER, Number as _};
 
 /// The columns of fields, by the order of these.
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
@@ -227,14 +227,18 @@ macro_rules! task_members {
             Ok(())
         }
 
-        /// Puts these fields of the rows, row by row: rows of many tasks are in no cache when the second column comes.
-        pub(super) fn write_fields(frame: &mut Frame, section: Section, rows: &[Task], fields: FieldSet) {
-            for (index, row) in rows.iter().enumerate() {
-                let told = row.known.intersection(fields);
-                $(if told.contains(Field::$field) {
-                    Figure::put(frame, section, COLUMNS[Field::$field as usize], index, row.$member);
-                })*
-            }
+        /// Appends these fields of a row, each to the numbers of its field.
+        pub(super) fn append_fields(
+            numbers: &mut [Vec<u64>],
+            frame: &mut Frame,
+            row: &Task,
+            fields: FieldSet,
+        ) {
+            $(if fields.contains(Field::$field) {
+                let is_known = row.known.contains(Field::$field);
+                let number = if is_known { row.$member.number(frame) } else { NO_NUMBER };
+                numbers[Field::$field as usize].push(number);
+            })*
         }
     };
 }

@@ -3,6 +3,7 @@
 mod beside;
 mod error;
 mod figure;
+mod listing;
 mod members;
 mod off_tasks;
 mod rows;
@@ -20,6 +21,7 @@ use crate::task::{Task, TaskId, Tid};
 pub use beside::{Ancestor, CgroupIds, cgroups, write_ancestors, write_cgroups};
 pub use error::FrameError;
 use figure::Figure;
+pub use listing::{ListingColumns, write_listing};
 use members::{Members, Told, column_of};
 pub(crate) use rows::Rows;
 
@@ -69,6 +71,11 @@ impl Circumstances<'_> {
 /// Tasks are told where the interval has a usage for each.
 pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     frame.clear();
+    write_all(snapshot, interval, of, frame);
+}
+
+/// The same where texts of rows are in the frame already.
+fn write_all(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     let one = Section::Interval;
     Interval::write(frame, one, [Some(interval)].into_iter());
     Snapshot::write(frame, one, [Some(snapshot)].into_iter());
@@ -103,9 +110,8 @@ pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
 }
 
-/// Makes `frame` that of a listing: an interval of no length, whose rows have no usage. Of each row it has these fields. Its memory is
-/// reused.
-pub fn write_listing(snapshot: &Snapshot, fields: FieldSet, frame: &mut Frame) {
+/// Puts what a frame says beside rows, for a listing: an interval of no length.
+fn write_instant(snapshot: &Snapshot, frame: &mut Frame) {
     let nothing = Interval {
         source: SourceKind::Walk,
         start_ns: snapshot.begin_ns,
@@ -119,19 +125,8 @@ pub fn write_listing(snapshot: &Snapshot, fields: FieldSet, frame: &mut Frame) {
         end_ns: snapshot.end_ns,
         ..Snapshot::default()
     };
-    write(
-        &no_rows,
-        &nothing,
-        &Circumstances { end: Some(snapshot.begin), ..Circumstances::default() },
-        frame,
-    );
-    for (section, rows) in [(Section::Processes, &snapshot.processes), (Section::Tasks, &snapshot.tasks)] {
-        frame.table_mut(section).reset(rows.len());
-        members::write_fields(frame, section, rows, fields);
-        write_identities(frame, section, rows);
-    }
-    frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
-    Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
+    let of = Circumstances { end: Some(snapshot.begin), ..Circumstances::default() };
+    write_all(&no_rows, &nothing, &of, frame);
 }
 
 /// Makes the snapshot that of a frame, and leaves out what the tasks have used.

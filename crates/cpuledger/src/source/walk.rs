@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cpuledger_bpf::ledger::Watch;
-use cpuledger_bpf::{ExitHook, Mechanism, Walker, abi};
+use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
 
 use crate::clock::Boottime;
 use crate::error::Error;
@@ -150,10 +150,7 @@ impl Source for Walk {
             }
             None => true,
         };
-        into.source = SourceKind::Walk;
-        into.begin_ns = walked.begin_ns;
-        into.begin = Boottime::from_ns(walked.begin_boottime_ns);
-        into.end_ns = walked.end_ns;
+        tell_instant(into, &walked);
         Decoder::new(walked, possible, IoAccess::of_caller()).decode(sums, into);
         if is_by_totals {
             // It changes for a thread that waits, too, when it is moved to another CPU.
@@ -195,6 +192,7 @@ impl Source for Walk {
         Ok(())
     }
 
+    /// When the walk was made, `room` tells afterwards, and which tasks are from /proc.
     fn families<'a>(
         &'a mut self,
         request: &Request,
@@ -208,7 +206,9 @@ impl Source for Walk {
         let Walk { walker, unseen, .. } = self;
         room.clear();
         let Some(unseen) = unseen else {
-            return Ok(Box::new(RecordedFamilies::new(walker.walk(&in_kernel(possible))?, possible, room)));
+            let walked = walker.walk(&in_kernel(possible))?;
+            tell_instant(room, &walked);
+            return Ok(Box::new(RecordedFamilies::new(walked, possible, room)));
         };
         // The records of this walk have to stay, so that there is none after it.
         if !unseen.take_fresh() {
@@ -219,6 +219,7 @@ impl Source for Walk {
         let walked = walker.walk(&in_kernel(possible))?;
         let bracket = [before, unseen.count()];
         unseen.fetch(request, &walked, bracket, room)?;
+        tell_instant(room, &walked);
         Ok(Box::new(RecordedFamilies::new(walked, possible, room)))
     }
 
@@ -245,6 +246,14 @@ impl Source for Walk {
         }));
         Ok(())
     }
+}
+
+/// When the walk was made.
+fn tell_instant(snapshot: &mut Snapshot, walked: &Walked<'_>) {
+    snapshot.source = SourceKind::Walk;
+    snapshot.begin_ns = walked.begin_ns;
+    snapshot.begin = Boottime::from_ns(walked.begin_boottime_ns);
+    snapshot.end_ns = walked.end_ns;
 }
 
 /// A walk for these fields, with room for the tasks of this machine.

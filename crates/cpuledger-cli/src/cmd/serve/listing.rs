@@ -1,11 +1,13 @@
 //! Listings on demand: one walk for all that ask at a time.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use cpuledger::audience::Viewer;
-use cpuledger::frames;
+use cpuledger::frames::{self, ListingColumns};
+use cpuledger::source::Member;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot, Source as _};
@@ -31,6 +33,7 @@ pub struct Listings {
     walked: HashMap<(Scope, u64), Snapshot>,
     /// Restricted to a viewer, or not: all that are not restricted share one.
     sealed: HashMap<(Option<Viewer>, Scope, u64), Sealed>,
+    columns: ListingColumns,
     frame: Frame,
     bytes: Vec<u8>,
 }
@@ -43,6 +46,7 @@ impl Listings {
             walk: None,
             walked: HashMap::new(),
             sealed: HashMap::new(),
+            columns: ListingColumns::default(),
             frame: Frame::new(),
             bytes: Vec::new(),
         }
@@ -70,26 +74,14 @@ impl Listings {
         if let Some(sealed) = self.sealed.get(&key) {
             return Ok(sealed.clone());
         }
-        // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
-        let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait]));
-        let walked_fields = if restricted_to.is_some() { most.union(fields) } else { fields };
-        let asked = (scope, walked_fields.number());
-        if !self.walked.contains_key(&asked) {
-            let snapshot = self.walk(scope, walked_fields).map_err(|error| failed(&error))?;
-            self.walked.insert(asked, snapshot);
-        }
-        let Some(walked) = self.walked.get(&asked) else {
-            return Err(failed(&"the walk is missing"));
-        };
-        match restricted_to {
-            // Rows of 100,000 tasks take longer to copy than to walk.
-            Some(viewer) => {
-                let mut snapshot = walked.clone();
-                viewer.restrict_listing(&mut snapshot);
-                frames::write_listing(&snapshot, fields, &mut self.frame);
+        let listed = match restricted_to {
+            Some(viewer) => self.list_restricted(viewer, scope, fields),
+            None if scope == Scope::Tasks => self.list_tasks(fields),
+            None => {
+                self.walk(scope, fields).map(|walked| frames::write_listing(&walked, fields, &mut self.frame))
             }
-            None => frames::write_listing(walked, fields, &mut self.frame),
-        }
+        };
+        listed.map_err(|error| failed(&error))?;
         self.frame.encode(&mut self.bytes).map_err(|error| failed(&error))?;
         let frame = seal("cpuledger-listing", &self.bytes).map_err(|error| failed(&error))?;
         let sealed = Sealed { frame: Arc::new(frame), length: self.bytes.len() as u64 };
@@ -97,18 +89,63 @@ impl Listings {
         Ok(sealed)
     }
 
-    fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<Snapshot, Error> {
-        let walk = match &mut self.walk {
-            Some(walk) => walk,
-            None => self.walk.insert(Walk::open_whole(FieldSet::ALL, Procfs::open().ok())?),
+    /// Lists what a viewer is shown.
+    fn list_restricted(&mut self, viewer: Viewer, scope: Scope, fields: FieldSet) -> Result<(), Error> {
+        // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
+        let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait])).union(fields);
+        let asked = (scope, most.number());
+        let mut snapshot = match self.walked.get(&asked) {
+            Some(walked) => walked.clone(),
+            None => {
+                let walked = self.walk(scope, most)?;
+                self.walked.entry(asked).or_insert(walked).clone()
+            }
         };
-        if !walk.is_watching()
-            && let Some(watch) = self.books.take_watch()
-        {
-            walk.watch(watch);
+        viewer.restrict_listing(&mut snapshot);
+        frames::write_listing(&snapshot, fields, &mut self.frame);
+        Ok(())
+    }
+
+    /// Lists tasks. Rows of 100,000 of them are 36 MB, so none is kept: what the frame has of one is taken while it is at hand.
+    fn list_tasks(&mut self, fields: FieldSet) -> Result<(), Error> {
+        let Listings { walk, books, columns, frame, .. } = self;
+        let walk = opened(walk, books)?;
+        let mut room = Snapshot::default();
+        columns.begin(fields, frame);
+        let families = walk.families(&Request { scope: Scope::Tasks, fields }, &mut room)?;
+        for part in 0..families.parts() {
+            // It goes on to the end.
+            let _ = families.visit(part, &mut |member| {
+                match member {
+                    Member::Process(row) => columns.add_process(row, frame),
+                    Member::Task(row) => columns.add_task(row, frame),
+                    Member::Rest(_) => {}
+                }
+                ControlFlow::Continue(())
+            });
         }
+        drop(families);
+        columns.end(&room, frame);
+        Ok(())
+    }
+
+    fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<Snapshot, Error> {
         let mut snapshot = Snapshot::default();
-        walk.snapshot(&Request { scope, fields }, &mut snapshot)?;
+        opened(&mut self.walk, &self.books)?.snapshot(&Request { scope, fields }, &mut snapshot)?;
         Ok(snapshot)
     }
+}
+
+/// The walk, which watches the ledger of these books as soon as it can.
+fn opened<'a>(walk: &'a mut Option<Walk>, books: &Books) -> Result<&'a mut Walk, Error> {
+    let walk = match walk {
+        Some(walk) => walk,
+        None => walk.insert(Walk::open_whole(FieldSet::ALL, Procfs::open().ok())?),
+    };
+    if !walk.is_watching()
+        && let Some(watch) = books.take_watch()
+    {
+        walk.watch(watch);
+    }
+    Ok(walk)
 }
