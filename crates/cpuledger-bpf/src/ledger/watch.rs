@@ -51,7 +51,7 @@ pub struct Moment {
 pub struct Seen {
     /// When it began.
     pub moment: Moment,
-    /// Processes that may have run since the moment before, by pid; `None`: any may.
+    /// Processes that may have run since the moment before, by pid, of those that were asked for; `None`: any may.
     pub ran: Option<HashSet<i32>>,
 }
 
@@ -100,14 +100,18 @@ impl Watch {
         !self.attached.load(Ordering::SeqCst)
     }
 
-    /// Looks which processes have run since that moment, up to now. Those are included that ran at any time in the interval of the moment,
+    /// Looks which of these processes have run since that moment, up to now. Those are included that ran at any time in the interval of the moment,
     /// or in the one before it. `None`: the ledger is gone.
     ///
     /// Where a host hides switches from programs, a task that came onto a CPU unseen is told once it has left.
     ///
     /// # Errors
     /// When the kernel refuses to map more of the shared records.
-    pub fn look(&mut self, since: Option<&Moment>) -> Result<Option<Seen>, Error> {
+    pub fn look(
+        &mut self,
+        since: Option<&Moment>,
+        is_asked_for: impl Fn(i32) -> bool,
+    ) -> Result<Option<Seen>, Error> {
         // In this order: what comes after is found by the next look.
         let lost = self.lost();
         let interval = self.word_of_control(offset_of!(abi::cpuledger_control, interval));
@@ -115,7 +119,10 @@ impl Watch {
         let moment = Moment { interval, lost, is_blind: running.is_none() };
         let since = since.filter(|since| !since.is_blind && since.lost == lost);
         let ran = match (since, running) {
-            (Some(since), Some(running)) => self.marked(since.interval.saturating_sub(1), &running)?,
+            (Some(since), Some(running)) => {
+                let ran = self.marked(since.interval.saturating_sub(1), &running)?;
+                ran.map(|ran| ran.filter(|pid| is_asked_for(*pid)).collect())
+            }
             _ => None,
         };
         Ok((!self.is_over()).then_some(Seen { moment, ran }))
@@ -182,23 +189,28 @@ impl Watch {
     }
 
     /// The processes of these slots, and of those that were marked in this interval or later.
-    fn marked(&mut self, interval: u64, running: &[u32]) -> Result<Option<HashSet<i32>>, Error> {
+    fn marked<'a>(
+        &'a mut self,
+        interval: u64,
+        running: &'a [u32],
+    ) -> Result<Option<impl Iterator<Item = i32> + 'a>, Error> {
         let fresh = self.word_of_control(offset_of!(abi::cpuledger_control, fresh));
         let end = fresh.min(u64::from(self.count)) as u32;
         self.slots.map_up_to(end)?;
         if running.iter().any(|number| *number >= end) {
             return Ok(None);
         }
-        let word = |number, offset| self.slots.word(number, offset).load(Ordering::Relaxed);
-        let is_marked = |number: &u32| {
+        let slots = &self.slots;
+        let word = |number, offset| slots.word(number, offset).load(Ordering::Relaxed);
+        let is_marked = move |number: &u32| {
             let mark = offset_of!(abi::cpuledger_slot, mark);
             word(*number, mark).max(word(*number, mark + 8)) >= interval
         };
         let pid = |number| {
-            let half = self.slots.half(number, offset_of!(abi::cpuledger_slot, pid));
+            let half = slots.half(number, offset_of!(abi::cpuledger_slot, pid));
             half.load(Ordering::Relaxed).cast_signed()
         };
         let marked = (abi::CPULEDGER_SLOT_FIRST..end).filter(is_marked);
-        Ok(Some(marked.chain(running.iter().copied()).map(pid).collect()))
+        Ok(Some(marked.chain(running.iter().copied()).map(pid)))
     }
 }

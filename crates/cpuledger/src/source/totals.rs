@@ -63,7 +63,8 @@ impl Totals {
         walker: &'a mut Walker,
         request: &Request,
     ) -> Result<Walked<'a>, Error> {
-        let seen = self.watch.look(self.since.as_ref())?;
+        // Of others nothing is kept.
+        let seen = self.watch.look(self.since.as_ref(), |pid| self.kept.contains_key(&pid))?;
         let leaders = walker.walk(&Request { scope: abi::CPULEDGER_WALK_LEADERS, ..*request })?;
         // Without them the parts of a total cannot be told apart.
         if leaders.rests.len() != leaders.tasks.len() {
