@@ -20,6 +20,9 @@ static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     FIELDS.iter().map(|info| column(info.key)).collect()
 });
 
+/// A row of which nothing is known.
+static ABSENT: LazyLock<Task> = LazyLock::new(Task::default);
+
 /// The column of a field.
 pub(super) fn column_of(field: Field) -> Column {
     COLUMNS[field as usize]
@@ -201,7 +204,7 @@ macro_rules! task_members {
             }
         }
 
-        /// Takes what a row tells of a task.
+        /// Takes what a row tells of a task, in the place of what another row of the section has told.
         pub(super) fn read_fields(
             task: &mut Task,
             frame: &Frame,
@@ -209,13 +212,17 @@ macro_rules! task_members {
             row: usize,
             told: &Told,
         ) -> Result<(), FrameError> {
-            task.known = FieldSet::EMPTY;
-            $(if told.0.contains(Field::$field)
-                && let Some(value) = Figure::get(frame, section, COLUMNS[Field::$field as usize], row)?
-            {
-                task.$member = value;
-                task.known = task.known.union(FieldSet::of(&[Field::$field]));
+            let absent = &*ABSENT;
+            let columns = &*COLUMNS;
+            let mut known = FieldSet::EMPTY;
+            $(if told.0.contains(Field::$field) {
+                let value = Figure::get(frame, section, columns[Field::$field as usize], row)?;
+                if value.is_some() {
+                    known = known.union(FieldSet::of(&[Field::$field]));
+                }
+                task.$member = value.unwrap_or(absent.$member);
             })*
+            task.known = known;
             Ok(())
         }
 

@@ -142,7 +142,9 @@ pub fn read_listing(frame: &Frame, snapshot: &mut Snapshot) -> Result<(), FrameE
         let told = Told::of(frame, section);
         rows.reserve(frame.table(section).len());
         for row in 0..frame.table(section).len() {
-            rows.push(read_task(frame, section, row, &told)?);
+            let mut task = Task::default();
+            read_task(&mut task, frame, section, row, &told)?;
+            rows.push(task);
         }
     }
     for row in 0..frame.table(Section::FromProcfs).len() {
@@ -233,7 +235,8 @@ fn read_rows(
 ) -> Result<(), FrameError> {
     let told = Told::of(frame, section);
     for row in 0..frame.table(section).len() {
-        let task = read_task(frame, section, row, &told)?;
+        let mut task = Task::default();
+        read_task(&mut task, frame, section, row, &told)?;
         let mut usage = Usage::default();
         usage.read(frame, section, row)?;
         usage.states = read_whole(frame, section, row)?;
@@ -246,9 +249,15 @@ fn read_rows(
     Ok(())
 }
 
-fn read_task(frame: &Frame, section: Section, row: usize, told: &Told) -> Result<Task, FrameError> {
-    let mut task = Task::default();
-    members::read_fields(&mut task, frame, section, row, told)?;
+/// Makes `task`, a fresh one or another row of this section, that row.
+fn read_task(
+    task: &mut Task,
+    frame: &Frame,
+    section: Section,
+    row: usize,
+    told: &Told,
+) -> Result<(), FrameError> {
+    members::read_fields(task, frame, section, row, told)?;
     for needed in [Field::Tid, Field::Pid, Field::StartTime] {
         if !task.known.contains(needed) {
             return Err(FrameError::Missing { column: column_of(needed).name() });
@@ -257,7 +266,7 @@ fn read_task(frame: &Frame, section: Section, row: usize, told: &Told) -> Result
     if frame.table(section).get(Column::HIDES_START, row) == Some(1) {
         task.known = task.known.without(FieldSet::of(&[Field::StartTime]));
     }
-    Ok(task)
+    Ok(())
 }
 
 /// What is known as a whole or not at all.

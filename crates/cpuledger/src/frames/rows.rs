@@ -50,6 +50,16 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// None, as it was checked.
     pub(crate) fn read(&self, row: usize) -> Result<Task, FrameError> {
-        read_task(self.frame, self.section, row, &self.told)
+        let mut task = Task::default();
+        self.read_into(&mut task, row)?;
+        Ok(task)
+    }
+
+    /// Makes `task`, a fresh one or another row of this section, that row.
+    ///
+    /// # Errors
+    /// As [`Rows::read`].
+    pub(crate) fn read_into(&self, task: &mut Task, row: usize) -> Result<(), FrameError> {
+        read_task(task, self.frame, self.section, row, &self.told)
     }
 }

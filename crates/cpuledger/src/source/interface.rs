@@ -47,8 +47,8 @@ pub(super) trait TaskList {
     /// The process of one of them.
     fn pid(&self, index: usize) -> Pid;
 
-    /// Hands out one of them.
-    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()>;
+    /// Hands out one of them, which may be decoded into `room`.
+    fn hand_out(&self, index: usize, room: &mut Task, each: FamilyVisitor<'_>) -> ControlFlow<()>;
 }
 
 impl TaskList for [Task] {
@@ -60,7 +60,7 @@ impl TaskList for [Task] {
         self[index].pid
     }
 
-    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+    fn hand_out(&self, index: usize, _: &mut Task, each: FamilyVisitor<'_>) -> ControlFlow<()> {
         each(Member::Task(&self[index]))
     }
 }
@@ -77,6 +77,8 @@ pub(super) fn visit_part(
     part: usize,
     each: FamilyVisitor<'_>,
 ) -> ControlFlow<()> {
+    // One for all of them: to make and to move a row takes as long as to decode one.
+    let mut room = Task::default();
     let mut next = part * PART_TASKS;
     let end = tasks.len().min(next + PART_TASKS);
     let is_last = end == tasks.len();
@@ -100,7 +102,7 @@ pub(super) fn visit_part(
             next += 1;
         }
         while next < end && tasks.pid(next) == process.pid {
-            tasks.hand_out(next, each)?;
+            tasks.hand_out(next, &mut room, each)?;
             next += 1;
         }
     }

@@ -37,8 +37,11 @@ impl TaskList for Rows<'_> {
     }
 
     /// A row that cannot be read is none.
-    fn hand_out(&self, index: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        self.read(index).map_or(ControlFlow::Continue(()), |task| each(Member::Task(&task)))
+    fn hand_out(&self, index: usize, room: &mut Task, each: FamilyVisitor<'_>) -> ControlFlow<()> {
+        if self.read_into(room, index).is_err() {
+            return ControlFlow::Continue(());
+        }
+        each(Member::Task(room))
     }
 }
 
