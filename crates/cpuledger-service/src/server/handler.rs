@@ -30,14 +30,25 @@ impl Answer {
     }
 }
 
+/// How calls gather before a turn: until none has come for a while.
+#[derive(Debug, Clone, Copy)]
+pub struct Gathering {
+    /// They do if at least that number is there already.
+    pub least: usize,
+    /// The while.
+    pub pause: Duration,
+    /// No longer than this in all.
+    pub longest: Duration,
+}
+
 /// What answers the calls of a [`Server`](super::Server).
 pub trait Handler {
     /// A turn begins: all calls that it answers have arrived. What is made for one of them, such as a walk, is recent enough for all.
     fn begin_turn(&mut self) {}
 
-    /// A turn has ended. For how long calls shall gather before the next one, which answers them together.
-    fn end_turn(&mut self) -> Duration {
-        Duration::ZERO
+    /// A turn has ended. How calls shall gather before the next one, which answers them together.
+    fn end_turn(&mut self) -> Option<Gathering> {
+        None
     }
 
     /// Answers a call. No other connection is served meanwhile.

@@ -17,7 +17,7 @@ mod peer;
 mod serve;
 mod users;
 
-pub use handler::{Answer, Handler};
+pub use handler::{Answer, Gathering, Handler};
 pub use limits::Limits;
 pub use listen::{ListenError, listen};
 pub use peer::Peer;

@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Closed, Connection};
-use super::handler::{Answer, Handler};
+use super::handler::{Answer, Gathering, Handler};
 use super::limits::Limits;
 use super::peer::Peer;
 use super::users::Users;
@@ -45,6 +45,16 @@ pub enum Ended {
     Watched,
 }
 
+/// What epoll has told of.
+#[derive(Debug, Default)]
+struct Come {
+    /// Callers that were accepted.
+    callers: usize,
+    /// Connections by which something has come.
+    connections: usize,
+    is_watched: bool,
+}
+
 /// The connections of a listening socket.
 #[derive(Debug)]
 pub struct Server {
@@ -61,8 +71,8 @@ pub struct Server {
     unfinished: BTreeSet<u64>,
     /// When the listening socket is looked at again.
     pause_until: Option<Instant>,
-    /// Until when calls gather, for the next turn to answer them together.
-    gather_until: Option<Instant>,
+    /// How calls gather, for the next turn to answer them together.
+    gathering: Option<Gathering>,
     buffer: Vec<u8>,
 }
 
@@ -86,7 +96,7 @@ impl Server {
             waiting: BTreeSet::new(),
             unfinished: BTreeSet::new(),
             pause_until: None,
-            gather_until: None,
+            gathering: None,
             buffer: vec![0; RECEIVED_AT_ONCE],
         })
     }
@@ -122,40 +132,9 @@ impl Server {
 
     /// Waits for events, takes what has come by all of them, and answers then. Whether the watched descriptor is readable.
     fn turn(&mut self, deadline: Instant, handler: &mut impl Handler) -> io::Result<bool> {
-        if let Some(gathered) = self.gather_until.take() {
-            std::thread::sleep(gathered.saturating_duration_since(Instant::now()));
-        }
-        let mut space = [MaybeUninit::<epoll::Event>::uninit(); MAX_EVENTS];
-        let mut timeout = self.timeout(deadline);
-        let mut is_watched = false;
+        let timeout = self.timeout(deadline);
         let mut ready = std::mem::take(&mut self.unfinished);
-        // Most callers that are accepted have sent their call already.
-        for _ in 0..2 {
-            let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
-                Ok((events, _)) => events,
-                Err(Errno::INTR) => break,
-                Err(errno) => return Err(errno.into()),
-            };
-            let mut has_callers = false;
-            for event in &*events {
-                match event.data.u64() {
-                    LISTENER => has_callers = true,
-                    WATCHED => is_watched = true,
-                    connection => {
-                        if self.take(connection, event.flags).is_err() {
-                            self.close(connection, handler);
-                        } else {
-                            ready.insert(connection);
-                        }
-                    }
-                }
-            }
-            if !has_callers {
-                break;
-            }
-            self.accept()?;
-            timeout = Timespec { tv_sec: 0, tv_nsec: 0 };
-        }
+        let is_watched = self.gather(&mut ready, handler)? || self.collect(timeout, &mut ready, handler)?;
         if !ready.is_empty() {
             handler.begin_turn();
         }
@@ -164,21 +143,86 @@ impl Server {
                 self.close(connection, handler);
             }
         }
-        self.gather_until =
-            Some(handler.end_turn()).filter(|time| !time.is_zero()).map(|time| Instant::now() + time);
+        self.gathering = handler.end_turn();
         self.end_what_is_late(handler)?;
         Ok(is_watched)
     }
 
+    /// Lets calls gather, if they shall. Whether the watched descriptor is readable.
+    fn gather(&mut self, ready: &mut BTreeSet<u64>, handler: &mut impl Handler) -> io::Result<bool> {
+        let Some(Gathering { mut least, pause, longest }) = self.gathering.take() else { return Ok(false) };
+        let end = Instant::now() + longest;
+        let mut timeout = if least > 0 { Duration::ZERO } else { pause };
+        loop {
+            let come = self.take_events(timeout, ready, handler)?;
+            let left = end.saturating_duration_since(Instant::now());
+            if come.is_watched || come.callers + come.connections < least.max(1) || left.is_zero() {
+                return Ok(come.is_watched);
+            }
+            (least, timeout) = (1, pause.min(left));
+        }
+    }
+
+    /// Takes what comes within this time; if there are calls already, what is there. Whether the watched descriptor is readable.
+    fn collect(
+        &mut self,
+        timeout: Duration,
+        ready: &mut BTreeSet<u64>,
+        handler: &mut impl Handler,
+    ) -> io::Result<bool> {
+        let timeout = if ready.is_empty() { timeout } else { Duration::ZERO };
+        let come = self.take_events(timeout, ready, handler)?;
+        if come.callers == 0 {
+            return Ok(come.is_watched);
+        }
+        // Most callers that are accepted have sent their call already.
+        Ok(self.take_events(Duration::ZERO, ready, handler)?.is_watched || come.is_watched)
+    }
+
+    /// Waits for events, and takes what has come by all of them.
+    fn take_events(
+        &mut self,
+        timeout: Duration,
+        ready: &mut BTreeSet<u64>,
+        handler: &mut impl Handler,
+    ) -> io::Result<Come> {
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); MAX_EVENTS];
+        let timeout = Timespec::try_from(timeout).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        let mut come = Come::default();
+        let events = match epoll::wait(&self.epoll, &mut space, Some(&timeout)) {
+            Ok((events, _)) => events,
+            Err(Errno::INTR) => return Ok(come),
+            Err(errno) => return Err(errno.into()),
+        };
+        let mut has_callers = false;
+        for event in &*events {
+            match event.data.u64() {
+                LISTENER => has_callers = true,
+                WATCHED => come.is_watched = true,
+                connection => {
+                    if self.take(connection, event.flags).is_err() {
+                        self.close(connection, handler);
+                        ready.remove(&connection);
+                    } else {
+                        come.connections += 1;
+                        ready.insert(connection);
+                    }
+                }
+            }
+        }
+        if has_callers {
+            come.callers = self.accept()?;
+        }
+        Ok(come)
+    }
+
     /// How long epoll may wait.
-    fn timeout(&self, deadline: Instant) -> Timespec {
+    fn timeout(&self, deadline: Instant) -> Duration {
         let now = Instant::now();
         let late =
             self.waiting.iter().filter_map(|id| self.connections.get(id)?.deadline(&self.limits)).min();
         let until = [late, self.pause_until].into_iter().flatten().fold(deadline, Instant::min);
-        let left =
-            if self.unfinished.is_empty() { until.saturating_duration_since(now) } else { Duration::ZERO };
-        Timespec::try_from(left).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+        if self.unfinished.is_empty() { until.saturating_duration_since(now) } else { Duration::ZERO }
     }
 
     /// Takes what has come by a connection, and sends what is left for it.
@@ -224,11 +268,15 @@ impl Server {
         Ok(())
     }
 
-    /// Accepts what waits at the listening socket.
-    fn accept(&mut self) -> io::Result<()> {
+    /// Accepts what waits at the listening socket. Returns how many those were.
+    fn accept(&mut self) -> io::Result<usize> {
+        let mut accepted = 0;
         for _ in 0..ACCEPTED_AT_ONCE {
             match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.admit(socket),
+                Ok(socket) => {
+                    accepted += 1;
+                    self.admit(socket);
+                }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS) => {
                     self.pause_until = Some(Instant::now() + PAUSE);
@@ -239,7 +287,7 @@ impl Server {
                 Err(_) => {}
             }
         }
-        Ok(())
+        Ok(accepted)
     }
 
     fn look_at_listener(&self, flags: EventFlags) -> io::Result<()> {

@@ -9,7 +9,7 @@ use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
 use cpuledger::{Field, FieldSet, Scope};
 use cpuledger_service::ring;
-use cpuledger_service::server::{Answer, Handler, Peer};
+use cpuledger_service::server::{Answer, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
     self, Described, Description, Info, LedgerRequest, List, Listing, Refusal, SourceFacts, Subscribe,
     Subscription,
@@ -30,10 +30,12 @@ const SELF: &str = "self";
 const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
-/// After a turn with several listings that took longer than this, calls gather for twice as long.
+/// After a turn whose listings took longer than this, calls gather.
 const LONG_LISTING: Duration = Duration::from_millis(10);
-/// And no longer than this.
-const LONGEST_GATHERING: Duration = Duration::from_millis(150);
+/// Until none has come for twice as long as the listings took, but no longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// Nor that number of times as long.
+const MOST_PAUSES: u32 = 4;
 
 /// What a connection has.
 #[derive(Debug, Default)]
@@ -224,15 +226,14 @@ impl Handler for Control {
         self.listings.begin();
     }
 
-    /// Many that list at once come one after the other, and each walk would be for few of them. One that lists again and again does not wait.
-    fn end_turn(&mut self) -> Duration {
+    /// Many that list at once come one after the other, and each walk would be for few of them. So calls gather if more than one was
+    /// answered, or if another has come meanwhile. One that lists again and again does not wait.
+    fn end_turn(&mut self) -> Option<Gathering> {
         let listed_for = std::mem::take(&mut self.listed_for);
-        let is_alone = std::mem::take(&mut self.listings_of_turn) < 2;
-        if is_alone || listed_for < LONG_LISTING {
-            Duration::ZERO
-        } else {
-            (2 * listed_for).min(LONGEST_GATHERING)
-        }
+        let was_alone = std::mem::take(&mut self.listings_of_turn) < 2;
+        let pause = (2 * listed_for).min(LONGEST_PAUSE);
+        let gathering = Gathering { least: was_alone.into(), pause, longest: pause * MOST_PAUSES };
+        Some(gathering).filter(|_| listed_for >= LONG_LISTING)
     }
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
