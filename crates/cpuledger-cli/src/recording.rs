@@ -1,9 +1,10 @@
 //! A recording as commands read it: which of its tiers answers a question, and its intervals in a span of time.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use cpuledger_recording::{Gap, Loss, Place, Record, Recording, Step};
 
 /// A part of CLOCK_REALTIME, in nanoseconds since 1970. An interval is in it if its middle is: so of two spans that meet, each
@@ -52,10 +53,17 @@ pub struct OpenTier {
 /// # Errors
 /// No recording, none that this version reads, or none with an interval.
 pub fn open(path: &Path) -> anyhow::Result<Vec<OpenTier>> {
-    if !path.try_exists().with_context(|| path.display().to_string())? {
-        bail!("{}: there is no recording: no such file or directory", path.display());
+    match path.try_exists() {
+        Ok(true) => {}
+        Ok(false) => bail!(
+            "{}: there is no recording: no such file or directory; `cpuledger record` makes one",
+            path.display()
+        ),
+        Err(error) => {
+            return Err(refused(cpuledger_recording::Error::Io { path: path.into(), source: error }));
+        }
     }
-    let mut paths = if path.is_dir() { Recording::tiers(path)? } else { Vec::new() };
+    let mut paths = if path.is_dir() { Recording::tiers(path).map_err(refused)? } else { Vec::new() };
     if paths.is_empty() {
         // A segment, or the directory of one tier.
         paths.push((Duration::ZERO, path.to_owned()));
@@ -65,7 +73,7 @@ pub fn open(path: &Path) -> anyhow::Result<Vec<OpenTier>> {
         let mut recording = match Recording::open(&path) {
             Ok(recording) => recording,
             Err(cpuledger_recording::Error::NoRecording { .. }) => continue,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(refused(error)),
         };
         if let Some((since_ns, until_ns)) = recording.span_realtime_ns() {
             let span = TimeSpan { since_ns, until_ns };
@@ -76,6 +84,19 @@ pub fn open(path: &Path) -> anyhow::Result<Vec<OpenTier>> {
         bail!("{}: there is no recording, or none with an interval in it", path.display());
     }
     Ok(tiers)
+}
+
+/// An error of reading, with what helps where the kernel does not permit it.
+fn refused(error: cpuledger_recording::Error) -> anyhow::Error {
+    use cpuledger_recording::Error;
+    let is_refused =
+        matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied);
+    let error = anyhow::Error::from(error);
+    if is_refused {
+        error.context("this user may not read the recording: its owner may, its group and root")
+    } else {
+        error
+    }
 }
 
 /// The finest of the tiers that covers as much of a span as all of them do together. At the end a tier may lack what its last

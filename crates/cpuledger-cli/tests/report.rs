@@ -228,6 +228,14 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
         (&missing, &[], 1, "there is no recording"),
         (&folder.path().to_owned(), &[], 1, "there is no recording"),
         (&path, &["--output", output_file.to_str().expect("UTF-8")], 1, "cannot write"),
+        (&path, &["--top", "-1"], 2, "--top needs a number of rows, not `-1`"),
+        (
+            &path,
+            &["--output", "/nowhere/report"],
+            1,
+            "cpuledger: cannot write /nowhere/report: there is no such directory\n",
+        ),
+        (&missing, &[], 1, "`cpuledger record` makes one"),
         (&path, &["--output", "/dev/full"], 1, "cannot write /dev/full: No space left on device"),
     ] {
         let output = report(path, arguments);

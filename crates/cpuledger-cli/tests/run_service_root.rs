@@ -169,6 +169,52 @@ fn through_the_service_the_exit_code_is_that_of_the_command_root() {
     }
 }
 
+/// What cannot be executed has no account but a sentence, and a wrong option begins nothing.
+#[test]
+fn what_cannot_be_run_is_told_in_one_sentence_root() {
+    let _alone = alone();
+    let (service, folder) = (Service::start(""), folder());
+    let script = folder.path().join("script");
+    fs::write(&script, "#!/nowhere/interpreter\n").expect("a file");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its owner may");
+    let script = script.to_str().expect("a text");
+    for (options, words, code, sentence) in [
+        (
+            &[][..],
+            &["no-such-command"][..],
+            127,
+            "cannot run 'no-such-command': there is no such command in PATH\n",
+        ),
+        (&[], &["/nowhere/at/all"], 127, "cannot run '/nowhere/at/all': No such file or directory"),
+        (&[], &[script], 127, "/script': its interpreter is missing\n"),
+        (&[], &["/etc"], 126, "cannot run '/etc': Permission denied"),
+        (
+            &["--output", "/nowhere/account"],
+            &["true"],
+            1,
+            "the account cannot be written to /nowhere/account: ",
+        ),
+    ] {
+        let output = as_stranger(&service, options, words).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.lines().count()), (Some(code), 1), "{words:?}: {said}");
+        assert!(said.contains(sentence), "{said}");
+    }
+    let run = |words: &[&str]| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+        let output =
+            run.args(["run", "--socket"]).arg(service.socket()).args(words).output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run(&["--frmat", "json", "true"]);
+    assert_eq!(
+        (code, &*said),
+        (Some(2), "cpuledger: run has no option `--frmat`; a command that begins with - comes after --\n")
+    );
+    assert_eq!(run(&["--", "--frmat"]).0, Some(127), "behind -- it is a command");
+    assert_eq!(run(&["sh", "-c", "exit 3", "--", "-x"]).0, Some(3), "words of the command are its own");
+}
+
 /// A shell in a terminal, and what it types to run a command.
 fn in_terminal(name: &str, service: Option<&Service>) -> (Terminal, String) {
     let terminal = Terminal::open(name, 120, 40);

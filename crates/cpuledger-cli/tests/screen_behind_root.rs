@@ -66,6 +66,13 @@ fn a_recording_that_may_not_be_read_is_told_root() {
     open_up(terminal.folder());
     let mode = |mode: u32| std::os::unix::fs::PermissionsExt::from_mode(mode);
     std::fs::set_permissions(&folder, mode(0o700)).expect("it is ours");
+    // Commands say so, too.
+    let program = env!("CARGO_BIN_EXE_cpuledger");
+    for command in ["report state/cpuledger", "top --batch --replay state/cpuledger"] {
+        let text = terminal.ask(&format!("{} {program} {command}", as_stranger(&terminal)));
+        let text: String = text.lines().collect();
+        assert!(text.contains("this user may not read the recording") && text.contains("END1"), "{text}");
+    }
     terminal.start_with(&as_stranger(&terminal), "--source procfs -d 0.3 --all");
     std::thread::sleep(Duration::from_secs(1));
     let sentence = "what was recorded before may not be read by this user: sudo ptop --replay ";

@@ -57,8 +57,8 @@ pub struct Arguments {
     #[arg(long, value_name = "WHAT", default_value = "command")]
     by: String,
     /// Number of rows; the rest is one row
-    #[arg(long, value_name = "N", default_value_t = 30)]
-    top: usize,
+    #[arg(long, value_name = "N", default_value = "30", allow_hyphen_values = true)]
+    top: String,
     /// Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula)
     /// or html (one page that needs nothing else)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -152,7 +152,9 @@ impl Question {
         if spans.len() == 2 && format == Format::Html {
             return Err(usage("--compare has no html; use text, json or csv".to_owned()));
         }
-        Ok(Question { by, top: arguments.top, format, spans })
+        let top = arguments.top.parse();
+        let top = top.map_err(|_| usage(format!("--top needs a number of rows, not `{}`", arguments.top)))?;
+        Ok(Question { by, top, format, spans })
     }
 
     fn dimensions(&self) -> Vec<Dimension> {

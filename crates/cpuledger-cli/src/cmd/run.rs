@@ -90,13 +90,17 @@ enum Source {
 /// No source, nowhere to write, and the exit code of the command where it is not 0.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
+    refuse_option(&arguments.command)?;
     // Before privileges are given up: it runs as the caller, and is no business of ours otherwise.
     let mut launched = Launched::start(&arguments.command)?;
     let Opened { mut collector, waker, source } = Opened::of(arguments)?;
     // Without the last interval there is no account.
     collector.be_patient();
     let mut file = match &arguments.output {
-        Some(path) => Some(File::create(path).with_context(|| path.display().to_string())?),
+        Some(path) => {
+            let failed = || format!("the account cannot be written to {}", path.display());
+            Some(File::create(path).with_context(failed)?)
+        }
         None => None,
     };
     pass_signals_on(&launched.pidfd).context("cannot handle signals")?;
@@ -105,7 +109,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let before_ns = launched.used_ns;
     let ended = wait_for(launched, waker)?;
     let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
-    let (status, end_ns) = collect(&mut collector, &mut descent, &ended)?;
+    let End { status, end_ns, has_begun } = collect(&mut collector, &mut descent, &ended)?;
     let real_ns = end_ns.saturating_sub(begin_ns);
     let tree = descent.finish(Boottime::now(), real_ns, is_alive);
     let code = launch::code_of(status);
@@ -117,6 +121,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let text = if arguments.format == Format::Json { account.json() } else { account.text() };
     match &mut file {
         Some(file) => file.write_all(text.as_bytes()).context("the account cannot be written")?,
+        // A command that could not be executed has used nothing: the launcher has said why.
+        None if !has_begun && arguments.format == Format::Text => {}
         // If standard error is closed, there is no place for it.
         None => drop(std::io::stderr().write_all(text.as_bytes())),
     }
@@ -171,6 +177,19 @@ fn without_service(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
+/// A word that looks like an option is none of a command, unless `--` says so.
+fn refuse_option(command: &[OsString]) -> Result<(), Failure> {
+    let Some(word) = command.first().map(|word| word.to_string_lossy()).filter(|word| word.starts_with('-'))
+    else {
+        return Ok(());
+    };
+    let mut words = std::env::args_os().skip_while(|own| *own != "--").skip(1);
+    if words.next().as_ref() == command.first() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!("run has no option `{word}`; a command that begins with - comes after --")))
+}
+
 /// What the terminal sends reaches the command by itself; what is sent to this process is passed on.
 fn pass_signals_on(pidfd: &OwnedFd) -> anyhow::Result<()> {
     for signal in [SIGINT, SIGQUIT] {
@@ -190,15 +209,26 @@ fn pass_signals_on(pidfd: &OwnedFd) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The end of the command and its time, CLOCK_MONOTONIC.
-type End = std::io::Result<(ExitStatus, u64)>;
+/// The end of the command.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    status: ExitStatus,
+    /// CLOCK_MONOTONIC.
+    end_ns: u64,
+    /// Whether it could be executed.
+    has_begun: bool,
+}
 
 /// Waits for the command on a thread of its own.
-fn wait_for(launched: Launched, waker: Waker) -> anyhow::Result<Receiver<End>> {
+fn wait_for(launched: Launched, waker: Waker) -> anyhow::Result<Receiver<std::io::Result<End>>> {
     let (told, ended) = mpsc::channel();
     let wait = move || {
-        let status = launched.wait();
-        let _ = told.send(status.map(|status| (status, machine::monotonic_ns())));
+        let ended = launched.wait().map(|(status, has_begun)| End {
+            status,
+            end_ns: machine::monotonic_ns(),
+            has_begun,
+        });
+        let _ = told.send(ended);
         waker.wake();
     };
     thread::Builder::new().name("wait".into()).spawn(wait).context("cannot start a thread")?;
@@ -209,9 +239,9 @@ fn wait_for(launched: Launched, waker: Waker) -> anyhow::Result<Receiver<End>> {
 fn collect(
     collector: &mut Collector,
     descent: &mut Descent,
-    ended: &Receiver<End>,
-) -> anyhow::Result<(ExitStatus, u64)> {
-    let mut end = None;
+    ended: &Receiver<std::io::Result<End>>,
+) -> anyhow::Result<End> {
+    let mut end: Option<End> = None;
     loop {
         if let Err(error) = collector.interval() {
             output::warn(&format!("the account ends before the command: {error:#}"));
@@ -226,7 +256,7 @@ fn collect(
         {
             end = Some(told.context("the command cannot be waited for")?);
         }
-        if let Some(end) = end.filter(|(_, end_ns)| collector.interval.end_ns > *end_ns) {
+        if let Some(end) = end.filter(|end| collector.interval.end_ns > end.end_ns) {
             return Ok(end);
         }
     }

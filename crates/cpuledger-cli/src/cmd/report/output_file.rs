@@ -1,11 +1,11 @@
 //! A file that is complete or not there.
 
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 
 /// Writes a file beside the one that is meant, and gives it that name when it is complete. What is no file, as a device or a pipe, is
 /// written as it is.
@@ -27,6 +27,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .prefix(".cpuledger-report-")
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder)
+        // The name of the file beside it says nothing to the caller.
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => anyhow!("there is no such directory"),
+            kind => anyhow!("{kind}"),
+        })
         .with_context(failed)?;
     file.write_all(bytes).with_context(failed)?;
     file.persist(&path).map_err(|error| error.error).with_context(failed)?;

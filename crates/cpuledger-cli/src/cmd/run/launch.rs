@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use anyhow::Context;
@@ -65,12 +66,15 @@ impl Launched {
         self.socket.write_all(b"g")
     }
 
-    /// Waits for the end of the command.
+    /// Waits for the end of the command. Returns whether it could be executed, too.
     ///
     /// # Errors
     /// When it cannot be waited for.
-    pub fn wait(mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+    pub fn wait(mut self) -> io::Result<(ExitStatus, bool)> {
+        let status = self.child.wait()?;
+        // An exec closes the other end, and the launcher that fails writes first.
+        let has_failed = self.socket.read(&mut [0]).is_ok_and(|count| count > 0);
+        Ok((status, !has_failed))
     }
 }
 
@@ -107,7 +111,15 @@ pub fn launch(arguments: &[OsString]) -> anyhow::Result<()> {
     }
     let error = Command::new(program).args(rest).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
-    crate::output::warn(&format!("cannot run '{}': {error}", program.to_string_lossy()));
+    // Without it the account would be of the launcher.
+    let _ = socket.write_all(b"f");
+    let name = program.to_string_lossy();
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if !name.contains('/') => "there is no such command in PATH".to_owned(),
+        io::ErrorKind::NotFound if Path::new(program).exists() => "its interpreter is missing".to_owned(),
+        _ => error.to_string(),
+    };
+    crate::output::warn(&format!("cannot run '{name}': {reason}"));
     Err(Failure::OfCommand(code).into())
 }
 

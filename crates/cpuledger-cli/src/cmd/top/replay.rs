@@ -150,8 +150,7 @@ fn unread(path: &Path, error: &anyhow::Error) -> Option<String> {
                 "what was recorded before may not be read by this user: sudo ptop --replay {path} shows it"
             ))
         }
-        Some(error) => Some(error.to_string()),
-        None => None,
+        other => other.map(ToString::to_string),
     }
 }
 
