@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use cpuledger_load::{Storm, StormPlan};
+use cpuledger_load::{Mixture, MixturePlan, Storm, StormPlan};
 use serde_json::Value;
 
 fn top(options: &[&str]) -> Output {
@@ -23,15 +23,20 @@ fn lines(output: &Output, source: &str) -> Vec<String> {
     text.lines().map(|line| line.replacen(&before, after, 1)).collect()
 }
 
-/// Prints intervals under a load while they are recorded, then the recording.
+/// Prints intervals of a storm while they are recorded, then the recording.
 fn assert_replays(plan: &StormPlan, source: &str, options: &[&str]) {
+    let storm = Storm::start(plan).expect("a storm");
+    assert_replays_load(source, options, 50);
+    storm.stop().expect("it ends");
+}
+
+/// Likewise of a load that runs, in whose first interval more than `least_dead` tasks die.
+fn assert_replays_load(source: &str, options: &[&str], least_dead: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("recording");
     let path = folder.to_str().expect("UTF-8");
-    let storm = Storm::start(plan).expect("a storm");
     let common = [&["--format", "json"], options].concat();
     let live = top(&[&common[..], &["--source", source, "-n", "6", "-d", "0.5", "--record", path]].concat());
-    storm.stop().expect("it ends");
     let live = lines(&live, source);
     let replayed = lines(&top(&[&common[..], &["--replay", path]].concat()), "replay");
     assert_eq!(live.len(), 6);
@@ -42,7 +47,7 @@ fn assert_replays(plan: &StormPlan, source: &str, options: &[&str]) {
     }
     let first: Value = serde_json::from_str(&live[0]).expect("JSON");
     let dead = first["exited"].as_array().map_or(0, Vec::len);
-    assert!(dead > 50, "it is a storm: {dead} died");
+    assert!(dead > least_dead, "{dead} died");
     assert_merges(&folder, &live, options);
 }
 
@@ -94,6 +99,14 @@ fn a_fork_storm_is_replayed_to_the_byte_root() {
 #[test]
 fn a_thread_storm_is_replayed_to_the_byte_root() {
     assert_replays(&StormPlan { workers: 2, threads: true, ..StormPlan::default() }, "ledger", &["-H"]);
+}
+
+#[test]
+fn a_build_is_replayed_to_the_byte_root() {
+    let plan = MixturePlan { shells: 1, compilers: 2, thread_makers: 0, pairs: 0 };
+    let _build = Mixture::of(&plan).expect("compilers");
+    assert_replays_load("ledger", &["-H"], 0);
+    assert_replays_load("ledger", &[], 0);
 }
 
 /// Other sources know less, and what is not known stays unknown.

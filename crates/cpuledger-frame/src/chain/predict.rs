@@ -164,16 +164,18 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn predictions(&self, rule: &Rule) -> Predictions<'a> {
-        let sums = rule.sums.each_ref().map(|terms| {
-            let mut sum = Sum {
-                terms: [(false, Operand::Constant(ABSENT)); MOST_TERMS],
-                length: terms.len().min(MOST_TERMS),
-            };
-            for (term, place) in terms.iter().zip(&mut sum.terms) {
+        let nothing = Sum { terms: [(false, Operand::Constant(ABSENT)); MOST_TERMS], length: 0 };
+        let mut sums = [nothing; CLASSES];
+        for (class, terms) in rule.sums.iter().enumerate() {
+            // Only tasks are told by their process.
+            if class == Class::Sole as usize && self.rows.owners.is_empty() {
+                continue;
+            }
+            sums[class].length = terms.len().min(MOST_TERMS);
+            for (term, place) in terms.iter().zip(&mut sums[class].terms) {
                 *place = (term.is_minus, self.operand(term.part, rule.column));
             }
-            sum
-        });
+        }
         let base = if rule.column.kind() == Kind::Signed { raw_of_signed(0) } else { 0 };
         Predictions { sums, rows: self.rows, length_ns: self.length_ns(), zero: ABSENT, base }
     }
@@ -214,6 +216,11 @@ impl Predictions<'_> {
             total = if *is_minus { total.wrapping_sub(value) } else { total.wrapping_add(value) };
         }
         if sum.length == 0 { self.zero } else { total }
+    }
+
+    /// What is predicted of each row, where that is always the same.
+    pub(super) fn constant(&self) -> Option<u64> {
+        self.sums.iter().all(|sum| sum.length == 0).then_some(self.zero)
     }
 }
 

@@ -307,12 +307,13 @@ fn read_values(
     mut reader: bits::Reader<'_>,
     each: &mut Vec<u64>,
 ) -> bool {
+    let constant = predictions.constant();
     let mut last = ABSENT;
     for (row, code) in codes.iter().enumerate() {
         last = match *code {
             bits::NOTHING => ABSENT,
             code => {
-                let predicted = predictions.of(row, last);
+                let predicted = constant.unwrap_or_else(|| predictions.of(row, last));
                 if code == bits::EQUAL {
                     predicted
                 } else {
