@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -55,6 +55,7 @@ test: ## all checks and tests (best as root; installs what they need)
 	scripts/check-noop-build
 	-@scripts/install-packages vm
 	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible --machine two-cpus --short
+	scripts/kernel-check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
 test-clients: ## read an export with ClickHouse and Spark, too (installs over 600 MB below target/)
@@ -78,6 +79,13 @@ soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if 
 vm: ## run the privileged tests on the kernels of distributions, under emulation (writes docs/kernels.md)
 	@scripts/install-packages build test vm
 	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --write $(VM)
+
+kernel: ## build, boot, test and measure Linux 6.12 without and with kernel/series (needs a network; writes docs/kernel-series.md)
+	@scripts/install-packages kernel
+	scripts/kernel $(target)/kernel
+
+kernel-check: ## apply each patch of kernel/series to its source, and run checkpatch.pl on it
+	scripts/kernel-check $(target)/kernel
 
 bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
 	@scripts/install-packages build bench

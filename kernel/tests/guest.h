@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the programs in the guest share. A test is a function that returns if all holds, and calls fail() otherwise.
+ */
+#ifndef GUEST_H
+#define GUEST_H
+
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct test {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Lists that end with an empty entry, one of each file. */
+extern const struct test index_tests[], time_tests[];
+
+/* Prints why a test fails, and ends its process. */
+__attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
+/* Fails with the text of errno if the condition does not hold. */
+#define must(condition) ((condition) ? (void)0 : fail("%s:%d: %s: %m", __FILE__, __LINE__, #condition))
+
+/* Writes a text into a file, such as a sysctl. */
+void write_file(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Reads a small file whole. */
+void read_file(const char *path, char *text, size_t size);
+
+/* A child process. It is killed with its parent. */
+pid_t child(void (*run)(void *), void *argument);
+/* Kills a child, and waits for it. */
+void end(pid_t pid);
+/* Waits for a child that ends by itself, and fails if it fails. */
+void wait_for(pid_t pid);
+/* Waits until the state of a task, as in its stat file, is the given letter. */
+void await_state(pid_t pid, pid_t tid, char state);
+
+/* Adds threads to the calling process that sleep until it ends, and returns the first one's id. They have no stack. */
+pid_t add_sleepers(unsigned int count);
+/* Uses about that much CPU time. */
+void burn_us(uint64_t us);
+/* The monotonic clock, and that of a process, in nanoseconds. */
+uint64_t now_ns(void);
+uint64_t process_ns(pid_t pid);
+/* A number of a stat file, by its place in proc(5). */
+uint64_t stat_field(const char *path, int place);
+
+/* Runs the tables and prints their lines. */
+void print_tables(unsigned int most_threads);
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The first process of the guest: runs every test in a process of its own, prints the tables, and ends the guest.
+ * The host reads these lines from the console:
+ *
+ *   ok NAME                        a test holds
+ *   not ok NAME                    it does not; lines that begin with # before it say why
+ *   table TABLE COLUMN ROW NUMBER  a figure
+ *   done                           the guest has come to its end
+ *
+ * The word after `guest_run=` on the kernel's command line says what is run: tests or tables.
+ */
+#include "guest.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS_PER_TEST 120
+
+static void run_test(const struct test *test)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(SECONDS_PER_TEST);
+		test->run();
+		_exit(0);
+	}
+	must(pid > 0);
+	must(waitpid(pid, &status, 0) == pid);
+	/* What a test leaves behind is a child of this process. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	if (WIFSIGNALED(status))
+		printf("# ended by signal %d\n", WTERMSIG(status));
+	printf("%sok %s\n", status ? "not " : "", test->name);
+}
+
+static void run_tests(void)
+{
+	static const struct test *const files[] = { index_tests, time_tests };
+
+	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++)
+		for (const struct test *test = files[file]; test->run; test++)
+			run_test(test);
+}
+
+static void make_files(void)
+{
+	mkdir("/proc", 0755);
+	mkdir("/tmp", 0755);
+	must(!mount("proc", "/proc", "proc", 0, NULL));
+	must(!mount("tmpfs", "/tmp", "tmpfs", 0, NULL));
+	must(!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	write_file("/proc/sys/kernel/threads-max", "200000");
+	write_file("/proc/sys/kernel/printk", "4");
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = getenv("guest_run");
+	const char *threads = getenv("guest_threads");
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* A test execs this program. */
+	if (argc > 1 && !strcmp(argv[1], "sleep")) {
+		pause();
+		return 0;
+	}
+	if (getpid() != 1)
+		return 2;
+	make_files();
+	if (what && !strcmp(what, "tables")) {
+		write_file("/proc/sys/kernel/pid_max", "4194304");
+		print_tables(threads ? strtoul(threads, NULL, 10) : 100000);
+	} else {
+		write_file("/proc/sys/kernel/pid_max", "32768");
+		run_tests();
+	}
+	printf("done\n");
+	fflush(stdout);
+	sync();
+	reboot(RB_AUTOBOOT);
+	return 1;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tables. Under QEMU's -icount the clock counts instructions, one a nanosecond. So each figure is the same in every run.
+ */
+#include "guest.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/times.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t target;
+
+static void sleep_with_threads(void *argument)
+{
+	add_sleepers(*(unsigned int *)argument - 1);
+	raise(SIGSTOP);
+}
+
+static void list_proc(void)
+{
+	static char buffer[32768];
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY);
+
+	must(fd >= 0);
+	while (syscall(SYS_getdents64, fd, buffer, sizeof(buffer)) > 0)
+		;
+	close(fd);
+}
+
+static void read_one(const char *file)
+{
+	char path[64], text[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", target, file);
+	read_file(path, text, sizeof(text));
+}
+
+static void read_stat(void)
+{
+	read_one("stat");
+}
+
+static void read_status(void)
+{
+	read_one("status");
+}
+
+static void read_clock(void)
+{
+	process_ns(target);
+}
+
+static void run_ps(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		int fd = open("/dev/null", O_WRONLY);
+
+		dup2(fd, STDOUT_FILENO);
+		execl("/bin/ps", "ps", "-e", NULL);
+		_exit(127);
+	}
+	wait_for(pid);
+}
+
+static void fork_and_exit(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(0);
+	must(waitpid(pid, NULL, 0) == pid);
+}
+
+static void *nothing(void *argument)
+{
+	return argument;
+}
+
+static void thread_and_exit(void)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, nothing, NULL));
+	must(!pthread_join(thread, NULL));
+}
+
+static int there[2], back[2];
+
+static void echo(void *argument)
+{
+	char byte;
+
+	(void)argument;
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+}
+
+/* Two switches. */
+static void switch_twice(void)
+{
+	char byte = 0;
+
+	must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
+}
+
+/* Prints the time that one of `rounds` calls takes, the least of five attempts. */
+static void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int attempt = 0; attempt < 5; attempt++) {
+		uint64_t begin = now_ns(), took;
+
+		for (unsigned int i = 0; i < rounds; i++)
+			run();
+		took = (now_ns() - begin) / rounds;
+		least = took < least ? took : least;
+	}
+	printf("table %s %s %u %llu\n", table, column, row, (unsigned long long)least);
+}
+
+static void measure_reading(unsigned int threads)
+{
+	target = child(sleep_with_threads, &threads);
+	must(waitpid(target, NULL, WUNTRACED) == target);
+	usleep(100000);
+	measure("reading", "getdents", threads, list_proc, 5);
+	measure("reading", "stat", threads, read_stat, 5);
+	measure("reading", "status", threads, read_status, 5);
+	measure("reading", "clock", threads, read_clock, 5);
+	if (!access("/bin/ps", X_OK))
+		measure("reading", "ps-e", threads, run_ps, 1);
+	end(target);
+}
+
+static void measure_living(unsigned int threads)
+{
+	pid_t echoes;
+
+	must(!pipe(there) && !pipe(back));
+	target = child(sleep_with_threads, &threads);
+	must(waitpid(target, NULL, WUNTRACED) == target);
+	echoes = child(echo, NULL);
+	usleep(100000);
+	measure("living", "fork+exit", threads, fork_and_exit, 200);
+	measure("living", "thread+exit", threads, thread_and_exit, 200);
+	measure("living", "two-switches", threads, switch_twice, 500);
+	end(echoes);
+	end(target);
+	for (int i = 0; i < 2; i++) {
+		close(there[i]);
+		close(back[i]);
+	}
+}
+
+void print_tables(unsigned int most_threads)
+{
+	static const unsigned int sleepers[] = { 1, 1000, 10000, 100000 }, tasks[] = { 200, 1000, 4000, 16000 };
+
+	for (int i = 0; i < 4; i++)
+		if (sleepers[i] <= most_threads)
+			measure_reading(sleepers[i]);
+	for (int i = 0; i < 4; i++)
+		if (tasks[i] <= most_threads)
+			measure_living(tasks[i]);
+}
