@@ -220,7 +220,8 @@ fn another_source_takes_over_until_it_is_back_root() {
         .expect("it lives");
     let mut words = String::new();
     top.0.stderr.take().expect("a pipe").read_to_string(&mut words).expect("UTF-8");
-    let said: Vec<&str> = words.lines().collect();
+    // On a busy machine it may say other things, too: of tasks for which there was no room.
+    let said: Vec<&str> = words.lines().filter(|line| line.contains("the service is")).collect();
     assert_eq!(said.len(), 2, "{words}");
     assert!(said[0].contains("the service is gone") && said[0].contains("source ledger"), "{words}");
     assert!(said[1].contains("the service is back"), "{words}");
