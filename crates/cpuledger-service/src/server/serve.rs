@@ -225,10 +225,11 @@ impl Server {
         if self.unfinished.is_empty() { until.saturating_duration_since(now) } else { Duration::ZERO }
     }
 
-    /// Takes what has come by a connection, and sends what is left for it.
+    /// Takes what has come by a connection, and sends what is left for it. One that its peer has closed cannot be answered, so it is
+    /// closed at once: epoll would tell of it again and again while calls gather.
     fn take(&mut self, id: u64, flags: EventFlags) -> Result<(), Closed> {
         let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
-        if flags.contains(EventFlags::ERR) {
+        if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return Err(Closed);
         }
         if flags.contains(EventFlags::OUT) {
@@ -237,9 +238,8 @@ impl Server {
         let before = connection.pending();
         if flags.contains(EventFlags::IN) {
             connection.receive(&mut self.buffer)?;
-        } else if flags.contains(EventFlags::HUP) {
-            return Err(Closed);
         }
+        look_at(&self.epoll, id, connection)?;
         let uid = connection.peer.uid;
         self.users.pend(uid, before, connection.pending());
         if self.users.has_too_many_bytes(uid, &self.limits) { Err(Closed) } else { Ok(()) }
@@ -260,12 +260,7 @@ impl Server {
         } else {
             self.waiting.remove(&id);
         }
-        let wanted = connection.wanted();
-        if wanted != connection.interest {
-            connection.interest = wanted;
-            epoll::modify(&self.epoll, &*connection, EventData::new_u64(id), wanted).map_err(|_| Closed)?;
-        }
-        Ok(())
+        look_at(&self.epoll, id, connection)
     }
 
     /// Accepts what waits at the listening socket. Returns how many those were.
@@ -351,6 +346,16 @@ impl AsFd for Server {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
+}
+
+/// Tells epoll what it is to look at of a connection, where that has changed.
+fn look_at(epoll: &OwnedFd, id: u64, connection: &mut Connection) -> Result<(), Closed> {
+    let wanted = connection.wanted();
+    if wanted != connection.interest {
+        connection.interest = wanted;
+        epoll::modify(epoll, &*connection, EventData::new_u64(id), wanted).map_err(|_| Closed)?;
+    }
+    Ok(())
 }
 
 /// Answers at most `limit` calls. Whether there may be more.
