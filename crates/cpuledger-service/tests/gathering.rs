@@ -1,0 +1,68 @@
+//! How a service waits for calls that shall be answered together.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use cpuledger_service::server::{Answer, Gathering, Handler, Limits, Peer, Server, listen};
+use cpuledger_service::varlink::{LedgerRequest, Refusal};
+use rustix::time::{ClockId, clock_gettime};
+
+const PAUSE: Duration = Duration::from_millis(500);
+/// What the turn may use. One that is told of an ended connection again and again uses as much as it waits: 2 s.
+const MOST_CPU_TIME: Duration = Duration::from_millis(100);
+const CALL: &[u8] = b"{\"method\":\"io.cpuledger.Ledger.Info\"}\0";
+
+/// Refuses each call, and lets the next ones gather.
+#[derive(Default)]
+struct Refusing {
+    calls: usize,
+}
+
+impl Handler for Refusing {
+    fn end_turn(&mut self) -> Option<Gathering> {
+        Some(Gathering { least: 0, pause: PAUSE, longest: 4 * PAUSE })
+    }
+
+    fn answer(&mut self, _: &Peer, _: LedgerRequest) -> Result<Answer, Refusal> {
+        self.calls += 1;
+        Err(Refusal::Unavailable { sentence: "this is a test".into() })
+    }
+}
+
+/// While calls gather, some clients close, others end their half or stop in the middle of a call. The service waits for calls, asleep.
+#[test]
+fn ended_connections_do_not_keep_a_gathering_awake() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let mut server =
+        Server::new(listen(&path).expect("a socket"), "0.0.0", Limits::default()).expect("it serves");
+    let mut handler = Refusing::default();
+    let caller = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(&path).expect("it listens");
+        stream.write_all(bytes).expect("it is read");
+        stream
+    };
+    let closed = caller(CALL);
+    server.serve_until(Instant::now(), &mut handler).expect("a turn");
+    assert_eq!(handler.calls, 1);
+
+    drop(closed);
+    drop(caller(CALL));
+    let stopped = caller(&CALL[..9]);
+    stopped.shutdown(Shutdown::Write).expect("it is open");
+    let ended = caller(CALL);
+    ended.shutdown(Shutdown::Write).expect("it is open");
+    let before = cpu_time();
+    server.serve_until(Instant::now(), &mut handler).expect("a turn");
+    let used = cpu_time() - before;
+    println!("the gathering used {} us", used.as_micros());
+    assert!(used < MOST_CPU_TIME, "the gathering used {used:?}");
+    assert_eq!(handler.calls, 2, "the client that only ended its half is answered");
+    assert_eq!(server.connections(), 0, "all have ended");
+}
+
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).expect("not negative")
+}
