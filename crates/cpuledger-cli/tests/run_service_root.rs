@@ -239,9 +239,7 @@ fn assert_interrupts(name: &str, service: Option<&Service>) {
     std::thread::sleep(Duration::from_millis(500));
     terminal.press(&["C-c"]);
     let text = terminal.wait_for("CODE130");
-    let second = text.lines().find_map(|line| line.strip_prefix("cpu ")).expect("the CPU time");
-    let seconds: f64 = second.trim().trim_end_matches(" s").parse().expect("a number");
-    assert!((0.2..20.0).contains(&seconds), "{text}");
+    assert!((0.2..20.0).contains(&seconds(&text, "cpu ")), "{text}");
     assert!(text.lines().any(|line| line.trim_end().ends_with("100.0%") || line.contains(" sh")), "{text}");
     assert!(!text.contains("still running"), "{text}");
     terminal.assert_restored(&modes);
@@ -299,12 +297,8 @@ fn assert_stops(name: &str, service: Option<&Service>) {
     std::thread::sleep(Duration::from_millis(2500));
     terminal.line("clear; fg; echo CODE$?");
     let text = terminal.wait(|text| text.contains("CODE0") && text.contains("real "));
-    let seconds = |key: &str| -> f64 {
-        let line = text.lines().find_map(|line| line.strip_prefix(key)).expect("a line");
-        line.trim().trim_end_matches(" s").parse().expect("a number")
-    };
-    assert!((1.4..6.0).contains(&seconds("cpu ")), "{text}");
-    assert!(seconds("real ") > 3.5, "the time in which it was stopped is in it: {text}");
+    assert!((1.4..6.0).contains(&seconds(&text, "cpu ")), "{text}");
+    assert!(seconds(&text, "real ") > 3.5, "the time in which it was stopped is in it: {text}");
     terminal.assert_restored(&modes);
     let left = held.left_after(TIMEOUT).expect("bpftool lists");
     assert_eq!(left, BpfHeld::default(), "still there");
@@ -368,4 +362,10 @@ fn a_service_that_is_late_is_waited_for_root() {
     assert!(run.wait().expect("it ends").success());
     let account: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a file")).expect("JSON");
     assert!((500_000_000..3_000_000_000).contains(&ns(&account, "cpu_ns")), "{account}");
+}
+
+/// The figure of a line such as `real 3.52 s`.
+fn seconds(text: &str, key: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)).expect("a line");
+    line.trim().trim_end_matches(" s").parse().expect("a number")
 }
