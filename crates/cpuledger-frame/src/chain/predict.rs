@@ -6,7 +6,7 @@ use crate::owners::Owners;
 use crate::table::{ABSENT, raw_of_signed};
 
 use super::memory::{Memory, NONE};
-use super::rules::{CLASSES, Class, MOST_TERMS, Part, Rule};
+use super::rules::{CLASSES, Class, MOST_TERMS, Part, Rule, Term};
 
 /// Values of text columns by the numbers of the chain, where the frame has others.
 pub(super) type Texts = [Vec<(Column, Vec<u64>)>; Section::ALL.len()];
@@ -101,8 +101,9 @@ pub(super) struct View<'a> {
 
 impl<'a> View<'a> {
     /// The values of a column: one for each row, or that of all.
-    fn values(&self, section: Section, column: Column) -> Result<&'a [u64], u64> {
+    fn values_of(&self, section: Section, column: Column) -> Result<&'a [u64], u64> {
         if let Some(texts) = self.texts
+            && column.kind() == Kind::Text
             && let Some((_, each)) = texts[section.place()].iter().find(|(own, _)| *own == column)
         {
             return Ok(each);
@@ -111,21 +112,22 @@ impl<'a> View<'a> {
         if values.each.is_empty() { Err(values.constant) } else { Ok(&values.each) }
     }
 
-    /// The value of a row, by the numbers of the chain.
-    pub(super) fn value(&self, column: Column, row: usize) -> u64 {
-        match self.values(self.section, column) {
-            Ok(each) => each[row],
-            Err(constant) => constant,
-        }
+    /// The values of a column of the section, by the numbers of the chain: one for each row, or that of all.
+    pub(super) fn values(&self, column: Column) -> Result<&'a [u64], u64> {
+        self.values_of(self.section, column)
     }
 
-    /// Whether no row has a value.
-    pub(super) fn is_absent(&self, column: Column) -> bool {
-        self.values(self.section, column).is_err_and(|constant| constant == ABSENT)
+    /// Whether no row has a value, and none is predicted. Most columns of a frame are like this, so it is known without predictions.
+    pub(super) fn is_nothing(&self, rule: &Rule) -> bool {
+        let is_absent = |term: &Term| {
+            matches!(self.operand(term.part, rule.column), Operand::Constant(ABSENT) | Operand::Last)
+        };
+        self.values(rule.column) == Err(ABSENT)
+            && rule.sums.iter().all(|terms| terms.first().is_none_or(is_absent))
     }
 
     fn operand(&self, part: Part, of: Column) -> Operand<'a> {
-        let own = |column, made: fn(&'a [u64]) -> Operand<'a>| match self.values(self.section, column) {
+        let own = |column, made: fn(&'a [u64]) -> Operand<'a>| match self.values_of(self.section, column) {
             Ok(each) => made(each),
             Err(constant) => Operand::Constant(constant),
         };
@@ -137,11 +139,11 @@ impl<'a> View<'a> {
             Part::Before(column) if column == of => Operand::Last,
             Part::Before(column) => own(column, Operand::Before),
             Part::Own(column) => own(column, Operand::Rows),
-            Part::Owner(column) => match self.values(Section::Processes, column) {
+            Part::Owner(column) => match self.values_of(Section::Processes, column) {
                 Ok(each) => Operand::Owner(each),
                 Err(constant) => Operand::Constant(constant),
             },
-            Part::Figure(column) => match self.values(Section::Interval, column) {
+            Part::Figure(column) => match self.values_of(Section::Interval, column) {
                 Ok(each) => Operand::Constant(each.first().copied().unwrap_or(ABSENT)),
                 Err(constant) => Operand::Constant(constant),
             },
@@ -155,11 +157,12 @@ impl<'a> View<'a> {
     }
 
     fn length_ns(&self) -> u64 {
-        let [start, end] =
-            [Column::START_NS, Column::END_NS].map(|column| match self.values(Section::Interval, column) {
+        let [start, end] = [Column::START_NS, Column::END_NS].map(|column| {
+            match self.values_of(Section::Interval, column) {
                 Ok(each) => each.first().copied().unwrap_or(ABSENT),
                 Err(constant) => constant,
-            });
+            }
+        });
         if start == ABSENT || end == ABSENT { ABSENT } else { end.wrapping_sub(start) }
     }
 

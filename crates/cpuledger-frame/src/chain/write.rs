@@ -79,6 +79,9 @@ impl ChainWriter {
     fn texts(&mut self, frame: &Frame) -> Texts {
         Section::ALL.map(|section| {
             let table = frame.table(section);
+            if table.is_empty() {
+                return Vec::new();
+            }
             let columns = Column::known().filter(|column| column.kind() == Kind::Text && table.has(*column));
             let mut number = |row, column| match frame.text_of(section, column, row) {
                 Some(text) => self.names.intern(text).into(),
@@ -114,11 +117,12 @@ impl ChainWriter {
             }
             let memory = &self.memories[memory];
             let view = View { frame, section, memory, rows: &rows, texts: Some(texts) };
-            let mut predictions = view.predictions(rule);
-            if view.is_absent(rule.column) && predictions.are_absent() {
+            if view.is_nothing(rule) {
                 continue;
             }
-            let value = |row| view.value(rule.column, row);
+            let mut predictions = view.predictions(rule);
+            let values = view.values(rule.column);
+            let value = |row: usize| values.map_or_else(|constant| constant, |each| each[row]);
             let before = |row: usize| row.checked_sub(1).map_or(ABSENT, value);
             if (0..count).all(|row| predictions.of(row, before(row)) == value(row)) {
                 continue;
