@@ -56,11 +56,13 @@ pub struct Table {
     rows: usize,
     /// By the id of the column.
     columns: Vec<Values>,
+    /// A bit for each column that may have values, so that a table with few of them is soon cleared.
+    touched: [u64; COLUMNS / 64],
 }
 
 impl Default for Table {
     fn default() -> Table {
-        Table { rows: 0, columns: vec![Values::default(); COLUMNS] }
+        Table { rows: 0, columns: vec![Values::default(); COLUMNS], touched: [0; COLUMNS / 64] }
     }
 }
 
@@ -78,7 +80,13 @@ impl Table {
     /// Starts anew with this number of rows, of which nothing is known.
     pub fn reset(&mut self, rows: usize) {
         self.rows = rows;
-        self.columns.iter_mut().for_each(Values::clear);
+        for (word, touched) in self.touched.iter_mut().enumerate() {
+            let mut rest = std::mem::take(touched);
+            while rest != 0 {
+                self.columns[word * 64 + rest.trailing_zeros() as usize].clear();
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// The value of a row; of a text, its number. `None`: it is absent.
@@ -167,7 +175,7 @@ impl Table {
 
     pub(crate) fn fill_raw(&mut self, column: Column, values: impl Iterator<Item = u64>) {
         let rows = self.rows;
-        let each = &mut self.columns[column.index()].each;
+        let each = &mut self.values_mut(column).each;
         each.clear();
         each.extend(values.take(rows));
         each.resize(rows, ABSENT);
@@ -181,7 +189,7 @@ impl Table {
     pub(crate) fn set_raw(&mut self, column: Column, row: usize, raw: u64) {
         assert!(row < self.rows, "there is no row {row}");
         let rows = self.rows;
-        let values = &mut self.columns[column.index()];
+        let values = self.values_mut(column);
         if values.each.is_empty() {
             if raw == values.constant {
                 return;
@@ -196,7 +204,9 @@ impl Table {
     }
 
     pub(crate) fn values_mut(&mut self, column: Column) -> &mut Values {
-        &mut self.columns[column.index()]
+        let index = column.index();
+        self.touched[index / 64] |= 1 << (index % 64);
+        &mut self.columns[index]
     }
 }
 

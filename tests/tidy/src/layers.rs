@@ -111,6 +111,7 @@ pub const LAYERS: &[Layers] = &[
             "chain/needs",
             "chain/memory",
             "chain/predict",
+            "chain/whole",
             "chain/write",
             "chain/read",
             "chain",

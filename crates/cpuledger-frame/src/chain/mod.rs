@@ -10,6 +10,8 @@ mod needs;
 mod predict;
 mod read;
 mod rules;
+
+mod whole;
 mod write;
 
 pub use link::Link;

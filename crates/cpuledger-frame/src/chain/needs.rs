@@ -4,7 +4,8 @@ use crate::column::{COLUMNS, Column};
 use crate::decode::Wanted;
 use crate::frame::Section;
 
-use super::rules::{Part, remembered, rule_of};
+use super::link::IDS;
+use super::rules::{Part, Rule, remembered, rule_of, rules};
 
 /// By section and column.
 #[derive(Debug, Clone)]
@@ -53,11 +54,29 @@ impl Needs {
         self.add(Section::Interval, Column::END_NS);
     }
 
-    pub(super) fn has(&self, section: Section, column: Column) -> bool {
-        self.0[section.place()][column.index()]
+    /// The columns to be read of each section, in the order of their rules.
+    pub(super) fn steps(&self, wanted: &Wanted) -> [Vec<Step>; Section::ALL.len()] {
+        Section::ALL.map(|section| {
+            let needed = rules(section)
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| self.0[section.place()][rule.column.index()]);
+            let step = |(number, rule): (usize, &'static Rule)| Step {
+                rule,
+                is_id: number < IDS,
+                is_wanted: wanted.has(section, rule.column),
+            };
+            needed.map(step).collect()
+        })
     }
+}
 
-    pub(super) fn has_section(&self, section: Section) -> bool {
-        self.0[section.place()].contains(&true)
-    }
+/// A column that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) rule: &'static Rule,
+    /// Whether it says which task a row is of.
+    pub(super) is_id: bool,
+    /// Whether it is wanted itself, and not only for others.
+    pub(super) is_wanted: bool,
 }

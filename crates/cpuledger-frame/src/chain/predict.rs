@@ -17,6 +17,15 @@ pub(super) struct Rows {
     pub(super) memory: Vec<u32>,
     pub(super) owners: Vec<u32>,
     pub(super) classes: Vec<u8>,
+    /// Rows behind each other that have the same class.
+    pub(super) runs: Vec<Run>,
+}
+
+/// Rows of one class, up to that one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) class: u8,
+    pub(super) end: u32,
 }
 
 impl Rows {
@@ -26,6 +35,16 @@ impl Rows {
         self.classes.clear();
         let class = |place: &u32| if *place == NONE { Class::New } else { Class::Known } as u8;
         self.classes.extend(self.memory.iter().map(class));
+        self.find_runs();
+    }
+
+    fn find_runs(&mut self) {
+        let (runs, mut end) = (&mut self.runs, 0);
+        runs.clear();
+        for same in self.classes.chunk_by(|one, other| one == other) {
+            end += same.len() as u32;
+            runs.push(Run { class: same[0], end });
+        }
     }
 
     /// When the ids of the rows are known.
@@ -53,14 +72,15 @@ impl Rows {
                     }
                 }
             }
-            _ => {}
+            _ => return,
         }
+        self.find_runs();
     }
 }
 
 /// What the value of a part is read from.
 #[derive(Debug, Clone, Copy)]
-enum Operand<'a> {
+pub(super) enum Operand<'a> {
     Constant(u64),
     Rows(&'a [u64]),
     /// The row before in another column.
@@ -126,7 +146,7 @@ impl<'a> View<'a> {
             && rule.sums.iter().all(|terms| terms.first().is_none_or(is_absent))
     }
 
-    fn operand(&self, part: Part, of: Column) -> Operand<'a> {
+    pub(super) fn operand(&self, part: Part, of: Column) -> Operand<'a> {
         let own = |column, made: fn(&'a [u64]) -> Operand<'a>| match self.values_of(self.section, column) {
             Ok(each) => made(each),
             Err(constant) => Operand::Constant(constant),
@@ -156,7 +176,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn length_ns(&self) -> u64 {
+    pub(super) fn length_ns(&self) -> u64 {
         let [start, end] = [Column::START_NS, Column::END_NS].map(|column| {
             match self.values_of(Section::Interval, column) {
                 Ok(each) => each.first().copied().unwrap_or(ABSENT),
@@ -185,14 +205,6 @@ impl<'a> View<'a> {
 }
 
 impl Predictions<'_> {
-    /// Whether nothing is predicted of any row that differs from nothing itself.
-    pub(super) fn are_absent(&self) -> bool {
-        self.sums.iter().all(|sum| match sum.terms[0].1 {
-            Operand::Constant(ABSENT) | Operand::Last => true,
-            _ => sum.length == 0,
-        })
-    }
-
     /// Of a row, if the one before has the value `last`.
     pub(super) fn of(&self, row: usize, last: u64) -> u64 {
         let sum = &self.sums[usize::from(self.rows.classes[row])];
@@ -220,13 +232,8 @@ impl Predictions<'_> {
         }
         if sum.length == 0 { self.zero } else { total }
     }
-
-    /// What is predicted of each row, where that is always the same.
-    pub(super) fn constant(&self) -> Option<u64> {
-        self.sums.iter().all(|sum| sum.length == 0).then_some(self.zero)
-    }
 }
 
-fn at(each: &[u64], place: u32) -> u64 {
+pub(super) fn at(each: &[u64], place: u32) -> u64 {
     each.get(place as usize).copied().unwrap_or(ABSENT)
 }

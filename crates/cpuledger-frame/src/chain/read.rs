@@ -2,7 +2,9 @@
 //!
 //! A row is told by a byte at least, or is one of an earlier link. So memory is at most a fixed multiple of the bytes of a chain.
 
-use crate::column::{Column, Kind};
+use std::ops::Range;
+
+use crate::column::{COLUMNS, Kind};
 use crate::decode::Wanted;
 use crate::error::Error;
 use crate::frame::{Frame, Section};
@@ -11,21 +13,25 @@ use crate::names::Names;
 use crate::table::ABSENT;
 
 use super::bits;
-use super::link::{IDS, PLACES, take_number};
+use super::link::{PLACES, take_number};
 use super::memory::{Memory, NONE};
-use super::needs::Needs;
-use super::predict::{Predictions, Rows, View};
-use super::rules::{Rule, remembered, rules};
+use super::needs::{Needs, Step};
+use super::predict::{Rows, View};
+use super::rules::remembered;
+use super::whole::Told;
 
 /// Reads links, one behind the other.
 #[derive(Debug)]
 pub struct ChainReader {
     wanted: Wanted,
-    needs: Needs,
+    /// Of each section: the columns that are wanted, and those that they need.
+    steps: [Vec<Step>; Section::ALL.len()],
     memories: [Memory; Section::ALL.len()],
     names: Names,
     rows: Rows,
     listed: Vec<Listed>,
+    /// Where the columns of the section that is read are in `listed`.
+    places: Places,
     /// The number in the frame of each text of the chain.
     numbers: Vec<u32>,
 }
@@ -33,7 +39,6 @@ pub struct ChainReader {
 /// A column of a section that is not all as predicted.
 #[derive(Debug, Clone, Copy)]
 struct Listed {
-    section: u8,
     column: u8,
     rows: usize,
     /// Where its bytes begin, and its bits.
@@ -42,10 +47,22 @@ struct Listed {
 }
 
 /// A section of a link.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Entry {
     id: u8,
     rows: usize,
+    /// Its columns that are listed.
+    listed: Range<usize>,
+}
+
+/// Columns of a section by their ids.
+#[derive(Debug)]
+struct Places([u32; COLUMNS]);
+
+impl Default for Places {
+    fn default() -> Places {
+        Places([NONE; COLUMNS])
+    }
 }
 
 /// A link, taken apart.
@@ -64,11 +81,12 @@ impl ChainReader {
     pub fn new(wanted: &Wanted) -> ChainReader {
         ChainReader {
             wanted: wanted.clone(),
-            needs: Needs::of(wanted),
+            steps: Needs::of(wanted).steps(wanted),
             memories: Default::default(),
             names: Names::default(),
             rows: Rows::default(),
             listed: Vec::new(),
+            places: Places::default(),
             numbers: Vec::new(),
         }
     }
@@ -111,8 +129,11 @@ impl ChainReader {
             if !has_interval {
                 return Err(Error::new("the interval has not one record"));
             }
-            if self.needs.has_section(section) {
-                self.read_section(frame, section, *entry, &parts)?;
+            if !self.steps[section.place()].is_empty() {
+                self.list(&entry.listed);
+                let read = self.read_section(frame, section, entry.rows, &parts);
+                self.unlist(&entry.listed);
+                read?;
             }
         }
         if !has_interval {
@@ -138,13 +159,14 @@ impl ChainReader {
             let (columns, behind) = head.split_first().ok_or_else(short)?;
             let (columns, behind) = behind.split_at_checked((*columns).into()).ok_or_else(short)?;
             head = behind;
+            let first = self.listed.len();
             for column in columns {
                 let own = codes.get(code..code + rows).ok_or_else(short)?;
-                self.listed.push(Listed { section: *id, column: *column, rows, codes: code, bits: bit });
-                bit += u64::from(own.iter().map(|code| bits::behind(*code)).sum::<u32>());
+                self.listed.push(Listed { column: *column, rows, codes: code, bits: bit });
+                bit += bits::all_behind(own);
                 code += rows;
             }
-            entries.push(Entry { id: *id, rows });
+            entries.push(Entry { id: *id, rows, listed: first..self.listed.len() });
         }
         if bit.div_ceil(8) > dense.len() as u64 {
             return Err(short());
@@ -158,41 +180,61 @@ impl ChainReader {
         Ok(Parts { entries, codes, dense })
     }
 
+    /// The columns of a section can be found. Of one that is listed twice it is the first.
+    fn list(&mut self, own: &Range<usize>) {
+        for (place, listed) in own.clone().zip(&self.listed[own.clone()]).rev() {
+            self.places.0[usize::from(listed.column)] = place as u32;
+        }
+    }
+
+    fn unlist(&mut self, own: &Range<usize>) {
+        self.listed[own.clone()].iter().for_each(|listed| self.places.0[usize::from(listed.column)] = NONE);
+    }
+
     /// The bytes and bits of a column; `None`: it is as predicted.
-    fn find(&self, section: Section, column: u8) -> Option<Listed> {
-        let is_it = |listed: &&Listed| u16::from(listed.section) == section.id() && listed.column == column;
-        self.listed.iter().find(is_it).copied()
+    fn told<'a>(&self, column: u8, parts: &Parts<'a>) -> Option<Told<'a>> {
+        let listed = self.listed.get(self.places.0[usize::from(column)] as usize)?;
+        let codes = &parts.codes[listed.codes..listed.codes + listed.rows];
+        Some(Told { codes, bits: bits::Reader::new(parts.dense, listed.bits) })
     }
 
     fn read_section(
         &mut self,
         frame: &mut Frame,
         section: Section,
-        entry: Entry,
+        count: usize,
         parts: &Parts<'_>,
     ) -> Result<(), Error> {
         let mut rows = std::mem::take(&mut self.rows);
-        self.read_places(section, entry.rows, parts, &mut rows.memory)?;
+        self.read_places(section, count, parts, &mut rows.memory)?;
         rows.begin();
-        frame.table_mut(section).reset(entry.rows);
-        for (number, rule) in rules(section).iter().enumerate() {
-            if number == IDS {
+        frame.table_mut(section).reset(count);
+        let mut is_classified = false;
+        for Step { rule, is_id, .. } in &self.steps[section.place()] {
+            if !is_id && !std::mem::replace(&mut is_classified, true) {
                 rows.classify(frame, section);
             }
-            if !self.needs.has(section, rule.column) {
-                continue;
+            let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(rule.column).each);
+            let memory = &self.memories[remembered(section).place()];
+            let view = View { frame, section, memory, rows: &rows, texts: None };
+            let told = self.told(rule.column.id() as u8, parts);
+            let are_values = view.read_column(rule, told, &mut each).is_some();
+            let is_text = |value: &u64| *value == ABSENT || *value < self.names.len() as u64;
+            if !are_values || (rule.column.kind() == Kind::Text && !each.iter().all(is_text)) {
+                return Err(Error::with(format_args!(
+                    "section {} has no {}",
+                    section.id(),
+                    rule.column.name()
+                )));
             }
-            let each = std::mem::take(&mut frame.table_mut(section).values_mut(rule.column).each);
-            let each = self.read_column(frame, section, rule, &rows, parts, each)?;
             frame.table_mut(section).values_mut(rule.column).each = each;
         }
         if section != Section::Exited {
             let memory = &mut self.memories[section.place()];
             memory.extend(&mut rows.memory);
-            for rule in rules(section).iter().filter(|rule| rule.is_remembered) {
-                if self.needs.has(section, rule.column) {
-                    memory.learn(rule.column, &rows.memory, frame.table(section).values(rule.column));
-                }
+            for Step { rule, .. } in self.steps[section.place()].iter().filter(|step| step.rule.is_remembered)
+            {
+                memory.learn(rule.column, &rows.memory, frame.table(section).values(rule.column));
             }
         }
         self.rows = rows;
@@ -209,13 +251,12 @@ impl ChainReader {
         let known = self.memories[remembered(section).place()].rows;
         places.clear();
         let outside = || Error::with(format_args!("section {} has a row of no earlier link", section.id()));
-        let Some(listed) = self.find(section, PLACES) else {
+        let Some(Told { codes, bits: mut reader }) = self.told(PLACES, parts) else {
             places.extend(0..count as u32);
             return if count <= known { Ok(()) } else { Err(outside()) };
         };
-        let mut reader = bits::Reader::new(parts.dense, listed.bits);
         let mut next = 0_u64;
-        for code in &parts.codes[listed.codes..listed.codes + listed.rows] {
+        for code in codes {
             let place = match *code {
                 bits::EQUAL => next,
                 bits::NOTHING => {
@@ -233,58 +274,25 @@ impl ChainReader {
         Ok(())
     }
 
-    /// The values, or none where all are absent.
-    fn read_column(
-        &self,
-        frame: &Frame,
-        section: Section,
-        rule: &Rule,
-        rows: &Rows,
-        parts: &Parts<'_>,
-        mut each: Vec<u64>,
-    ) -> Result<Vec<u64>, Error> {
-        let memory = &self.memories[remembered(section).place()];
-        let mut predictions = View { frame, section, memory, rows, texts: None }.predictions(rule);
-        each.clear();
-        let count = rows.memory.len();
-        let is_told = match self.find(section, rule.column.id() as u8) {
-            None if predictions.are_absent() => true,
-            None => {
-                let mut last = ABSENT;
-                each.extend((0..count).map(|row| {
-                    last = predictions.of(row, last);
-                    last
-                }));
-                true
-            }
-            Some(listed) => {
-                predictions.zero = predictions.base;
-                let codes = &parts.codes[listed.codes..listed.codes + listed.rows];
-                read_values(&predictions, codes, bits::Reader::new(parts.dense, listed.bits), &mut each)
-            }
-        };
-        let is_text = |value: &u64| *value == ABSENT || *value < self.names.len() as u64;
-        if is_told && (rule.column.kind() != Kind::Text || each.iter().all(is_text)) {
-            Ok(each)
-        } else {
-            Err(Error::with(format_args!("section {} has no {}", section.id(), rule.column.name())))
-        }
-    }
-
     /// Leaves out what was needed only for the rest, and gives texts the numbers of the frame.
     fn keep_wanted(&mut self, frame: &mut Frame) -> Result<(), Error> {
         self.numbers.clear();
         self.numbers.resize(self.names.len(), NONE);
         for section in Section::ALL {
+            let table = frame.table_mut(section);
             if !self.wanted.has_section(section) {
-                frame.table_mut(section).reset(0);
+                table.reset(0);
                 continue;
             }
-            for column in Column::known().filter(|column| self.needs.has(section, *column)) {
-                let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(column).each);
-                if !self.wanted.has(section, column) {
-                    each.clear();
+            if table.is_empty() {
+                continue;
+            }
+            for Step { rule, is_wanted, .. } in &self.steps[section.place()] {
+                let column = rule.column;
+                if !is_wanted {
+                    frame.table_mut(section).values_mut(column).each.clear();
                 } else if column.kind() == Kind::Text {
+                    let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(column).each);
                     for value in each.iter_mut().filter(|value| **value != ABSENT) {
                         let own = &mut self.numbers[*value as usize];
                         if *own == NONE {
@@ -292,42 +300,10 @@ impl ChainReader {
                         }
                         *value = u64::from(*own);
                     }
+                    frame.table_mut(section).values_mut(column).each = each;
                 }
-                frame.table_mut(section).values_mut(column).each = each;
             }
         }
         Ok(())
     }
-}
-
-/// Whether all are values.
-fn read_values(
-    predictions: &Predictions<'_>,
-    codes: &[u8],
-    mut reader: bits::Reader<'_>,
-    each: &mut Vec<u64>,
-) -> bool {
-    let constant = predictions.constant();
-    let mut last = ABSENT;
-    for (row, code) in codes.iter().enumerate() {
-        last = match *code {
-            bits::NOTHING => ABSENT,
-            code => {
-                let predicted = constant.unwrap_or_else(|| predictions.of(row, last));
-                if code == bits::EQUAL {
-                    predicted
-                } else {
-                    let from = if predicted == ABSENT { predictions.base } else { predicted };
-                    let Some(difference) = reader.difference(code) else { return false };
-                    let value = from.wrapping_add(difference);
-                    if value == ABSENT {
-                        return false;
-                    }
-                    value
-                }
-            }
-        };
-        each.push(last);
-    }
-    true
 }
