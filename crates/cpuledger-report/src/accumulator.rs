@@ -1,10 +1,10 @@
 //! Frames in, a report out.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_frame::{Column, Frame, Section, Wanted};
 use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;
-use crate::balance::Balance;
+use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths, Id};
 use crate::dimension::{Dimension, Name};
 use crate::instants::Instants;
@@ -13,17 +13,12 @@ use crate::names::{Comm, Names};
 use crate::report::{self, Report};
 use crate::table::Table;
 
-const COLUMNS: &[Column] = &[
+/// What each report is made of.
+const COLUMNS: [Column; 24] = [
     Column::TID,
     Column::PID,
-    Column::PPID,
     Column::START_TIME_NS,
-    Column::EUID,
     Column::COMM,
-    Column::CGROUP_ID,
-    Column::CGROUP_V1_CPU_ID,
-    Column::PATH,
-    Column::PATH_REST,
     Column::CPU_NS,
     Column::EXITED_CHILDREN_NS,
     Column::STOLEN_NS,
@@ -32,33 +27,24 @@ const COLUMNS: &[Column] = &[
     Column::ACCOUNTING_START_NS,
     Column::PROCESS_START_NS,
     Column::ENDS_PROCESS,
-    Column::START_NS,
-    Column::END_NS,
     Column::END_BOOTTIME_NS,
     Column::SUSPENDED_NS,
     Column::CAPACITY_NS,
     Column::ATTRIBUTED_NS,
     Column::IDLE_NS,
     Column::UNATTRIBUTED_NS,
-    Column::NO_SLOT_NS,
-    Column::FORGOTTEN_TASK_NS,
-    Column::UNCOVERED_CPU_NS,
-    Column::NOT_ATTACHED_NS,
     Column::UNIDENTIFIED_EXITS,
     Column::MISSED_EXITS,
     Column::MISSED_SWITCHES,
+    Column::RUNQUEUE_WAIT_NS,
+    Column::MINOR_FAULTS,
+    Column::MAJOR_FAULTS,
 ];
 
-const COUNTERS: [Column; 3] = [Column::RUNQUEUE_WAIT_NS, Column::MINOR_FAULTS, Column::MAJOR_FAULTS];
-
-/// The columns of a frame that a report is made of.
-pub fn columns() -> Vec<Column> {
-    COLUMNS.iter().copied().chain(COUNTERS.into_iter().filter_map(Column::growth)).collect()
-}
-
-/// The sections of a frame that a report is made of, beside that of the interval.
-pub const SECTIONS: [Section; 4] =
-    [Section::Processes, Section::Exited, Section::Cgroups, Section::Ancestors];
+/// What those by cgroup are made of beside that, and those by ancestry.
+const OF_CGROUPS: [Column; 4] =
+    [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST];
+const OF_ANCESTORS: [Column; 1] = [Column::PPID];
 
 /// A time line: buckets of the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +102,9 @@ pub struct Accumulator {
     time_line: Option<TimeLine>,
     /// From the begin of the first interval to the end of the last.
     extent: Option<Instants>,
+    /// Memory for those of the frame that is read.
+    deaths: Deaths,
+    inherited_ns: Vec<u64>,
 }
 
 impl Accumulator {
@@ -132,7 +121,34 @@ impl Accumulator {
             buckets: Vec::new(),
             time_line: None,
             extent: None,
+            deaths: Deaths::default(),
+            inherited_ns: Vec::new(),
         }
+    }
+
+    /// What the reports are made of: of a frame no more has to be read.
+    pub fn wanted(&self) -> Wanted {
+        let mut sections = vec![Section::Processes, Section::Exited];
+        // A counter counts by what it grew by.
+        let mut columns: Vec<Column> =
+            COLUMNS.into_iter().map(|column| column.growth().unwrap_or(column)).collect();
+        columns.extend(REASONS.map(|(column, _)| column));
+        if self.has(Dimension::Cgroup) {
+            sections.push(Section::Cgroups);
+            columns.extend(OF_CGROUPS);
+        }
+        if self.has(Dimension::User) {
+            columns.push(Column::EUID);
+        }
+        if self.lineage.is_some() {
+            sections.push(Section::Ancestors);
+            columns.extend(OF_ANCESTORS);
+        }
+        Wanted::of(&sections, &columns)
+    }
+
+    fn has(&self, dimension: Dimension) -> bool {
+        self.tables.iter().any(|(own, _)| *own == dimension)
     }
 
     /// Likewise, with a time line of this span, CLOCK_REALTIME, in this number of buckets.
@@ -154,19 +170,22 @@ impl Accumulator {
             let number = middle_ns.saturating_sub(line.since_ns) / line.bucket_ns;
             u32::try_from(number).unwrap_or(u32::MAX).min(line.buckets - 1)
         });
-        let deaths = Deaths::of(frame);
+        let mut deaths = std::mem::take(&mut self.deaths);
+        deaths.read(frame, self.lineage.is_some());
         let began_ns = began_boottime_ns(frame);
         let mut booked_ns = 0_u64;
-        let mut inherited_ns = vec![0_u64; frame.table(Section::Processes).len()];
+        let mut inherited_ns = std::mem::take(&mut self.inherited_ns);
+        inherited_ns.clear();
+        inherited_ns.resize(frame.table(Section::Processes).len(), 0);
         for dead in &deaths.dead {
             if let Some(row) = dead.heir_row {
                 inherited_ns[row] = inherited_ns[row].saturating_add(dead.cpu_ns);
             }
         }
         for (row, (inherited_ns, unidentified_ns)) in
-            inherited_ns.into_iter().zip(&deaths.unidentified_ns).enumerate()
+            inherited_ns.iter().zip(&deaths.unidentified_ns).enumerate()
         {
-            let subject = self.living(frame, row, *unidentified_ns, inherited_ns, began_ns);
+            let subject = self.living(frame, row, *unidentified_ns, *inherited_ns, began_ns);
             booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
             self.put(&subject, bucket);
             if let Some(lineage) = &mut self.lineage {
@@ -185,6 +204,7 @@ impl Accumulator {
                 lineage.end(subject.id, subject.comm, heir, &subject.amounts);
             }
         }
+        (self.deaths, self.inherited_ns) = (deaths, inherited_ns);
         let balance = Balance::of(frame, booked_ns);
         self.balance.add(&balance);
         if let Some(bucket) = bucket {
@@ -196,7 +216,7 @@ impl Accumulator {
     /// Takes what the frame tells beside its rows.
     fn learn_beside(&mut self, frame: &Frame) {
         self.paths.clear();
-        if self.tables.iter().any(|(dimension, _)| *dimension == Dimension::Cgroup) {
+        if self.has(Dimension::Cgroup) {
             for row in 0..frame.table(Section::Cgroups).len() {
                 let text = |column| frame.text_of(Section::Cgroups, column, row);
                 let Some((number, path)) =
@@ -223,6 +243,9 @@ impl Accumulator {
 
     /// The cgroup of a row of processes.
     fn cgroup(&self, frame: &Frame, row: usize) -> Option<Key> {
+        if !self.has(Dimension::Cgroup) {
+            return None;
+        }
         let number = cgroup_of(frame.table(Section::Processes), row)?;
         Some(self.paths.get(&number).map_or(Key::Cgroup(number), |path| Key::CgroupOfPath(*path)))
     }

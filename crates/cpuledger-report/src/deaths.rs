@@ -25,133 +25,171 @@ pub(crate) struct Dead {
     pub(crate) waiting_ns: Option<u64>,
 }
 
-/// The dead of a frame, in the order of their ends, and what is left of what their heirs have inherited.
-#[derive(Debug, Default)]
+impl Dead {
+    fn of(id: Id, record: usize) -> Dead {
+        Dead { id, record, heir: None, heir_row: None, parent: None, cpu_ns: 0, waiting_ns: None }
+    }
+}
+
+/// The dead of a frame, in the order of their ends, and what is left of what their heirs have inherited. Its memory is reused.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Deaths {
     pub(crate) dead: Vec<Dead>,
     /// For each row of processes: what it inherits from the dead that have no record.
     pub(crate) unidentified_ns: Vec<u64>,
+    rows: Rows,
+    found: Vec<Found>,
+    /// Where each is in `found`.
+    by_id: FxHashMap<Id, u32>,
+    /// The places in `found` of those that died, in the order of their ends.
+    ends: Vec<u32>,
+    /// The place in `ends` of the last of each pid, where that is asked for.
+    by_pid: FxHashMap<i64, u32>,
 }
 
+/// A process of which a thread has died at least.
+#[derive(Debug, Clone, Copy)]
 struct Found {
     dead: Dead,
-    ends: bool,
     ppid: Option<i64>,
+    ends: bool,
 }
 
 impl Deaths {
-    pub(crate) fn of(frame: &Frame) -> Deaths {
+    /// Those of this frame. Parents are found if they are wanted.
+    pub(crate) fn read(&mut self, frame: &Frame, wants_parents: bool) {
         let processes = frame.table(Section::Processes);
-        let inherited = |row| processes.get(Column::EXITED_CHILDREN_NS, row).unwrap_or_default();
-        let unidentified_ns: Vec<u64> = (0..processes.len()).map(inherited).collect();
-        let mut deaths = Deaths { dead: Vec::new(), unidentified_ns };
+        self.dead.clear();
+        self.unidentified_ns.clear();
+        self.unidentified_ns.extend(processes.all(Column::EXITED_CHILDREN_NS).map(Option::unwrap_or_default));
         if frame.table(Section::Exited).is_empty() {
-            return deaths;
+            return;
         }
-        let rows = Rows::of(frame);
-        let found = find(frame, &rows);
-        let heirs: FxHashMap<Id, Option<(i64, Option<u64>)>> =
-            found.iter().map(|found| (found.dead.id, found.dead.heir)).collect();
-        let by_pid: FxHashMap<i64, usize> =
-            found.iter().enumerate().map(|(place, found)| (found.dead.id.0, place)).collect();
-        for (place, Found { dead, ppid, .. }) in found.iter().enumerate() {
-            let heir = living_heir(dead.heir, &heirs, &by_pid, &found);
-            let heir_row = heir.and_then(|(pid, start)| rows.row(pid, start));
-            // What the heir does not have of it is not in the sum of the frame.
-            let left_ns = heir_row.map_or(0, |row| deaths.unidentified_ns[row]);
-            let cpu_ns = dead.cpu_ns.min(left_ns);
-            if let Some(row) = heir_row {
-                deaths.unidentified_ns[row] -= cpu_ns;
+        self.rows.read(frame);
+        self.find(frame);
+        let has_no_start = |dead: &Dead| dead.heir.is_some_and(|(_, start)| start.is_none());
+        self.by_pid.clear();
+        if wants_parents || self.dead.iter().any(has_no_start) {
+            self.by_pid.extend((0..).zip(&self.dead).map(|(place, dead)| (dead.id.0, place)));
+        }
+        if wants_parents {
+            self.find_parents();
+        }
+        // Those that follow each other often have the same heir.
+        let mut last = (None, None, None);
+        for place in 0..self.dead.len() {
+            let Dead { heir: told, cpu_ns, .. } = self.dead[place];
+            if told != last.0 {
+                let living = self.living_heir(told);
+                last = (told, living, living.and_then(|(pid, start)| self.rows.row(pid, start)));
             }
-            let parent = ppid.and_then(|ppid| by_pid.get(&ppid).copied()).filter(|parent| *parent > place);
-            deaths.dead.push(Dead { heir, heir_row, parent, cpu_ns, ..*dead });
+            let (_, heir, heir_row) = last;
+            // What the heir does not have of it is not in the sum of the frame.
+            let left_ns = heir_row.map_or(0, |row| self.unidentified_ns[row]);
+            let cpu_ns = cpu_ns.min(left_ns);
+            if let Some(row) = heir_row {
+                self.unidentified_ns[row] -= cpu_ns;
+            }
+            self.dead[place] = Dead { heir, heir_row, cpu_ns, ..self.dead[place] };
         }
-        deaths
+    }
+
+    /// The processes that died, by the ends of the last of their threads, with the heirs that their records tell.
+    fn find(&mut self, frame: &Frame) {
+        let table = frame.table(Section::Exited);
+        self.found.clear();
+        self.by_id.clear();
+        self.by_id.reserve(table.len());
+        self.ends.clear();
+        let signed = |column| table.all_signed(column);
+        let (mut tids, mut ppids, mut heirs) =
+            (signed(Column::TID), signed(Column::PPID), signed(Column::ACCOUNTING_PPID));
+        let mut starts = table.all(Column::PROCESS_START_NS);
+        let (mut used, mut waited) = (table.all(Column::CPU_NS), table.all(Column::WAITING_NS));
+        let (mut ended, mut heir_starts) =
+            (table.all(Column::ENDS_PROCESS), table.all(Column::ACCOUNTING_START_NS));
+        for (record, pid) in signed(Column::PID).enumerate() {
+            let (tid, ppid, heir) = (tids.next().flatten(), ppids.next().flatten(), heirs.next().flatten());
+            let (start, cpu_ns, waiting_ns) =
+                (starts.next().flatten(), used.next().flatten(), waited.next().flatten());
+            let (end, heir_start) = (ended.next().flatten(), heir_starts.next().flatten());
+            let Some(pid) = pid else { continue };
+            let id = (pid, start.unwrap_or_default());
+            let place = *self.by_id.entry(id).or_insert(self.found.len() as u32) as usize;
+            if place == self.found.len() {
+                self.found.push(Found { dead: Dead::of(id, record), ppid: None, ends: false });
+            }
+            let own = &mut self.found[place];
+            own.dead.cpu_ns = own.dead.cpu_ns.saturating_add(cpu_ns.unwrap_or_default());
+            own.dead.waiting_ns = match (own.dead.waiting_ns, waiting_ns) {
+                (Some(one), Some(other)) => Some(one.saturating_add(other)),
+                (one, other) => one.or(other),
+            };
+            if tid == Some(pid) {
+                own.dead.record = record;
+            }
+            let is_end = match end {
+                Some(ends) => ends != 0,
+                // Where the source does not tell it, a process without a row has died.
+                None => self.rows.row(pid, start).is_none(),
+            };
+            if is_end {
+                own.dead.heir = heir.map(|heir| (heir, heir_start));
+                own.ppid = ppid.filter(|ppid| *ppid > 0 && *ppid != pid);
+                if !std::mem::replace(&mut own.ends, true) {
+                    self.ends.push(place as u32);
+                }
+            }
+        }
+        self.dead.extend(self.ends.iter().map(|place| self.found[*place as usize].dead));
+    }
+
+    /// The kernel's parents of those that died before these in the same interval.
+    fn find_parents(&mut self) {
+        for (place, own) in self.ends.iter().enumerate() {
+            let parent = self.found[*own as usize].ppid.and_then(|ppid| self.by_pid.get(&ppid));
+            self.dead[place].parent = parent.map(|parent| *parent as usize).filter(|parent| *parent > place);
+        }
+    }
+
+    /// The first above that lives.
+    fn living_heir(&self, heir: Option<(i64, Option<u64>)>) -> Option<(i64, Option<u64>)> {
+        let mut heir = heir?;
+        // As many steps as there are dead would be a circle.
+        for _ in 0..=self.ends.len() {
+            let (pid, start) = heir;
+            let place = match start {
+                Some(start) => self.by_id.get(&(pid, start)),
+                None => self.by_pid.get(&pid).map(|place| &self.ends[*place as usize]),
+            };
+            match place.map(|place| &self.found[*place as usize]).filter(|found| found.ends) {
+                None => return Some(heir),
+                Some(found) => heir = found.dead.heir?,
+            }
+        }
+        None
     }
 }
 
 /// The rows of processes by pid.
+#[derive(Debug, Clone, Default)]
 struct Rows {
     by_pid: FxHashMap<i64, (usize, Option<u64>)>,
 }
 
 impl Rows {
-    fn of(frame: &Frame) -> Rows {
+    fn read(&mut self, frame: &Frame) {
         let table = frame.table(Section::Processes);
         let one = |row| {
             let pid = table.get_signed(Column::PID, row).or_else(|| table.get_signed(Column::TID, row))?;
             Some((pid, (row, table.get(Column::START_TIME_NS, row))))
         };
-        Rows { by_pid: (0..table.len()).filter_map(one).collect() }
+        self.by_pid.clear();
+        self.by_pid.extend((0..table.len()).filter_map(one));
     }
 
     fn row(&self, pid: i64, start: Option<u64>) -> Option<usize> {
         let (row, own) = self.by_pid.get(&pid)?;
         (start.is_none() || own.is_none() || start == *own).then_some(*row)
     }
-}
-
-/// The processes that died, by the ends of the last of their threads.
-fn find(frame: &Frame, rows: &Rows) -> Vec<Found> {
-    let table = frame.table(Section::Exited);
-    let mut found: FxHashMap<Id, Found> = FxHashMap::default();
-    let mut ends: Vec<Id> = Vec::new();
-    for record in 0..table.len() {
-        let signed = |column| table.get_signed(column, record);
-        let Some(pid) = signed(Column::PID) else { continue };
-        let start = table.get(Column::PROCESS_START_NS, record);
-        let id = (pid, start.unwrap_or_default());
-        let (cpu_ns, waiting_ns) =
-            (table.get(Column::CPU_NS, record).unwrap_or_default(), table.get(Column::WAITING_NS, record));
-        let own = found.entry(id).or_insert_with(|| Found {
-            dead: Dead { id, record, heir: None, heir_row: None, parent: None, cpu_ns: 0, waiting_ns: None },
-            ends: false,
-            ppid: None,
-        });
-        own.dead.cpu_ns = own.dead.cpu_ns.saturating_add(cpu_ns);
-        own.dead.waiting_ns = match (own.dead.waiting_ns, waiting_ns) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            (one, other) => one.or(other),
-        };
-        if signed(Column::TID) == Some(pid) {
-            own.dead.record = record;
-        }
-        let is_end = match table.get(Column::ENDS_PROCESS, record) {
-            Some(ends) => ends != 0,
-            // Where the source does not tell it, a process without a row has died.
-            None => rows.row(pid, start).is_none(),
-        };
-        if is_end {
-            own.dead.heir = signed(Column::ACCOUNTING_PPID)
-                .map(|heir| (heir, table.get(Column::ACCOUNTING_START_NS, record)));
-            own.ppid = signed(Column::PPID).filter(|ppid| *ppid > 0 && *ppid != pid);
-            if !std::mem::replace(&mut own.ends, true) {
-                ends.push(id);
-            }
-        }
-    }
-    ends.into_iter().filter_map(|id| found.remove(&id)).collect()
-}
-
-/// The first above that lives.
-fn living_heir(
-    heir: Option<(i64, Option<u64>)>,
-    heirs: &FxHashMap<Id, Option<(i64, Option<u64>)>>,
-    by_pid: &FxHashMap<i64, usize>,
-    found: &[Found],
-) -> Option<(i64, Option<u64>)> {
-    let mut heir = heir?;
-    // As many steps as there are dead would be a circle.
-    for _ in 0..=heirs.len() {
-        let (pid, start) = heir;
-        let next = match start {
-            Some(start) => heirs.get(&(pid, start)),
-            None => by_pid.get(&pid).map(|place| &found[*place].dead.heir),
-        };
-        match next {
-            None => return Some(heir),
-            Some(next) => heir = (*next)?,
-        }
-    }
-    None
 }

@@ -40,7 +40,7 @@ mod names;
 mod report;
 mod table;
 
-pub use accumulator::{Accumulator, SECTIONS, columns};
+pub use accumulator::Accumulator;
 pub use amounts::Amounts;
 pub use balance::Balance;
 pub use dimension::{Dimension, Name};

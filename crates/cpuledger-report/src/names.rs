@@ -17,7 +17,7 @@ pub(crate) struct Names {
     numbers: FxHashMap<Box<[u8]>, Comm>,
     texts: Vec<Box<[u8]>>,
     /// The number here of each text of the frame that is read.
-    of_frame: FxHashMap<u64, Comm>,
+    of_frame: Vec<Option<Comm>>,
 }
 
 impl Names {
@@ -29,11 +29,16 @@ impl Names {
     /// The name of a row.
     pub(crate) fn of_row(&mut self, frame: &Frame, section: Section, row: usize) -> Comm {
         let Some(number) = frame.table(section).get(Column::COMM, row) else { return Comm::UNKNOWN };
-        if let Some(comm) = self.of_frame.get(&number) {
+        let place = number as usize;
+        if let Some(Some(comm)) = self.of_frame.get(place) {
             return *comm;
         }
-        let comm = frame.text(number).map_or(Comm::UNKNOWN, |text| self.intern(text));
-        self.of_frame.insert(number, comm);
+        let Some(text) = frame.text(number) else { return Comm::UNKNOWN };
+        let comm = self.intern(text);
+        if self.of_frame.len() <= place {
+            self.of_frame.resize(place + 1, None);
+        }
+        self.of_frame[place] = Some(comm);
         comm
     }
 

@@ -45,7 +45,11 @@ impl Line {
 /// Amounts by key.
 #[derive(Debug, Clone)]
 pub(crate) struct Table<K> {
-    pub(crate) lines: FxHashMap<K, Line>,
+    pub(crate) lines: Vec<(K, Line)>,
+    /// Where each key is in `lines`.
+    places: FxHashMap<K, usize>,
+    /// The place that was found last: what follows each other often has the same key.
+    last: usize,
     /// Of keys that are not told apart any more.
     pub(crate) rest: Line,
     pub(crate) rest_keys: u64,
@@ -53,20 +57,36 @@ pub(crate) struct Table<K> {
 
 impl<K> Default for Table<K> {
     fn default() -> Table<K> {
-        Table { lines: FxHashMap::default(), rest: Line::default(), rest_keys: 0 }
+        Table {
+            lines: Vec::new(),
+            places: FxHashMap::default(),
+            last: 0,
+            rest: Line::default(),
+            rest_keys: 0,
+        }
     }
 }
 
 impl<K: Copy + Ord + Hash> Table<K> {
     pub(crate) fn add(&mut self, key: K, amounts: &Amounts, bucket: Option<u32>) {
-        self.lines.entry(key).or_default().add(amounts, bucket);
+        self.line(key).add(amounts, bucket);
         self.bound();
+    }
+
+    fn line(&mut self, key: K) -> &mut Line {
+        if self.lines.get(self.last).is_none_or(|(last, _)| *last != key) {
+            self.last = *self.places.entry(key).or_insert_with(|| {
+                self.lines.push((key, Line::default()));
+                self.lines.len() - 1
+            });
+        }
+        &mut self.lines[self.last].1
     }
 
     /// Adds what another has, whose keys are these here.
     pub(crate) fn merge(&mut self, other: &Table<K>, key: impl Fn(K) -> K) {
         for (own, line) in &other.lines {
-            self.lines.entry(key(*own)).or_default().merge(line);
+            self.line(key(*own)).merge(line);
         }
         self.rest.merge(&other.rest);
         self.rest_keys += other.rest_keys;
@@ -77,14 +97,20 @@ impl<K: Copy + Ord + Hash> Table<K> {
         if self.lines.len() <= MOST_KEYS {
             return;
         }
-        let mut keys: Vec<(Reverse<u64>, K)> =
-            self.lines.iter().map(|(key, line)| (Reverse(line.amounts.self_ns), *key)).collect();
-        keys.sort_unstable();
-        for (_, key) in keys.drain(MOST_KEYS / 2..) {
-            if let Some(line) = self.lines.remove(&key) {
-                self.rest.merge(&line);
-                self.rest_keys += 1;
+        let rank = |(key, line): &(K, Line)| (Reverse(line.amounts.self_ns), *key);
+        let mut ranks: Vec<(Reverse<u64>, K)> = self.lines.iter().map(rank).collect();
+        let first_to_go = *ranks.select_nth_unstable(MOST_KEYS / 2).1;
+        let before = self.lines.len();
+        self.lines.retain(|line| {
+            let stays = rank(line) < first_to_go;
+            if !stays {
+                self.rest.merge(&line.1);
             }
-        }
+            stays
+        });
+        self.rest_keys += (before - self.lines.len()) as u64;
+        self.last = 0;
+        self.places.clear();
+        self.places.extend(self.lines.iter().enumerate().map(|(place, (key, _))| (*key, place)));
     }
 }

@@ -130,6 +130,27 @@ proptest! {
     }
 
     #[test]
+    fn no_more_than_what_is_wanted_has_to_be_read(events in events(), lag in 0u64..50) {
+        let frames = frames(events, lag);
+        for by in ALL {
+            let mut of_all = Accumulator::new(&[by]);
+            let mut of_wanted = of_all.clone();
+            let wanted = of_wanted.wanted();
+            let (mut bytes, mut part) = (Vec::new(), Frame::new());
+            for frame in &frames {
+                bytes.clear();
+                frame.encode(&mut bytes).expect("a frame");
+                part.decode_wanted_from(&bytes, &wanted).expect("a frame");
+                let when = Instants { start_realtime_ns: 0, end_realtime_ns: 1 };
+                of_all.add(frame, when);
+                of_wanted.add(&part, when);
+            }
+            let reports = [of_all, of_wanted].map(|accumulator| accumulator.report(by, usize::MAX));
+            prop_assert_eq!(&reports[0], &reports[1], "by {:?}", by);
+        }
+    }
+
+    #[test]
     fn merged_intervals_say_what_the_short_ones_say(
         events in events(),
         lag in 0u64..50,

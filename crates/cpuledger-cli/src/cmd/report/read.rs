@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::bail;
-use cpuledger_frame::{Frame, Wanted};
+use cpuledger_frame::Frame;
 use cpuledger_recording::{Gap, Loss, Place, Recording, Step};
-use cpuledger_report::{Accumulator, Instants, SECTIONS, columns};
+use cpuledger_report::{Accumulator, Instants};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -193,7 +193,7 @@ fn read_range(
 ) -> anyhow::Result<Part> {
     let mut losses = Vec::new();
     let (mut begins_lost, mut ends_lost) = (false, false);
-    let wanted = Wanted::of(&SECTIONS, &columns());
+    let wanted = accumulator.wanted();
     let mut frame = Frame::new();
     let mut next = Some(range.from);
     while let Some(place) = next.filter(|place| range.to.is_none_or(|to| *place < to)) {
