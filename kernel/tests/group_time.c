@@ -204,7 +204,8 @@ static void let_threads_die(void *argument)
 		}
 		usleep(50000);
 	}
-	while (shared->threads_to_add)
+	/* A stop would keep a thread that has not come to its end. */
+	while (shared->threads_to_add || stat_field("/proc/self/stat", 20) != 101)
 		usleep(1000);
 	raise(SIGSTOP);
 	/* Its times are those of a process that has just begun. */

@@ -16,7 +16,7 @@ struct test {
 };
 
 /* Lists that end with an empty entry, one of each file. */
-extern const struct test index_tests[], time_tests[];
+extern const struct test index_tests[], time_tests[], snapshot_tests[];
 
 /* Prints why a test fails, and ends its process. */
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
@@ -49,5 +49,8 @@ uint64_t stat_field(const char *path, int place);
 
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);
+void print_snapshot_tables(unsigned int most_threads);
+/* Prints the time that one of `rounds` calls takes, the least of five attempts. */
+void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds);
 
 #endif

@@ -46,7 +46,7 @@ static void run_test(const struct test *test)
 
 static void run_tests(void)
 {
-	static const struct test *const files[] = { index_tests, time_tests };
+	static const struct test *const files[] = { index_tests, time_tests, snapshot_tests };
 
 	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++)
 		for (const struct test *test = files[file]; test->run; test++)

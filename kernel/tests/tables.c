@@ -114,8 +114,7 @@ static void switch_twice(void)
 	must(write(there[1], &byte, 1) == 1 && read(back[0], &byte, 1) == 1);
 }
 
-/* Prints the time that one of `rounds` calls takes, the least of five attempts. */
-static void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds)
+void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -174,4 +173,5 @@ void print_tables(unsigned int most_threads)
 	for (int i = 0; i < 4; i++)
 		if (tasks[i] <= most_threads)
 			measure_living(tasks[i]);
+	print_snapshot_tables(most_threads);
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Snapshots by taskstats, read through /proc/taskstats or as a netlink dump. */
+#ifndef TASKSTATS_H
+#define TASKSTATS_H
+
+#include "guest.h"
+
+/* What is asked for, as in linux/taskstats.h of the series. */
+enum { OF_THREADS = 1, WITH_DETAIL = 2 };
+
+struct request {
+	uint32_t flags, reserved;
+	uint64_t cookie;
+};
+
+struct header {
+	uint32_t version, record_size;
+	uint64_t cookie, time;
+};
+
+/* Where fields are in struct taskstats. Those after version 14 begin at 432. */
+enum {
+	EXIT_CODE = 4,
+	COMM = 80,
+	UID = 120,
+	PID = 128,
+	PPID = 132,
+	MOST_MEMORY = 208,
+	TGID = 368,
+	START_TIME = 432,
+	START_BOOTTIME = 440,
+	RUNTIME = 448,
+	UTIME = 456,
+	STIME = 464,
+};
+
+struct snapshot {
+	struct header header;
+	size_t count;
+	char *records;
+};
+
+/* Whether the kernel has snapshots. Fails if it has and should not, or should and has not: the host says how many patches it has. */
+bool has_snapshots(void);
+/* Asks through an open /proc/taskstats, or a socket of open_netlink(). The caller frees the records. */
+struct snapshot take(int fd, uint32_t flags, uint64_t cookie);
+struct snapshot take_by_netlink(int fd, uint32_t flags, uint64_t cookie);
+/* Asks, and returns 0 or the error. */
+int ask(int fd, uint32_t flags, uint64_t cookie);
+int ask_by_netlink(int fd, uint32_t flags, uint64_t cookie);
+int open_taskstats(void);
+int open_netlink(void);
+/* The record of a task or process, or NULL. */
+const char *find_record(const struct snapshot *snapshot, pid_t pid);
+uint64_t field64(const char *record, int offset);
+uint32_t field32(const char *record, int offset);
+
+#endif
