@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use cpuledger_load::RaisedLimits;
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -57,6 +57,7 @@ pub fn run() -> anyhow::Result<ExitCode> {
         .context("cannot start the measurement")?;
     let status = wait(&mut worker, &mut signals);
     end_group(Pid::from_raw(worker.id().cast_signed()))?;
+    end_adopted()?;
     Ok(match status {
         Some(status) => u8::try_from(status.code().unwrap_or(1)).map_or(ExitCode::FAILURE, ExitCode::from),
         None => ExitCode::from(130),
@@ -97,6 +98,26 @@ fn end_group(group: Pid) -> anyhow::Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// Likewise those that have left the group, as atop does: their parent has died, so they are children of this process.
+fn end_adopted() -> anyhow::Result<()> {
+    let begin = Instant::now();
+    loop {
+        match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+            Err(Errno::ECHILD) => return Ok(()),
+            Ok(status) if status.pid().is_some() => continue,
+            _ => {}
+        }
+        let signal = if begin.elapsed() > GRACE { Signal::SIGKILL } else { Signal::SIGTERM };
+        let children = std::fs::read_to_string("/proc/thread-self/children")?;
+        // None has been waited for, so each is the one that it was.
+        for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
+            let _ = kill(Pid::from_raw(child), signal);
+        }
+        anyhow::ensure!(begin.elapsed() < PATIENCE, "these do not end: {children}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Where the child has its temporary files; gone when dropped.

@@ -3,6 +3,7 @@
 mod rows;
 mod took;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -47,8 +48,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let _limits =
         RaisedLimits::for_threads(arguments.threads).context("cannot raise the limits; run as root")?;
     let mut results = Results::create("recording", &["atop"])?;
-    let header =
-        ["recorder", "bytes an interval", "rows an interval", "bytes a row", "% of a CPU", "memory, MiB"];
+    let header = [
+        "recorder",
+        "bytes an interval",
+        "rows an interval",
+        "bytes a row",
+        "% of a CPU",
+        "memory, MiB",
+        "at the start, MiB",
+    ];
     let mut table = Table::new("recording", "Recording intervals of 1 s", header);
     let folder = std::env::temp_dir().join("recording");
     let has = |part: &str| arguments.parts.iter().any(|wanted| wanted == part);
@@ -68,29 +76,41 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 struct Recorder {
     child: Child,
     before_ns: u64,
+    start_bytes: u64,
     begin: Instant,
 }
 
 impl Recorder {
-    fn start(mut command: Command) -> anyhow::Result<Recorder> {
+    /// It ends with this process, whatever group it puts itself in.
+    fn start(program: impl AsRef<OsStr>, arguments: &[&OsStr]) -> anyhow::Result<Recorder> {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(program).args(arguments);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
         let child = child.with_context(|| {
             format!("{command:?} cannot be run (scripts/install-packages bench installs peers)")
         })?;
-        Ok(Recorder { child, before_ns: 0, begin: Instant::now() })
+        Ok(Recorder { child, before_ns: 0, start_bytes: 0, begin: Instant::now() })
     }
 
-    /// From now on its CPU time counts.
+    /// From now on its CPU time counts, and its most memory apart from what it had at the start.
     fn begin(&mut self) -> anyhow::Result<()> {
+        self.start_bytes = self.most_bytes()?;
+        // The kernel forgets the peak.
+        fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")?;
         (self.before_ns, self.begin) = (cpu_ns(self.child.id())?, Instant::now());
         Ok(())
     }
 
-    /// The CPU time since then, and the most memory: VmHWM.
-    fn took(&self, subject: &str, sleeping_threads: usize) -> anyhow::Result<Took> {
+    /// The most memory that was resident: VmHWM.
+    fn most_bytes(&self) -> anyhow::Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|rest| rest.split_whitespace().next()).context("there is no VmHWM")?;
+        Ok(kib.parse::<u64>()? * 1024)
+    }
+
+    /// The CPU time and the most memory since then.
+    fn took(&self, subject: &str, sleeping_threads: usize) -> anyhow::Result<Took> {
         Ok(Took {
             subject: subject.to_owned(),
             sleeping_threads,
@@ -99,7 +119,8 @@ impl Recorder {
             bytes: 0,
             seconds: self.begin.elapsed().as_secs_f64(),
             cpu_ns: cpu_ns(self.child.id())? - self.before_ns,
-            memory_bytes: kib.parse::<u64>()? * 1024,
+            memory_bytes: self.most_bytes()?,
+            start_memory_bytes: self.start_bytes,
         })
     }
 
@@ -124,10 +145,9 @@ impl Drop for Recorder {
 }
 
 fn ours(folder: &Path) -> anyhow::Result<Recorder> {
-    let mut command = Command::new(std::env::current_exe()?.with_file_name("cpuledger"));
-    command.arg("record").arg(folder).args(["--source", "ledger", "--min-free", "0", "--retain", "forever"]);
-    command.stderr(Stdio::null());
-    Recorder::start(command)
+    let words = ["record", "--source", "ledger", "--min-free", "0", "--retain", "forever"].map(OsStr::new);
+    let program = std::env::current_exe()?.with_file_name("cpuledger");
+    Recorder::start(program, &[&words[..], &[folder.as_os_str()]].concat())
 }
 
 fn fresh(folder: &Path) -> anyhow::Result<PathBuf> {
@@ -163,9 +183,7 @@ fn loaded(
     let _load = Mixture::of(&plan)?;
     sleep(SETTLING);
     let mut recorder = ours(&books)?;
-    let mut command = Command::new("atop");
-    command.arg("-w").arg(&raw).arg("1");
-    let mut atop = Recorder::start(command)?;
+    let mut atop = Recorder::start("atop", &[OsStr::new("-w"), raw.as_os_str(), OsStr::new("1")])?;
     sleep(Duration::from_millis(500));
     recorder.begin()?;
     atop.begin()?;

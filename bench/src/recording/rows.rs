@@ -83,6 +83,7 @@ pub fn of_processes(books: &Path, copy: &Path, pids: &Pids) -> anyhow::Result<To
         seconds: 1.0,
         cpu_ns: 0,
         memory_bytes: 0,
+        start_memory_bytes: 0,
     })
 }
 

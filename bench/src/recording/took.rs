@@ -27,8 +27,10 @@ pub struct Took {
     pub seconds: f64,
     /// That time; 0: there was no process.
     pub cpu_ns: u64,
-    /// The most that it had resident.
+    /// The most that it had resident meanwhile.
     pub memory_bytes: u64,
+    /// And before: while it took the tasks into its books.
+    pub start_memory_bytes: u64,
 }
 
 impl Took {
@@ -41,14 +43,17 @@ impl Took {
         let bytes_a_row = self.bytes as f64 / self.rows.max(1) as f64;
         let is_process = self.cpu_ns > 0;
         let share = self.cpu_ns as f64 / 1e7 / self.seconds;
-        let memory = self.memory_bytes as f64 / f64::from(1 << 20);
+        let memory =
+            [self.memory_bytes, self.start_memory_bytes].map(|bytes| bytes as f64 / f64::from(1 << 20));
+        let of_process = |value: f64| if is_process { digits(value) } else { String::new() };
         table.row([
             format!("{}{what}", self.subject),
             thousands(each(self.bytes).round() as usize),
             thousands(each(self.rows).round() as usize),
             digits(bytes_a_row),
-            if is_process { digits(share) } else { "".to_owned() },
-            if is_process { digits(memory) } else { "".to_owned() },
+            of_process(share),
+            of_process(memory[0]),
+            of_process(memory[1]),
         ]);
         results.add_any(self)
     }
