@@ -38,7 +38,6 @@ pub struct Column(u16);
 pub(crate) struct ColumnInfo {
     pub(crate) column: Column,
     pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
     pub(crate) rule: Rule,
     pub(crate) help: &'static str,
 }
@@ -66,28 +65,24 @@ macro_rules! columns {
             $(ColumnInfo {
                 column: Column::$field,
                 name: $field_name,
-                kind: Kind::$field_kind,
                 rule: Rule::Last,
                 help: $field_help,
             },)*
             $(ColumnInfo {
                 column: Column::$counter,
                 name: $counter_name,
-                kind: Kind::Unsigned,
                 rule: Rule::Last,
                 help: $counter_help,
             },)*
             $(ColumnInfo {
                 column: Column(GROWTH + $counter_id),
                 name: concat!("grown_", $counter_name),
-                kind: Kind::Unsigned,
                 rule: Rule::Sum,
                 help: concat!("What `", $counter_name, "` grew by in the interval."),
             },)*
             $(ColumnInfo {
                 column: Column::$figure,
                 name: $name,
-                kind: Kind::$kind,
                 rule: Rule::$rule,
                 help: $help,
             },)*
@@ -104,6 +99,14 @@ macro_rules! columns {
                 place += 1;
             }
             places
+        };
+
+        /// The kinds by id, so that what is asked of a column by its name is known before it runs.
+        const KINDS: [Kind; COLUMNS] = {
+            let mut kinds = [Kind::Unsigned; COLUMNS];
+            $(kinds[$field_id] = Kind::$field_kind;)*
+            $(kinds[$id] = Kind::$kind;)*
+            kinds
         };
 
         $(const _: () = assert!($counter_id < 64, "a counter's growth has an id, too");)*
@@ -300,8 +303,9 @@ impl Column {
     }
 
     /// What its values are.
+    #[inline]
     pub fn kind(self) -> Kind {
-        self.info().map_or(Kind::Unsigned, |info| info.kind)
+        KINDS[self.index()]
     }
 
     /// One sentence.
@@ -314,6 +318,7 @@ impl Column {
     }
 
     /// Its place in a table.
+    #[inline]
     pub(crate) fn index(self) -> usize {
         usize::from(self.0)
     }

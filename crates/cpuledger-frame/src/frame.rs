@@ -49,6 +49,7 @@ impl Section {
     ];
 
     /// Its number in the bytes.
+    #[inline]
     pub fn id(self) -> u16 {
         self as u16
     }
@@ -57,6 +58,7 @@ impl Section {
         Section::ALL.into_iter().find(|section| section.id() == id)
     }
 
+    #[inline]
     pub(crate) fn place(self) -> usize {
         usize::from(self.id()) - 1
     }
@@ -91,6 +93,7 @@ impl Frame {
     }
 
     /// The rows of a section.
+    #[inline]
     pub fn table(&self, section: Section) -> &Table {
         &self.tables[section.place()]
     }

@@ -34,6 +34,7 @@ impl Default for Values {
 }
 
 impl Values {
+    #[inline]
     pub(crate) fn raw(&self, row: usize) -> u64 {
         if self.each.is_empty() { self.constant } else { self.each[row] }
     }
@@ -68,6 +69,7 @@ impl Default for Table {
 
 impl Table {
     /// Number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -93,6 +95,7 @@ impl Table {
     ///
     /// # Panics
     /// If there is no such row, or the column has signed numbers.
+    #[inline]
     pub fn get(&self, column: Column, row: usize) -> Option<u64> {
         assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
         Some(self.raw(column, row)).filter(|raw| *raw != ABSENT)
@@ -102,6 +105,7 @@ impl Table {
     ///
     /// # Panics
     /// If there is no such row, or the column has no signed numbers.
+    #[inline]
     pub fn get_signed(&self, column: Column, row: usize) -> Option<i64> {
         assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
         Some(self.raw(column, row)).filter(|raw| *raw != ABSENT).map(signed_of_raw)
@@ -181,6 +185,7 @@ impl Table {
         each.resize(rows, ABSENT);
     }
 
+    #[inline]
     pub(crate) fn raw(&self, column: Column, row: usize) -> u64 {
         assert!(row < self.rows, "there is no row {row}");
         self.values(column).raw(row)
@@ -199,6 +204,7 @@ impl Table {
         values.each[row] = raw;
     }
 
+    #[inline]
     pub(crate) fn values(&self, column: Column) -> &Values {
         &self.columns[column.index()]
     }

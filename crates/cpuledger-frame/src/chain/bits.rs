@@ -20,12 +20,30 @@ pub(super) fn coded(difference: u64) -> (u8, u64, u32) {
     (first + length as u8, amount & !(u64::MAX << behind), behind)
 }
 
+/// How many bits a byte has behind the first one.
+#[inline]
+fn behind(code: u8) -> u8 {
+    code.saturating_sub(MORE + 1) & (LESS - MORE - 1)
+}
+
 /// How many bits these bytes have behind the first ones. They are at most as many as rows.
 pub(super) fn all_behind(codes: &[u8]) -> u64 {
-    // Without a branch, so that many are added at once.
-    let one = |code: &u8| if *code > LESS { *code - LESS - 1 } else { code.saturating_sub(MORE + 1) };
-    codes.iter().map(|code| u32::from(one(code))).sum::<u32>().into()
+    // Four bytes are less than 256 together, so that lanes of one byte are enough for them.
+    const LANES: usize = 16;
+    let (blocks, rest) = codes.as_chunks::<{ 4 * LANES }>();
+    let block = |block: &[u8; 4 * LANES]| {
+        let mut lanes = [0; LANES];
+        for four in block.as_chunks::<LANES>().0 {
+            lanes.iter_mut().zip(four).for_each(|(lane, code)| *lane += behind(*code));
+        }
+        lanes.into_iter().map(u32::from).sum::<u32>()
+    };
+    let blocks: u32 = blocks.iter().map(block).sum();
+    let rest: u32 = rest.iter().map(|code| u32::from(behind(*code))).sum();
+    u64::from(blocks + rest)
 }
+
+const _: () = assert!(4 * (LESS - MORE - 1) < u8::MAX && (LESS - MORE).is_power_of_two());
 
 /// Bits, the lowest of a byte first.
 #[derive(Debug, Default)]
@@ -75,33 +93,31 @@ impl<'a> Reader<'a> {
     }
 
     /// At most 63 bits; behind the end they are 0.
+    #[inline]
     fn take(&mut self, count: u32) -> u64 {
         let place = (self.at / 8) as usize;
         let shift = (self.at % 8) as u32;
         self.at += u64::from(count);
         let rest = self.bytes.get(place..).unwrap_or_default();
-        let eight = match rest.first_chunk::<8>() {
-            Some(eight) => *eight,
+        let [eight @ .., ninth] = match rest.first_chunk::<9>() {
+            Some(nine) => *nine,
             None => std::array::from_fn(|byte| rest.get(byte).copied().unwrap_or(0)),
         };
-        let mut bits = u64::from_le_bytes(eight) >> shift;
-        if shift + count > 64 {
-            bits |= u64::from(rest.get(8).copied().unwrap_or(0)) << (64 - shift);
-        }
+        // Shifted in two steps, because a shift by 64 is none.
+        let bits = u64::from_le_bytes(eight) >> shift | u64::from(ninth) << 1 << (63 - shift);
         bits & !(u64::MAX << count)
     }
 
     /// The difference of this byte, which is neither [`EQUAL`] nor [`NOTHING`]. `None`: there is no such byte.
+    #[inline]
     pub(super) fn difference(&mut self, code: u8) -> Option<u64> {
         if code > LAST {
             return None;
         }
         let is_less = code > LESS;
-        let length = u32::from(code) - u32::from(if is_less { LESS } else { MORE });
-        if length == 0 {
-            return Some(0);
-        }
-        let amount = self.take(length - 1) | 1 << (length - 1);
+        let length = code - if is_less { LESS } else { MORE };
+        let behind = u32::from(length.saturating_sub(1));
+        let amount = self.take(behind) | u64::from(length > 0) << behind;
         Some(if is_less { amount.wrapping_neg() } else { amount })
     }
 }
@@ -132,5 +148,10 @@ mod tests {
         assert_eq!(reader.at.div_ceil(8), bytes.len() as u64);
         assert_eq!(reader.difference(LAST + 1), None);
         assert_eq!(all_behind(&[EQUAL, NOTHING]), 0);
+        assert_eq!(
+            all_behind(&codes.repeat(9)),
+            9 * codes.iter().map(|code| all_behind(&[*code])).sum::<u64>()
+        );
+        assert_eq!(all_behind(&[LESS; 1_000]), 63_000);
     }
 }
