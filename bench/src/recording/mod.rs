@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cpuledger_load::{Mixture, MixturePlan, RaisedLimits, Sleepers};
+use cpuledger_recording::Recording;
 use took::Took;
 
 use crate::measure::cpu_ns;
@@ -37,7 +38,7 @@ pub struct Arguments {
 
 /// After the start, and after threads were made.
 const SETTLING: Duration = Duration::from_secs(4);
-/// Longer than a recorder takes to close its files.
+/// Longer than a recorder takes to begin, or to close its files.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Measures and prints.
@@ -144,10 +145,18 @@ impl Drop for Recorder {
     }
 }
 
+/// Ours, which has recorded an interval.
 fn ours(folder: &Path) -> anyhow::Result<Recorder> {
     let words = ["record", "--source", "ledger", "--min-free", "0", "--retain", "forever"].map(OsStr::new);
     let program = std::env::current_exe()?.with_file_name("cpuledger");
-    Recorder::start(program, &[&words[..], &[folder.as_os_str()]].concat())
+    let recorder = Recorder::start(program, &[&words[..], &[folder.as_os_str()]].concat())?;
+    let begin = Instant::now();
+    // Beside a load and many threads it takes longer until it has begun, and more memory than later.
+    while !Recording::open(folder).is_ok_and(|mut recording| !recording.is_empty()) {
+        ensure!(begin.elapsed() < PATIENCE, "it does not record");
+        sleep(Duration::from_millis(100));
+    }
+    Ok(recorder)
 }
 
 fn fresh(folder: &Path) -> anyhow::Result<PathBuf> {
