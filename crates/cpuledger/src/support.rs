@@ -135,6 +135,8 @@ pub enum Mechanism {
     Iterator,
     /// A message a process.
     Messages,
+    /// A snapshot of the kernel, all at one instant.
+    Cut,
     /// A file a process.
     Files,
 }
@@ -318,8 +320,12 @@ fn report_netlink() -> SourceReport {
     let facts = facts::of_netlink(reports, opened.as_ref().ok().map(Netlink::has_delays));
     let attempt = opened.and_then(|mut netlink| {
         // Processes only, as from procfs.
+        let began_ns = machine::monotonic_ns();
         let snapshot = try_snapshot(&mut netlink, Scope::Processes)?;
-        Ok((attempt_of_processes(open_ns, &snapshot, Mechanism::Messages), netlink.version()))
+        let how = if netlink.has_cut() { Mechanism::Cut } else { Mechanism::Messages };
+        let snapshot_ns = machine::monotonic_ns() - began_ns;
+        let attempt = Attempt { snapshot_ns, ..attempt_of_processes(open_ns, &snapshot, how) };
+        Ok((attempt, netlink.version()))
     });
     let version = attempt.as_ref().map_or(0, |(_, version)| *version);
     let success = attempt.map(|(attempt, _)| Success::from(attempt)).map_err(Refusal::from);
@@ -424,6 +430,7 @@ fn success(attempt: &Attempt) -> String {
         Mechanism::OneCall => "with one bpf(2) call",
         Mechanism::Iterator => "with one read of a bpf iterator",
         Mechanism::Messages => "with one netlink query for each process",
+        Mechanism::Cut => "all at one instant with one write to and one read of /proc/taskstats",
         Mechanism::Files => "with one file of /proc for each process",
     };
     let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;

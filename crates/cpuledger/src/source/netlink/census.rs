@@ -26,6 +26,13 @@ pub struct Process {
     pub egid: u32,
 }
 
+impl Process {
+    /// One that was there at a cut, and is gone.
+    pub fn gone(pid: i32, euid: u32, egid: u32) -> Process {
+        Process { pid, threads: 1, euid, egid }
+    }
+}
+
 /// /proc and the buffers to list it.
 pub struct Census {
     root: OwnedFd,

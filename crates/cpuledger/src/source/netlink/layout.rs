@@ -3,6 +3,8 @@
 //! New members were added at the end, except in version 15 (Linux 6.14, b016d0873777), which put the longest and the shortest of
 //! each delay behind its total. Version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where a
 //! member is. Each version has one size, and a message of another size is not decoded.
+//!
+//! A kernel with the patches of `kernel/series` counts on from version 14 by itself. Its versions have sizes of their own.
 
 use crate::task::Comm;
 
@@ -11,6 +13,12 @@ pub const OLDEST_VERSION: u16 = 8;
 
 /// Bytes of each version from the oldest on.
 pub const SIZES: [usize; 10] = [328, 344, 352, 368, 400, 416, 432, 560, 560, 688];
+
+/// Version and bytes of what a kernel with the patches of `kernel/series` sends: version 14, and members behind it.
+pub const SERIES: [(u16, usize); 4] = [(15, 472), (16, 480), (17, 552), (18, 552)];
+
+/// What the versions of [`SERIES`] begin with.
+const SERIES_BASE: u16 = 14;
 
 /// The one version with extremes between the members.
 const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
@@ -126,6 +134,8 @@ pub struct Taskstats {
     pub pid: Option<u32>,
     /// As `elapsed_us`, of the leader of its process; since version 12.
     pub leader_elapsed_us: Option<u64>,
+    /// `cpu_runtime`: of a task, or of a process with its dead threads; with the patches of `kernel/series`.
+    pub exact_runtime_ns: Option<u64>,
 }
 
 impl Taskstats {
@@ -192,6 +202,11 @@ fn version_of(bytes: &[u8]) -> Result<u16, Unknown> {
 }
 
 fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
+    if SERIES.contains(&(version, bytes.len())) {
+        let members = Members(bytes);
+        let exact_runtime_ns = Some(members.u64(448));
+        return Ok(Taskstats { version, exact_runtime_ns, ..decode_members(SERIES_BASE, &members) });
+    }
     let index = version.checked_sub(OLDEST_VERSION).ok_or(Unknown::Version(version))?;
     let expected = *SIZES.get(usize::from(index)).ok_or(Unknown::Version(version))?;
     if bytes.len() != expected {
@@ -238,5 +253,6 @@ fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
         leader_elapsed_us: since(12).then(|| members.u64(376 + gap(6))),
         write_protect: since(13).then(|| members.delay(400 + gap(6))),
         interrupts: since(14).then(|| members.delay(416 + gap(7))),
+        exact_runtime_ns: None,
     }
 }

@@ -14,7 +14,9 @@
 //!
 //! What it cannot do:
 //!
-//! - There is no cut: tasks are asked one after another, each figure is of another instant.
+//! - There is no cut: tasks are asked one after another, each figure is of another instant. A kernel with the patches of
+//!   `kernel/series` has one: there a snapshot is a write and a read of `/proc/taskstats`, and the runtimes of processes are of its
+//!   instant. Threads, if they are wanted, are of another snapshot shortly before.
 //! - A task reports its death while it runs, before it releases its memory. What it used since the last tick (4 ms) and what it
 //!   uses after the report are not in its row. If the parent waits for the process, /proc shows them with the figures of its
 //!   children (`reaped`). For a process that is not waited for, and for a thread of a process that goes on, they are lost.
@@ -25,6 +27,7 @@
 //!   answered, but reports of exits go elsewhere: whether they come is tried with a thread that dies.
 
 mod census;
+mod cut;
 mod identity;
 pub mod layout;
 mod listener;
@@ -43,7 +46,8 @@ use crate::source::io_access::IoAccess;
 use crate::source::{Death, Exit, Exits, Fold, Source, SourceKind};
 use crate::task::{Pid, TaskId, Tid};
 
-use census::Census;
+use census::{Census, Process};
+use cut::{Cut, Cuts};
 use identity::{Tasks, Window};
 use layout::Taskstats;
 use listener::{Listener, Report};
@@ -71,6 +75,8 @@ const START_SLACK_NS: u64 = 200_000_000;
 /// The sockets, and what is remembered of the tasks.
 pub struct Netlink {
     socket: Socket,
+    /// Where the kernel has snapshots.
+    cuts: Option<Cuts>,
     census: Census,
     abilities: Abilities,
     /// Which layout the kernel sends.
@@ -101,6 +107,7 @@ impl Netlink {
         let (version, abilities) = open::probe(&mut socket).map_err(open::refused)?;
         Ok(Netlink {
             socket,
+            cuts: Cuts::open(),
             census: Census::open()?,
             abilities,
             version,
@@ -123,6 +130,11 @@ impl Netlink {
     /// Whether the kernel keeps account of delays (`kernel.task_delayacct`).
     pub fn has_delays(&self) -> bool {
         self.abilities.has_delays
+    }
+
+    /// Whether the kernel has snapshots, so that all figures are of one instant.
+    pub fn has_cut(&self) -> bool {
+        self.cuts.is_some()
     }
 
     /// Starts to listen for exits, with this room for reports that wait to be read.
@@ -207,6 +219,46 @@ impl Netlink {
         });
     }
 
+    /// Makes rows of a query of each task.
+    fn ask_each(&mut self, scope: Scope, into: &mut Snapshot) -> Result<(), Error> {
+        self.plan(scope)?;
+        let Netlink { socket, census, known, queries, abilities, .. } = self;
+        known.suspensions.note(into.begin_ns, machine::suspended_ns());
+        let mut rows = Rows::new(*abilities, known, census, scope, into);
+        for batch in queries.chunks(BATCH) {
+            ask(socket, batch, &mut rows).map_err(open::failed)?;
+        }
+        into.end_ns = machine::monotonic_ns();
+        Ok(())
+    }
+
+    /// Makes rows of a snapshot of the kernel. Threads come first, so that they never have more than their process.
+    fn take_cut(&mut self, scope: Scope, into: &mut Snapshot) -> Result<(), Error> {
+        let Netlink { cuts: Some(cuts), census, known, abilities, .. } = self else { return Ok(()) };
+        let threads = if scope.has_tasks() { cuts.take(true).map_err(open::failed)? } else { Cut::default() };
+        let processes = cuts.take(false).map_err(open::failed)?;
+        let at_ns = processes.at_ns;
+        let suspended_ns = machine::suspended_ns();
+        (into.begin_ns, into.end_ns) = (at_ns, at_ns);
+        into.begin = Boottime::from_ns(at_ns + suspended_ns);
+        known.suspensions.note(at_ns, suspended_ns);
+        let first_ns = if scope.has_tasks() { threads.at_ns } else { at_ns };
+        let window = Window { first_ns, last_ns: machine::monotonic_ns() };
+        let mut rows = Rows::new(*abilities, known, census, scope, into);
+        let mut threads = threads.records.into_iter().peekable();
+        for figures in processes.records {
+            let pid = figures.tid.cast_signed();
+            let process = rows.census.process(pid).unwrap_or(Process::gone(pid, figures.uid, figures.gid));
+            rows.add_process(process, figures, window);
+            while let Some(thread) = threads.next_if(|thread| thread.pid <= Some(figures.tid)) {
+                if thread.pid == Some(figures.tid) {
+                    rows.add_thread(thread, window);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The tasks that are to be asked, in the order of rows.
     fn plan(&mut self, scope: Scope) -> Result<(), Error> {
         self.queries.clear();
@@ -250,22 +302,11 @@ impl Source for Netlink {
         self.settle()?;
         into.begin_ns = machine::monotonic_ns();
         into.begin = Boottime::now();
-        self.plan(request.scope)?;
-        let Netlink { socket, census, known, queries, abilities, .. } = self;
-        known.suspensions.note(into.begin_ns, machine::suspended_ns());
-        let mut rows = Rows {
-            abilities: *abilities,
-            known,
-            census,
-            has_tasks: request.scope.has_tasks(),
-            totals: None,
-            process: None,
-            into,
-        };
-        for batch in queries.chunks(BATCH) {
-            ask(socket, batch, &mut rows).map_err(open::failed)?;
+        if self.cuts.is_some() && matches!(request.scope, Scope::Processes | Scope::Tasks) {
+            self.take_cut(request.scope, into)?;
+        } else {
+            self.ask_each(request.scope, into)?;
         }
-        into.end_ns = machine::monotonic_ns();
         IoAccess::of_caller().hold_back(&mut into.processes, &mut into.tasks);
         self.living.clear();
         if self.listener.is_some() {

@@ -3,7 +3,7 @@
 use cpuledger_bpf::abi;
 
 use crate::field::{DELAYS, Field, FieldSet, IO, USAGE};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Scope, Snapshot};
 use crate::source::records::scaled_cpu_time;
 use crate::task::{Pid, State, Task, Tid};
 
@@ -92,7 +92,39 @@ pub struct Rows<'a> {
     pub(super) into: &'a mut Snapshot,
 }
 
-impl Rows<'_> {
+impl<'a> Rows<'a> {
+    /// Into a snapshot that is empty.
+    pub fn new(
+        abilities: Abilities,
+        known: &'a mut Tasks,
+        census: &'a mut Census,
+        scope: Scope,
+        into: &'a mut Snapshot,
+    ) -> Rows<'a> {
+        Rows { abilities, known, census, has_tasks: scope.has_tasks(), totals: None, process: None, into }
+    }
+
+    /// Takes a process of a cut: figures of its leader, and the runtime of all its threads, dead ones included.
+    pub fn add_process(&mut self, process: Process, figures: Taskstats, window: Window) {
+        self.process = Some(process);
+        let mut row = self.row(process.pid, process, &figures, window);
+        if process.threads > 1 {
+            row.known = row.known.without(OF_ONE_TASK).without(RUNQUEUE_WAIT).without(DELAYS);
+        }
+        self.into.processes.push(row);
+    }
+
+    /// Takes a thread of that process, which may be its leader.
+    pub fn add_thread(&mut self, figures: Taskstats, window: Window) {
+        let Some(process) = self.process else { return };
+        let tid = figures.tid.cast_signed();
+        let mut row = self.row(tid, process, &figures, window);
+        if tid != process.pid {
+            row.known = row.known.without(EFFECTIVE); // the leader's
+        }
+        self.into.tasks.push(row);
+    }
+
     /// Takes an answer; `None` where there is no such task any more.
     pub fn add(&mut self, query: Query, answer: Option<Taskstats>, window: Window) {
         match (query, answer) {
