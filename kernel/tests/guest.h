@@ -17,6 +17,7 @@ struct test {
 
 /* Lists that end with an empty entry, one of each file. */
 extern const struct test index_tests[], time_tests[], snapshot_tests[];
+extern const struct test steal_tests[], lineage_tests[], dead_tests[], exec_tests[];
 
 /* Prints why a test fails, and ends its process. */
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);
@@ -46,6 +47,9 @@ uint64_t now_ns(void);
 uint64_t process_ns(pid_t pid);
 /* A number of a stat file, by its place in proc(5). */
 uint64_t stat_field(const char *path, int place);
+
+/* A program that a test execs. */
+__attribute__((noreturn)) void exec_in_turn(int left);
 
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);

@@ -27,7 +27,7 @@
 static void run_test(const struct test *test)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t ended, pid = fork();
 
 	if (!pid) {
 		alarm(SECONDS_PER_TEST);
@@ -35,8 +35,11 @@ static void run_test(const struct test *test)
 		_exit(0);
 	}
 	must(pid > 0);
-	must(waitpid(pid, &status, 0) == pid);
-	/* What a test leaves behind is a child of this process. */
+	/* What a test leaves behind is a child of this process, too. */
+	do {
+		ended = waitpid(-1, &status, 0);
+		must(ended > 0);
+	} while (ended != pid);
 	while (waitpid(-1, NULL, WNOHANG) > 0)
 		;
 	if (WIFSIGNALED(status))
@@ -46,7 +49,9 @@ static void run_test(const struct test *test)
 
 static void run_tests(void)
 {
-	static const struct test *const files[] = { index_tests, time_tests, snapshot_tests };
+	static const struct test *const files[] = {
+		index_tests, time_tests, snapshot_tests, steal_tests, lineage_tests, dead_tests, exec_tests,
+	};
 
 	for (size_t file = 0; file < sizeof(files) / sizeof(*files); file++)
 		for (const struct test *test = files[file]; test->run; test++)
@@ -75,6 +80,8 @@ int main(int argc, char **argv)
 		pause();
 		return 0;
 	}
+	if (argc > 2 && !strcmp(argv[1], "exec-in-turn"))
+		exec_in_turn(atoi(argv[2]));
 	if (getpid() != 1)
 		return 2;
 	make_files();
@@ -83,6 +90,7 @@ int main(int argc, char **argv)
 		print_tables(threads ? strtoul(threads, NULL, 10) : 100000);
 	} else {
 		write_file("/proc/sys/kernel/pid_max", "32768");
+		must(sysconf(_SC_NPROCESSORS_ONLN) == 2);
 		run_tests();
 	}
 	printf("done\n");

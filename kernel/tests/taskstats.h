@@ -32,6 +32,7 @@ enum {
 	RUNTIME = 448,
 	UTIME = 456,
 	STIME = 464,
+	STEAL = 472,
 };
 
 struct snapshot {

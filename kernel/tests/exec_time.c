@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The time of a pid over an exec by a thread that is not the leader. The pid then is another thread's, and its figures go on.
+ */
+#include "guest.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "record.h"
+
+#define LEADER_US 60000
+#define THREAD_US 10000
+#define EXECS 3
+
+/* What a pid has said of itself: as a task, and of the dead threads of its process. */
+enum { RUNTIME, STEAL, USER_TICKS, SYSTEM_TICKS, DEAD_RUNTIME, DEAD_USER, DEAD_STEAL, FIGURES };
+
+static void *exec_again(void *argument)
+{
+	char left[16];
+
+	snprintf(left, sizeof(left), "%d", *(int *)argument - 1);
+	burn_us(THREAD_US);
+	execl("/init", "init", "exec-in-turn", left, NULL);
+	abort();
+}
+
+/* The leader uses the CPU, and a thread after it, which execs; so on, as many times as are left. */
+void exec_in_turn(int left)
+{
+	pthread_t thread;
+
+	burn_us(LEADER_US);
+	if (left)
+		pthread_create(&thread, NULL, exec_again, &left);
+	for (;;)
+		pause();
+}
+
+static void start(void *argument)
+{
+	exec_in_turn(*(int *)argument);
+}
+
+static void read_figures(pid_t pid, uint64_t figures[FIGURES])
+{
+	struct taskstats stats;
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
+	read_file(path, text, sizeof(text));
+	figures[RUNTIME] = strtoull(text, NULL, 10);
+	must(read_taskstats(pid, &stats));
+	figures[STEAL] = stats.cpu_steal_total;
+	figures[DEAD_RUNTIME] = stats.exited_threads_runtime;
+	figures[DEAD_USER] = stats.exited_threads_utime;
+	figures[DEAD_STEAL] = stats.exited_threads_steal;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
+	figures[USER_TICKS] = stat_field(path, 14);
+	figures[SYSTEM_TICKS] = stat_field(path, 15);
+}
+
+static void the_time_of_a_pid_goes_on(void)
+{
+	int execs = EXECS, readings = 0;
+	uint64_t last[FIGURES] = { 0 }, clock, until, dead;
+	struct taskstats mine;
+	pid_t pid;
+
+	if (!has_patch(6))
+		return;
+	pid = child(start, &execs);
+	until = now_ns() + (EXECS + 1) * (LEADER_US + THREAD_US) * 3000ULL;
+	for (; now_ns() < until; readings++) {
+		uint64_t next[FIGURES];
+
+		read_figures(pid, next);
+		for (int i = 0; i < FIGURES; i++)
+			if (next[i] < last[i])
+				fail("figure %d falls from %llu to %llu at reading %d", i, (unsigned long long)last[i],
+				     (unsigned long long)next[i], readings);
+		memcpy(last, next, sizeof(last));
+	}
+	must(readings > 200);
+	await_state(pid, pid, 'S');
+	usleep(20000);
+	read_figures(pid, last);
+	/* Each leader in turn, and the threads that are no more. */
+	if (last[RUNTIME] < (EXECS + 1) * LEADER_US * 1000ULL)
+		fail("the pid has %llu ns", (unsigned long long)last[RUNTIME]);
+	dead = EXECS * THREAD_US * 1000ULL;
+	if (last[DEAD_RUNTIME] < dead || last[DEAD_RUNTIME] > 2 * dead)
+		fail("dead threads have %llu ns", (unsigned long long)last[DEAD_RUNTIME]);
+	/* The clock of the process does not hold the last instants of the dead. */
+	clock = process_ns(pid);
+	if (last[RUNTIME] + last[DEAD_RUNTIME] < clock || last[RUNTIME] + last[DEAD_RUNTIME] > clock + 2000000)
+		fail("%llu and %llu ns are not %llu", (unsigned long long)last[RUNTIME],
+		     (unsigned long long)last[DEAD_RUNTIME], (unsigned long long)clock);
+	/* All of it is inherited. */
+	dead = last[RUNTIME] + last[DEAD_RUNTIME];
+	end(pid);
+	must(read_taskstats(getpid(), &mine));
+	if (mine.exited_children_runtime < dead || mine.exited_children_runtime > dead + 3000000)
+		fail("%llu ns are inherited of %llu", (unsigned long long)mine.exited_children_runtime, (unsigned long long)dead);
+}
+
+const struct test exec_tests[] = {
+	{ "exec: the time of a pid goes on when a thread execs", the_time_of_a_pid_goes_on },
+	{ 0 },
+};

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What interrupts take from a task. The time that a task has a CPU is its runtime and its steal time, and what is left is the time
+ * that it waits: the three together are the time that passes.
+ */
+#include "guest.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record.h"
+
+struct reading {
+	uint64_t clock, runtime, wait, steal;
+};
+
+/* Of a task of the caller. The runtime of the caller itself is up to date. */
+static struct reading read_task(pid_t tid)
+{
+	struct taskstats stats;
+	struct reading reading;
+	char path[64], text[128];
+	char *end;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/schedstat", tid);
+	reading.clock = now_ns();
+	/* Brings runtime and steal time up to this instant, together. */
+	if (tid == syscall(SYS_gettid))
+		must(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &(struct timespec){ 0 }));
+	must(read_taskstats(tid, &stats));
+	read_file(path, text, sizeof(text));
+	reading.runtime = strtoull(text, &end, 10);
+	reading.wait = strtoull(end, NULL, 10);
+	reading.steal = stats.cpu_steal_total;
+	return reading;
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* A timer that interrupts the CPU where it is armed. A signal without a handler would have it slowed down. */
+static void interrupt_often(long interval_ns)
+{
+	struct itimerspec often = { .it_interval.tv_nsec = interval_ns, .it_value.tv_nsec = interval_ns };
+	timer_t timer;
+
+	signal(SIGALRM, nothing);
+	must(!timer_create(CLOCK_MONOTONIC, NULL, &timer));
+	must(!timer_settime(timer, 0, &often, NULL));
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+static void spin_until(uint64_t until)
+{
+	while (now_ns() < until)
+		;
+}
+
+/* A loop that does not sleep: its runtime, what was taken, and its waits for the CPU are all the time that passes. */
+static void steal_fills_the_gap(void)
+{
+	struct reading from, to;
+	uint64_t passed, known;
+
+	if (!has_patch(4))
+		return;
+	stay_on(1);
+	interrupt_often(200000);
+	spin_until(now_ns() + 100000000);
+	from = read_task(getpid());
+	spin_until(now_ns() + 3000000000ULL);
+	to = read_task(getpid());
+	passed = to.clock - from.clock;
+	known = to.runtime - from.runtime + to.steal - from.steal + to.wait - from.wait;
+	printf("# of %llu us: runtime %llu, taken %llu, waits %llu\n", (unsigned long long)passed / 1000,
+	       (unsigned long long)(to.runtime - from.runtime) / 1000, (unsigned long long)(to.steal - from.steal) / 1000,
+	       (unsigned long long)(to.wait - from.wait) / 1000);
+	if (to.steal - from.steal < 20000000)
+		fail("interrupts have taken %llu ns of 3 s", (unsigned long long)(to.steal - from.steal));
+	/* What is read one after the other is some microseconds apart. */
+	if (known + 1000000 < passed || known > passed + 1000000)
+		fail("%llu ns have passed, %llu ns are known", (unsigned long long)passed, (unsigned long long)known);
+}
+
+static void no_steal_without_a_cpu(void)
+{
+	struct taskstats before, after;
+	pid_t tid;
+
+	if (!has_patch(4))
+		return;
+	tid = add_sleepers(1);
+	await_state(getpid(), tid, 'S');
+	usleep(20000);
+	must(read_taskstats(tid, &before));
+	burn_us(500000);
+	must(read_taskstats(tid, &after));
+	if (before.cpu_steal_total != after.cpu_steal_total)
+		fail("a sleeping task has lost %llu ns", (unsigned long long)(after.cpu_steal_total - before.cpu_steal_total));
+	/* A new task begins with nothing. */
+	must(read_taskstats(getpid(), &before));
+	if (after.cpu_steal_total > before.cpu_steal_total / 2 + 2000000)
+		fail("a task begins with %llu ns", (unsigned long long)after.cpu_steal_total);
+}
+
+const struct test steal_tests[] = {
+	{ "steal: runtime, steal time and waits are all of the time", steal_fills_the_gap },
+	{ "steal: nothing is taken from a task that sleeps", no_steal_without_a_cpu },
+	{ 0 },
+};
