@@ -399,7 +399,6 @@ pub const LAYERS: &[Layers] = &[
             "cmd/serve/budget",
             "cmd/serve/manager",
             "cmd/serve/signals",
-            "cmd/serve/alarm",
             "cmd/serve/audiences",
             "cmd/serve/recording",
             "cmd/serve/handover",

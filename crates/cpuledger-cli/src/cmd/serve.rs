@@ -3,7 +3,6 @@
 //! Two threads: one closes the intervals and publishes them, the other serves the control socket. A listing keeps the second busy, so that
 //! no cut waits for it. Where it records, a third one writes.
 
-mod alarm;
 mod audiences;
 mod books;
 mod budget;

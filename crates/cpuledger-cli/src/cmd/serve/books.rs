@@ -9,11 +9,12 @@ use cpuledger::frames::Circumstances;
 use cpuledger::source::ledger::{LEAD_NS, Wanted, Watch};
 use cpuledger::{FieldSet, machine};
 
-use super::alarm::Alarm;
 use super::audiences::{Audiences, Last};
 use super::handover::Keeping;
 use super::recording::Recording;
 use super::signals::Waker;
+use crate::stop::Stop;
+
 /// The part of an interval after which those readers are woken that no other reader has woken.
 const PAUSE_PART: u64 = 10;
 /// It is no longer than this. 1,000 readers wake each other in less.
@@ -27,8 +28,6 @@ const SLACK_NS: u64 = 10_000_000_000;
 #[derive(Debug)]
 struct Shared {
     interval_ns: AtomicU64,
-    /// Of the thread. It rings when the interval becomes shorter, and when the thread is to end.
-    alarm: Alarm,
     /// When the last interval was published, CLOCK_MONOTONIC.
     published_ns: AtomicU64,
     is_over: AtomicBool,
@@ -43,6 +42,7 @@ struct Shared {
 #[derive(Debug, Clone)]
 pub struct Books {
     shared: Arc<Shared>,
+    waker: crate::stop::Waker,
     thread: Arc<Mutex<Option<thread::JoinHandle<Option<Keeping>>>>>,
 }
 
@@ -57,9 +57,9 @@ impl Books {
         (audiences, recording): (Arc<Audiences>, Arc<Recording>),
         mut told: Waker,
     ) -> anyhow::Result<Books> {
+        let (stop, waker) = Stop::new()?;
         let shared = Arc::new(Shared {
             interval_ns: AtomicU64::new(interval_ns),
-            alarm: Alarm::default(),
             published_ns: AtomicU64::new(machine::monotonic_ns()),
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -67,7 +67,7 @@ impl Books {
             wants_watch: AtomicBool::new(false),
         });
         let for_thread = Arc::clone(&shared);
-        let run = move || match keep(keeping, &for_thread, (&audiences, &recording)) {
+        let run = move || match keep(keeping, &for_thread, (&audiences, &recording), &stop) {
             Ok(keeping) => Some(keeping),
             Err(error) => {
                 *for_thread.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
@@ -77,13 +77,13 @@ impl Books {
         };
         let thread =
             thread::Builder::new().name("books".into()).spawn(run).context("cannot begin a thread")?;
-        Ok(Books { shared, thread: Arc::new(Mutex::new(Some(thread))) })
+        Ok(Books { shared, waker, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
     /// The length of intervals from the running one on.
     pub fn set_interval(&self, interval_ns: u64) {
         if self.shared.interval_ns.swap(interval_ns, Ordering::SeqCst) > interval_ns {
-            self.shared.alarm.ring();
+            self.waker.wake();
         }
     }
 
@@ -117,7 +117,7 @@ impl Books {
     /// Ends it. Returns the books, unless the ledger has failed.
     pub fn stop(&self) -> Option<Keeping> {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        self.shared.alarm.ring();
+        self.waker.wake();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // It does not panic; if it did, it has said so.
         thread?.join().ok()?
@@ -129,6 +129,7 @@ fn keep(
     mut keeping: Keeping,
     shared: &Shared,
     (audiences, recording): (&Audiences, &Recording),
+    stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let Keeping { ledger, course, is_new } = &mut keeping;
@@ -138,7 +139,7 @@ fn keep(
         let _ = ledger.find_blocked();
     }
     loop {
-        let cut_ns = wait(ledger.start_ns(), shared);
+        let cut_ns = wait(ledger.start_ns(), shared, stop);
         if shared.is_over.load(Ordering::SeqCst) {
             return Ok(keeping);
         }
@@ -153,32 +154,32 @@ fn keep(
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
         audiences.show_last(|last| recording.add(last));
         if is_published {
-            wake_rest(ledger.start_ns(), shared, audiences);
+            wake_rest(ledger.start_ns(), shared, audiences, stop);
         }
     }
 }
 
 /// Looks for readers that were left asleep, again and again while there are any in the interval that began at `start_ns`. As a rule the
 /// readers have woken each other when it looks first, and it costs the same for one as for 1,000.
-fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences) {
+fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences, stop: &Stop) {
     let interval_ns = shared.interval_ns.load(Ordering::SeqCst);
     let pause_ns = (interval_ns / PAUSE_PART).min(LONGEST_PAUSE_NS);
     let last_look_ns = start_ns + interval_ns / 2;
     loop {
         let look_ns = machine::monotonic_ns() + pause_ns;
-        shared.alarm.sleep_until(look_ns);
-        if audiences.wake_rest() == 0 || look_ns > last_look_ns || shared.alarm.has_rung() {
+        stop.sleep_until(look_ns);
+        if audiences.wake_rest() == 0 || look_ns > last_look_ns || stop.is_requested() {
             return;
         }
     }
 }
 
 /// Waits until the interval that began at `start_ns` is about to end, and returns when. Meanwhile its length may become shorter.
-fn wait(start_ns: u64, shared: &Shared) -> u64 {
+fn wait(start_ns: u64, shared: &Shared, stop: &Stop) -> u64 {
     loop {
         let cut_ns = start_ns + shared.interval_ns.load(Ordering::SeqCst);
-        shared.alarm.sleep_until(cut_ns.saturating_sub(LEAD_NS));
-        if !shared.alarm.turn_off() || shared.is_over.load(Ordering::SeqCst) {
+        stop.sleep_until(cut_ns.saturating_sub(LEAD_NS));
+        if !stop.take() || shared.is_over.load(Ordering::SeqCst) {
             return cut_ns;
         }
     }
