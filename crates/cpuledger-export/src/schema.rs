@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use cpuledger_frame::{Column, Section};
+use cpuledger_frame::{Column, Section, Wanted};
 
 /// The time zone of all times.
 pub(crate) const ZONE: &str = "UTC";
@@ -370,6 +370,21 @@ pub const COLUMNS: &[ColumnInfo] = &[
 /// The columns of a table.
 pub(crate) fn columns(table: Table) -> impl Iterator<Item = &'static ColumnInfo> {
     COLUMNS.iter().filter(move |column| is_in(column, table))
+}
+
+/// What the tables are made of: of a frame no more has to be read. The flags say what is not to be shown, or how much is lost.
+pub(crate) fn wanted() -> Wanted {
+    let figures = COLUMNS.iter().filter_map(|column| match column.origin {
+        Origin::Interval(figure) | Origin::Row(figure) | Origin::Seen(figure) | Origin::Letter(figure) => {
+            Some(figure)
+        }
+        Origin::Growth(figure) => figure.growth(),
+        Origin::Start => Some(Column::START_TIME_NS),
+        Origin::Begin | Origin::End | Origin::Sequence | Origin::Unidentified | Origin::Count(_) => None,
+    });
+    let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];
+    let columns: Vec<Column> = figures.chain(flags).collect();
+    Wanted::of(&Table::ALL.map(Table::section), &columns)
 }
 
 /// The schema of a table. Any value may be absent: what a source cannot tell is not 0.

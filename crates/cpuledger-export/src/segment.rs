@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cpuledger_frame::Frame;
+use cpuledger_frame::{Frame, Wanted};
 use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
@@ -13,7 +13,7 @@ use crate::format::Writer;
 use crate::options::Options;
 use crate::output::{Name, Output, Unfinished};
 use crate::progress::Progress;
-use crate::schema::Table;
+use crate::schema::{Table, wanted};
 use crate::summary::Summary;
 use crate::table::Rows;
 
@@ -108,13 +108,13 @@ impl Part {
     pub(crate) fn write(mut self, output: &Output, progress: &Progress) -> Result<Summary, Error> {
         let mut summary = Summary::default();
         let mut days = self.begin(output, progress)?;
-        let mut was_lost = false;
+        let (wanted, mut frame, mut was_lost) = (wanted(), Frame::new(), false);
         for (place, entry) in std::mem::take(&mut self.places) {
             if progress.is_stopped() {
                 return Err(Error::Stopped);
             }
-            let rows = match read(&mut self.recording, place, &mut was_lost)? {
-                Met::Frame(frame) => {
+            let rows = match read(&mut self.recording, place, &wanted, &mut frame, &mut was_lost)? {
+                Met::Frame => {
                     let mut files = days.get_mut(&date(entry.start_realtime_ns())).into_iter().flatten();
                     files.try_for_each(|file| file.add(&frame, &entry))?;
                     summary.add(&frame)
@@ -169,13 +169,14 @@ impl Part {
         days: &mut BTreeMap<Date, Vec<TableFile>>,
         progress: &Progress,
     ) -> Result<(), Error> {
+        let (wanted, mut frame) = (wanted(), Frame::new());
         for (place, _) in &self.places {
             if progress.is_stopped() {
                 return Err(Error::Stopped);
             }
-            if let Some(record) = self.recording.read(*place)? {
+            if self.recording.read_into(*place, &wanted, &mut frame)? {
                 for file in days.values_mut().flatten() {
-                    file.rows.add_names(&record.frame);
+                    file.rows.add_names(&frame);
                 }
             }
         }
@@ -185,23 +186,33 @@ impl Part {
 
 /// What is at a place.
 enum Met {
-    Frame(Box<Frame>),
+    /// It is read.
+    Frame,
     /// It cannot be read, nor can some behind it.
     Loss(Loss),
     /// It belongs to a loss that was told.
     Nothing,
 }
 
-fn read(recording: &mut Recording, place: Place, was_lost: &mut bool) -> Result<Met, Error> {
-    if let Some(record) = recording.read(place)? {
+fn read(
+    recording: &mut Recording,
+    place: Place,
+    wanted: &Wanted,
+    frame: &mut Frame,
+    was_lost: &mut bool,
+) -> Result<Met, Error> {
+    if recording.read_into(place, wanted, frame)? {
         *was_lost = false;
-        return Ok(Met::Frame(Box::new(record.frame)));
+        return Ok(Met::Frame);
     }
     if std::mem::replace(was_lost, true) {
         return Ok(Met::Nothing);
     }
     Ok(match recording.step(place)? {
         Step::Loss(loss, _) => Met::Loss(loss),
-        Step::Record(record, _) => Met::Frame(Box::new(record.frame)),
+        Step::Record(record, _) => {
+            *frame = record.frame;
+            Met::Frame
+        }
     })
 }
