@@ -337,10 +337,11 @@ fn what_is_remembered_of_tasks_survives_root() {
         assert_eq!((&row["comm"], number(row, "accounting_ppid")), (&"sh".into(), std::process::id().into()));
     }
     let (cpu_ns, told_ns) = (sum("cpu_ns"), sum("user_ns") + sum("system_ns"));
-    // The kernel brings the runtime of a running task up to date at each tick, and leaves out what the host and interrupts took.
+    // The kernel brings the runtime of a running task up to date at each tick, and leaves out what the host and interrupts took. The figures
+    // are read after the cut, later on a busy machine. What a successor forgets is the growth of an interval at least, of four or so.
     let stolen_ns: u64 = rows.iter().map(|row| row["stolen_ns"].as_u64().unwrap_or(0)).sum();
     assert!(
-        cpu_ns > 200_000_000 && cpu_ns.abs_diff(told_ns) < 20_000_000 + cpu_ns / 50 + stolen_ns,
+        cpu_ns > 200_000_000 && cpu_ns.abs_diff(told_ns) < 20_000_000 + cpu_ns / 20 + stolen_ns,
         "{cpu_ns} and {told_ns}"
     );
 }
