@@ -325,15 +325,30 @@ fn report_netlink() -> SourceReport {
         let how = if netlink.has_cut() { Mechanism::Cut } else { Mechanism::Messages };
         let snapshot_ns = machine::monotonic_ns() - began_ns;
         let attempt = Attempt { snapshot_ns, ..attempt_of_processes(open_ns, &snapshot, how) };
-        Ok((attempt, netlink.version()))
+        Ok((attempt, series_of(&netlink), netlink.has_accounts()))
     });
-    let version = attempt.as_ref().map_or(0, |(_, version)| *version);
-    let success = attempt.map(|(attempt, _)| Success::from(attempt)).map_err(Refusal::from);
+    let (series, has_accounts) =
+        attempt.as_ref().map_or_else(|_| Default::default(), |(_, series, has)| (series.clone(), *has));
+    let success = attempt.map(|(attempt, ..)| Success::from(attempt)).map_err(Refusal::from);
     let mut report = judge(SourceKind::Netlink, facts, success);
     if report.usable {
-        report.reason.push_str(&format!("; taskstats version {version}"));
+        report.reason.push_str(&series);
+    }
+    if has_accounts {
+        (report.sees, report.misses) = rules::SIGHT_WITH_ACCOUNTS;
     }
     report
+}
+
+/// The end of a sentence on what the kernel tells, with the patches of `kernel/series` or without.
+fn series_of(netlink: &Netlink) -> String {
+    let version = netlink.version();
+    let accounts = if netlink.has_accounts() {
+        "; the kernel keeps account of the dead, so that intervals are whole without a look at exits"
+    } else {
+        ""
+    };
+    format!("; taskstats version {version}{accounts}")
 }
 
 fn attempt_of_processes(open_ns: u64, snapshot: &Snapshot, mechanism: Mechanism) -> Attempt {

@@ -1,7 +1,8 @@
 //! Taskstats as bytes: every version that is known, messages of a real kernel, and damaged ones. No kernel needed.
 
 use cpuledger::source::netlink::layout::{
-    Delay, OLDEST_VERSION, SERIES, SIZES, Taskstats, Unknown, decode, decode_beside, newest_version,
+    Dead, Delay, Exact, OLDEST_VERSION, SERIES, SIZES, Taskstats, Unknown, Used, decode, decode_beside,
+    newest_version,
 };
 use cpuledger::source::netlink::message::{ATTR_PID, Body, Figures, GET, Request, for_each};
 use cpuledger::task::Comm;
@@ -63,7 +64,7 @@ fn expected(version: u16) -> Taskstats {
         leader_elapsed_us: (version >= 12).then(|| value(49)),
         write_protect: since(13, 52),
         interrupts: since(14, 54),
-        exact_runtime_ns: None,
+        exact: None,
     }
 }
 
@@ -96,8 +97,11 @@ fn a_version_of_the_series_is_the_one_before_and_more() {
         report.resize(size, 0);
         report[..2].copy_from_slice(&version.to_ne_bytes());
         report[448..456].copy_from_slice(&1234_u64.to_ne_bytes());
+        let used = Used { runtime_ns: 1234, ..Used::default() };
+        let dead = (version >= 17).then(Dead::default);
+        let exact = Some(Exact { used, dead, ..Exact::default() });
         let found = decode(&report).expect("it is known");
-        assert_eq!(found, Taskstats { version, exact_runtime_ns: Some(1234), ..expected(14) });
+        assert_eq!(found, Taskstats { version, exact, ..expected(14) });
     }
 }
 

@@ -12,6 +12,7 @@ mod books;
 mod deaths;
 pub(crate) mod lives;
 mod numbers;
+mod told;
 
 pub use books::{Books, CutFacts};
 pub use deaths::{EXITS_LIMIT, bound_exits};

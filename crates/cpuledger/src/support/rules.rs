@@ -154,6 +154,12 @@ const OF_PROCFS: &[Rule] = &[
     },
 ];
 
+/// What netlink sees and misses where the kernel has snapshots and keeps account of the dead.
+pub(super) const SIGHT_WITH_ACCOUNTS: (&str, &str) = (
+    "every task at one instant, times in nanoseconds, and all CPU time of the dead with the process that inherits it",
+    "state, memory, idle time, and single deaths that come faster than they are read",
+);
+
 /// What a source sees and what it misses, by the facts that do not hold.
 pub(super) fn sight(kind: SourceKind, fails: impl Fn(&str) -> bool) -> (&'static str, &'static str) {
     match kind {

@@ -14,6 +14,7 @@ use crate::task::{Pid, Task, TaskId};
 use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
 use super::numbers::{Listed, Numbers, process_id};
+use super::told::{Share, Told};
 
 /// What a cut needs to know besides the snapshot and the exits.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +58,10 @@ pub struct Books {
     own_ns: Vec<u64>,
     alive: Vec<bool>,
     shares: Vec<Parts>,
+    /// Where the kernel keeps accounts, as it does at this cut or not.
+    is_told: bool,
+    told: Told,
+    told_shares: Vec<Share>,
     increments: Vec<Increment>,
     accounts: FxHashMap<TaskId, Parts>,
     births: Vec<Birth>,
@@ -84,6 +89,7 @@ impl Books {
         into: &mut Interval,
     ) -> bool {
         self.cut += 1;
+        self.is_told = snapshot.has_accounts();
         if self.cut == 1 {
             self.first_cut = snapshot.begin;
             self.start_slack_ns = snapshot.source.start_rounding_ns();
@@ -110,9 +116,17 @@ impl Books {
         }
         self.grow_processes(is_exact, snapshot);
         self.list_processes(snapshot);
-        self.attribute(snapshot);
+        if self.is_told {
+            self.told.close(&snapshot.accounts, &self.own_ns, &mut self.told_shares);
+        } else {
+            self.attribute(snapshot);
+        }
         self.state(cut, snapshot, into);
-        self.close_processes(is_exact && cut.sees_exits, snapshot, into);
+        if self.is_told {
+            self.close_told(into);
+        } else {
+            self.close_processes(is_exact && cut.sees_exits, snapshot, into);
+        }
         self.attribution.forget(snapshot.begin_ns);
         self.cut > 1
     }
@@ -163,7 +177,9 @@ impl Books {
                 debug_assert!(false, "tasks and processes are sorted by pid, and each task has its process");
                 continue;
             }
-            let (used, growth) = self.use_of(row, cpu_ns(row, is_exact), is_exact);
+            let stolen_ns = snapshot.stolen_ns.get(index).copied();
+            let now_ns = cpu_ns(row, is_exact) + stolen_ns.unwrap_or(0);
+            let (used, growth) = self.use_of(row, now_ns, is_exact);
             let used_ns = match used {
                 Used::Alive(used_ns) => {
                     self.alive[process] = true;
@@ -216,6 +232,8 @@ impl Books {
         let is_dead = is_exact && is_dead(row);
         match (known.life, is_dead) {
             (Life::Settled, true) => return (Used::Dead(0), growth),
+            // With an account, what is told of a number goes on when another thread takes it over.
+            (Life::Settled | Life::Dead, false) if self.is_told => known.life = Life::Alive,
             (Life::Settled | Life::Dead, false) => return (Used::Unclear, growth),
             (Life::Alive | Life::Dead, _) => {}
         }
@@ -302,7 +320,7 @@ impl Books {
         let last_resort = listed.last_resort_id();
         next_processes.clear();
         let mut vanished = processes.iter().peekable();
-        for (row, is_alive) in snapshot.processes.iter().zip(&self.alive) {
+        for (index, (row, is_alive)) in snapshot.processes.iter().zip(&self.alive).enumerate() {
             let id = process_id(row);
             while let Some(gone) = vanished.next_if(|last| last.id < id) {
                 attribution.end(gone.id, snapshot.begin_ns);
@@ -311,6 +329,14 @@ impl Books {
             let has_known_heir = match known {
                 Some(known) => known.has_known_heir,
                 None => {
+                    // An account names the process that inherits.
+                    let account = snapshot.accounts.get(index).filter(|_| snapshot.has_accounts());
+                    let told = account.and_then(|account| {
+                        numbers.find(account.accounting_parent, snapshot.begin, listed, processes)
+                    });
+                    if let Some(parent) = told {
+                        attribution.add(id, parent);
+                    }
                     let parent = numbers.find(row.ppid, snapshot.begin, listed, processes).or(last_resort);
                     attribution.add_listed(id, parent.filter(|_| row.ppid.0 > 0).unwrap_or(id));
                     if *is_alive {
@@ -359,6 +385,25 @@ impl Books {
             } else if let Some(index) = listed.last_resort() {
                 self.shares[index].exited_children_ns += parts.total_ns();
             }
+        }
+    }
+
+    /// Makes the usage of each process of what its account grew by.
+    fn close_told(&mut self, into: &mut Interval) {
+        std::mem::swap(&mut self.processes, &mut self.next_processes);
+        for (share, growth) in self.told_shares.iter().zip(&self.growth) {
+            let Share { parts, stolen_ns, accounting_parent } = *share;
+            into.attributed_ns += parts.total_ns();
+            into.processes.push(Usage {
+                cpu_ns: parts.total_ns(),
+                self_ns: parts.self_ns,
+                exited_threads_ns: Some(parts.exited_threads_ns),
+                exited_children_ns: Some(parts.exited_children_ns),
+                stolen_ns: Some(stolen_ns),
+                accounting_parent,
+                growth: *growth,
+                ..Usage::default()
+            });
         }
     }
 

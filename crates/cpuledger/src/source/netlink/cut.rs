@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 
 use nix::errno::Errno;
 
+use crate::machine;
+
 use super::layout::{self, Taskstats, Unknown};
 use super::socket::Failure;
 
@@ -20,13 +22,19 @@ const WITH_DETAIL: u32 = 2;
 /// `struct taskstats_header`.
 const HEADER_BYTES: usize = 24;
 
-/// Room for records at the beginning; it grows with what comes.
+/// Room for records at the beginning; it grows with what comes, and stays.
 const ROOM_BYTES: usize = 1 << 18;
+
+/// How often it is tried to have a snapshot without the CPU being lost in it, and for how long.
+const MOST_ATTEMPTS: usize = 6;
+const LONGEST_ATTEMPTS_NS: u64 = 100_000_000;
 
 /// The open file.
 pub struct Cuts {
     file: File,
+    /// Room, whose pages are there before a cut is made: the kernel writes records as they are read.
     bytes: Vec<u8>,
+    usual: Usual,
 }
 
 /// What one snapshot has.
@@ -34,46 +42,96 @@ pub struct Cuts {
 pub struct Cut {
     /// CLOCK_MONOTONIC to which the runtimes refer.
     pub at_ns: u64,
+    /// How long it took from then on.
+    took_ns: u64,
     /// Threads, or leaders with the runtime of their process, by number.
     pub records: Vec<Taskstats>,
+}
+
+impl Cut {
+    /// Of one at that instant.
+    pub fn new(at_ns: u64, records: Vec<Taskstats>) -> Cut {
+        Cut { at_ns, took_ns: 0, records }
+    }
+
+    fn record_ns(&self) -> u64 {
+        self.took_ns / self.records.len().max(1) as u64
+    }
+}
+
+/// How long the quickest took for each record.
+#[derive(Debug, Clone, Copy, Default)]
+struct Usual {
+    record_ns: Option<u64>,
+}
+
+impl Usual {
+    fn is_late(self, cut: &Cut) -> bool {
+        self.record_ns.is_some_and(|usual_ns| cut.record_ns() > usual_ns * 2)
+    }
+
+    fn learn(&mut self, cut: &Cut) {
+        // It is forgotten slowly: a machine may get slower.
+        let usual_ns = self.record_ns.map_or(u64::MAX, |usual_ns| usual_ns + usual_ns.div_ceil(64));
+        self.record_ns = Some(cut.record_ns().min(usual_ns));
+    }
 }
 
 impl Cuts {
     /// Opens it and takes a snapshot; `None` where the kernel does not have it, or another one.
     pub fn open() -> Option<Cuts> {
         let file = OpenOptions::new().read(true).write(true).open(PATH).ok()?;
-        let mut cuts = Cuts { file, bytes: Vec::new() };
+        let mut cuts = Cuts { file, bytes: vec![1; ROOM_BYTES], usual: Usual::default() };
+        // The second one tells how long it takes, for then the pages are there.
+        cuts.take_once(false).ok()?;
         let cut = cuts.take(false).ok()?;
         (cut.at_ns > 0 && !cut.records.is_empty()).then_some(cuts)
     }
 
-    /// All processes, or all threads.
+    /// All processes, or all threads. Tasks run on while the kernel writes records. So where we lost the CPU meanwhile it is done again.
     ///
     /// # Errors
     /// When the kernel refuses it, or sends what is not known here.
     pub fn take(&mut self, of_threads: bool) -> Result<Cut, Failure> {
+        let mut best = self.take_once(of_threads)?;
+        let mut took_ns = best.took_ns;
+        for _ in 1..MOST_ATTEMPTS {
+            if !self.usual.is_late(&best) || took_ns > LONGEST_ATTEMPTS_NS {
+                break;
+            }
+            let cut = self.take_once(of_threads)?;
+            took_ns += cut.took_ns;
+            if cut.took_ns < best.took_ns {
+                best = cut;
+            }
+        }
+        self.usual.learn(&best);
+        Ok(best)
+    }
+
+    fn take_once(&mut self, of_threads: bool) -> Result<Cut, Failure> {
         let flags = WITH_DETAIL | if of_threads { OF_THREADS } else { 0 };
         let mut request = [0; 16];
         request[..4].copy_from_slice(&flags.to_ne_bytes());
         self.file.write_all(&request).map_err(failed)?;
-        self.read()?;
-        decode(&self.bytes).map_err(Failure::from)
+        let length = self.read()?;
+        let end_ns = machine::monotonic_ns();
+        let cut = decode(&self.bytes[..length])?;
+        Ok(Cut { took_ns: end_ns.saturating_sub(cut.at_ns), ..cut })
     }
 
-    /// Reads to the end. Each read has room for records, as one without is an error.
-    fn read(&mut self) -> Result<(), Failure> {
+    /// Reads to the end, and returns how much that was. Each read has room for records, as one without is an error.
+    fn read(&mut self) -> Result<usize, Failure> {
         let mut done = 0;
         loop {
             if self.bytes.len() < done + ROOM_BYTES / 2 {
-                self.bytes.resize((self.bytes.len() * 2).max(ROOM_BYTES), 0);
+                self.bytes.resize(self.bytes.len() * 2, 1);
             }
             match self.file.read(&mut self.bytes[done..]).map_err(failed)? {
-                0 => break,
+                0 => return Ok(done),
                 count => done += count,
             }
         }
-        self.bytes.truncate(done);
-        Ok(())
     }
 }
 
@@ -89,10 +147,10 @@ fn decode(bytes: &[u8]) -> Result<Cut, Unknown> {
     if size == 0 || !records.len().is_multiple_of(size) {
         return Err(Unknown::Nothing);
     }
-    let mut cut = Cut { at_ns, records: Vec::with_capacity(records.len() / size) };
+    let mut cut = Cut::new(at_ns, Vec::with_capacity(records.len() / size));
     for record in records.chunks_exact(size) {
         let figures = layout::decode(record)?;
-        let runtime_ns = figures.exact_runtime_ns.ok_or(Unknown::Nothing)?;
+        let runtime_ns = figures.exact.ok_or(Unknown::Nothing)?.used.runtime_ns;
         cut.records.push(Taskstats { runtime_ns, ..figures });
     }
     cut.records.sort_unstable_by_key(|figures| (figures.pid, figures.tid));
@@ -127,6 +185,19 @@ mod tests {
         let found: Vec<(u32, u64)> = cut.records.iter().map(|it| (it.tid, it.runtime_ns)).collect();
         assert_eq!((cut.at_ns, found), (77, vec![(1, 10), (2, 20), (3, 30)]));
         assert_eq!(decode(&snapshot(&[])).map(|cut| cut.records.len()), Ok(0));
+    }
+
+    #[test]
+    fn a_cut_in_which_the_cpu_was_lost_is_late() {
+        let mut usual = Usual::default();
+        let cut = |took_ns, records| Cut { took_ns, ..Cut::new(1, vec![Taskstats::default(); records]) };
+        assert!(!usual.is_late(&cut(1_000, 10)), "nothing is known");
+        usual.learn(&cut(1_000, 10));
+        assert!(!usual.is_late(&cut(20_000, 100)) && usual.is_late(&cut(21_000, 100)));
+        usual.learn(&cut(500, 10));
+        assert!(usual.is_late(&cut(1_100, 10)));
+        (0..100).for_each(|_| usual.learn(&cut(9_000, 10)));
+        assert!(!usual.is_late(&cut(1_100, 10)), "it is slower than it was");
     }
 
     #[test]

@@ -138,10 +138,10 @@ pub struct Known {
     seen: u32,
     /// Whether it has reported its death.
     pub is_dead: bool,
-    /// What was last shown of its times.
-    pub user_ns: u64,
-    /// Likewise.
-    pub system_ns: u64,
+    /// What was last shown of its user and its system time.
+    pub shown: (u64, u64),
+    /// Likewise of its process, if it is the leader and these come with the threads.
+    pub shown_of_process: (u64, u64),
 }
 
 /// All tasks that were heard of in this snapshot or the last.
@@ -184,8 +184,8 @@ impl Tasks {
                 is_told: told.is_some(),
                 seen: 0,
                 is_dead: false,
-                user_ns: 0,
-                system_ns: 0,
+                shown: (0, 0),
+                shown_of_process: (0, 0),
             }
         };
         let known = match self.known.entry(tid) {
@@ -258,7 +258,7 @@ mod tests {
     fn a_silent_task_is_forgotten_after_one_snapshot() {
         let mut tasks = Tasks::default();
         tasks.begin_snapshot();
-        tasks.find(7, 100, window(1_000, 1_000), untold).user_ns = 5;
+        tasks.find(7, 100, window(1_000, 1_000), untold).shown = (5, 0);
         tasks.begin_snapshot();
         tasks.find(8, 100, window(1_000, 1_000), untold);
         assert_eq!(tasks.known.len(), 2);

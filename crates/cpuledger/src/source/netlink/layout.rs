@@ -134,8 +134,58 @@ pub struct Taskstats {
     pub pid: Option<u32>,
     /// As `elapsed_us`, of the leader of its process; since version 12.
     pub leader_elapsed_us: Option<u64>,
-    /// `cpu_runtime`: of a task, or of a process with its dead threads; with the patches of `kernel/series`.
-    pub exact_runtime_ns: Option<u64>,
+    /// What a kernel with the patches of `kernel/series` tells besides.
+    pub exact: Option<Exact>,
+}
+
+/// In nanoseconds, of a task, or of a process with its dead threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exact {
+    /// Start by CLOCK_BOOTTIME. After an exec by another thread it is that of the old leader.
+    pub start_ns: u64,
+    /// What it used; the stolen time is 0 before version 16.
+    pub used: Used,
+    /// Of its process; since version 17.
+    pub dead: Option<Dead>,
+}
+
+/// CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Used {
+    /// On a CPU, by the scheduler.
+    pub runtime_ns: u64,
+    /// In user mode, by ticks unless the kernel does better.
+    pub user_ns: u64,
+    /// In kernel mode, likewise.
+    pub system_ns: u64,
+    /// What interrupts and the hypervisor took meanwhile: no part of the others.
+    pub stolen_ns: u64,
+}
+
+impl Used {
+    /// The time for which it had a CPU.
+    pub fn cpu_ns(&self) -> u64 {
+        self.runtime_ns + self.stolen_ns
+    }
+
+    /// Adds what another one used.
+    pub fn add(&mut self, other: &Used) {
+        self.runtime_ns += other.runtime_ns;
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.stolen_ns += other.stolen_ns;
+    }
+}
+
+/// The dead whose time belongs to a process: the same in the record of each of its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dead {
+    /// The process that will inherit its time; 0: none in sight.
+    pub accounting_parent: u32,
+    /// What its exited threads used.
+    pub threads: Used,
+    /// What processes used that it inherited from.
+    pub children: Used,
 }
 
 impl Taskstats {
@@ -204,8 +254,8 @@ fn version_of(bytes: &[u8]) -> Result<u16, Unknown> {
 fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
     if SERIES.contains(&(version, bytes.len())) {
         let members = Members(bytes);
-        let exact_runtime_ns = Some(members.u64(448));
-        return Ok(Taskstats { version, exact_runtime_ns, ..decode_members(SERIES_BASE, &members) });
+        let exact = Some(decode_exact(version, &members));
+        return Ok(Taskstats { version, exact, ..decode_members(SERIES_BASE, &members) });
     }
     let index = version.checked_sub(OLDEST_VERSION).ok_or(Unknown::Version(version))?;
     let expected = *SIZES.get(usize::from(index)).ok_or(Unknown::Version(version))?;
@@ -213,6 +263,17 @@ fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
         return Err(Unknown::Size { version, bytes: bytes.len(), expected });
     }
     Ok(decode_members(version, &Members(bytes)))
+}
+
+fn decode_exact(version: u16, members: &Members<'_>) -> Exact {
+    let used = |offset: usize| Used {
+        runtime_ns: members.u64(offset),
+        user_ns: members.u64(offset + 8),
+        system_ns: members.u64(offset + 16),
+        stolen_ns: if version >= 16 { members.u64(offset + 24) } else { 0 },
+    };
+    let dead = || Dead { accounting_parent: members.u32(480), threads: used(488), children: used(520) };
+    Exact { start_ns: members.u64(440), used: used(448), dead: (version >= 17).then(dead) }
 }
 
 fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
@@ -253,6 +314,6 @@ fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
         leader_elapsed_us: since(12).then(|| members.u64(376 + gap(6))),
         write_protect: since(13).then(|| members.delay(400 + gap(6))),
         interrupts: since(14).then(|| members.delay(416 + gap(7))),
-        exact_runtime_ns: None,
+        exact: None,
     }
 }

@@ -16,7 +16,8 @@
 //!
 //! - There is no cut: tasks are asked one after another, each figure is of another instant. A kernel with the patches of
 //!   `kernel/series` has one: there a snapshot is a write and a read of `/proc/taskstats`, and the runtimes of processes are of its
-//!   instant. Threads, if they are wanted, are of another snapshot shortly before.
+//!   instant. With the first of the patches alone, threads are of another snapshot shortly before. With all of them threads and processes
+//!   are of one, and the kernel keeps account of the dead: then what follows on time and parents does not hold (`accounts`).
 //! - A task reports its death while it runs, before it releases its memory. What it used since the last tick (4 ms) and what it
 //!   uses after the report are not in its row. If the parent waits for the process, /proc shows them with the figures of its
 //!   children (`reaped`). For a process that is not waited for, and for a thread of a process that goes on, they are lost.
@@ -26,6 +27,7 @@
 //! - It works in the initial PID and user namespaces only. In another network namespace than the initial one queries are
 //!   answered, but reports of exits go elsewhere: whether they come is tried with a thread that dies.
 
+mod accounts;
 mod census;
 mod cut;
 mod identity;
@@ -79,6 +81,8 @@ pub struct Netlink {
     cuts: Option<Cuts>,
     census: Census,
     abilities: Abilities,
+    /// Whether the kernel keeps account of the dead, so that no report of a death is needed.
+    has_accounts: bool,
     /// Which layout the kernel sends.
     version: u16,
     known: Tasks,
@@ -104,13 +108,16 @@ impl Netlink {
     pub fn open() -> Result<Netlink, Error> {
         open::check_namespaces()?;
         let mut socket = Socket::open().map_err(open::refused)?;
-        let (version, abilities) = open::probe(&mut socket).map_err(open::refused)?;
+        let (figures, abilities) = open::probe(&mut socket).map_err(open::refused)?;
+        let cuts = Cuts::open();
+        let tells_dead = figures.exact.is_some_and(|exact| exact.dead.is_some());
         Ok(Netlink {
             socket,
-            cuts: Cuts::open(),
+            has_accounts: tells_dead && cuts.is_some(),
+            cuts,
             census: Census::open()?,
             abilities,
-            version,
+            version: figures.version,
             known: Tasks::default(),
             listener: None,
             pending: Vec::new(),
@@ -135,6 +142,11 @@ impl Netlink {
     /// Whether the kernel has snapshots, so that all figures are of one instant.
     pub fn has_cut(&self) -> bool {
         self.cuts.is_some()
+    }
+
+    /// Whether the kernel keeps account of the dead, so that intervals are whole without any report of a death.
+    pub fn has_accounts(&self) -> bool {
+        self.has_accounts
     }
 
     /// Starts to listen for exits, with this room for reports that wait to be read.
@@ -174,10 +186,11 @@ impl Netlink {
         let Netlink { listener: Some(listener), known, census, pending, reaped, abilities, .. } = self else {
             return Ok(());
         };
+        let asks_parents = abilities.has_runtime && !self.has_accounts;
         known.suspensions.note(machine::monotonic_ns(), machine::suspended_ns());
         let read = listener.read(|report| {
             let exit = exit_of(&report, *abilities, known, census);
-            if abilities.has_runtime && report.figures.is_last_of_process() == Some(true) {
+            if asks_parents && report.figures.is_last_of_process() == Some(true) {
                 let told_ns = report.process.map_or(exit.runtime_ns, |process| process.runtime_ns);
                 reaped.died(exit.process.tid.0, exit.ppid.0, told_ns);
             }
@@ -188,7 +201,7 @@ impl Netlink {
 
     /// Asks the parents of the dead for what these had not reported.
     fn settle(&mut self) -> Result<(), Error> {
-        if self.listener.is_some() {
+        if self.listener.is_some() && !self.has_accounts {
             self.find_untold();
             self.reaped.ask(|pid| self.census.said(pid));
             self.read_reports()?;
@@ -232,11 +245,15 @@ impl Netlink {
         Ok(())
     }
 
-    /// Makes rows of a snapshot of the kernel. Threads come first, so that they never have more than their process.
+    /// Makes rows of a snapshot of the kernel. Where it keeps accounts, all is of one. Elsewhere threads are of another one before, so that they
+    /// never have more than their process.
     fn take_cut(&mut self, scope: Scope, into: &mut Snapshot) -> Result<(), Error> {
         let Netlink { cuts: Some(cuts), census, known, abilities, .. } = self else { return Ok(()) };
         let threads = if scope.has_tasks() { cuts.take(true).map_err(open::failed)? } else { Cut::default() };
-        let processes = cuts.take(false).map_err(open::failed)?;
+        let processes = match self.has_accounts && scope.has_tasks() {
+            true => processes_of(&threads),
+            false => cuts.take(false).map_err(open::failed)?,
+        };
         let at_ns = processes.at_ns;
         let suspended_ns = machine::suspended_ns();
         (into.begin_ns, into.end_ns) = (at_ns, at_ns);
@@ -340,6 +357,13 @@ impl Source for Netlink {
         into.missed += self.listener.as_mut().map_or(0, Listener::take_missed);
         Ok(())
     }
+}
+
+/// The processes of a snapshot of threads.
+fn processes_of(threads: &Cut) -> Cut {
+    let families = threads.records.chunk_by(|one, other| one.pid == other.pid);
+    let processes = families.filter_map(|family| Some(accounts::of_threads(family.first()?.pid?, family)));
+    Cut::new(threads.at_ns, processes.collect())
 }
 
 /// Asks a batch of queries and makes rows of the answers.

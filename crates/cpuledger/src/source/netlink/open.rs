@@ -72,8 +72,8 @@ pub fn failed(failure: Failure) -> Error {
     }
 }
 
-/// Asks for ourselves: which version comes, and what is filled in.
-pub fn probe(socket: &mut Socket) -> Result<(u16, Abilities), Failure> {
+/// Asks for ourselves: what comes, and what is filled in.
+pub fn probe(socket: &mut Socket) -> Result<(Taskstats, Abilities), Failure> {
     // The scheduler brings our runtime up to date before it goes on.
     rustix::thread::sched_yield();
     let myself = rustix::thread::gettid().as_raw_nonzero().get();
@@ -93,7 +93,7 @@ pub fn probe(socket: &mut Socket) -> Result<(u16, Abilities), Failure> {
         has_delays: has_delays(switch.as_deref(), &figures),
         has_io: fs::exists("/proc/self/io").unwrap_or(false),
     };
-    Ok((figures.version, abilities))
+    Ok((figures, abilities))
 }
 
 /// By its switch; where there is none, the kernel tells the runtime only with delay accounting.

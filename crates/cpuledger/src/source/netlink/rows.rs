@@ -7,8 +7,9 @@ use crate::snapshot::{Scope, Snapshot};
 use crate::source::records::scaled_cpu_time;
 use crate::task::{Pid, State, Task, Tid};
 
+use super::accounts;
 use super::census::{Census, Process};
-use super::identity::{Known, Tasks, Window};
+use super::identity::{Tasks, Window};
 use super::layout::Taskstats;
 
 /// In every message of a task.
@@ -37,6 +38,8 @@ const STATE: FieldSet = FieldSet::of(&[Field::State]);
 const MESSAGE_TOTALS: FieldSet = FieldSet::of(&[Field::Runtime, Field::RunqueueWait]).union(DELAYS);
 /// What is told of single tasks only, and of a process while it has no other.
 const OF_ONE_TASK: FieldSet = USAGE.union(IO);
+/// What is told of a process with all its threads in a snapshot.
+const TIMES: FieldSet = FieldSet::of(&[Field::User, Field::System]);
 
 /// What this kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,11 +110,14 @@ impl<'a> Rows<'a> {
     /// Takes a process of a cut: figures of its leader, and the runtime of all its threads, dead ones included.
     pub fn add_process(&mut self, process: Process, figures: Taskstats, window: Window) {
         self.process = Some(process);
-        let mut row = self.row(process.pid, process, &figures, window);
+        let mut row = self.row_of(process.pid, process, &figures, window, true);
         if process.threads > 1 {
-            row.known = row.known.without(OF_ONE_TASK).without(RUNQUEUE_WAIT).without(DELAYS);
+            // User and system time are of all its threads, too.
+            let unknown = OF_ONE_TASK.without(TIMES).union(RUNQUEUE_WAIT).union(DELAYS);
+            row.known = row.known.without(unknown);
         }
         self.into.processes.push(row);
+        self.into.accounts.extend(accounts::account(&figures));
     }
 
     /// Takes a thread of that process, which may be its leader.
@@ -123,6 +129,8 @@ impl<'a> Rows<'a> {
             row.known = row.known.without(EFFECTIVE); // the leader's
         }
         self.into.tasks.push(row);
+        let stolen_ns = figures.exact.and_then(|exact| exact.dead.map(|_| exact.used.stolen_ns));
+        self.into.stolen_ns.extend(stolen_ns);
     }
 
     /// Takes an answer; `None` where there is no such task any more.
@@ -174,11 +182,25 @@ impl<'a> Rows<'a> {
     }
 
     fn row(&mut self, tid: i32, process: Process, figures: &Taskstats, window: Window) -> Task {
+        self.row_of(tid, process, figures, window, false)
+    }
+
+    /// `is_sum`: the figures are of all threads of a process.
+    fn row_of(
+        &mut self,
+        tid: i32,
+        process: Process,
+        figures: &Taskstats,
+        window: Window,
+        is_sum: bool,
+    ) -> Task {
         let runtime_ns = self.abilities.cpu_ns(figures);
         let was_suspended = !self.known.suspensions.are_none();
         let tell = || self.census.start(process.pid, tid);
         let known = self.known.find(tid, figures.elapsed_us, window, tell);
-        (known.user_ns, known.system_ns) = times(runtime_ns, figures, known);
+        let shown = if is_sum { &mut known.shown_of_process } else { &mut known.shown };
+        *shown = times(runtime_ns, figures, *shown);
+        let (user_ns, system_ns) = *shown;
         let mut fields = self.abilities.fields().union(EFFECTIVE);
         if was_suspended && !known.is_told {
             fields = fields.without(START);
@@ -204,8 +226,8 @@ impl<'a> Rows<'a> {
             policy: figures.policy.into(),
             threads: process.threads,
             runtime_ns,
-            user_ns: known.user_ns,
-            system_ns: known.system_ns,
+            user_ns,
+            system_ns,
             runqueue_wait_ns: figures.run_queue.total_ns,
             block_io_delay_ns: figures.block_io.total_ns,
             swap_in_delay_ns: figures.swap_in.total_ns,
@@ -228,12 +250,15 @@ fn is_of(figures: &Taskstats, pid: i32) -> bool {
 }
 
 /// User and system time by the kernel's rule: the runtime in the proportion of the ticks, never less than shown before.
-fn times(runtime_ns: u64, figures: &Taskstats, shown: &Known) -> (u64, u64) {
+fn times(runtime_ns: u64, figures: &Taskstats, shown: (u64, u64)) -> (u64, u64) {
+    let in_us = || (figures.user_us.saturating_mul(1_000), figures.system_us.saturating_mul(1_000));
+    let (tick_user_ns, tick_system_ns) =
+        figures.exact.map_or_else(in_us, |exact| (exact.used.user_ns, exact.used.system_ns));
     scaled_cpu_time(&abi::cpuledger_cpu_time {
         runtime_ns,
-        tick_user_ns: figures.user_us.saturating_mul(1_000),
-        tick_system_ns: figures.system_us.saturating_mul(1_000),
-        shown_user_ns: shown.user_ns,
-        shown_system_ns: shown.system_ns,
+        tick_user_ns,
+        tick_system_ns,
+        shown_user_ns: shown.0,
+        shown_system_ns: shown.1,
     })
 }

@@ -1,0 +1,55 @@
+//! `--source netlink` alone, on a kernel with all patches of `kernel/series`: intervals balance though no death is looked at, and the time
+//! of the dead is where it belongs. Runs in the guest of `make kernel`; elsewhere it says that it has not run. Needs root.
+
+mod cuts;
+#[path = "../intervals/mod.rs"]
+mod intervals;
+mod lineage;
+mod sums;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::sync::MutexGuard;
+
+use cpuledger_load::not_run;
+use cpuledger_load::scene::alone;
+
+/// `struct taskstats` of version 17 and 18.
+const RECORD_BYTES: usize = 552;
+/// `struct taskstats_header`.
+const HEADER_BYTES: usize = 24;
+
+/// Has the machine for itself, if its kernel keeps account of the dead.
+fn begin() -> Option<MutexGuard<'static, ()>> {
+    let guard = alone();
+    if records().is_none() {
+        not_run("its kernel has no account of the dead: run scripts/kernel-product");
+        return None;
+    }
+    Some(guard)
+}
+
+/// The bytes of the records of all processes, as the kernel gives them.
+fn records() -> Option<Vec<u8>> {
+    let mut file = File::options().read(true).write(true).open("/proc/taskstats").ok()?;
+    file.write_all(&[0; 16]).ok()?;
+    let mut bytes = vec![0; 1 << 22];
+    let mut length = 0;
+    loop {
+        match file.read(&mut bytes[length..]).ok()? {
+            0 => break,
+            count => length += count,
+        }
+    }
+    let size = u32::from_ne_bytes(bytes[4..8].try_into().ok()?) as usize;
+    (size == RECORD_BYTES).then(|| bytes[HEADER_BYTES..length].to_vec())
+}
+
+/// What the kernel says that a process has inherited: runtime and stolen time.
+fn inherited_ns(pid: i32) -> u64 {
+    let records = records().expect("the kernel has them");
+    let number = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().expect("eight"));
+    let is_it = |record: &&[u8]| record[128..132] == pid.to_ne_bytes();
+    let record = records.chunks_exact(RECORD_BYTES).find(is_it).expect("it lives");
+    number(record, 520) + number(record, 544)
+}
