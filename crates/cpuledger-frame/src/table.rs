@@ -49,6 +49,39 @@ impl Values {
     }
 }
 
+/// The values of a column, for a look at many rows: where all rows have the same, there is one value and the mask is 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Cells<'a> {
+    values: &'a [u64],
+    mask: usize,
+}
+
+impl Cells<'_> {
+    /// As [`Table::get`].
+    ///
+    /// # Panics
+    /// May panic if there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<u64> {
+        Some(self.values[row & self.mask]).filter(|raw| *raw != ABSENT)
+    }
+}
+
+/// As [`Cells`], for a column with signed numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct SignedCells<'a>(Cells<'a>);
+
+impl SignedCells<'_> {
+    /// As [`Table::get_signed`].
+    ///
+    /// # Panics
+    /// May panic if there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<i64> {
+        self.0.get(row).map(signed_of_raw)
+    }
+}
+
 /// The rows of a section: a value or nothing for each column and row. Its memory is reused.
 ///
 /// `u64::MAX` and `i64::MAX` are not values: they become the next lower number.
@@ -165,6 +198,33 @@ impl Table {
         assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
         let values = self.values(column);
         (0..self.rows).map(|row| Some(values.raw(row)).filter(|raw| *raw != ABSENT).map(signed_of_raw))
+    }
+
+    /// The values of a column, to be looked at row by row.
+    ///
+    /// # Panics
+    /// If the column has signed numbers.
+    pub fn cells(&self, column: Column) -> Cells<'_> {
+        assert!(column.kind() != Kind::Signed, "{column:?} has signed numbers");
+        self.raw_cells(column)
+    }
+
+    /// As [`Table::cells`] for a column with signed numbers.
+    ///
+    /// # Panics
+    /// If the column has no signed numbers.
+    pub fn signed_cells(&self, column: Column) -> SignedCells<'_> {
+        assert!(column.kind() == Kind::Signed, "{column:?} has no signed numbers");
+        SignedCells(self.raw_cells(column))
+    }
+
+    fn raw_cells(&self, column: Column) -> Cells<'_> {
+        let values = self.values(column);
+        if values.each.is_empty() {
+            Cells { values: std::slice::from_ref(&values.constant), mask: 0 }
+        } else {
+            Cells { values: &values.each, mask: usize::MAX }
+        }
     }
 
     /// Whether a row has a value in this column.

@@ -7,6 +7,7 @@ use crate::amounts::Amounts;
 use crate::balance::{Balance, REASONS};
 use crate::deaths::{Dead, Deaths, Id};
 use crate::dimension::{Dimension, Name};
+use crate::groups::Groups;
 use crate::instants::Instants;
 use crate::lineage::Lineage;
 use crate::names::{Comm, Names};
@@ -104,7 +105,7 @@ pub struct Accumulator {
     extent: Option<Instants>,
     /// Memory for those of the frame that is read.
     deaths: Deaths,
-    inherited_ns: Vec<u64>,
+    groups: Groups,
 }
 
 impl Accumulator {
@@ -122,7 +123,7 @@ impl Accumulator {
             time_line: None,
             extent: None,
             deaths: Deaths::default(),
-            inherited_ns: Vec::new(),
+            groups: Groups::default(),
         }
     }
 
@@ -174,16 +175,8 @@ impl Accumulator {
         deaths.read(frame, self.lineage.is_some());
         let began_ns = began_boottime_ns(frame);
         let mut booked_ns = 0_u64;
-        let mut inherited_ns = std::mem::take(&mut self.inherited_ns);
-        inherited_ns.clear();
-        inherited_ns.resize(frame.table(Section::Processes).len(), 0);
-        for dead in &deaths.dead {
-            if let Some(row) = dead.heir_row {
-                inherited_ns[row] = inherited_ns[row].saturating_add(dead.cpu_ns);
-            }
-        }
         for (row, (inherited_ns, unidentified_ns)) in
-            inherited_ns.iter().zip(&deaths.unidentified_ns).enumerate()
+            deaths.inherited_ns.iter().zip(&deaths.unidentified_ns).enumerate()
         {
             let subject = self.living(frame, row, *unidentified_ns, *inherited_ns, began_ns);
             booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
@@ -194,17 +187,10 @@ impl Accumulator {
                 lineage.add(subject.id, subject.comm, parent, &subject.amounts);
             }
         }
-        for dead in &deaths.dead {
-            let subject = self.dead(frame, dead, began_ns);
-            booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
-            self.put(&subject, bucket);
-            if let Some(lineage) = &mut self.lineage {
-                let parent = dead.parent.map(|parent| deaths.dead[parent].id);
-                let heir = parent.map(|(pid, start)| (pid, Some(start))).or(dead.heir);
-                lineage.end(subject.id, subject.comm, heir, &subject.amounts);
-            }
-        }
-        (self.deaths, self.inherited_ns) = (deaths, inherited_ns);
+        booked_ns = deaths.iter().fold(booked_ns, |sum, dead| sum.saturating_add(dead.cpu_ns));
+        self.put_dead(frame, &deaths, began_ns, bucket);
+        self.end_dead(frame, &deaths, began_ns);
+        self.deaths = deaths;
         let balance = Balance::of(frame, booked_ns);
         self.balance.add(&balance);
         if let Some(bucket) = bucket {
@@ -243,9 +229,6 @@ impl Accumulator {
 
     /// The cgroup of a row of processes.
     fn cgroup(&self, frame: &Frame, row: usize) -> Option<Key> {
-        if !self.has(Dimension::Cgroup) {
-            return None;
-        }
         let number = cgroup_of(frame.table(Section::Processes), row)?;
         Some(self.paths.get(&number).map_or(Key::Cgroup(number), |path| Key::CgroupOfPath(*path)))
     }
@@ -286,26 +269,54 @@ impl Accumulator {
             id: (pid.unwrap_or_default(), start.unwrap_or_default()),
             comm: self.names.of_row(frame, Section::Processes, row),
             euid: get(Column::EUID),
-            cgroup: self.cgroup(frame, row),
+            cgroup: if self.has(Dimension::Cgroup) { self.cgroup(frame, row) } else { None },
             amounts,
         }
     }
 
-    fn dead(&mut self, frame: &Frame, dead: &Dead, began_ns: Option<u64>) -> Subject {
-        let amounts = Amounts {
-            self_ns: dead.cpu_ns,
-            waiting_ns: dead.waiting_ns,
-            births: is_birth(Some(dead.id.1), began_ns),
-            deaths: 1,
-            ..Amounts::default()
-        };
-        Subject {
-            id: dead.id,
-            comm: self.names.of_row(frame, Section::Exited, dead.record),
-            euid: frame.table(Section::Exited).get(Column::EUID, dead.record),
-            // Its record does not tell it: its heir is mostly of the same.
-            cgroup: dead.heir_row.and_then(|row| self.cgroup(frame, row)),
-            amounts,
+    /// Puts the dead into the tables.
+    fn put_dead(&mut self, frame: &Frame, deaths: &Deaths, began_ns: Option<u64>, bucket: Option<u32>) {
+        let (mut tables, mut groups) = (std::mem::take(&mut self.tables), std::mem::take(&mut self.groups));
+        for (dimension, table) in &mut tables {
+            match dimension {
+                Dimension::Command => {
+                    for (number, sum) in groups.by_name(frame, deaths, began_ns) {
+                        let comm = number.map_or(Comm::UNKNOWN, |number| self.names.of_text(frame, number));
+                        let key = if comm == Comm::UNKNOWN { Key::Unknown } else { Key::Command(comm) };
+                        table.add(key, sum, bucket);
+                    }
+                }
+                Dimension::User => {
+                    for (user, sum) in groups.by_user(frame, deaths, began_ns) {
+                        table.add(user.map_or(Key::Unknown, Key::User), sum, bucket);
+                    }
+                }
+                Dimension::Cgroup => {
+                    // Its record does not tell it: its heir is mostly of the same.
+                    for (row, sum) in groups.by_heir(deaths, began_ns) {
+                        let cgroup = row.and_then(|row| self.cgroup(frame, row));
+                        table.add(cgroup.unwrap_or(Key::Unknown), sum, bucket);
+                    }
+                }
+                Dimension::Process | Dimension::Ancestor => {
+                    for dead in deaths.iter() {
+                        let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
+                        table.add(Key::Process(dead.id, comm), &amounts_of(dead, began_ns), bucket);
+                    }
+                }
+            }
+        }
+        (self.tables, self.groups) = (tables, groups);
+    }
+
+    /// The dead become parts of what inherits from them.
+    fn end_dead(&mut self, frame: &Frame, deaths: &Deaths, began_ns: Option<u64>) {
+        let Some(lineage) = &mut self.lineage else { return };
+        for (place, dead) in deaths.iter().enumerate() {
+            let parent = deaths.parent(place).map(|parent| (parent.id.0, Some(parent.id.1)));
+            let heir = parent.or_else(|| deaths.heir(dead));
+            let comm = self.names.of_row(frame, Section::Exited, dead.record as usize);
+            lineage.end(dead.id, comm, heir, &amounts_of(dead, began_ns));
         }
     }
 
@@ -393,6 +404,12 @@ impl Accumulator {
             }
         }
     }
+}
+
+fn amounts_of(dead: &Dead, began_ns: Option<u64>) -> Amounts {
+    let mut amounts = Amounts::default();
+    amounts.add_dead(dead.cpu_ns, dead.waiting_ns, dead.births(began_ns));
+    amounts
 }
 
 /// The hierarchy that CPU time is divided by: that of the cpu controller, if it has one of its own.

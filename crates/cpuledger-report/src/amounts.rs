@@ -24,7 +24,7 @@ pub struct Amounts {
 }
 
 /// The sum of what is known.
-fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+pub(crate) fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),
         (one, other) => one.or(other),
@@ -51,6 +51,15 @@ impl Amounts {
         ] {
             *own = sum(*own, more);
         }
+    }
+
+    /// Adds what a process that died has: `births` is 1 if it was born in the same interval.
+    #[inline]
+    pub(crate) fn add_dead(&mut self, self_ns: u64, waiting_ns: Option<u64>, births: u64) {
+        self.self_ns = self.self_ns.saturating_add(self_ns);
+        self.waiting_ns = sum(self.waiting_ns, waiting_ns);
+        self.births += births;
+        self.deaths += 1;
     }
 
     /// The sum of several.

@@ -3,171 +3,284 @@
 use cpuledger_frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
+use crate::amounts::sum;
+
 /// A process: its pid and its start.
 pub(crate) type Id = (i64, u64);
 
-/// A process that died in the interval.
+/// A process that inherits: its pid, and its start where that is told.
+pub(crate) type HeirId = (i64, Option<u64>);
+
+/// A process of which a thread has died at least.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dead {
     /// Which.
     pub(crate) id: Id,
-    /// A record of it in the section of the dead, that of its leader if there is one.
-    pub(crate) record: usize,
-    /// The process that inherits its time, and lives.
-    pub(crate) heir: Option<(i64, Option<u64>)>,
-    /// The row of that.
-    pub(crate) heir_row: Option<usize>,
-    /// The kernel's parent of it, which died behind it in the same interval.
-    pub(crate) parent: Option<usize>,
     /// CPU time that its heir has of it.
     pub(crate) cpu_ns: u64,
     /// What it waited for a CPU.
     pub(crate) waiting_ns: Option<u64>,
+    /// The kernel's parent; 0: it is not told.
+    ppid: i64,
+    /// A record of it in the section of the dead, that of its leader if there is one.
+    pub(crate) record: u32,
+    /// The place of its heir in `heirs`.
+    heir: u32,
+    /// Whether all of it died.
+    ends: bool,
 }
 
 impl Dead {
-    fn of(id: Id, record: usize) -> Dead {
-        Dead { id, record, heir: None, heir_row: None, parent: None, cpu_ns: 0, waiting_ns: None }
+    /// 1 if it was born in the interval that began then.
+    #[inline]
+    pub(crate) fn births(&self, began_ns: Option<u64>) -> u64 {
+        u64::from(began_ns.is_some_and(|began_ns| self.id.1 >= began_ns))
     }
 }
+
+/// What inherits from some of the dead.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heir {
+    /// As the records tell it.
+    told: Option<HeirId>,
+    /// The first above that lives.
+    living: Option<HeirId>,
+    /// The row of that.
+    row: Option<usize>,
+}
+
+/// The place of the heir of those that have none.
+const NO_HEIR: u32 = 0;
 
 /// The dead of a frame, in the order of their ends, and what is left of what their heirs have inherited. Its memory is reused.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deaths {
-    pub(crate) dead: Vec<Dead>,
     /// For each row of processes: what it inherits from the dead that have no record.
     pub(crate) unidentified_ns: Vec<u64>,
+    /// For each row of processes: what it inherits from the others.
+    pub(crate) inherited_ns: Vec<u64>,
     rows: Rows,
-    found: Vec<Found>,
-    /// Where each is in `found`.
-    by_id: FxHashMap<Id, u32>,
+    found: Vec<Dead>,
     /// The places in `found` of those that died, in the order of their ends.
     ends: Vec<u32>,
+    heirs: Vec<Heir>,
+    /// The places in `heirs` of those that were told last, by the lowest bits of their pids.
+    last_heirs: Vec<u32>,
+    pids: Pids,
+    /// Where each is in `found`: made when it is first asked for.
+    by_id: FxHashMap<Id, u32>,
+    is_indexed: bool,
     /// The place in `ends` of the last of each pid, where that is asked for.
     by_pid: FxHashMap<i64, u32>,
+    /// For each of the dead, if that is wanted: the kernel's parent of it, which died behind it in the same interval.
+    parents: Vec<Option<u32>>,
 }
 
-/// A process of which a thread has died at least.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    dead: Dead,
-    ppid: Option<i64>,
-    ends: bool,
-}
+/// A power of two.
+const LAST_HEIRS: usize = 64;
 
 impl Deaths {
     /// Those of this frame. Parents are found if they are wanted.
     pub(crate) fn read(&mut self, frame: &Frame, wants_parents: bool) {
         let processes = frame.table(Section::Processes);
-        self.dead.clear();
+        self.found.clear();
+        self.ends.clear();
+        self.parents.clear();
         self.unidentified_ns.clear();
         self.unidentified_ns.extend(processes.all(Column::EXITED_CHILDREN_NS).map(Option::unwrap_or_default));
+        self.inherited_ns.clear();
+        self.inherited_ns.resize(processes.len(), 0);
         if frame.table(Section::Exited).is_empty() {
             return;
         }
         self.rows.read(frame);
         self.find(frame);
-        let has_no_start = |dead: &Dead| dead.heir.is_some_and(|(_, start)| start.is_none());
+        let has_no_start = |heir: &Heir| heir.told.is_some_and(|(_, start)| start.is_none());
         self.by_pid.clear();
-        if wants_parents || self.dead.iter().any(has_no_start) {
-            self.by_pid.extend((0..).zip(&self.dead).map(|(place, dead)| (dead.id.0, place)));
+        if wants_parents || self.heirs.iter().any(has_no_start) {
+            let pid = |place: &u32| self.found[*place as usize].id.0;
+            self.by_pid.extend((0..).zip(&self.ends).map(|(place, own)| (pid(own), place)));
         }
         if wants_parents {
             self.find_parents();
         }
-        // Those that follow each other often have the same heir.
-        let mut last = (None, None, None);
-        for place in 0..self.dead.len() {
-            let Dead { heir: told, cpu_ns, .. } = self.dead[place];
-            if told != last.0 {
-                let living = self.living_heir(told);
-                last = (told, living, living.and_then(|(pid, start)| self.rows.row(pid, start)));
-            }
-            let (_, heir, heir_row) = last;
-            // What the heir does not have of it is not in the sum of the frame.
-            let left_ns = heir_row.map_or(0, |row| self.unidentified_ns[row]);
-            let cpu_ns = cpu_ns.min(left_ns);
-            if let Some(row) = heir_row {
-                self.unidentified_ns[row] -= cpu_ns;
-            }
-            self.dead[place] = Dead { heir, heir_row, cpu_ns, ..self.dead[place] };
+        for place in 0..self.heirs.len() {
+            let living = self.living_heir(self.heirs[place].told);
+            let row = living.and_then(|(pid, start)| self.rows.row(pid, start));
+            self.heirs[place] = Heir { living, row, ..self.heirs[place] };
         }
+        for place in &self.ends {
+            let dead = &mut self.found[*place as usize];
+            // What the heir does not have of it is not in the sum of the frame.
+            let Some(row) = self.heirs[dead.heir as usize].row else {
+                dead.cpu_ns = 0;
+                continue;
+            };
+            let left_ns = &mut self.unidentified_ns[row];
+            dead.cpu_ns = dead.cpu_ns.min(*left_ns);
+            *left_ns -= dead.cpu_ns;
+            self.inherited_ns[row] = self.inherited_ns[row].saturating_add(dead.cpu_ns);
+        }
+    }
+
+    /// The processes that died.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Dead> {
+        self.ends.iter().map(|place| &self.found[*place as usize])
+    }
+
+    /// The process that inherits from it, and lives.
+    pub(crate) fn heir(&self, dead: &Dead) -> Option<HeirId> {
+        self.heirs[dead.heir as usize].living
+    }
+
+    /// The row of that.
+    pub(crate) fn heir_row(&self, dead: &Dead) -> Option<usize> {
+        self.heirs[dead.heir as usize].row
+    }
+
+    /// The kernel's parent of the one at this place of [`Deaths::iter`], which died behind it in the same interval.
+    pub(crate) fn parent(&self, place: usize) -> Option<&Dead> {
+        let parent = (*self.parents.get(place)?)?;
+        Some(&self.found[self.ends[parent as usize] as usize])
     }
 
     /// The processes that died, by the ends of the last of their threads, with the heirs that their records tell.
     fn find(&mut self, frame: &Frame) {
-        let table = frame.table(Section::Exited);
-        self.found.clear();
+        self.heirs.clear();
+        self.heirs.push(Heir::default());
+        self.last_heirs.clear();
+        self.last_heirs.resize(LAST_HEIRS, NO_HEIR);
+        self.pids.clear();
         self.by_id.clear();
-        self.by_id.reserve(table.len());
-        self.ends.clear();
-        let signed = |column| table.all_signed(column);
-        let (mut tids, mut ppids, mut heirs) =
-            (signed(Column::TID), signed(Column::PPID), signed(Column::ACCOUNTING_PPID));
-        let mut starts = table.all(Column::PROCESS_START_NS);
-        let (mut used, mut waited) = (table.all(Column::CPU_NS), table.all(Column::WAITING_NS));
-        let (mut ended, mut heir_starts) =
-            (table.all(Column::ENDS_PROCESS), table.all(Column::ACCOUNTING_START_NS));
-        for (record, pid) in signed(Column::PID).enumerate() {
-            let (tid, ppid, heir) = (tids.next().flatten(), ppids.next().flatten(), heirs.next().flatten());
-            let (start, cpu_ns, waiting_ns) =
-                (starts.next().flatten(), used.next().flatten(), waited.next().flatten());
-            let (end, heir_start) = (ended.next().flatten(), heir_starts.next().flatten());
-            let Some(pid) = pid else { continue };
-            let id = (pid, start.unwrap_or_default());
-            let place = *self.by_id.entry(id).or_insert(self.found.len() as u32) as usize;
-            if place == self.found.len() {
-                self.found.push(Found { dead: Dead::of(id, record), ppid: None, ends: false });
-            }
+        self.is_indexed = false;
+        let table = frame.table(Section::Exited);
+        let (pids, tids) = (table.signed_cells(Column::PID), table.signed_cells(Column::TID));
+        let (ppids, heirs) = (table.signed_cells(Column::PPID), table.signed_cells(Column::ACCOUNTING_PPID));
+        let (starts, heir_starts) =
+            (table.cells(Column::PROCESS_START_NS), table.cells(Column::ACCOUNTING_START_NS));
+        let (used, waited) = (table.cells(Column::CPU_NS), table.cells(Column::WAITING_NS));
+        let ended = table.cells(Column::ENDS_PROCESS);
+        for record in 0..table.len() {
+            let Some(pid) = pids.get(record) else { continue };
+            let start = starts.get(record);
+            let place = self.place((pid, start.unwrap_or_default()), record as u32);
             let own = &mut self.found[place];
-            own.dead.cpu_ns = own.dead.cpu_ns.saturating_add(cpu_ns.unwrap_or_default());
-            own.dead.waiting_ns = match (own.dead.waiting_ns, waiting_ns) {
-                (Some(one), Some(other)) => Some(one.saturating_add(other)),
-                (one, other) => one.or(other),
-            };
-            if tid == Some(pid) {
-                own.dead.record = record;
+            own.cpu_ns = own.cpu_ns.saturating_add(used.get(record).unwrap_or_default());
+            own.waiting_ns = sum(own.waiting_ns, waited.get(record));
+            if tids.get(record) == Some(pid) {
+                own.record = record as u32;
             }
-            let is_end = match end {
+            let is_end = match ended.get(record) {
                 Some(ends) => ends != 0,
                 // Where the source does not tell it, a process without a row has died.
                 None => self.rows.row(pid, start).is_none(),
             };
             if is_end {
-                own.dead.heir = heir.map(|heir| (heir, heir_start));
-                own.ppid = ppid.filter(|ppid| *ppid > 0 && *ppid != pid);
+                own.ppid = ppids.get(record).filter(|ppid| *ppid > 0 && *ppid != pid).unwrap_or_default();
                 if !std::mem::replace(&mut own.ends, true) {
                     self.ends.push(place as u32);
                 }
+                let heir = heirs.get(record).map(|heir| (heir, heir_starts.get(record)));
+                self.found[place].heir = self.heir_place(heir);
             }
         }
-        self.dead.extend(self.ends.iter().map(|place| self.found[*place as usize].dead));
+    }
+
+    /// The place in `found` of a process, which is added if it is new.
+    fn place(&mut self, id: Id, record: u32) -> usize {
+        let new = self.found.len();
+        // Most processes have one thread, so that none of the others has to be looked for.
+        if self.pids.insert(id.0) || self.is_indexed {
+            self.index();
+            let place = *self.by_id.entry(id).or_insert(new as u32) as usize;
+            if place < new {
+                return place;
+            }
+        }
+        let (cpu_ns, waiting_ns, ppid, ends) = (0, None, 0, false);
+        self.found.push(Dead { id, cpu_ns, waiting_ns, ppid, record, heir: NO_HEIR, ends });
+        new
+    }
+
+    fn index(&mut self) {
+        if !std::mem::replace(&mut self.is_indexed, true) {
+            self.by_id.extend((0..).zip(&self.found).map(|(place, own)| (own.id, place)));
+        }
+    }
+
+    /// The place in `heirs` of one that is told. Those of one pid that come between others may have several.
+    fn heir_place(&mut self, told: Option<HeirId>) -> u32 {
+        let Some((pid, _)) = told else { return NO_HEIR };
+        let last = &mut self.last_heirs[pid as usize % LAST_HEIRS];
+        if self.heirs[*last as usize].told != told {
+            *last = self.heirs.len() as u32;
+            self.heirs.push(Heir { told, ..Heir::default() });
+        }
+        *last
     }
 
     /// The kernel's parents of those that died before these in the same interval.
     fn find_parents(&mut self) {
-        for (place, own) in self.ends.iter().enumerate() {
-            let parent = self.found[*own as usize].ppid.and_then(|ppid| self.by_pid.get(&ppid));
-            self.dead[place].parent = parent.map(|parent| *parent as usize).filter(|parent| *parent > place);
-        }
+        self.parents.extend((0_u32..).zip(&self.ends).map(|(place, own)| {
+            let parent = self.by_pid.get(&self.found[*own as usize].ppid);
+            parent.copied().filter(|parent| *parent > place)
+        }));
     }
 
     /// The first above that lives.
-    fn living_heir(&self, heir: Option<(i64, Option<u64>)>) -> Option<(i64, Option<u64>)> {
+    fn living_heir(&mut self, heir: Option<HeirId>) -> Option<HeirId> {
         let mut heir = heir?;
         // As many steps as there are dead would be a circle.
         for _ in 0..=self.ends.len() {
             let (pid, start) = heir;
+            if !self.pids.may_have(pid) {
+                return Some(heir);
+            }
+            self.index();
             let place = match start {
                 Some(start) => self.by_id.get(&(pid, start)),
                 None => self.by_pid.get(&pid).map(|place| &self.ends[*place as usize]),
             };
             match place.map(|place| &self.found[*place as usize]).filter(|found| found.ends) {
                 None => return Some(heir),
-                Some(found) => heir = found.dead.heir?,
+                Some(found) => heir = self.heirs[found.heir as usize].told?,
             }
         }
         None
+    }
+}
+
+/// A bit for each pid by its lowest bits. Pids are given one after the other, so that few of an interval share one.
+#[derive(Debug, Clone, Default)]
+struct Pids {
+    words: Vec<u64>,
+}
+
+impl Pids {
+    const BITS: usize = 1 << 16;
+
+    fn clear(&mut self) {
+        self.words.clear();
+        self.words.resize(Pids::BITS / 64, 0);
+    }
+
+    /// Adds a pid. Returns whether it may have been there.
+    fn insert(&mut self, pid: i64) -> bool {
+        let (word, bit) = Pids::place(pid);
+        let had = self.words[word] & bit != 0;
+        self.words[word] |= bit;
+        had
+    }
+
+    /// `false`: it was not added.
+    fn may_have(&self, pid: i64) -> bool {
+        let (word, bit) = Pids::place(pid);
+        self.words[word] & bit != 0
+    }
+
+    fn place(pid: i64) -> (usize, u64) {
+        let place = pid as usize % Pids::BITS;
+        (place / 64, 1 << (place % 64))
     }
 }
 

@@ -34,6 +34,7 @@ mod balance;
 mod branch;
 mod deaths;
 mod dimension;
+mod groups;
 mod instants;
 mod lineage;
 mod names;

@@ -28,7 +28,14 @@ impl Names {
 
     /// The name of a row.
     pub(crate) fn of_row(&mut self, frame: &Frame, section: Section, row: usize) -> Comm {
-        let Some(number) = frame.table(section).get(Column::COMM, row) else { return Comm::UNKNOWN };
+        match frame.table(section).get(Column::COMM, row) {
+            Some(number) => self.of_text(frame, number),
+            None => Comm::UNKNOWN,
+        }
+    }
+
+    /// The name that is the text of this number in the frame.
+    pub(crate) fn of_text(&mut self, frame: &Frame, number: u64) -> Comm {
         let place = number as usize;
         if let Some(Some(comm)) = self.of_frame.get(place) {
             return *comm;

@@ -151,6 +151,44 @@ proptest! {
     }
 
     #[test]
+    fn pids_that_share_their_lowest_bits_are_told_apart(events in events(), lag in 0u64..50) {
+        let frames = frames(events, lag);
+        let apart = |pid: i64| if pid > 1 { pid / 2 + 65_536 * (pid % 2) + 1 } else { pid };
+        let mut others = frames.clone();
+        for frame in &mut others {
+            for section in [Section::Processes, Section::Tasks, Section::Exited, Section::Ancestors] {
+                let table = frame.table_mut(section);
+                for column in [Column::PID, Column::TID, Column::PPID, Column::ACCOUNTING_PPID] {
+                    for row in 0..table.len() {
+                        let pid = table.get_signed(column, row);
+                        table.set_signed(column, row, pid.map(apart));
+                    }
+                }
+            }
+        }
+        let (all, of_others) = (accumulated(&frames), accumulated(&others));
+        for by in [Dimension::Command, Dimension::User, Dimension::Cgroup] {
+            let reports = [&all, &of_others].map(|accumulator| by_name(&accumulator.report(by, usize::MAX)));
+            prop_assert_eq!(&reports[0], &reports[1], "by {:?}", by);
+        }
+    }
+
+    #[test]
+    fn one_dimension_says_what_it_says_among_all(events in events(), lag in 0u64..50) {
+        let frames = frames(events, lag);
+        let all = accumulated(&frames);
+        for by in ALL {
+            let mut alone = Accumulator::new(&[by]).with_time_line(0, 10_000, 7);
+            for frame in &frames {
+                let at = |column| frame.figure(column).expect("it is told");
+                let (start, end) = (at(Column::START_NS), at(Column::END_NS));
+                alone.add(frame, Instants { start_realtime_ns: start, end_realtime_ns: end });
+            }
+            prop_assert_eq!(alone.report(by, 5), all.report(by, 5), "by {:?}", by);
+        }
+    }
+
+    #[test]
     fn merged_intervals_say_what_the_short_ones_say(
         events in events(),
         lag in 0u64..50,

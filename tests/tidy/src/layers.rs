@@ -130,6 +130,7 @@ pub const LAYERS: &[Layers] = &[
             "instants",
             "names",
             "deaths",
+            "groups",
             "table",
             "branch",
             "lineage",

@@ -26,21 +26,26 @@ fn behind(code: u8) -> u8 {
     code.saturating_sub(MORE + 1) & (LESS - MORE - 1)
 }
 
+/// Four bytes are less than 256 together, so that lanes of one byte are enough for them.
+const LANES: usize = 16;
+const BLOCK: usize = 4 * LANES;
+
 /// How many bits these bytes have behind the first ones. They are at most as many as rows.
 pub(super) fn all_behind(codes: &[u8]) -> u64 {
-    // Four bytes are less than 256 together, so that lanes of one byte are enough for them.
-    const LANES: usize = 16;
-    let (blocks, rest) = codes.as_chunks::<{ 4 * LANES }>();
-    let block = |block: &[u8; 4 * LANES]| {
-        let mut lanes = [0; LANES];
-        for four in block.as_chunks::<LANES>().0 {
-            lanes.iter_mut().zip(four).for_each(|(lane, code)| *lane += behind(*code));
-        }
-        lanes.into_iter().map(u32::from).sum::<u32>()
-    };
-    let blocks: u32 = blocks.iter().map(block).sum();
+    let (blocks, rest) = codes.as_chunks::<BLOCK>();
+    let blocks: u32 = blocks.iter().map(block_behind).sum();
     let rest: u32 = rest.iter().map(|code| u32::from(behind(*code))).sum();
     u64::from(blocks + rest)
+}
+
+/// Not inlined: the compiler would take a byte of each of several blocks together, which is four times slower.
+#[inline(never)]
+fn block_behind(block: &[u8; BLOCK]) -> u32 {
+    let mut lanes = [0; LANES];
+    for four in block.as_chunks::<LANES>().0 {
+        lanes.iter_mut().zip(four).for_each(|(lane, code)| *lane += behind(*code));
+    }
+    lanes.into_iter().map(u32::from).sum()
 }
 
 const _: () = assert!(4 * (LESS - MORE - 1) < u8::MAX && (LESS - MORE).is_power_of_two());
@@ -99,27 +104,44 @@ impl<'a> Reader<'a> {
         let shift = (self.at % 8) as u32;
         self.at += u64::from(count);
         let rest = self.bytes.get(place..).unwrap_or_default();
-        let [eight @ .., ninth] = match rest.first_chunk::<9>() {
-            Some(nine) => *nine,
-            None => std::array::from_fn(|byte| rest.get(byte).copied().unwrap_or(0)),
-        };
+        let mut bits = match rest.first_chunk::<8>() {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => last_bytes(rest),
+        } >> shift;
         // Shifted in two steps, because a shift by 64 is none.
-        let bits = u64::from_le_bytes(eight) >> shift | u64::from(ninth) << 1 << (63 - shift);
+        if count > u64::BITS - 8 {
+            bits |= u64::from(rest.get(8).copied().unwrap_or(0)) << 1 << (63 - shift);
+        }
         bits & !(u64::MAX << count)
+    }
+
+    /// The difference of this byte, without a branch on what it is: 0 for [`EQUAL`] and [`NOTHING`]. Of a byte that is no code it is
+    /// any number.
+    #[inline]
+    pub(super) fn difference_of_any(&mut self, code: u8) -> u64 {
+        let behind = u32::from(behind(code));
+        let amount = self.take(behind) | u64::from(code > MORE) << behind;
+        let sign = u64::from(code > LESS).wrapping_neg();
+        (amount ^ sign).wrapping_sub(sign)
     }
 
     /// The difference of this byte, which is neither [`EQUAL`] nor [`NOTHING`]. `None`: there is no such byte.
     #[inline]
     pub(super) fn difference(&mut self, code: u8) -> Option<u64> {
-        if code > LAST {
-            return None;
-        }
-        let is_less = code > LESS;
-        let length = code - if is_less { LESS } else { MORE };
-        let behind = u32::from(length.saturating_sub(1));
-        let amount = self.take(behind) | u64::from(length > 0) << behind;
-        Some(if is_less { amount.wrapping_neg() } else { amount })
+        is_code(code).then(|| self.difference_of_any(code))
     }
+}
+
+/// Whether a byte is one of a number.
+#[inline]
+pub(super) fn is_code(byte: u8) -> bool {
+    byte <= LAST
+}
+
+/// Fewer than eight bytes, and zeros behind them.
+#[cold]
+fn last_bytes(rest: &[u8]) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|byte| rest.get(byte).copied().unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -49,7 +49,13 @@ impl View<'_> {
                 (None, true) => follow(last, own),
                 (Some(told), false) => add(&told.codes[rows], &mut told.bits, base, own)?,
                 (Some(told), true) => {
-                    follow_and_add(last, &told.codes[rows], &mut told.bits, base, own)?;
+                    let (codes, bits) = (&told.codes[rows.clone()], told.bits);
+                    if follow_and_add_at_once(last, codes, &mut told.bits, base, own) {
+                        continue;
+                    }
+                    told.bits = bits;
+                    self.predict(rule.column, terms, rows, zero, own);
+                    follow_and_add(last, codes, &mut told.bits, base, own)?;
                 }
             }
         }
@@ -144,33 +150,50 @@ impl View<'_> {
     }
 }
 
-/// The value of a row that is told.
-fn value(code: u8, predicted: u64, bits: &mut bits::Reader<'_>, base: u64) -> Option<u64> {
-    match code {
-        bits::EQUAL => Some(predicted),
-        bits::NOTHING => Some(ABSENT),
-        code => {
-            let from = if predicted == ABSENT { base } else { predicted };
-            Some(from.wrapping_add(bits.difference(code)?)).filter(|value| *value != ABSENT)
-        }
-    }
+/// The value of a row that is told, without a branch on its code: codes that follow each other are hard to guess. `is_wrong` becomes true
+/// if the code or the value is none.
+#[inline]
+fn value(code: u8, predicted: u64, bits: &mut bits::Reader<'_>, base: u64, is_wrong: &mut bool) -> u64 {
+    let difference = bits.difference_of_any(code);
+    let from = if (predicted == ABSENT) & (code != bits::EQUAL) { base } else { predicted };
+    let told = from.wrapping_add(difference);
+    *is_wrong |= !bits::is_code(code) | ((told == ABSENT) & (code > bits::NOTHING));
+    if code == bits::NOTHING { ABSENT } else { told }
 }
 
 /// Adds what is told to what is predicted.
 fn add(codes: &[u8], bits: &mut bits::Reader<'_>, base: u64, each: &mut [u64]) -> Option<()> {
+    if are_numbers(codes) && !each.contains(&ABSENT) {
+        return add_numbers(codes, bits, each).then_some(());
+    }
+    let mut is_wrong = false;
+    for (code, place) in codes.iter().zip(each) {
+        *place = value(*code, *place, bits, base, &mut is_wrong);
+    }
+    (!is_wrong).then_some(())
+}
+
+/// Whether each code is as predicted, or of a number.
+fn are_numbers(codes: &[u8]) -> bool {
+    codes.iter().fold(true, |all, code| all & (*code != bits::NOTHING) & bits::is_code(*code))
+}
+
+/// Likewise, where each code is of a number and each prediction is one. Returns whether all sums are values.
+fn add_numbers(codes: &[u8], bits: &mut bits::Reader<'_>, each: &mut [u64]) -> bool {
+    let mut is_wrong = false;
+    let mut add = |code: u8, place: &mut u64| {
+        *place = place.wrapping_add(bits.difference_of_any(code));
+        is_wrong |= *place == ABSENT;
+    };
     let (eights, rest) = codes.as_chunks::<8>();
-    for (eight, places) in eights.iter().zip(each.chunks_mut(8)) {
-        if u64::from_ne_bytes(*eight) == 0 {
-            continue;
-        }
-        for (code, place) in eight.iter().zip(places) {
-            *place = value(*code, *place, bits, base)?;
+    let (places, last) = each.split_at_mut(eights.len() * 8);
+    for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
+        if u64::from_ne_bytes(*eight) != 0 {
+            eight.iter().zip(places).for_each(|(code, place)| add(*code, place));
         }
     }
-    for (code, place) in rest.iter().zip(&mut each[eights.len() * 8..]) {
-        *place = value(*code, *place, bits, base)?;
-    }
-    Some(())
+    rest.iter().zip(last).for_each(|(code, place)| add(*code, place));
+    !is_wrong
 }
 
 /// The row before, and what is there.
@@ -192,11 +215,114 @@ fn follow_and_add(
     base: u64,
     each: &mut [u64],
 ) -> Option<()> {
+    let mut is_wrong = false;
     for (code, place) in codes.iter().zip(each) {
-        last = value(*code, onward(last, *place), bits, base)?;
+        last = value(*code, onward(last, *place), bits, base, &mut is_wrong);
         *place = last;
     }
-    Some(())
+    (!is_wrong).then_some(())
+}
+
+/// Likewise, with numbers that follow each other added at once. Returns whether that is possible; if not, `each` and `bits` are to be made
+/// anew, and read with a look at each row.
+fn follow_and_add_at_once(
+    mut last: u64,
+    codes: &[u8],
+    bits: &mut bits::Reader<'_>,
+    base: u64,
+    mut each: &mut [u64],
+) -> bool {
+    let mut is_wrong = !codes.iter().fold(true, |all, code| all & bits::is_code(*code));
+    for codes in codes.chunk_by(|_, next| *next != bits::NOTHING) {
+        let (mut own, behind) = each.split_at_mut(codes.len());
+        each = behind;
+        let mut codes = codes.iter();
+        for code in codes.by_ref() {
+            let Some(place) = own.split_off_first_mut() else { break };
+            last = value(*code, onward(last, *place), bits, base, &mut is_wrong);
+            *place = last;
+            if last != ABSENT {
+                break;
+            }
+        }
+        let (eights, rest) = codes.as_slice().as_chunks::<8>();
+        let mut go_on = |place: &mut u64, difference: u64| {
+            let predicted = last.wrapping_add(*place);
+            last = predicted.wrapping_add(difference);
+            is_wrong |= (predicted == ABSENT) | (last == ABSENT);
+            *place = last;
+        };
+        let (places, behind) = own.split_at_mut(eights.len() * 8);
+        for (eight, places) in eights.iter().zip(places.as_chunks_mut::<8>().0) {
+            let is_equal = u64::from_ne_bytes(*eight) == 0;
+            let differences = if is_equal { [0; 8] } else { eight.map(|code| bits.difference_of_any(code)) };
+            places.iter_mut().zip(differences).for_each(|(place, difference)| go_on(place, difference));
+        }
+        rest.iter().zip(behind).for_each(|(code, place)| go_on(place, bits.difference_of_any(*code)));
+    }
+    !is_wrong
 }
 
 const _: () = assert!(bits::EQUAL == 0, "eight codes that are as predicted are a zero");
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Codes, most of which are of numbers.
+    fn codes() -> impl Strategy<Value = Vec<u8>> {
+        let code =
+            prop_oneof![8 => Just(bits::EQUAL), 8 => 2_u8..20, 4 => 60_u8..131, 1 => Just(bits::NOTHING)];
+        prop_oneof![9 => prop::collection::vec(code, 0..60), 1 => prop::collection::vec(any::<u8>(), 0..60)]
+    }
+
+    /// Predictions, most of which are values.
+    fn predictions() -> impl Strategy<Value = Vec<u64>> {
+        let some = prop_oneof![8 => 0_u64..9, 1 => Just(ABSENT - 1), 1 => any::<u64>()];
+        let all = prop::collection::vec(some.clone(), 60);
+        prop_oneof![all, prop::collection::vec(prop_oneof![9 => some, 1 => Just(ABSENT)], 60)]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_column_is_as_its_rows_one_by_one(
+            codes in codes(),
+            predictions in predictions(),
+            dense in prop::collection::vec(any::<u8>(), 0..500),
+            last in prop_oneof![Just(ABSENT), Just(ABSENT - 3), 0_u64..9],
+            base in prop_oneof![Just(0), Just(raw_of_signed(0))],
+        ) {
+            let predictions = &predictions[..codes.len()];
+            let one_by_one = |goes_on: bool| {
+                let (mut bits, mut last) = (bits::Reader::new(&dense, 3), last);
+                let told: Option<Vec<u64>> = codes.iter().zip(predictions).map(|(code, predicted)| {
+                    let predicted = if goes_on { onward(last, *predicted) } else { *predicted };
+                    last = match *code {
+                        bits::EQUAL => predicted,
+                        bits::NOTHING => ABSENT,
+                        code => {
+                            let from = if predicted == ABSENT { base } else { predicted };
+                            from.wrapping_add(bits.difference(code)?)
+                        }
+                    };
+                    (last != ABSENT || *code <= bits::NOTHING).then_some(last)
+                }).collect();
+                told
+            };
+            let mut each = predictions.to_vec();
+            let told = add(&codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
+            prop_assert_eq!(told.map(|()| each), one_by_one(false));
+            let mut each = predictions.to_vec();
+            let told = follow_and_add(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each);
+            prop_assert_eq!(told.map(|()| each), one_by_one(true));
+            let mut each = predictions.to_vec();
+            if follow_and_add_at_once(last, &codes, &mut bits::Reader::new(&dense, 3), base, &mut each) {
+                prop_assert_eq!(Some(each), one_by_one(true));
+            }
+        }
+    }
+}
