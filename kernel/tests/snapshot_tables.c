@@ -180,7 +180,7 @@ void print_snapshot_tables(unsigned int most_threads)
 
 	if (!has_snapshots())
 		return;
-	room = (most_threads + 1000) * 512UL;
+	room = (most_threads + 1000) * 1024UL;
 	buffer = malloc(room);
 	must(buffer);
 	memset(buffer, 0, room);
