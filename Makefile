@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check kernel-debug bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -86,6 +86,10 @@ kernel: ## build, boot, test and measure Linux 6.12 without and with kernel/seri
 
 kernel-check: ## apply each patch of kernel/series to its source, and run checkpatch.pl on it
 	scripts/kernel-check $(target)/kernel
+
+kernel-debug: ## put load on a kernel with kernel/series that checks its locks and memory, for KERNEL_LOAD_SECONDS, 600 if not stated
+	@scripts/install-packages kernel
+	scripts/kernel-debug $(target)/kernel $(KERNEL_LOAD_SECONDS)
 
 bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
 	@scripts/install-packages build bench

@@ -48,12 +48,15 @@ uint64_t process_ns(pid_t pid);
 /* A number of a stat file, by its place in proc(5). */
 uint64_t stat_field(const char *path, int place);
 
-/* A program that a test execs. */
+/* Programs that tests exec. */
 __attribute__((noreturn)) void exec_in_turn(int left);
+__attribute__((noreturn)) void exec_at_once(int left);
 
 /* Runs the tables and prints their lines. */
 void print_tables(unsigned int most_threads);
 void print_snapshot_tables(unsigned int most_threads);
+/* Puts load on all that the series touches, for as many seconds as `guest_seconds` says, and prints what held. */
+void run_stress(void);
 /* Prints the time that one of `rounds` calls takes, the least of five attempts. */
 void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds);
 

@@ -8,7 +8,7 @@
  *   table TABLE COLUMN ROW NUMBER  a figure
  *   done                           the guest has come to its end
  *
- * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, or the program /product.
+ * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, stress, or the program /product.
  */
 #include "guest.h"
 
@@ -101,6 +101,8 @@ int main(int argc, char **argv)
 	}
 	if (argc > 2 && !strcmp(argv[1], "exec-in-turn"))
 		exec_in_turn(atoi(argv[2]));
+	if (argc > 2 && !strcmp(argv[1], "exec-at-once"))
+		exec_at_once(atoi(argv[2]));
 	if (getpid() != 1)
 		return 2;
 	make_files();
@@ -109,6 +111,8 @@ int main(int argc, char **argv)
 		print_tables(threads ? strtoul(threads, NULL, 10) : 100000);
 	} else if (what && !strcmp(what, "product")) {
 		run_product();
+	} else if (what && !strcmp(what, "stress")) {
+		run_stress();
 	} else {
 		write_file("/proc/sys/kernel/pid_max", "32768");
 		must(sysconf(_SC_NPROCESSORS_ONLN) == 2);

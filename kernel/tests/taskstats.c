@@ -177,6 +177,25 @@ static int dump(int fd, uint32_t flags, uint64_t cookie, struct snapshot *snapsh
 	}
 }
 
+void begin_dump(int fd, uint32_t flags)
+{
+	struct request request = { .flags = flags };
+	char answer[16384];
+
+	send_message(fd, family, TASKSTATS_CMD_GET, NLM_F_DUMP, SNAPSHOT_ATTRIBUTE, &request, sizeof(request));
+	must(recv(fd, answer, sizeof(answer), 0) > 0);
+}
+
+void hear_of_exits(int fd, const char *cpus, unsigned int us)
+{
+	size_t size = strlen(cpus) + 1;
+
+	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus, size);
+	usleep(us);
+	/* Otherwise the next socket of this process hears of exits: it gets the same address. */
+	send_message(fd, family, TASKSTATS_CMD_GET, 0, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, cpus, size);
+}
+
 int ask_by_netlink(int fd, uint32_t flags, uint64_t cookie)
 {
 	struct snapshot snapshot = {};
