@@ -92,6 +92,19 @@ pub fn cpu_ns(pid: u32) -> anyhow::Result<u64> {
     Ok(sum_ns)
 }
 
+/// Of that: the time of the threads of this name; 0 where there is none.
+pub fn cpu_ns_of_thread(pid: u32, name: &str) -> anyhow::Result<u64> {
+    let mut sum_ns = 0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let path = task?.path();
+        if std::fs::read_to_string(path.join("comm"))?.trim_end() == name {
+            let schedstat = std::fs::read_to_string(path.join("schedstat"))?;
+            sum_ns += schedstat.split(' ').next().unwrap_or_default().parse::<u64>()?;
+        }
+    }
+    Ok(sum_ns)
+}
+
 /// User and system time of all children that were waited for.
 pub fn children_cpu_ns() -> anyhow::Result<[u64; 2]> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;

@@ -19,10 +19,10 @@ pub const BEGIN_NS: u64 = 1_772_323_200 * SECOND_NS;
 pub struct Arguments {
     /// The recording whose intervals make the day
     #[arg(long)]
-    from: PathBuf,
+    pub from: PathBuf,
     /// Where the day is, or is made; a temporary directory if none is named
     #[arg(long)]
-    day: Option<PathBuf>,
+    pub day: Option<PathBuf>,
 }
 
 /// A day of seconds. If it is in a temporary directory, it ends with this.

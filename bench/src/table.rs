@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 14] = [
+const ORDER: [&str; 17] = [
     "listings",
     "refreshes",
     "status",
@@ -23,7 +23,10 @@ const ORDER: [&str; 14] = [
     "rates",
     "service",
     "service-listings",
+    "recording-idle",
     "recording",
+    "replay",
+    "report",
     "against",
     "stalls",
 ];

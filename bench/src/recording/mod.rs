@@ -15,7 +15,7 @@ use cpuledger_load::{Mixture, MixturePlan, RaisedLimits, Sleepers};
 use cpuledger_recording::Recording;
 use took::Took;
 
-use crate::measure::cpu_ns;
+use crate::measure::{cpu_ns, cpu_ns_of_thread};
 use crate::results::Results;
 use crate::table::Table;
 
@@ -41,6 +41,9 @@ const SETTLING: Duration = Duration::from_secs(4);
 /// Longer than a recorder takes to begin, or to close its files.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The name of our thread that writes.
+const WRITER: &str = "recorder";
+
 /// Measures and prints.
 ///
 /// # Errors
@@ -55,20 +58,27 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "rows an interval",
         "bytes a row",
         "% of a CPU",
+        "of that, writing",
         "memory, MiB",
         "at the start, MiB",
     ];
-    let mut table = Table::new("recording", "Recording intervals of 1 s", header);
     let folder = std::env::temp_dir().join("recording");
     let has = |part: &str| arguments.parts.iter().any(|wanted| wanted == part);
     if has("idle") {
-        let took = idle(&folder, arguments.idle)?;
-        took.add(" (idle machine)", &mut results, &mut table)?;
+        let mut table =
+            Table::new("recording-idle", "Recording intervals of 1 s, on an idle machine", header);
+        idle(&folder, arguments.idle)?.add(&mut results, &mut table)?;
+        table.keep(&results)?;
     }
     if has("loaded") {
+        let caption = format!(
+            "Recording intervals of 1 s, beside a mixed load and {} threads that sleep",
+            arguments.threads
+        );
+        let mut table = Table::new("recording", &caption, header);
         loaded(&folder, arguments, &mut results, &mut table)?;
+        table.keep(&results)?;
     }
-    table.keep(&results)?;
     println!("raw results: {}", results.path().display());
     Ok(())
 }
@@ -77,6 +87,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 struct Recorder {
     child: Child,
     before_ns: u64,
+    writer_before_ns: u64,
     start_bytes: u64,
     begin: Instant,
 }
@@ -90,7 +101,7 @@ impl Recorder {
         let child = child.with_context(|| {
             format!("{command:?} cannot be run (scripts/install-packages bench installs peers)")
         })?;
-        Ok(Recorder { child, before_ns: 0, start_bytes: 0, begin: Instant::now() })
+        Ok(Recorder { child, before_ns: 0, writer_before_ns: 0, start_bytes: 0, begin: Instant::now() })
     }
 
     /// From now on its CPU time counts, and its most memory apart from what it had at the start.
@@ -99,6 +110,7 @@ impl Recorder {
         // The kernel forgets the peak.
         fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5")?;
         (self.before_ns, self.begin) = (cpu_ns(self.child.id())?, Instant::now());
+        self.writer_before_ns = cpu_ns_of_thread(self.child.id(), WRITER)?;
         Ok(())
     }
 
@@ -120,6 +132,7 @@ impl Recorder {
             bytes: 0,
             seconds: self.begin.elapsed().as_secs_f64(),
             cpu_ns: cpu_ns(self.child.id())? - self.before_ns,
+            writer_cpu_ns: cpu_ns_of_thread(self.child.id(), WRITER)? - self.writer_before_ns,
             memory_bytes: self.most_bytes()?,
             start_memory_bytes: self.start_bytes,
         })
@@ -202,7 +215,7 @@ fn loaded(
     recorder.end()?;
     atop.end()?;
     let (theirs, pids) = rows::of_atop(&raw, theirs)?;
-    rows::of_recording(&books, ours)?.add("", results, table)?;
-    rows::of_processes(&books, &folder.join("common"), &pids)?.add("", results, table)?;
-    theirs.add("", results, table)
+    rows::of_recording(&books, ours)?.add(results, table)?;
+    rows::of_processes(&books, &folder.join("common"), &pids)?.add(results, table)?;
+    theirs.add(results, table)
 }

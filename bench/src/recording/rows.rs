@@ -82,6 +82,7 @@ pub fn of_processes(books: &Path, copy: &Path, pids: &Pids) -> anyhow::Result<To
         bytes: writer.written_bytes(),
         seconds: 1.0,
         cpu_ns: 0,
+        writer_cpu_ns: 0,
         memory_bytes: 0,
         start_memory_bytes: 0,
     })
