@@ -3,7 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use cpuledger_frame::{Column, Section};
+use cpuledger_recording::{Options, Writer};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -204,6 +209,91 @@ fn a_loss_that_crosses_the_parts_of_two_threads_is_told_once() {
         let at = |second: usize| BEGIN_NS + second as u64 * SECOND_NS;
         assert_eq!(losses[0]["from_realtime_ns"].as_u64(), (from > 0).then(|| at(from)));
         assert_eq!(losses[0]["to_realtime_ns"].as_u64(), (to < starts.len()).then(|| at(to)));
+    }
+}
+
+/// 1,300 seconds in segments of a minute: pids come again, names change, and processes live over many segments, as does what inherits.
+fn history(path: &Path) {
+    let mut seed = 7_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    // Pid, start and parent. The first lives for ever.
+    let mut living: Vec<(i64, u64, i64)> = vec![(1, 1, 0)];
+    let mut names: Vec<[u8; 2]> = (0..64).map(|number| [b'a' + number % 7, b'x']).collect();
+    let options = Options { segment_length: Duration::from_secs(60), ..Options::default() };
+    let mut writer = Writer::open(path, options).expect("a directory");
+    for second in 0..1300 {
+        names[random(64) as usize][0] = b'a' + random(9) as u8;
+        let mut born = Vec::new();
+        for _ in 0..random(4) {
+            let pid = 2 + random(60) as i64;
+            if living.iter().chain(&born).all(|(other, ..)| *other != pid) {
+                born.push((
+                    pid,
+                    (second + 1000) * SECOND_NS + 1,
+                    living[random(living.len() as u64) as usize].0,
+                ));
+            }
+        }
+        living.extend(born);
+        let heir = living[random(living.len() as u64) as usize].0;
+        let (mut stay, mut dead): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+        for process in std::mem::take(&mut living) {
+            let ends = process.0 != 1 && process.0 != heir && random(12) == 0;
+            (if ends { &mut dead } else { &mut stay }).push(process);
+        }
+        let mut used = |pid: i64, inherited_ns: u64| {
+            (pid, &names[pid as usize][..], pid as u64 % 3, 1 + random(1_000_000), inherited_ns)
+        };
+        let dead_rows: Vec<Used<'_>> = dead.iter().map(|(pid, ..)| used(*pid, 0)).collect();
+        let inherited_ns = dead_rows.iter().map(|(.., own_ns, _)| own_ns).sum::<u64>();
+        let rows: Vec<Used<'_>> =
+            stay.iter().map(|(pid, ..)| used(*pid, if *pid == heir { inherited_ns } else { 0 })).collect();
+        let mut frame = frame(second, &rows, &dead_rows, heir);
+        let heir_start = stay.iter().find(|(pid, ..)| *pid == heir).map(|(_, start, _)| *start);
+        for (section, all) in [(Section::Processes, &stay), (Section::Exited, &dead)] {
+            let table = frame.table_mut(section);
+            for (row, (pid, start, parent)) in all.iter().enumerate() {
+                table.set(Column::START_TIME_NS, row, Some(*start));
+                table.set(Column::PROCESS_START_NS, row, Some(*start));
+                if section == Section::Exited {
+                    table.set(Column::ACCOUNTING_START_NS, row, heir_start);
+                } else {
+                    table.set_signed(Column::ACCOUNTING_PPID, row, Some(*parent));
+                    table.set(Column::CGROUP_ID, row, Some(*pid as u64 % 5));
+                }
+            }
+        }
+        writer.append(&frame).expect("room");
+        living = stay;
+    }
+    writer.close().expect("room");
+}
+
+#[test]
+fn a_report_is_the_same_on_any_number_of_cpus() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("books");
+    history(&path);
+    assert!(fs::read_dir(path.join("all")).expect("a tier").count() > 20, "segments");
+    let own = Pid::from_raw(0);
+    let all = sched_getaffinity(own).expect("the own CPUs");
+    let first = (0..CpuSet::count()).find(|cpu| all.is_set(*cpu).expect("a CPU")).expect("one");
+    let mut one = CpuSet::new();
+    one.set(first).expect("a CPU");
+    for by in ["command", "user", "cgroup", "unit", "process", "ancestor"] {
+        for span in [&[][..], &["--since", "2026-03-01T00:01:30Z", "--until", "2026-03-01T00:20:31Z"]] {
+            let arguments = [&["--by", by, "--format", "json", "--top", "1000"], span].concat();
+            let report_on = |cpus: &CpuSet| {
+                sched_setaffinity(own, cpus).expect("own CPUs");
+                text(&report(&path, &arguments))
+            };
+            let alone = report_on(&one);
+            assert_eq!(alone, report_on(&all), "--by {by} {span:?}");
+            assert!(alone.contains("\"intervals\":1"), "{alone}");
+        }
     }
 }
 

@@ -148,6 +148,12 @@ impl Accumulator {
         Wanted::of(&sections, &columns)
     }
 
+    /// Whether parts that are merged may say less than the whole, added up in order: of ancestry a part does not know what was before it,
+    /// and processes are soon more than are told apart.
+    pub fn depends_on_order(&self) -> bool {
+        self.lineage.is_some() || self.has(Dimension::Process)
+    }
+
     fn has(&self, dimension: Dimension) -> bool {
         self.tables.iter().any(|(own, _)| *own == dimension)
     }
