@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// From the release of a task to its last switch.
 const LAST_STEPS: Duration = Duration::from_millis(100);
 /// What a member uses besides what its clock has told: a write, an exit, and an exec of this program.
-const REST_NS: u64 = 60_000_000;
+const REST_NS: u64 = 200_000_000;
 /// Cuts to wait for.
 const MOST_CUTS: usize = 3_000;
 

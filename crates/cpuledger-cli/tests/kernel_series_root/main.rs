@@ -5,8 +5,10 @@ mod cuts;
 #[path = "../intervals/mod.rs"]
 mod intervals;
 mod lineage;
+mod listing;
 mod sums;
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::MutexGuard;
@@ -27,6 +29,11 @@ fn begin() -> Option<MutexGuard<'static, ()>> {
         return None;
     }
     Some(guard)
+}
+
+/// Where cpuledger is: in the guest, elsewhere than it was built.
+fn program() -> OsString {
+    std::env::var_os("CARGO_BIN_EXE_cpuledger").unwrap_or_else(|| env!("CARGO_BIN_EXE_cpuledger").into())
 }
 
 /// The bytes of the records of all processes, as the kernel gives them.

@@ -1,32 +1,33 @@
 //! The rows of a saturated machine add up to its CPUs' time, whatever is born and dies.
 
-use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use cpuledger_load::online_cpus;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::begin;
 use crate::cuts::Cuts;
 use crate::intervals::{Killed, list, number};
+use crate::{begin, program};
 
 const INTERVALS: usize = 10;
 const LENGTH: Duration = Duration::from_secs(1);
 /// Of one CPU, as `top` shows it.
 const SLACK_PERCENT: f64 = 0.1;
 
-/// Where cpuledger is: in the guest, elsewhere than it was built.
-fn program() -> OsString {
-    std::env::var_os("CARGO_BIN_EXE_cpuledger").unwrap_or_else(|| env!("CARGO_BIN_EXE_cpuledger").into())
-}
-
-/// A loop, and a shell that forks, for each CPU.
+/// A loop that stays on its CPU, so that none idles, and a shell that forks, for each CPU.
 fn load() -> Vec<Killed> {
-    let cpus = online_cpus().expect("sysfs").len();
-    let scripts = ["while :; do :; done", "while :; do /bin/true; done"];
-    let loads = (0..cpus).flat_map(|_| scripts).map(Killed::shell).collect();
+    let mut loads = Vec::new();
+    for cpu in online_cpus().expect("sysfs") {
+        let staying = Killed::shell("while :; do :; done");
+        let mut cpus = CpuSet::new();
+        cpus.set(cpu as usize).expect("it has a place");
+        sched_setaffinity(Pid::from_raw(staying.0.id().cast_signed()), &cpus).expect("it is ours");
+        loads.extend([staying, Killed::shell("while :; do /bin/true; done")]);
+    }
     // They have been loaded, and all CPUs are busy.
     sleep(LENGTH);
     loads

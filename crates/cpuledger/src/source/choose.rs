@@ -11,6 +11,7 @@ use crate::machine::{self, links};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
+use crate::source::netlink::{self, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
 use crate::source::{Families, Source, SourceKind, open::open, procfs::Procfs, records, walk};
 use crate::task::Pid;
@@ -20,6 +21,8 @@ use crate::task::Pid;
 pub(super) const LOADING_US: u64 = 22_000;
 /// Loading the slim one, without what few listings show.
 const LOADING_SLIM_US: u64 = 10_000;
+/// Opening netlink, with the snapshots by which it is tried.
+const OPENING_NETLINK_US: u64 = 1_000;
 /// `stat` of one process or thread.
 const STAT_US: u64 = 10;
 /// Another file of it.
@@ -120,7 +123,8 @@ fn open_first() -> Result<Box<dyn Source>, Error> {
 
 /// The source for one listing: `wanted`, if there is one. Otherwise it is the service, if it answers and more than one process is listed.
 /// Else it is procfs, if that gives all fields, takes less time than loading the walk, and hides no process. Else it is the walk, or
-/// procfs if the walk is refused.
+/// procfs if the walk is refused. Before them comes the snapshot of a kernel with `kernel/series`, if that has all
+/// fields, and files take longer.
 ///
 /// # Errors
 /// When the wanted source cannot be used here, or none can.
@@ -147,15 +151,29 @@ fn open_here(request: &Request) -> Result<Box<dyn Source>, Error> {
         let reading = Reading::of(request, source);
         gives_fields && files_are_better(reading.us(), reading.loading_us())
     };
-    let procfs = match Procfs::open() {
+    let procfs = Procfs::open();
+    let files_us = procfs.as_ref().map_or(u64::MAX, |procfs| Reading::of(request, procfs).us());
+    if let Some(netlink) = open_snapshot_of_kernel(request, files_us) {
+        return Ok(Box::new(netlink));
+    }
+    let procfs = match procfs {
         Ok(procfs) if is_better(&procfs) => return Ok(Box::new(procfs)),
         procfs => procfs.ok(),
     };
     match walk::Walk::open_whole(request.fields, procfs) {
         Ok(walk) => Ok(Box::new(walk)),
-        // Messages of netlink lack most of what a listing shows, and need /proc as well.
         Err(_) => open(SourceKind::Procfs),
     }
+}
+
+/// The kernel's snapshot, where it has one that tells all, and files take longer. Other messages of netlink need /proc as well.
+fn open_snapshot_of_kernel(request: &Request, files_us: u64) -> Option<Netlink> {
+    if files_us <= OPENING_NETLINK_US || !netlink::may_have_snapshots() {
+        return None;
+    }
+    let netlink = Netlink::open().ok()?;
+    let lacks = request.fields.without(netlink.fields_of_cut(request.scope));
+    (lacks == FieldSet::EMPTY).then(|| netlink.for_listing())
 }
 
 /// The service, and where that does not list all, or not at all, the next best from then on.

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::clock::{Boottime, TICK_NS};
 use crate::error::Error;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
+use crate::task::Comm;
 
 use super::reaped::Said;
 
@@ -97,6 +98,13 @@ impl Census {
         Some(Said { children_ns: ticks.saturating_mul(tick_ns), start: started(stat.start_ticks), zombie })
     }
 
+    /// The name of a process as /proc shows it: that of a kernel worker with what it works on. `None` where it is gone or hidden.
+    pub fn comm(&mut self, pid: i32) -> Option<Comm> {
+        let name = Name::EMPTY.then_number(pid).then(b"/comm");
+        let Ok(Attempt::Done(line)) = self.buffers.read(self.root.as_fd(), &name) else { return None };
+        Some(Comm::new(line.strip_suffix(b"\n").unwrap_or(line)))
+    }
+
     /// The start of a task, in whole ticks; `None` where it is gone or hidden.
     pub fn start(&mut self, pid: i32, tid: i32) -> Option<Boottime> {
         // Of the task alone: the file of a process sums its threads first.
@@ -145,6 +153,8 @@ mod tests {
         let process = census.process(myself).expect("we live");
         assert!(process.threads >= 2, "one for each test and one besides");
         assert!(census.said(myself).is_some_and(|said| said.start > Boottime::default()));
+        let own = std::fs::read("/proc/self/comm").expect("a name");
+        assert_eq!(census.comm(myself), Some(Comm::new(own.trim_ascii_end())));
         assert_eq!(census.start(myself, myself), census.said(myself).map(|said| said.start));
         assert_eq!((census.start(i32::MAX, i32::MAX), census.start(1, myself)), (None, None));
         assert_eq!(process.euid, rustix::process::geteuid().as_raw());

@@ -6,6 +6,7 @@
 //!
 //! A kernel with the patches of `kernel/series` counts on from version 14 by itself. Its versions have sizes of their own.
 
+use crate::clock::{Boottime, TICK_NS};
 use crate::task::Comm;
 
 /// The oldest version that is decoded: that of Linux 2.6.32 to 4.19.
@@ -147,6 +148,13 @@ pub struct Exact {
     pub used: Used,
     /// Of its process; since version 17.
     pub dead: Option<Dead>,
+}
+
+impl Exact {
+    /// The start as /proc shows it, in whole ticks.
+    pub fn start_in_ticks(&self) -> Boottime {
+        Boottime::from_ns(self.start_ns / TICK_NS * TICK_NS)
+    }
 }
 
 /// CPU time.

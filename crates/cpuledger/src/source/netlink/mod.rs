@@ -58,6 +58,7 @@ use reaped::Reaped;
 use rows::{Abilities, Query, Rows};
 use socket::{BATCH, Failure, Received, Socket};
 
+pub use cut::may_have_snapshots;
 pub use listener::WAITING_BYTES;
 
 /// Deaths in a long interval after which parents are asked before its end.
@@ -79,6 +80,7 @@ pub struct Netlink {
     socket: Socket,
     /// Where the kernel has snapshots.
     cuts: Option<Cuts>,
+    is_for_listing: bool,
     census: Census,
     abilities: Abilities,
     /// Whether the kernel keeps account of the dead, so that no report of a death is needed.
@@ -115,6 +117,7 @@ impl Netlink {
             socket,
             has_accounts: tells_dead && cuts.is_some(),
             cuts,
+            is_for_listing: false,
             census: Census::open()?,
             abilities,
             version: figures.version,
@@ -147,6 +150,18 @@ impl Netlink {
     /// Whether the kernel keeps account of the dead, so that intervals are whole without any report of a death.
     pub fn has_accounts(&self) -> bool {
         self.has_accounts
+    }
+
+    /// For a listing: kernel threads have the names that /proc shows, at the cost of a file for each long one.
+    #[must_use]
+    pub fn for_listing(self) -> Netlink {
+        Netlink { is_for_listing: true, ..self }
+    }
+
+    /// What is known of each row of a listing that takes the kernel's snapshot; nothing where there is none.
+    pub fn fields_of_cut(&self, scope: Scope) -> FieldSet {
+        let is_one = matches!(scope, Scope::Process(_));
+        if self.has_cut() && !is_one { Abilities::fields_of_cut(scope) } else { FieldSet::EMPTY }
     }
 
     /// Starts to listen for exits, with this room for reports that wait to be read.
@@ -262,6 +277,7 @@ impl Netlink {
         let first_ns = if scope.has_tasks() { threads.at_ns } else { at_ns };
         let window = Window { first_ns, last_ns: machine::monotonic_ns() };
         let mut rows = Rows::new(*abilities, known, census, scope, into);
+        rows.names_in_full = self.is_for_listing;
         let mut threads = threads.records.into_iter().peekable();
         for figures in processes.records {
             let pid = figures.tid.cast_signed();
@@ -319,7 +335,7 @@ impl Source for Netlink {
         self.settle()?;
         into.begin_ns = machine::monotonic_ns();
         into.begin = Boottime::now();
-        if self.cuts.is_some() && matches!(request.scope, Scope::Processes | Scope::Tasks) {
+        if self.cuts.is_some() && !matches!(request.scope, Scope::Process(_)) {
             self.take_cut(request.scope, into)?;
         } else {
             self.ask_each(request.scope, into)?;

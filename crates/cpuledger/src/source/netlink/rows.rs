@@ -61,6 +61,12 @@ impl Abilities {
             .fold(TASK.union(START), |fields, (_, more)| fields.union(more))
     }
 
+    /// What is known of each row of a snapshot of the kernel.
+    pub fn fields_of_cut(scope: Scope) -> FieldSet {
+        let fields = TASK.without(USAGE).union(TIMES).union(START);
+        if scope.has_tasks() { fields } else { fields.union(EFFECTIVE) }
+    }
+
     /// CPU time: by the scheduler's clock, and in ticks where the kernel does not tell that.
     pub fn cpu_ns(self, figures: &Taskstats) -> u64 {
         if self.has_runtime {
@@ -89,6 +95,8 @@ pub struct Rows<'a> {
     /// To read starts from.
     pub(super) census: &'a mut Census,
     pub(super) has_tasks: bool,
+    /// Kernel threads have the names that /proc shows: whole ones, and of workers with what they work on.
+    pub(super) names_in_full: bool,
     pub(super) totals: Option<Taskstats>,
     /// The process whose threads follow.
     pub(super) process: Option<Process>,
@@ -104,7 +112,8 @@ impl<'a> Rows<'a> {
         scope: Scope,
         into: &'a mut Snapshot,
     ) -> Rows<'a> {
-        Rows { abilities, known, census, has_tasks: scope.has_tasks(), totals: None, process: None, into }
+        let has_tasks = scope.has_tasks();
+        Rows { abilities, known, census, has_tasks, names_in_full: false, totals: None, process: None, into }
     }
 
     /// Takes a process of a cut: figures of its leader, and the runtime of all its threads, dead ones included.
@@ -196,8 +205,12 @@ impl<'a> Rows<'a> {
     ) -> Task {
         let runtime_ns = self.abilities.cpu_ns(figures);
         let was_suspended = !self.known.suspensions.are_none();
-        let tell = || self.census.start(process.pid, tid);
+        // The kernel says it, or a file of /proc does.
+        let exact = figures.exact.map(|exact| exact.start_in_ticks());
+        let tell = || exact.or_else(|| self.census.start(process.pid, tid));
         let known = self.known.find(tid, figures.elapsed_us, window, tell);
+        let told = if self.names_in_full && is_cut_off(figures) { self.census.comm(tid) } else { None };
+        let comm = told.unwrap_or(figures.comm);
         let shown = if is_sum { &mut known.shown_of_process } else { &mut known.shown };
         *shown = times(runtime_ns, figures, *shown);
         let (user_ns, system_ns) = *shown;
@@ -238,10 +251,17 @@ impl<'a> Rows<'a> {
             read_bytes: figures.read_bytes,
             write_bytes: figures.write_bytes,
             cancelled_write_bytes: figures.cancelled_write_bytes,
-            comm: figures.comm,
+            comm,
             ..Task::default()
         }
     }
+}
+
+/// Whether /proc may show a longer name than taskstats: of a kernel thread, which is a child of process 2.
+fn is_cut_off(figures: &Taskstats) -> bool {
+    const LONGEST: usize = 15;
+    let name = figures.comm.as_bytes();
+    figures.ppid == 2 && (name.len() == LONGEST || name.starts_with(b"kworker/"))
 }
 
 /// Whether a task is of that process; before version 12 nothing tells, and the directory of /proc has to do.
