@@ -209,9 +209,14 @@ static void sleep_for_ever(void *argument)
 		pause();
 }
 
+/* Of one CPU: two that share one leave the other idle. */
 static void burn_for_ever(void *argument)
 {
-	(void)argument;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(*(int *)argument, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set));
 	for (;;)
 		;
 }
@@ -333,7 +338,7 @@ static void no_time_is_missing(void)
 		return;
 	fd = open_taskstats();
 	for (int i = 0; i < 2; i++)
-		loops[i] = child(burn_for_ever, NULL);
+		loops[i] = child(burn_for_ever, &i);
 	usleep(500000);
 	first = take(fd, 0, 0);
 	for (int round = 0; round < 5; round++) {
