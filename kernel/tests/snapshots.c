@@ -345,7 +345,10 @@ static void no_time_is_missing(void)
 		usleep(400000);
 		second = take(fd, 0, first.header.cookie);
 		capacity = sysconf(_SC_NPROCESSORS_ONLN) * (second.header.time - first.header.time);
-		/* Else it is not known, and at most as much as the tolerance. */
+		/*
+		 * An emulator runs one CPU after the other, and its clock goes on meanwhile. If that is in an interrupt, the interrupt
+		 * has the time. So much may be missing where no field tells of it.
+		 */
 		has_steal = second.header.record_size > STEAL;
 		sum = 0;
 		for (size_t i = 0; i < second.count; i++) {
@@ -356,7 +359,7 @@ static void no_time_is_missing(void)
 			if (has_steal)
 				sum += field64(now, STEAL) - (then ? field64(then, STEAL) : 0);
 		}
-		if (sum < capacity - capacity / 1000 || sum > capacity + capacity / 1000)
+		if ((has_steal && sum < capacity - capacity / 1000) || sum > capacity + capacity / 1000)
 			fail("%llu of %llu ns", (unsigned long long)sum, (unsigned long long)capacity);
 		first = take(fd, 0, 0);
 	}
