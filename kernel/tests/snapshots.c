@@ -347,7 +347,7 @@ static void no_time_is_missing(void)
 		capacity = sysconf(_SC_NPROCESSORS_ONLN) * (second.header.time - first.header.time);
 		/*
 		 * An emulator runs one CPU after the other, and its clock goes on meanwhile. If that is in an interrupt, the interrupt
-		 * has the time. So much may be missing where no field tells of it.
+		 * has the time. It is missing where no field tells of it.
 		 */
 		has_steal = second.header.record_size > STEAL;
 		sum = 0;
