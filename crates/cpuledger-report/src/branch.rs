@@ -31,6 +31,11 @@ impl Branch {
         new
     }
 
+    /// How many names are below.
+    pub(crate) fn names(&self) -> usize {
+        self.below.values().map(|below| 1 + below.names()).sum()
+    }
+
     /// The sum of it all.
     pub(crate) fn total(&self) -> Amounts {
         let mut total = self.amounts;

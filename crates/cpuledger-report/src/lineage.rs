@@ -26,6 +26,7 @@ struct Process {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lineage {
     processes: FxHashMap<i64, Process>,
+    /// Of the dead, in the branches of all processes.
     names: usize,
 }
 
@@ -89,11 +90,13 @@ impl Lineage {
     fn fold(&mut self, pid: i64, heir: Option<i64>) {
         let Some(process) = self.processes.remove(&pid) else { return };
         let branch = Branch { amounts: process.amounts, below: process.dead.below };
+        // They go on as those of the heir, which may have them already.
+        self.names -= branch.names();
         // The pid 0 stands for what is above all.
         let heir = heir.unwrap_or(0);
-        let names = self.names;
+        let is_full = self.names >= MOST_NAMES;
         let into = self.process(heir, None);
-        if names >= MOST_NAMES {
+        if is_full {
             into.amounts.add(&branch.total());
             return;
         }
@@ -159,4 +162,31 @@ impl Lineage {
 fn renumbered(branch: Branch, comms: &Renumbered) -> Branch {
     let below = branch.below.into_iter().map(|(comm, below)| (comms.of(comm), renumbered(below, comms)));
     Branch { amounts: branch.amounts, below: below.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell of a build runs a compiler, and both end: again and again, under the same make.
+    #[test]
+    fn names_that_go_over_to_an_heir_take_no_room_twice() {
+        let mut names = Names::default();
+        let [make, shell, compiler] = ["make", "sh", "cc1"].map(|text| names.intern(text.as_bytes()));
+        let amounts = Amounts { self_ns: 1, ..Amounts::default() };
+        let mut lineage = Lineage::default();
+        lineage.add((1, 0), make, None, &Amounts::default());
+        for turn in 0..MOST_NAMES as u64 {
+            let start = 2 * turn + 1;
+            lineage.add((2, start), shell, Some(1), &amounts);
+            lineage.end((3, start + 1), compiler, Some((2, Some(start))), &amounts);
+            lineage.end((2, start), shell, Some((1, Some(0))), &Amounts::default());
+        }
+        assert_eq!(lineage.names, 2);
+        let tree = lineage.tree(&mut names);
+        let shells = &tree.below[&make].below[&shell];
+        assert_eq!(shells.amounts.self_ns, MOST_NAMES as u64);
+        assert_eq!(shells.below[&compiler].amounts.self_ns, MOST_NAMES as u64);
+        assert_eq!(tree.below[&make].amounts.self_ns, 0);
+    }
 }
