@@ -3,6 +3,8 @@
 //! The memory of a decoded frame is at most a fixed multiple of its bytes. A record has at least eight bytes, its fields do not overlap, and
 //! a column in which all rows have the same value is kept as that value.
 
+use std::ops::Range;
+
 use crate::column::{COLUMNS, Column, Kind};
 use crate::encode::{TEXT_LENGTH, TEXT_LENGTHS, TEXTS};
 use crate::error::Error;
@@ -64,6 +66,13 @@ impl Wanted {
         wanted
     }
 
+    /// All but the rows of this section.
+    pub fn all_but(section: Section) -> Wanted {
+        let mut wanted = Wanted::ALL;
+        wanted.sections[section.place()] = false;
+        wanted
+    }
+
     pub(crate) fn has_section(&self, section: Section) -> bool {
         self.sections[section.place()]
     }
@@ -104,6 +113,59 @@ impl Frame {
         }
         decoded
     }
+
+    /// Decodes these rows of the tasks, in the place of those that it has. All else stays: `self` is decoded from the same bytes, with or without
+    /// tasks. So several threads decode a long listing, a part each, into memory that stays in their caches.
+    ///
+    /// # Errors
+    /// As [`Frame::decode`]; and when the bytes have fewer tasks. Afterwards it has none.
+    pub fn decode_tasks_from(&mut self, bytes: &[u8], rows: Range<usize>) -> Result<(), Error> {
+        let decoded = read_part(self, bytes, rows);
+        if decoded.is_err() {
+            self.table_mut(Section::Tasks).reset(0);
+        }
+        decoded
+    }
+
+    /// How many rows a section of these bytes has. It looks at no row.
+    ///
+    /// # Errors
+    /// When the bytes are no frame.
+    pub fn count_rows(bytes: &[u8], section: Section) -> Result<usize, Error> {
+        let found = find_section(bytes, &read_header(bytes)?, section)?;
+        Ok(found.map_or(0, |entry| entry.count))
+    }
+}
+
+fn read_part(frame: &mut Frame, bytes: &[u8], rows: Range<usize>) -> Result<(), Error> {
+    let header = read_header(bytes)?;
+    let found = find_section(bytes, &header, Section::Tasks)?;
+    let Some(mut entry) = found.filter(|entry| rows.start <= rows.end && rows.end <= entry.count) else {
+        frame.table_mut(Section::Tasks).reset(0);
+        // A table without rows has no section.
+        return if rows == (0..0) { Ok(()) } else { Err(Error::new("the frame has fewer tasks")) };
+    };
+    entry.records = &entry.records[rows.start * entry.record_bytes..rows.end * entry.record_bytes];
+    entry.count = rows.len();
+    read_tasks(frame, &entry, &header, &Wanted::ALL)?;
+    check_texts(frame, Section::Tasks)
+}
+
+/// The entry of a section; `None`: the bytes have no such section.
+fn find_section<'a>(bytes: &'a [u8], header: &Header, section: Section) -> Result<Option<Entry<'a>>, Error> {
+    for number in 0..header.sections {
+        let entry = read_entry(bytes, section_entry(bytes, header, number), header)?;
+        if entry.id == section.id() {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+/// The entry of that place in the directory of sections.
+fn section_entry<'a>(bytes: &'a [u8], header: &Header, number: usize) -> &'a [u8] {
+    let at = header.header_bytes + number * header.section_entry_bytes;
+    &bytes[at..at + header.section_entry_bytes]
 }
 
 fn read_sections(frame: &mut Frame, bytes: &[u8], wanted: &Wanted) -> Result<(), Error> {
@@ -112,8 +174,7 @@ fn read_sections(frame: &mut Frame, bytes: &[u8], wanted: &Wanted) -> Result<(),
     let (mut tasks, mut text_lengths, mut texts) = (None, None, None);
     let mut listed_bytes = 0;
     for number in 0..header.sections {
-        let at = header.header_bytes + number * header.section_entry_bytes;
-        let entry = read_entry(bytes, &bytes[at..at + header.section_entry_bytes], &header)?;
+        let entry = read_entry(bytes, section_entry(bytes, &header, number), &header)?;
         let known = Section::by_id(entry.id);
         if known.is_none() && entry.id != TEXT_LENGTHS && entry.id != TEXTS {
             continue;
@@ -148,7 +209,7 @@ fn read_sections(frame: &mut Frame, bytes: &[u8], wanted: &Wanted) -> Result<(),
     if let Some(lengths) = text_lengths {
         read_texts(frame, &lengths, texts.unwrap_or_default(), &header)?;
     }
-    check_texts(frame)
+    Section::ALL.into_iter().try_for_each(|section| check_texts(frame, section))
 }
 
 fn read_header(bytes: &[u8]) -> Result<Header, Error> {
@@ -387,26 +448,24 @@ fn read_texts(frame: &mut Frame, lengths: &Entry<'_>, texts: &[u8], header: &Hea
     if rest.is_empty() { Ok(()) } else { Err(Error::new("the texts are shorter than their section")) }
 }
 
-/// Each number of a text is that of one.
-fn check_texts(frame: &Frame) -> Result<(), Error> {
+/// Each number of a text in this section is that of one.
+fn check_texts(frame: &Frame, section: Section) -> Result<(), Error> {
     let texts = frame.names.len() as u64;
-    for section in Section::ALL {
-        let table = frame.table(section);
-        for column in Column::known().filter(|column| column.kind() == Kind::Text) {
-            let is_text = |raw: u64| raw == ABSENT || raw < texts;
-            let values = table.values(column);
-            let all = if values.each.is_empty() {
-                is_text(values.constant)
-            } else {
-                values.each.iter().all(|&raw| is_text(raw))
-            };
-            if !all {
-                return Err(Error::with(format_args!(
-                    "{} of section {} is no text of the frame",
-                    column.name(),
-                    section.id()
-                )));
-            }
+    let table = frame.table(section);
+    for column in Column::known().filter(|column| column.kind() == Kind::Text) {
+        let is_text = |raw: u64| raw == ABSENT || raw < texts;
+        let values = table.values(column);
+        let all = if values.each.is_empty() {
+            is_text(values.constant)
+        } else {
+            values.each.iter().all(|&raw| is_text(raw))
+        };
+        if !all {
+            return Err(Error::with(format_args!(
+                "{} of section {} is no text of the frame",
+                column.name(),
+                section.id()
+            )));
         }
     }
     Ok(())

@@ -34,6 +34,14 @@ pub trait Families: Sync {
 
     /// Hands out a part of them, until told to stop.
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()>;
+
+    /// Whether all that was visited was handed out.
+    ///
+    /// # Errors
+    /// When rows could not be read: those of their part are missing.
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// Tasks of a part: their lines stay in the writer's cache.
@@ -65,9 +73,9 @@ impl TaskList for [Task] {
     }
 }
 
-/// How many parts [`Families`] of these tasks have.
-pub(super) fn parts_of(tasks: &(impl TaskList + ?Sized)) -> usize {
-    tasks.len().div_ceil(PART_TASKS).max(1)
+/// How many parts [`Families`] of this number of tasks have.
+pub(super) fn parts_of(tasks: usize) -> usize {
+    tasks.div_ceil(PART_TASKS).max(1)
 }
 
 /// Hands out a part of processes and their tasks, both of which are in the order of pids.
@@ -111,7 +119,7 @@ pub(super) fn visit_part(
 
 impl Families for &Snapshot {
     fn parts(&self) -> usize {
-        parts_of(self.tasks.as_slice())
+        parts_of(self.tasks.len())
     }
 
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {

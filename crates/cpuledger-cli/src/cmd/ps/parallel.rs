@@ -31,7 +31,7 @@ pub type Each<'a> = &'a mut dyn FnMut(&Task, Part) -> ControlFlow<()>;
 /// Adds the lines of all parts to the page. `visit` hands out the rows of a part that are shown.
 ///
 /// # Errors
-/// When they cannot be written.
+/// When they cannot be written, and when rows could not be read: they are missing.
 pub fn add(
     families: &dyn Families,
     page: &mut Page,
@@ -40,7 +40,8 @@ pub fn add(
     let parts = families.parts();
     let forks = if parts < LEAST_PARTS { None } else { forks(page) };
     let added = forks.and_then(|forks| add_in_turn(parts, forks, page, visit));
-    added.unwrap_or_else(|| add_alone(parts, page, visit))
+    added.unwrap_or_else(|| add_alone(parts, page, visit))?;
+    Ok(families.check()?)
 }
 
 /// One for each thread that it is worth to start.

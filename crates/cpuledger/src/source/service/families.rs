@@ -1,44 +1,82 @@
 //! A listing as rows that are decoded one at a time: none is kept but those of processes.
 
 use std::ops::ControlFlow;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cpuledger_frame::{Frame, Section};
 
-use crate::frames::{FrameError, Rows};
-use crate::source::interface::{TaskList, parts_of, visit_part};
+use super::connection::unusable;
+use crate::error::Error;
+use crate::frames::Rows;
+use crate::source::interface::{PART_TASKS, TaskList, parts_of, visit_part};
 use crate::source::{Families, FamilyVisitor, Member};
 use crate::task::{Pid, Task};
 
-/// The processes and tasks of a listing, both of which are in the order of pids.
+/// The processes and tasks of a listing, both of which are in the order of pids. Tasks are decoded part by part.
 pub(super) struct ListedFamilies<'a> {
+    bytes: &'a [u8],
+    /// All of it but the tasks.
+    frame: &'a Frame,
     processes: Vec<Task>,
-    tasks: Rows<'a>,
+    tasks: usize,
+    /// Memory for parts, one for each thread that decodes them.
+    rooms: Mutex<Vec<Frame>>,
+    damage: OnceLock<String>,
 }
 
 impl<'a> ListedFamilies<'a> {
-    /// Of the frame of a listing.
+    /// Of the bytes of a listing, and of the frame that was decoded from them but for the tasks.
     ///
     /// # Errors
     /// As [`crate::frames::read_listing`].
-    pub(super) fn new(frame: &'a Frame) -> Result<ListedFamilies<'a>, FrameError> {
-        let processes = Rows::of(frame, Section::Processes)?;
-        let processes = (0..processes.len()).map(|row| processes.read(row)).collect::<Result<_, _>>()?;
-        Ok(ListedFamilies { processes, tasks: Rows::of(frame, Section::Tasks)? })
+    pub(super) fn new(bytes: &'a [u8], frame: &'a Frame) -> Result<ListedFamilies<'a>, Error> {
+        let processes = Rows::of(frame, Section::Processes).map_err(unusable)?;
+        let processes = (0..processes.len()).map(|row| processes.read(row));
+        Ok(ListedFamilies {
+            bytes,
+            frame,
+            processes: processes.collect::<Result<_, _>>().map_err(unusable)?,
+            tasks: Frame::count_rows(bytes, Section::Tasks).map_err(unusable)?,
+            rooms: Mutex::default(),
+            damage: OnceLock::new(),
+        })
+    }
+
+    /// Hands out a part whose tasks are decoded into `room`.
+    fn visit_in(
+        &self,
+        room: &mut Frame,
+        part: usize,
+        each: FamilyVisitor<'_>,
+    ) -> Result<ControlFlow<()>, Error> {
+        // The task before tells whether the first process is a new one.
+        let first = (part * PART_TASKS).saturating_sub(1);
+        let end = self.tasks.min((part + 1) * PART_TASKS);
+        room.decode_tasks_from(self.bytes, first..end).map_err(unusable)?;
+        let rows = Rows::of(room, Section::Tasks).map_err(unusable)?;
+        Ok(visit_part(&self.processes, &PartRows { rows, first, all: self.tasks }, part, each))
     }
 }
 
-impl TaskList for Rows<'_> {
+/// Some of the tasks of a listing, by their places in it.
+struct PartRows<'a> {
+    rows: Rows<'a>,
+    first: usize,
+    all: usize,
+}
+
+impl TaskList for PartRows<'_> {
     fn len(&self) -> usize {
-        self.len()
+        self.all
     }
 
     fn pid(&self, index: usize) -> Pid {
-        self.pid(index)
+        self.rows.pid(index - self.first)
     }
 
-    /// A row that cannot be read is none.
+    /// All rows were checked, so that each can be read.
     fn hand_out(&self, index: usize, room: &mut Task, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        if self.read_into(room, index).is_err() {
+        if self.rows.read_into(room, index - self.first).is_err() {
             return ControlFlow::Continue(());
         }
         each(Member::Task(room))
@@ -47,17 +85,29 @@ impl TaskList for Rows<'_> {
 
 impl Families for ListedFamilies<'_> {
     fn parts(&self) -> usize {
-        parts_of(&self.tasks)
+        parts_of(self.tasks)
     }
 
     fn visit(&self, part: usize, each: FamilyVisitor<'_>) -> ControlFlow<()> {
-        visit_part(&self.processes, &self.tasks, part, each)
+        let rooms = || self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = rooms().pop();
+        let mut room = kept.unwrap_or_else(|| self.frame.clone());
+        let visited = self.visit_in(&mut room, part, each);
+        rooms().push(room);
+        visited.unwrap_or_else(|error| {
+            self.damage.get_or_init(|| error.to_string());
+            ControlFlow::Break(())
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        self.damage.get().map_or(Ok(()), |damage| Err(unusable(damage)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_frame::Column;
+    use cpuledger_frame::{Column, Wanted};
 
     use super::*;
     use crate::clock::Boottime;
@@ -107,17 +157,30 @@ mod tests {
             write_listing(&snapshot, FieldSet::of(&[Field::Runtime]), &mut frame);
             let mut read = Snapshot::default();
             read_listing(&frame, &mut read).expect("a listing");
-            let families = ListedFamilies::new(&frame).expect("a listing");
+            let mut bytes = Vec::new();
+            frame.encode(&mut bytes).expect("a frame");
+            frame.decode_wanted_from(&bytes, &Wanted::all_but(Section::Tasks)).expect("a frame");
+            let families = ListedFamilies::new(&bytes, &frame).expect("a listing");
             assert_eq!(handed_out(&families), handed_out(&&read), "{sizes:?}");
+            families.check().expect("all rows");
         }
     }
 
     #[test]
-    fn a_value_that_is_too_large_is_an_error_and_no_row() {
+    fn rows_that_cannot_be_read_are_told_at_the_end() {
+        let tasks: Vec<Task> = (5..5 + 2 * PART_TASKS).map(|tid| row(5, tid)).collect();
+        let snapshot = Snapshot { processes: vec![row(5, 5)], tasks, ..Snapshot::default() };
         let mut frame = Frame::new();
-        let snapshot = Snapshot { tasks: vec![row(5, 5), row(5, 6)], ..Snapshot::default() };
         write_listing(&snapshot, FieldSet::of(&[Field::Runtime]), &mut frame);
-        frame.table_mut(Section::Tasks).set(Column::UID, 1, Some(1 << 40));
-        assert!(ListedFamilies::new(&frame).is_err());
+        let in_second_part = PART_TASKS + 7;
+        frame.table_mut(Section::Tasks).set(Column::UID, in_second_part, Some(1 << 40));
+        let mut bytes = Vec::new();
+        frame.encode(&mut bytes).expect("a frame");
+        frame.decode_wanted_from(&bytes, &Wanted::all_but(Section::Tasks)).expect("a frame");
+        let families = ListedFamilies::new(&bytes, &frame).expect("processes can be read");
+        let parts = handed_out(&families);
+        assert_eq!(parts.iter().filter(|member| member.0 == 't').count(), PART_TASKS);
+        let error = families.check().expect_err("rows are missing").to_string();
+        assert!(error.contains("uid"), "{error}");
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use cpuledger_frame::Frame;
+use cpuledger_frame::{Frame, Section, Wanted};
 use cpuledger_service::client::Client;
+use cpuledger_service::sealed::Sealed;
 use cpuledger_service::varlink::{self, List};
 
 use super::connection::{connect, unusable};
@@ -21,6 +22,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct ServiceListing {
     client: Client,
+    /// The last listing.
+    bytes: Option<Sealed>,
+    /// What of it was decoded.
     frame: Frame,
     shows_all: bool,
 }
@@ -34,33 +38,38 @@ impl ServiceListing {
     /// # Errors
     /// When there is none, or it is not to be believed.
     pub fn open() -> Result<ServiceListing, Error> {
-        Ok(ServiceListing { client: connect(TIMEOUT)?, frame: Frame::new(), shows_all: false })
+        Ok(ServiceListing { client: connect(TIMEOUT)?, bytes: None, frame: Frame::new(), shows_all: false })
     }
 
-    /// Makes the service list, and keeps the frame.
+    /// Makes the service list for [`ServiceListing::listed`]: the tasks of the listing are not decoded yet.
     ///
     /// # Errors
     /// When it does not.
     pub(crate) fn list(&mut self, request: &Request) -> Result<(), Error> {
+        self.list_wanted(request, &Wanted::all_but(Section::Tasks))
+    }
+
+    fn list_wanted(&mut self, request: &Request, wanted: &Wanted) -> Result<(), Error> {
         let scope = match request.scope {
             Scope::Leaders => varlink::Scope::Leaders,
             Scope::Processes => varlink::Scope::Processes,
             Scope::Tasks | Scope::Process(_) => varlink::Scope::Tasks,
         };
-        let wanted = FIELDS.iter().filter(|info| request.fields.contains(info.field));
-        let fields = wanted.map(|info| info.key.to_owned()).collect();
+        let asked = FIELDS.iter().filter(|info| request.fields.contains(info.field));
+        let fields = asked.map(|info| info.key.to_owned()).collect();
         let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
         self.shows_all = listing.audience != SELF;
-        self.frame.decode_from(&bytes).map_err(unusable)?;
+        self.frame.decode_wanted_from(&bytes, wanted).map_err(unusable)?;
+        self.bytes = Some(bytes);
         Ok(())
     }
 
     /// The rows of the last listing, decoded when they are handed out.
     ///
     /// # Errors
-    /// When they are not those of tasks.
+    /// When they are not those of processes.
     pub(crate) fn listed(&self) -> Result<impl Families, Error> {
-        ListedFamilies::new(&self.frame).map_err(unusable)
+        ListedFamilies::new(self.bytes.as_deref().unwrap_or_default(), &self.frame)
     }
 
     /// Whether the last listing had every process that /proc shows the caller. Else the policy of the service holds some back.
@@ -79,7 +88,7 @@ impl Source for ServiceListing {
     }
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
-        self.list(request)?;
+        self.list_wanted(request, &Wanted::ALL)?;
         frames::read_listing(&self.frame, into).map_err(unusable)?;
         into.source = SourceKind::Service;
         if let Scope::Process(pid) = request.scope {
