@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use commands::{BURN, CASES, Cgroup, ns};
 use cpuledger_load::not_run;
+use cpuledger_load::scene::{scene, were_missed};
 use serde_json::Value;
 
 /// Files of the C project, and functions in each: some seconds of CPU time.
@@ -35,7 +36,9 @@ fn account(folder: &Path, command: &[&str]) -> (Value, Output) {
     let output = Output { status, stdout: Vec::new(), stderr: fs::read(&said).expect("a file") };
     let text = fs::read_to_string(&file)
         .unwrap_or_else(|error| panic!("no account ({error}): {}", String::from_utf8_lossy(&output.stderr)));
-    (serde_json::from_str(&text).expect("JSON"), output)
+    let account: Value = serde_json::from_str(&text).expect("JSON");
+    were_missed(ns(&account, "missed_switches"));
+    (account, output)
 }
 
 /// A C project that takes some seconds to build.
@@ -59,6 +62,10 @@ fn project(folder: &Path) {
 
 #[test]
 fn a_build_has_the_time_that_the_kernel_has_for_its_cgroup() {
+    scene(build_in_cgroup);
+}
+
+fn build_in_cgroup() {
     let cgroup = match Cgroup::make() {
         Ok(cgroup) => cgroup,
         Err(error) => return not_run(&format!("no cgroup that counts CPU time can be made: {error}")),
@@ -110,6 +117,10 @@ fn told_by(program: &[&str], script: &str) -> Option<f64> {
 
 #[test]
 fn nothing_that_a_command_starts_is_missed() {
+    scene(all_that_is_started);
+}
+
+fn all_that_is_started() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut table = String::from(
         "| half a second of CPU time in | `cpuledger run` | `/usr/bin/time -v` | `perf stat` |\n|---|---|---|---|\n",

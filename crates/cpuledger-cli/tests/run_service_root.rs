@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use commands::{BURN, CASES, Cgroup, ns};
-use cpuledger_load::scene::alone;
+use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_load::{BpfHeld, not_run};
 use serde_json::Value;
 use service::{Service, TIMEOUT};
@@ -57,6 +57,7 @@ fn account(service: &Service, folder: &Path, command: &[&str]) -> (Value, Output
         .unwrap_or_else(|error| panic!("no account ({error}): {}", String::from_utf8_lossy(&output.stderr)));
     let account: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(account["source"], "service");
+    were_missed(ns(&account, "missed_switches"));
     (account, output)
 }
 
@@ -69,7 +70,10 @@ const TREE: &str = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signa
 
 #[test]
 fn another_user_has_the_time_that_the_kernel_has_for_the_commands_cgroup_root() {
-    let _alone = alone();
+    scene(tree_in_cgroup);
+}
+
+fn tree_in_cgroup() {
     let cgroup = match Cgroup::make() {
         Ok(cgroup) => cgroup,
         Err(error) => return not_run(&format!("no cgroup that counts CPU time can be made: {error}")),
@@ -101,6 +105,7 @@ fn another_user_has_the_time_that_the_kernel_has_for_the_commands_cgroup_root() 
     let output = caller.args(words).stdin(Stdio::null()).output().expect("sh starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let account: Value = serde_json::from_str(&fs::read_to_string(&said).expect("an account")).expect("JSON");
+    were_missed(ns(&account, "missed_switches"));
     let kernel_ns = inside.usage_ns();
     // The kernel does not count what was stolen. The shell was not in the cgroup from its begin.
     let ours_ns = ns(&account, "cpu_ns") - ns(&account, "stolen_ns");
@@ -116,7 +121,10 @@ fn another_user_has_the_time_that_the_kernel_has_for_the_commands_cgroup_root() 
 
 #[test]
 fn another_user_misses_nothing_that_its_command_starts_root() {
-    let _alone = alone();
+    scene(all_that_is_started);
+}
+
+fn all_that_is_started() {
     let (service, folder) = (Service::start(""), folder());
     for (case, _, code) in CASES {
         let script = format!("{BURN}{code}\n");
@@ -345,7 +353,10 @@ fn without_a_service_or_privileges_a_sentence_says_so_root() {
 /// A service that has stopped for longer than any interval is waited for: without its intervals there is no account.
 #[test]
 fn a_service_that_is_late_is_waited_for_root() {
-    let _alone = alone();
+    scene(stopped_for_long);
+}
+
+fn stopped_for_long() {
     let (service, folder) = (Service::start(""), folder());
     let pid = rustix::process::Pid::from_child(&service.child);
     let signal = |signal| rustix::process::kill_process(pid, signal).expect("it lives");
@@ -361,6 +372,7 @@ fn a_service_that_is_late_is_waited_for_root() {
     signal(rustix::process::Signal::CONT);
     assert!(run.wait().expect("it ends").success());
     let account: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a file")).expect("JSON");
+    were_missed(ns(&account, "missed_switches"));
     assert!((500_000_000..3_000_000_000).contains(&ns(&account, "cpu_ns")), "{account}");
 }
 

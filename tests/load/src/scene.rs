@@ -75,6 +75,11 @@ pub fn were_missed(switches: u64) {
     MISSED.fetch_add(switches, Ordering::Relaxed);
 }
 
+/// How many switches were not shown in this scene so far.
+pub fn missed() -> u64 {
+    MISSED.load(Ordering::Relaxed)
+}
+
 /// Switches away from the threads of process 1, by the kernel's count; those that end take theirs along, so that it errs on the side of
 /// fewer.
 fn switches_of_process_1() -> u64 {

@@ -60,6 +60,7 @@ pub struct Descent {
     by_line: BTreeMap<String, Used>,
     /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
     booked_ns: u64,
+    missed_switches: u64,
 }
 
 /// The heir of a process of an interval: its pid and, of one that died, its start.
@@ -76,6 +77,7 @@ impl Descent {
 
     /// Adds an interval.
     pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval) {
+        self.missed_switches += interval.missed_switches;
         let exited = interval.exited.as_deref().unwrap_or_default();
         let living: HashMap<TaskId, (&Task, &Usage)> = snapshot
             .processes
@@ -241,7 +243,14 @@ impl Descent {
         }
         let mut all = Used::default();
         self.by_name.values().for_each(|used| all.add(used));
-        Tree { all, booked_ns: self.booked_ns, by_name: self.by_name, by_line: self.by_line, running }
+        Tree {
+            all,
+            booked_ns: self.booked_ns,
+            by_name: self.by_name,
+            by_line: self.by_line,
+            running,
+            missed_switches: self.missed_switches,
+        }
     }
 }
 
@@ -265,6 +274,8 @@ pub struct Tree {
     pub by_line: BTreeMap<String, Used>,
     /// What still runs.
     pub running: Vec<Member>,
+    /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round.
+    pub missed_switches: u64,
 }
 
 fn count(sums: &mut BTreeMap<String, Used>, name: &str, used: &Used) {

@@ -45,6 +45,7 @@ struct Document<'a> {
     stolen_ns: u64,
     waiting_ns: u64,
     unidentified_ns: u64,
+    missed_switches: u64,
     processes: u64,
     commands: Vec<Row<'a>>,
     ancestry: Vec<Row<'a>>,
@@ -94,6 +95,7 @@ impl Account<'_> {
             stolen_ns: self.tree.all.stolen_ns,
             waiting_ns: self.tree.all.waiting_ns,
             unidentified_ns: self.unidentified_ns(),
+            missed_switches: self.tree.missed_switches,
             processes: self.tree.all.processes,
             commands: rows(&self.tree.by_name),
             ancestry: rows(&self.tree.by_line),
@@ -144,6 +146,14 @@ impl Account<'_> {
             let name = escaped(member.comm.as_bytes());
             let cpu = seconds(member.used.cpu_ns);
             let _ = writeln!(text, "\nstill running: {name}, pid {}, {cpu} s so far", member.id.tid);
+        }
+        let missed = self.tree.missed_switches;
+        if missed > 0 {
+            let switches = if missed == 1 { "context switch" } else { "context switches" };
+            let _ = writeln!(
+                text,
+                "\n{missed} {switches} that the kernel hid, so some time may be with the wrong process"
+            );
         }
         text
     }
