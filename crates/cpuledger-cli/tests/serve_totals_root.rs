@@ -121,6 +121,11 @@ fn family() {
             }
             ["new"] => members.push(member(&done)),
             ["end"] => drop(members.remove(0)),
+            ["name", name] => {
+                std::fs::write("/proc/thread-self/comm", name).expect("its own name");
+                let task = std::fs::read_dir("/proc/self/task").expect("its threads").flatten().last();
+                std::fs::write(task.expect("one").path().join("comm"), name).expect("one of its threads");
+            }
             ["exec"] => {
                 let error = Command::new(std::env::current_exe().expect("this program"))
                     .args(["--exact", "family", "--nocapture", "--test-threads", "1"])
@@ -137,13 +142,17 @@ fn family() {
 
 /// The rows of processes.
 fn list(service: &Service, fields: FieldSet) -> Vec<Task> {
+    listed(service, Scope::Processes, fields).processes
+}
+
+fn listed(service: &Service, scope: Scope, fields: FieldSet) -> Snapshot {
     let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
     let keys = cpuledger::field::FIELDS.iter().filter(|info| fields.contains(info.field));
     let fields = keys.map(|info| info.key.to_owned()).collect();
-    let (_, bytes) = client.list(&List { scope: Scope::Processes, fields }).expect("it lists");
+    let (_, bytes) = client.list(&List { scope, fields }).expect("it lists");
     let mut snapshot = Snapshot::default();
     frames::read_listing(&Frame::decode(&bytes).expect("a frame"), &mut snapshot).expect("a listing");
-    snapshot.processes
+    snapshot
 }
 
 /// The runtime of the family in a listing is what the kernel says at that time. What runs is counted by the tick.
@@ -195,6 +204,100 @@ fn a_total_is_never_older_than_the_call_root() {
     });
 }
 
+/// The threads of a family by a listing of all threads of the machine: tid, name, state, and runtime.
+fn threads(service: &Service, family: &Family) -> Vec<(i32, String, u8, u64)> {
+    let fields =
+        [Field::Tid, Field::Pid, Field::Comm, Field::State, Field::User, Field::System, Field::Runtime];
+    let snapshot = listed(service, Scope::Tasks, FieldSet::of(&fields));
+    let rows = snapshot.tasks.iter().filter(|row| row.pid == Pid(family.pid()));
+    let mut rows: Vec<_> = rows
+        .map(|row| {
+            (
+                row.tid.0,
+                String::from_utf8_lossy(row.comm.as_bytes()).into_owned(),
+                row.state.0,
+                row.runtime_ns,
+            )
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// The same by /proc. The runtime of what runs is counted by the tick there, too.
+fn threads_of_proc(family: &Family) -> Vec<(i32, String, u8, u64)> {
+    let folder = format!("/proc/{}/task", family.pid());
+    let read =
+        |tid: &str, name: &str| std::fs::read_to_string(format!("{folder}/{tid}/{name}")).expect("it lives");
+    let mut rows: Vec<_> = std::fs::read_dir(&folder)
+        .expect("it lives")
+        .map(|entry| {
+            let tid = entry.expect("an entry").file_name().into_string().expect("a number");
+            let stat = read(&tid, "stat");
+            let state = stat.as_bytes()[stat.rfind(')').expect("a name") + 2];
+            let runtime = read(&tid, "schedstat").split(' ').next().and_then(|ns| ns.parse().ok());
+            (
+                tid.parse().expect("a number"),
+                read(&tid, "comm").trim_end().to_owned(),
+                state,
+                runtime.expect("ns"),
+            )
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// A machine on which threads are kept: each listing tells of a family what /proc tells at that time.
+#[test]
+fn threads_are_never_older_than_the_call_root() {
+    scene(|| {
+        let _limits = RaisedLimits::for_threads(KEPT).expect("limits that can be raised");
+        let _sleepers = Sleepers::start(KEPT, 4).expect("room for them");
+        let service = Service::start("");
+        let mut family = Family::start();
+        for order in [
+            "burn 3 20",
+            "burn 3 5",
+            "new",
+            "burn 8 10",
+            "name 2",
+            "end",
+            "burn 0 7",
+            "end",
+            "exec",
+            "burn 6 3",
+        ] {
+            family.order(order);
+            for again in 0..3 {
+                assert_eq!(threads(&service, &family), threads_of_proc(&family), "{order}, {again}");
+                // Until intervals end in which it has not run, so that it is kept.
+                std::thread::sleep(Duration::from_millis(if again == 0 { 0 } else { 1_300 }));
+            }
+        }
+        family.order("burn 4 0");
+        for _ in 0..20 {
+            let running = threads(&service, &family).iter().filter(|(_, _, state, _)| *state == b'R').count();
+            assert_eq!(running, 1, "one that never leaves its CPU");
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        // What is stopped is woken for it, and so is what is told to go on.
+        let pid = rustix::process::Pid::from_child(&family.child);
+        let states = |expected: &str| {
+            std::thread::sleep(Duration::from_millis(30));
+            let rows = threads(&service, &family);
+            assert!(
+                rows.iter().all(|(_, _, state, _)| expected.as_bytes().contains(state)),
+                "{expected}: {rows:?}"
+            );
+        };
+        rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("it lives");
+        states("T");
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it lives");
+        states("SR");
+    });
+}
+
 /// What the service has run so far.
 fn cpu_ns(service: &Service) -> u64 {
     let clock = clock_getcpuclockid(nix::unistd::Pid::from_raw(service.child.id().cast_signed()));
@@ -204,6 +307,8 @@ fn cpu_ns(service: &Service) -> u64 {
 
 /// Threads that sleep: they make a visit of all several times as expensive as all else that a call takes.
 const SLEEPERS: usize = 100_000;
+/// Threads enough for the service to keep them.
+const KEPT: usize = 10_000;
 /// Calls of each kind, in turn: if the machine becomes slower or faster, it does so for both.
 const CALLS: usize = 31;
 
@@ -226,4 +331,19 @@ fn threads_that_sleep_are_not_visited_again_root() {
         costs_ns.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1))).expect("several");
     println!("{kept_ns} ns, and {visited_ns} ns with a visit of all threads");
     assert!(5 * kept_ns < 4 * visited_ns, "{kept_ns} ns, and {visited_ns} ns with a visit of all threads");
+    let cost_ns = |field| {
+        let before_ns = cpu_ns(&service);
+        listed(
+            &service,
+            Scope::Tasks,
+            FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm, Field::User, field]),
+        );
+        cpu_ns(&service) - before_ns
+    };
+    // A nice value is changed from outside.
+    let costs_ns = (0..CALLS).map(|_| (cost_ns(Field::System), cost_ns(Field::Nice)));
+    let (kept_ns, visited_ns) =
+        costs_ns.reduce(|one, other| (one.0.min(other.0), one.1.min(other.1))).expect("several");
+    println!("threads: {kept_ns} ns, and {visited_ns} ns with a visit of all");
+    assert!(5 * kept_ns < 4 * visited_ns, "threads: {kept_ns} ns, and {visited_ns} ns with a visit of all");
 }

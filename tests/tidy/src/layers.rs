@@ -238,6 +238,7 @@ pub const LAYERS: &[Layers] = &[
             "source/procfs",
             "source/unseen",
             "source/totals",
+            "source/kept_tasks",
             "source/families",
             "source/walk",
             "source/netlink",

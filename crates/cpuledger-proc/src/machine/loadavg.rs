@@ -5,6 +5,8 @@
 pub struct Loadavg<'a> {
     /// Over 1, 5 and 15 minutes, as the kernel writes them.
     pub averages: [&'a str; 3],
+    /// Of them those that are on a CPU or wait for one.
+    pub runnable: Option<u32>,
     /// Tasks of the machine about now.
     pub tasks: Option<u32>,
     /// The tid that was given last.
@@ -30,9 +32,11 @@ impl From<Loadavg<'_>> for Load {
 pub fn parse_loadavg(line: &str) -> Option<Loadavg<'_>> {
     let mut words = line.split_ascii_whitespace();
     let averages = [words.next()?, words.next()?, words.next()?];
-    let tasks = words.next().and_then(|counts| counts.split_once('/')?.1.parse().ok());
+    let counts = words.next().and_then(|counts| counts.split_once('/'));
+    let runnable = counts.and_then(|(runnable, _)| runnable.parse().ok());
+    let tasks = counts.and_then(|(_, tasks)| tasks.parse().ok());
     let last_tid = words.next().and_then(|tid| tid.parse().ok());
-    Some(Loadavg { averages, tasks, last_tid })
+    Some(Loadavg { averages, runnable, tasks, last_tid })
 }
 
 #[cfg(test)]
@@ -41,9 +45,14 @@ mod tests {
 
     #[test]
     fn averages_and_tasks_are_read() {
-        let expected = Loadavg { averages: ["0.00", "0.01", "0.05"], tasks: Some(4321), last_tid: Some(99) };
+        let expected = Loadavg {
+            averages: ["0.00", "0.01", "0.05"],
+            runnable: Some(1),
+            tasks: Some(4321),
+            last_tid: Some(99),
+        };
         assert_eq!(parse_loadavg("0.00 0.01 0.05 1/4321 99\n"), Some(expected));
-        let part = Loadavg { tasks: None, last_tid: None, ..expected };
+        let part = Loadavg { runnable: None, tasks: None, last_tid: None, ..expected };
         assert_eq!(parse_loadavg("0.00 0.01 0.05"), Some(part));
         assert_eq!(parse_loadavg(""), None);
     }

@@ -101,6 +101,18 @@ impl Totals {
         Ok(Walked { tasks, rests, processes, begin_ns, begin_boottime_ns, end_ns, lacks, mechanism })
     }
 
+    /// Looks which of these processes have run since that moment; `None`: the ledger is gone.
+    ///
+    /// # Errors
+    /// Those of the watch.
+    pub(super) fn look(
+        &mut self,
+        since: Option<&Moment>,
+        is_asked_for: impl Fn(i32) -> bool,
+    ) -> Result<Option<Seen>, Error> {
+        Ok(self.watch.look(since, is_asked_for)?)
+    }
+
     /// Whether it is of no more use.
     pub(super) fn is_over(&self) -> bool {
         self.watch.is_over()

@@ -13,6 +13,7 @@ use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::families::RecordedFamilies;
 use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
+use crate::source::kept_tasks::{KeptTasks, has_steady};
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
@@ -33,6 +34,8 @@ pub struct Walk {
     unseen: Option<Unseen>,
     /// Those of the last walk over all threads, where a ledger tells since when they hold.
     totals: Option<Totals>,
+    /// Records of the last walk over all threads, likewise.
+    kept: KeptTasks,
 }
 
 /// Every process, and nothing of it but how many threads it has.
@@ -88,6 +91,7 @@ impl Walk {
             sums: Vec::new(),
             unseen,
             totals: None,
+            kept: KeptTasks::default(),
         })
     }
 
@@ -103,6 +107,7 @@ impl Walk {
 
     /// Spares it the threads of processes that have not run since the last snapshot, as long as the watched ledger is there.
     pub fn watch(&mut self, watch: Watch) {
+        self.kept = KeptTasks::default();
         self.totals = Some(Totals::new(watch)).filter(|_| self.walker.mechanism() == Mechanism::OneCall);
     }
 
@@ -203,10 +208,12 @@ impl Source for Walk {
             return Ok(Box::new(&*room));
         }
         let possible = &self.possible(request);
-        let Walk { walker, unseen, .. } = self;
+        let Walk { walker, unseen, totals, kept, .. } = self;
+        totals.take_if(|totals| totals.is_over());
+        let of_kept = totals.as_mut().filter(|_| has_steady(possible.fields)).map(|totals| (kept, totals));
         room.clear();
         let Some(unseen) = unseen else {
-            let walked = walker.walk(&in_kernel(possible))?;
+            let walked = walk_tasks(walker, of_kept, possible)?;
             tell_instant(room, &walked);
             return Ok(Box::new(RecordedFamilies::new(walked, possible, room)));
         };
@@ -216,7 +223,7 @@ impl Source for Walk {
             unseen.take_fresh();
         }
         let before = unseen.count();
-        let walked = walker.walk(&in_kernel(possible))?;
+        let walked = walk_tasks(walker, of_kept, possible)?;
         let bracket = [before, unseen.count()];
         unseen.fetch(request, &walked, bracket, room)?;
         tell_instant(room, &walked);
@@ -245,6 +252,20 @@ impl Source for Walk {
             runtime_ns: fold.runtime_ns,
         }));
         Ok(())
+    }
+}
+
+/// Walks over all threads; with what is kept, if it can be used.
+fn walk_tasks<'a>(
+    walker: &'a mut Walker,
+    of_kept: Option<(&'a mut KeptTasks, &mut Totals)>,
+    request: &Request,
+) -> Result<Walked<'a>, Error> {
+    match of_kept {
+        Some((kept, totals)) if request.scope == Scope::Tasks => {
+            kept.walk(totals, walker, &in_kernel(request))
+        }
+        _ => Ok(walker.walk(&in_kernel(request))?),
     }
 }
 
