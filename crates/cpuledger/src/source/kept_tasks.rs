@@ -89,7 +89,7 @@ impl KeptTasks {
         walker: &'a mut Walker,
         request: &Request,
     ) -> Result<Walked<'a>, Error> {
-        let Some((runnable, _)) = runnable().filter(|(_, threads)| *threads >= LEAST_THREADS) else {
+        let Some((runnable, _)) = runnable_and_all().filter(|(_, threads)| *threads >= LEAST_THREADS) else {
             *self = KeptTasks::default();
             return Ok(walker.walk(request)?);
         };
@@ -118,7 +118,9 @@ impl KeptTasks {
             && match self.visit_others(walker, request)? {
                 Some(last_ns) => {
                     end_ns = end_ns.max(last_ns);
-                    runnable <= self.runnable()
+                    // One that was woken and still waits is counted both times.
+                    let still = runnable_and_all().map_or(runnable, |(still, _)| still.min(runnable));
+                    still <= self.runnable()
                 }
                 None => false,
             };
@@ -260,7 +262,7 @@ fn leader_of<'a>(
 
 /// How many tasks of the machine are runnable or on a CPU, and how many there are; `None` where a file system other than procfs says so,
 /// which may tell of a container alone.
-fn runnable() -> Option<(u32, u32)> {
+fn runnable_and_all() -> Option<(u32, u32)> {
     let mut file = File::open("/proc/loadavg").ok()?;
     if rustix::fs::fstatfs(&file).ok()?.f_type != rustix::fs::PROC_SUPER_MAGIC {
         return None;

@@ -31,8 +31,10 @@ const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
 /// After a turn whose listings took longer than this, calls gather.
-const LONG_LISTING: Duration = Duration::from_millis(10);
-/// Until none has come for twice as long as the listings took, but no longer than this.
+const LONG_LISTING: Duration = Duration::from_millis(6);
+/// Calls gather for this times as long as the last listing took.
+const PAUSE_TIMES: u32 = 5;
+/// Until none has come for that long, but no longer than this.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Nor that number of times as long.
 const MOST_PAUSES: u32 = 4;
@@ -231,7 +233,7 @@ impl Handler for Control {
     fn end_turn(&mut self) -> Option<Gathering> {
         let listed_for = std::mem::take(&mut self.listed_for);
         let was_alone = std::mem::take(&mut self.listings_of_turn) < 2;
-        let pause = (2 * listed_for).min(LONGEST_PAUSE);
+        let pause = (PAUSE_TIMES * listed_for).min(LONGEST_PAUSE);
         let gathering = Gathering { least: was_alone.into(), pause, longest: pause * MOST_PAUSES };
         Some(gathering).filter(|_| listed_for >= LONG_LISTING)
     }
