@@ -6,6 +6,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cpuledger_load::RaisedLimits;
 use cpuledger_view::column::{Dash, listed};
 use procps::{ours, specifiers, theirs};
 
@@ -48,6 +49,14 @@ fn every_name_that_procps_only_takes_has_its_header_and_width() {
         count += 1;
     }
     assert!(count >= 80, "{count} names");
+}
+
+/// Where pids have seven digits, names that nothing is shown for are as wide, too.
+#[test]
+fn widths_of_pids_follow_pid_max_root() {
+    let _raised = RaisedLimits::for_threads(1_000_000).expect("root may raise the limits");
+    every_column_that_procps_lists_has_its_header_and_width();
+    every_name_that_procps_only_takes_has_its_header_and_width();
 }
 
 #[test]

@@ -111,13 +111,13 @@ dashes! {
         "sl" "SL"; 3 Right;
         "status" "STATUS"; 6 Right;
         "systime" "SYSTEM"; 6 Right;
-        "taskid" "TASKID"; 6 Right;
+        "taskid" "TASKID"; 6 Pid;
         "tdev" "TDEV"; 4 Right;
         "timeout" "TMOUT"; 5 Right;
         "tmout" "TMOUT"; 5 Right;
-        "tsess" "TSESS"; 5 Right;
-        "tsession" "TSESS"; 5 Right;
-        "tsid" "TSID"; 5 Right;
+        "tsess" "TSESS"; 5 Pid;
+        "tsession" "TSESS"; 5 Pid;
+        "tsid" "TSID"; 5 Pid;
         "u_procp" "UPROCP"; 6 Right;
         "umask" "UMASK"; 5 Right;
         "upr" "UPR"; 3 Right;
