@@ -25,6 +25,8 @@ pub struct Memory {
     is_watching_cpus: bool,
     interval: u64,
     start_ns: u64,
+    /// When the running interval ends, if that was chosen already.
+    published_ns: Option<u64>,
     /// By CPU number: the word that the reader wrote last.
     written: Vec<u64>,
     /// Slots of the dead that do not fill a batch.
@@ -46,13 +48,14 @@ impl Ledger {
         self.parts.iter().map(|(name, fd)| (*name, fd.as_fd()))
     }
 
-    /// What another reader needs to go on. `None`: this one could not close an interval, or has begun to.
+    /// What another reader needs to go on. `None`: this one could not close an interval.
     pub fn memory(&self) -> Option<Memory> {
-        (!self.is_poisoned && self.published_ns.is_none()).then(|| Memory {
+        (!self.is_poisoned).then(|| Memory {
             options: self.options,
             is_watching_cpus: self.is_watching_cpus,
             interval: self.interval,
             start_ns: self.start_ns,
+            published_ns: self.published_ns,
             written: self.books.iter().map(|book| book.written()).collect(),
             freed: self.freed.clone(),
             reserved: self.reserved,
@@ -64,7 +67,8 @@ impl Ledger {
     /// # Errors
     /// When a part is missing, when what it remembers is not what the shared records say, or the kernel refuses to map them.
     pub fn adopt(memory: Memory, mut part: impl FnMut(&str) -> Option<OwnedFd>) -> Result<Ledger, Error> {
-        let Memory { options, is_watching_cpus, interval, start_ns, written, freed, reserved } = memory;
+        let Memory { options, is_watching_cpus, interval, start_ns, published_ns, written, freed, reserved } =
+            memory;
         let cpus = cpus::cpu_ids()?;
         if !Options::possible_slots().contains(&options.slots) || written.len() != cpus as usize {
             return Err(unattachable("it was made for another machine"));
@@ -86,7 +90,7 @@ impl Ledger {
         ledger.parts = parts;
         ledger.is_watching_cpus = is_watching_cpus;
         ledger.books.extend(written.into_iter().map(Book::resume));
-        (ledger.interval, ledger.start_ns) = (interval, start_ns);
+        (ledger.interval, ledger.start_ns, ledger.published_ns) = (interval, start_ns, published_ns);
         (ledger.freed, ledger.reserved) = (freed, reserved);
         ledger.check_clock(start_ns)?;
         Ok(ledger)

@@ -6,7 +6,7 @@ use std::thread;
 
 use anyhow::Context;
 use cpuledger::frames::Circumstances;
-use cpuledger::source::ledger::{LEAD_NS, Wanted, Watch};
+use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
 use cpuledger::{FieldSet, machine};
 
 use super::audiences::{Audiences, Last};
@@ -138,8 +138,9 @@ fn keep(
         // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
         let _ = ledger.find_blocked();
     }
+    let mut is_read = false;
     loop {
-        let cut_ns = wait(ledger.start_ns(), shared, stop);
+        let cut_ns = wait(ledger, is_read, shared, stop);
         if shared.is_over.load(Ordering::SeqCst) {
             return Ok(keeping);
         }
@@ -153,7 +154,8 @@ fn keep(
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
         audiences.show_last(|last| recording.add(last));
-        if is_published {
+        is_read = is_published;
+        if is_read {
             wake_rest(ledger.start_ns(), shared, audiences, stop);
         }
     }
@@ -174,11 +176,15 @@ fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences, stop: &Stop)
     }
 }
 
-/// Waits until the interval that began at `start_ns` is about to end, and returns when. Meanwhile its length may become shorter.
-fn wait(start_ns: u64, shared: &Shared, stop: &Stop) -> u64 {
+/// Waits until the running interval is about to end, and returns when. Meanwhile its length may become shorter. Without readers its end is
+/// chosen at once, so that there is one wake-up an interval; another length holds from the next one on.
+fn wait(ledger: &mut Ledger, is_read: bool, shared: &Shared, stop: &Stop) -> u64 {
+    let start_ns = ledger.start_ns();
+    let end_ns = || start_ns + shared.interval_ns.load(Ordering::SeqCst);
+    let chosen_ns = if is_read { None } else { ledger.choose_cut(end_ns()) };
     loop {
-        let cut_ns = start_ns + shared.interval_ns.load(Ordering::SeqCst);
-        stop.sleep_until(cut_ns.saturating_sub(LEAD_NS));
+        let cut_ns = chosen_ns.unwrap_or_else(end_ns);
+        stop.sleep_until(chosen_ns.unwrap_or(cut_ns.saturating_sub(LEAD_NS)));
         if !stop.take() || shared.is_over.load(Ordering::SeqCst) {
             return cut_ns;
         }

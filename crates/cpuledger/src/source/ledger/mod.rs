@@ -277,6 +277,14 @@ impl Ledger {
         Ok(())
     }
 
+    /// Chooses now when the running interval ends: at `cut_ns` (CLOCK_MONOTONIC), or as soon as possible. Returns when, and it stays so. Then
+    /// one wake-up an interval is enough, at its end; [`Ledger::close`] alone needs one before the cut, too. `None`: it cannot be chosen
+    /// ahead now.
+    pub fn choose_cut(&mut self, cut_ns: u64) -> Option<u64> {
+        let (cut_ns, _) = self.publish(cut_ns).ok()?;
+        self.kernel.get_mut()?.publish(cut_ns).ok()
+    }
+
     /// Chooses the cut. Returns it, and whether the successor is cut at the same instant.
     fn publish(&mut self, cut_ns: u64) -> Result<(u64, bool), Error> {
         let Some(successor) = &mut self.successor else { return Ok((cut_ns, false)) };
