@@ -340,7 +340,9 @@ fn read_tasks(frame: &mut Frame, entry: &Entry<'_>, header: &Header, wanted: &Wa
         }
     }
     for (column, differences) in relative.into_iter().zip(told) {
-        frame.table_mut(Section::Tasks).values_mut(column).each = differences;
+        let values = frame.table_mut(Section::Tasks).values_mut(column);
+        values.each = differences;
+        values.merge_equal();
     }
     Ok(())
 }
@@ -419,6 +421,8 @@ fn read_column(values: &mut Values, entry: &Entry<'_>, field: &Field) -> bool {
         in_range &= value != ABSENT;
         value
     }));
+    // What is one number in the rows of a part is looked at once for all of them.
+    values.merge_equal();
     in_range
 }
 

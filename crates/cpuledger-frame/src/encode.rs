@@ -34,7 +34,7 @@ struct Packed {
 #[derive(Default)]
 struct Scratch {
     packed: Vec<Packed>,
-    /// The differences of the relative columns, one column after the other.
+    /// The differences of a column.
     differences: Vec<u64>,
 }
 
@@ -96,9 +96,10 @@ fn write_section(
     if table.len() > MOST_RECORDS as usize {
         return Err(Error::with(format_args!("section {id} has more than {MOST_RECORDS} rows")));
     }
-    let record_bytes = pack_all(table, owners, scratch).max(LEAST_RECORD_BYTES);
+    let Scratch { packed, differences } = scratch;
+    let record_bytes = pack_all(table, owners, packed).max(LEAST_RECORD_BYTES);
     let fields_offset = align(bytes);
-    for column in &scratch.packed {
+    for column in &*packed {
         write_field(bytes, column);
     }
     let records_offset = align(bytes);
@@ -108,37 +109,34 @@ fn write_section(
     }
     bytes.resize(end, 0);
     let records = &mut bytes[records_offset..];
-    let mut differences = scratch.differences.chunks_exact(table.len().max(1));
-    for column in &scratch.packed {
-        let relative = if column.is_relative { differences.next() } else { None };
-        let values = relative.unwrap_or(&table.values(column.column).each);
-        if column.width > 0 {
-            write_column(records, record_bytes, column, values);
+    for column in packed.iter().filter(|column| column.width > 0) {
+        let mut values = &table.values(column.column).each;
+        if let Some(owners) = owners.filter(|_| column.is_relative) {
+            differences.clear();
+            owners.differ(column.column, values, |difference| differences.push(difference));
+            values = differences;
         }
+        write_column(records, record_bytes, column, values);
     }
-    let fields = scratch.packed.len();
+    let fields = packed.len();
     write_entry(bytes, entry, id, fields, record_bytes, table.len(), [fields_offset, records_offset]);
     Ok(())
 }
 
 /// Packs each column as it is or, where that is shorter, as differences. Returns the length of a record.
-fn pack_all(table: &Table, owners: Option<&Owners<'_>>, scratch: &mut Scratch) -> usize {
-    let Scratch { packed, differences } = scratch;
+fn pack_all(table: &Table, owners: Option<&Owners<'_>>, packed: &mut Vec<Packed>) -> usize {
     packed.clear();
-    differences.clear();
     let mut record_bytes = 0;
     for column in Column::known() {
         let values = table.values(column);
         let Some(mut column) = pack(column, values) else { continue };
         if let Some(owners) = owners.filter(|_| column.width > 0 && column.column != Column::PID) {
-            let kept = differences.len();
-            if owners.differ(column.column, &values.each, differences)
-                && let Some(relative) = pack_each(column.column, &differences[kept..])
+            let mut range = Range::default();
+            if owners.differ(column.column, &values.each, |difference| range.add(difference))
+                && let Some(relative) = pack_range(column.column, range)
                 && relative.width < column.width
             {
                 column = Packed { is_relative: true, ..relative };
-            } else {
-                differences.truncate(kept);
             }
         }
         column.offset = record_bytes;
@@ -177,32 +175,49 @@ fn pack(column: Column, values: &Values) -> Option<Packed> {
     if values.each.is_empty() {
         return (values.constant != ABSENT).then(|| constant(column, values.constant));
     }
-    pack_each(column, &values.each)
+    let mut range = Range::default();
+    values.each.iter().for_each(|&value| range.add(value));
+    pack_range(column, range)
 }
 
 fn constant(column: Column, base: u64) -> Packed {
     Packed { column, base, width: 0, offset: 0, is_nullable: false, is_relative: false }
 }
 
-fn pack_each(column: Column, values: &[u64]) -> Option<Packed> {
-    let (mut least, mut most, mut absent) = (ABSENT, 0, false);
-    for &value in values {
-        least = least.min(value);
+/// Between which numbers the values of a column are.
+struct Range {
+    least: u64,
+    /// One more than the greatest value; 0 where there is none.
+    end: u64,
+    has_absent: bool,
+}
+
+impl Default for Range {
+    fn default() -> Range {
+        Range { least: ABSENT, end: 0, has_absent: false }
+    }
+}
+
+impl Range {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        self.least = self.least.min(value);
         // What is absent becomes 0.
-        most = most.max(value.wrapping_add(1));
-        absent |= value == ABSENT;
+        self.end = self.end.max(value.wrapping_add(1));
+        self.has_absent |= value == ABSENT;
     }
-    if most == 0 {
-        return None;
-    }
-    let range = most - 1 - least;
-    if range == 0 && !absent {
+}
+
+/// As [`pack`], of the range of its values.
+fn pack_range(column: Column, Range { least, end, has_absent }: Range) -> Option<Packed> {
+    let range = end.checked_sub(1)? - least;
+    if range == 0 && !has_absent {
         return Some(constant(column, least));
     }
     // With absent values, all ones are one of these.
-    let highest = range + u64::from(absent);
+    let highest = range + u64::from(has_absent);
     let width = (64 - highest.leading_zeros() as usize).div_ceil(8);
-    Some(Packed { width, is_nullable: absent, ..constant(column, least) })
+    Some(Packed { width, is_nullable: has_absent, ..constant(column, least) })
 }
 
 fn write_field(bytes: &mut Vec<u8>, packed: &Packed) {

@@ -46,4 +46,4 @@ pub use decode::Wanted;
 pub use error::Error;
 pub use frame::{Frame, Section};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};
-pub use table::{Cells, SignedCells, Table};
+pub use table::{Cells, NewColumn, SignedCells, Table};

@@ -47,6 +47,17 @@ impl Values {
         self.constant = ABSENT;
         self.each.clear();
     }
+
+    /// Keeps one value where all rows have the same.
+    pub(crate) fn merge_equal(&mut self) {
+        if let Some((&first, rest)) = self.each.split_first()
+            && first != ABSENT
+            && rest.iter().all(|&value| value == first)
+        {
+            self.constant = first;
+            self.each.clear();
+        }
+    }
 }
 
 /// The values of a column, for a look at many rows: where all rows have the same, there is one value and the mask is 0.
@@ -79,6 +90,31 @@ impl SignedCells<'_> {
     #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
         self.0.get(row).map(signed_of_raw)
+    }
+}
+
+/// The values of a column that is made row by row. [`Table::take`] puts them into a table without a copy.
+///
+/// `u64::MAX` and `i64::MAX` are not values: they become the next lower number.
+#[derive(Debug, Clone, Default)]
+pub struct NewColumn(Vec<u64>);
+
+impl NewColumn {
+    /// Starts anew.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Appends the value of the next row; `None`: it is absent.
+    #[inline]
+    pub fn push(&mut self, value: Option<u64>) {
+        self.0.push(raw(value));
+    }
+
+    /// As [`NewColumn::push`], for a column with signed numbers.
+    #[inline]
+    pub fn push_signed(&mut self, value: Option<i64>) {
+        self.0.push(raw(value.map(raw_of_signed)));
     }
 }
 
@@ -180,6 +216,15 @@ impl Table {
         self.fill_raw(column, values.into_iter().map(|value| raw(value.map(raw_of_signed))));
     }
 
+    /// Takes the values of a column: the first into the first row. Rows for which there is none get nothing. `values` is empty then, and has
+    /// the memory of the column before.
+    pub fn take(&mut self, column: Column, values: &mut NewColumn) {
+        values.0.resize(self.rows, ABSENT);
+        let each = &mut self.values_mut(column).each;
+        std::mem::swap(each, &mut values.0);
+        values.clear();
+    }
+
     /// The value of each row, as [`Table::get`] has it.
     ///
     /// # Panics
@@ -235,6 +280,22 @@ impl Table {
         } else {
             values.each.iter().any(|raw| *raw != ABSENT)
         }
+    }
+
+    /// Whether each row has a value in this column.
+    pub fn is_whole(&self, column: Column) -> bool {
+        let values = self.values(column);
+        if values.each.is_empty() {
+            self.rows == 0 || values.constant != ABSENT
+        } else {
+            values.each.iter().all(|raw| *raw != ABSENT)
+        }
+    }
+
+    /// Whether the column is known to have the same value in all rows, or none in any. Of a frame that was decoded, it is where that is so.
+    #[inline]
+    pub fn is_uniform(&self, column: Column) -> bool {
+        self.values(column).each.is_empty()
     }
 
     pub(crate) fn fill_raw(&mut self, column: Column, values: impl Iterator<Item = u64>) {
@@ -297,6 +358,7 @@ fn told(column: Column, raw: u64) -> Option<i128> {
     (raw != ABSENT).then(|| if signed { signed_of_raw(raw).into() } else { raw.into() })
 }
 
+#[inline]
 fn raw(value: Option<u64>) -> u64 {
     value.map_or(ABSENT, |value| value.min(ABSENT - 1))
 }

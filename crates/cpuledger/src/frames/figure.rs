@@ -1,6 +1,6 @@
 //! Types of members, each as a value of a frame.
 
-use cpuledger_frame::{Column, Frame, Section, Table};
+use cpuledger_frame::{Column, Frame, NewColumn, Section, Table};
 
 use crate::clock::Boottime;
 use crate::interval::Begin;
@@ -21,24 +21,10 @@ pub(super) trait Figure: Sized {
     fn get(frame: &Frame, section: Section, column: Column, row: usize) -> Result<Option<Self>, FrameError>;
 }
 
-/// Stands for a value that is absent.
-pub(super) const NO_NUMBER: u64 = u64::MAX;
-
-/// A member that is kept as a number until its column is whole.
-pub(super) trait Number {
-    /// Signed numbers as [`unsigned`] has them, texts by their number in the frame.
-    fn number(self, frame: &mut Frame) -> u64;
-}
-
-/// Between a signed number and the unsigned one that is kept of it: the greatest of both is no number.
-const SIGN: u64 = 1 << 63;
-
-fn unsigned(number: i64) -> u64 {
-    number.cast_unsigned() ^ SIGN
-}
-
-pub(super) fn signed(number: u64) -> i64 {
-    (number ^ SIGN).cast_signed()
+/// A member whose column is made row by row.
+pub(super) trait Append: Sized {
+    /// Appends it to its column; `None`: it is absent. A text goes into the frame.
+    fn append(of: Option<Self>, column: &mut NewColumn, frame: &mut Frame);
 }
 
 fn in_range<Number, T>(column: Column, number: Number) -> Result<T, FrameError>
@@ -49,7 +35,7 @@ where
 }
 
 macro_rules! figures {
-    ($get:ident $fill:ident $number:ty: $unsigned:expr; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
+    ($get:ident $fill:ident $push:ident $number:ty; $($type:ty: |$member:ident| $to:expr, |$raw:ident: $via:ty| $from:expr;)*) => {
         $(impl Figure for $type {
             const IS_ANY: bool = size_of::<$via>() == size_of::<$number>();
 
@@ -74,17 +60,16 @@ macro_rules! figures {
             }
         }
 
-        impl Number for $type {
-            fn number(self, _: &mut Frame) -> u64 {
-                let $member = self;
-                $unsigned($to)
+        impl Append for $type {
+            fn append(of: Option<$type>, column: &mut NewColumn, _: &mut Frame) {
+                column.$push(of.map(|$member| $to));
             }
         })*
     };
 }
 
 figures! {
-    get fill u64: std::convert::identity;
+    get fill push u64;
     u64: |number| number, |raw: u64| raw;
     u32: |number| number.into(), |raw: u32| raw;
     bool: |is_so| is_so.into(), |raw: u64| raw != 0;
@@ -94,7 +79,7 @@ figures! {
 }
 
 figures! {
-    get_signed fill_signed i64: unsigned;
+    get_signed fill_signed push_signed i64;
     i32: |number| number.into(), |raw: i32| raw;
     Tid: |tid| tid.0.into(), |raw: i32| Tid(raw);
     Pid: |pid| pid.0.into(), |raw: i32| Pid(raw);
@@ -115,9 +100,9 @@ impl Figure for Comm {
     }
 }
 
-impl Number for Comm {
-    fn number(self, frame: &mut Frame) -> u64 {
-        frame.intern(self.as_bytes())
+impl Append for Comm {
+    fn append(of: Option<Comm>, column: &mut NewColumn, frame: &mut Frame) {
+        column.push(of.map(|comm| frame.intern(comm.as_bytes())));
     }
 }
 

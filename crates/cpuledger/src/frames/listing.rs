@@ -1,12 +1,12 @@
 //! Rows of a listing as columns of a frame, one row after the other: of no row more is kept than its columns.
 
-use cpuledger_frame::{Column, Frame, Kind, Section};
+use cpuledger_frame::{Column, Frame, NewColumn, Section};
 
 use crate::field::{FIELDS, Field, FieldSet};
 use crate::snapshot::Snapshot;
 use crate::task::{Task, Tid};
 
-use super::figure::{Figure, NO_NUMBER, Number as _, signed};
+use super::figure::{Append, Figure};
 use super::members::{append_fields, column_of};
 
 /// Which task it is, a row always tells.
@@ -26,8 +26,8 @@ pub struct ListingColumns {
 struct Columns {
     rows: usize,
     /// By field.
-    numbers: Vec<Vec<u64>>,
-    hides_start: Vec<u64>,
+    each: Vec<NewColumn>,
+    hides_start: NewColumn,
 }
 
 impl ListingColumns {
@@ -62,33 +62,27 @@ impl ListingColumns {
 impl Columns {
     fn clear(&mut self) {
         self.rows = 0;
-        self.numbers.resize_with(FIELDS.len(), Vec::new);
-        self.numbers.iter_mut().for_each(Vec::clear);
+        self.each.resize_with(FIELDS.len(), NewColumn::default);
+        self.each.iter_mut().for_each(NewColumn::clear);
         self.hides_start.clear();
     }
 
     fn add(&mut self, row: &Task, fields: FieldSet, frame: &mut Frame) {
         self.rows += 1;
-        append_fields(&mut self.numbers, frame, row, fields);
-        let mut put = |field: Field, number| self.numbers[field as usize].push(number);
-        put(Field::Tid, row.tid.number(frame));
-        put(Field::Pid, row.pid.number(frame));
-        put(Field::StartTime, row.start_time_ns.number(frame));
-        self.hides_start.push((!row.known.contains(Field::StartTime)).into());
+        append_fields(&mut self.each, frame, row, fields);
+        Append::append(Some(row.tid), &mut self.each[Field::Tid as usize], frame);
+        Append::append(Some(row.pid), &mut self.each[Field::Pid as usize], frame);
+        Append::append(Some(row.start_time_ns), &mut self.each[Field::StartTime as usize], frame);
+        Append::append(Some(!row.known.contains(Field::StartTime)), &mut self.hides_start, frame);
     }
 
-    fn put(&self, fields: FieldSet, frame: &mut Frame, section: Section) {
+    fn put(&mut self, fields: FieldSet, frame: &mut Frame, section: Section) {
         let table = frame.table_mut(section);
         table.reset(self.rows);
-        table.fill(Column::HIDES_START, self.hides_start.iter().copied().map(Some));
+        table.take(Column::HIDES_START, &mut self.hides_start);
         let told = fields.union(IDENTITY);
         for field in FIELDS.iter().map(|info| info.field).filter(|field| told.contains(*field)) {
-            let known =
-                self.numbers[field as usize].iter().map(|&number| (number != NO_NUMBER).then_some(number));
-            match column_of(field).kind() {
-                Kind::Signed => table.fill_signed(column_of(field), known.map(|number| number.map(signed))),
-                _ => table.fill(column_of(field), known),
-            }
+            table.take(column_of(field), &mut self.each[field as usize]);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_frame::{Column, Frame, NewColumn, Section};
 
 use crate::counters::{Counters, counter_table};
 use crate::field::{FIELDS, Field, FieldSet, field_table};
@@ -12,7 +12,7 @@ use crate::states::{Lived, States};
 use crate::task::{Task, TaskId};
 
 use super::error::FrameError;
-use super::figure::{Figure, NO_NUMBER, Number as _};
+use super::figure::{Append, Figure};
 
 /// The columns of fields, by the order of these.
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
@@ -199,52 +199,50 @@ macro_rules! task_members {
             }
 
             fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
-                read_fields(self, frame, section, row, &Told::of(frame, section))?;
+                self.known = read_fields(self, frame, section, row, Told::of(frame, section).all())?;
                 Ok(self.known == FieldSet::ALL)
             }
         }
 
-        /// Takes what a row tells of a task, in the place of what another row of the section has told.
+        /// Takes these fields of a row, in the place of what another row of the section has told. Returns those that the row has.
         pub(super) fn read_fields(
             task: &mut Task,
             frame: &Frame,
             section: Section,
             row: usize,
-            told: &Told,
-        ) -> Result<(), FrameError> {
+            fields: FieldSet,
+        ) -> Result<FieldSet, FrameError> {
             let absent = &*ABSENT;
             let columns = &*COLUMNS;
             let mut known = FieldSet::EMPTY;
-            $(if told.0.contains(Field::$field) {
+            $(if fields.contains(Field::$field) {
                 let value = Figure::get(frame, section, columns[Field::$field as usize], row)?;
                 if value.is_some() {
                     known = known.union(FieldSet::of(&[Field::$field]));
                 }
                 task.$member = value.unwrap_or(absent.$member);
             })*
-            task.known = known;
-            Ok(())
+            Ok(known)
         }
 
         /// Checks that the values of all rows are those of a task.
         pub(super) fn check_fields(frame: &Frame, section: Section, told: &Told) -> Result<(), FrameError> {
-            $(if told.0.contains(Field::$field) {
+            $(if told.all().contains(Field::$field) {
                 check_column(|task: &Task| task.$member, frame, section, COLUMNS[Field::$field as usize])?;
             })*
             Ok(())
         }
 
-        /// Appends these fields of a row, each to the numbers of its field.
+        /// Appends these fields of a row, each to its column.
         pub(super) fn append_fields(
-            numbers: &mut [Vec<u64>],
+            columns: &mut [NewColumn],
             frame: &mut Frame,
             row: &Task,
             fields: FieldSet,
         ) {
             $(if fields.contains(Field::$field) {
-                let is_known = row.known.contains(Field::$field);
-                let number = if is_known { row.$member.number(frame) } else { NO_NUMBER };
-                numbers[Field::$field as usize].push(number);
+                let known = row.known.contains(Field::$field).then_some(row.$member);
+                Append::append(known, &mut columns[Field::$field as usize], frame);
             })*
         }
     };
@@ -261,18 +259,33 @@ fn check_column<T: Figure>(
     if T::IS_ANY {
         return Ok(());
     }
-    (0..frame.table(section).len()).try_for_each(|row| T::get(frame, section, column, row).map(drop))
+    let rows = frame.table(section).len();
+    let checked = if frame.table(section).is_uniform(column) { rows.min(1) } else { rows };
+    (0..checked).try_for_each(|row| T::get(frame, section, column, row).map(drop))
 }
 
 /// The fields that rows of a section may tell.
-pub(super) struct Told(FieldSet);
+pub(super) struct Told {
+    /// Those that are the same in all rows.
+    pub(super) uniform: FieldSet,
+    /// The others.
+    pub(super) varying: FieldSet,
+}
 
 impl Told {
     /// Those with a value in any row.
     pub(super) fn of(frame: &Frame, section: Section) -> Told {
-        let fields = FIELDS.iter().map(|info| info.field);
-        let told = fields.filter(|field| frame.table(section).has(column_of(*field)));
-        Told(told.fold(FieldSet::EMPTY, |all, field| all.union(FieldSet::of(&[field]))))
+        let table = frame.table(section);
+        let mut told = Told { uniform: FieldSet::EMPTY, varying: FieldSet::EMPTY };
+        for field in FIELDS.iter().map(|info| info.field).filter(|field| table.has(column_of(*field))) {
+            let set = if table.is_uniform(column_of(field)) { &mut told.uniform } else { &mut told.varying };
+            *set = set.union(FieldSet::of(&[field]));
+        }
+        told
+    }
+
+    fn all(&self) -> FieldSet {
+        self.uniform.union(self.varying)
     }
 }
 

@@ -249,7 +249,7 @@ fn read_rows(
     Ok(())
 }
 
-/// Makes `task`, a fresh one or another row of this section, that row.
+/// Makes `task`, a fresh one or the last row of this section that was read into it, that row.
 fn read_task(
     task: &mut Task,
     frame: &Frame,
@@ -257,7 +257,12 @@ fn read_task(
     row: usize,
     told: &Told,
 ) -> Result<(), FrameError> {
-    members::read_fields(task, frame, section, row, told)?;
+    // What all rows have in common is not read again.
+    let uniform = match task.known.contains(Field::Tid) {
+        true => told.uniform,
+        false => members::read_fields(task, frame, section, row, told.uniform)?,
+    };
+    task.known = uniform.union(members::read_fields(task, frame, section, row, told.varying)?);
     for needed in [Field::Tid, Field::Pid, Field::StartTime] {
         if !task.known.contains(needed) {
             return Err(FrameError::Missing { column: column_of(needed).name() });

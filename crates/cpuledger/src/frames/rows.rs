@@ -2,7 +2,7 @@
 
 use cpuledger_frame::{Column, Frame, Section};
 
-use crate::task::{Pid, Task, Tid};
+use crate::task::{Pid, Task};
 
 use super::error::FrameError;
 use super::figure::Figure;
@@ -24,12 +24,10 @@ impl<'a> Rows<'a> {
     pub(crate) fn of(frame: &'a Frame, section: Section) -> Result<Rows<'a>, FrameError> {
         let told = Told::of(frame, section);
         check_fields(frame, section, &told)?;
-        for row in 0..frame.table(section).len() {
-            let is_known = Tid::get(frame, section, Column::TID, row)?.is_some()
-                && Pid::get(frame, section, Column::PID, row)?.is_some()
-                && frame.table(section).get(Column::START_TIME_NS, row).is_some();
-            if !is_known {
-                return Err(FrameError::Missing { column: Column::TID.name() });
+        let table = frame.table(section);
+        for column in [Column::TID, Column::PID, Column::START_TIME_NS] {
+            if !table.is_whole(column) {
+                return Err(FrameError::Missing { column: column.name() });
             }
         }
         Ok(Rows { frame, section, told })
@@ -55,7 +53,7 @@ impl<'a> Rows<'a> {
         Ok(task)
     }
 
-    /// Makes `task`, a fresh one or another row of this section, that row.
+    /// Makes `task`, a fresh one or another row that these have read, that row.
     ///
     /// # Errors
     /// As [`Rows::read`].
