@@ -57,6 +57,8 @@ void print_tables(unsigned int most_threads);
 void print_snapshot_tables(unsigned int most_threads);
 /* Puts load on all that the series touches, for as many seconds as `guest_seconds` says, and prints what held. */
 void run_stress(void);
+/* Runs the kernel's own tests, which the host has put into /selftests. */
+void run_selftests(void);
 /* Prints the time that one of `rounds` calls takes, the least of five attempts. */
 void measure(const char *table, const char *column, unsigned int row, void (*run)(void), unsigned int rounds);
 

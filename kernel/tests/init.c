@@ -8,7 +8,8 @@
  *   table TABLE COLUMN ROW NUMBER  a figure
  *   done                           the guest has come to its end
  *
- * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, stress, or the program /product.
+ * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, stress, selftests, or the
+ * program /product.
  */
 #include "guest.h"
 
@@ -113,6 +114,8 @@ int main(int argc, char **argv)
 		run_product();
 	} else if (what && !strcmp(what, "stress")) {
 		run_stress();
+	} else if (what && !strcmp(what, "selftests")) {
+		run_selftests();
 	} else {
 		write_file("/proc/sys/kernel/pid_max", "32768");
 		must(sysconf(_SC_NPROCESSORS_ONLN) == 2);
