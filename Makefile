@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check kernel-debug bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -90,6 +90,10 @@ kernel-check: ## apply each patch of kernel/series to its source, and run checkp
 kernel-debug: ## put load on a kernel with kernel/series that checks its locks and memory, for KERNEL_LOAD_SECONDS, 600 if not stated
 	@scripts/install-packages kernel
 	scripts/kernel-debug $(target)/kernel $(KERNEL_LOAD_SECONDS)
+
+kernel-selftests: ## run the kernel's own tests without and with kernel/series, and compare (writes docs/kernel-selftests.md)
+	@scripts/install-packages kernel selftests
+	scripts/kernel-selftests $(target)/kernel
 
 bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
 	@scripts/install-packages build bench
