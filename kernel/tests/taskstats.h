@@ -5,6 +5,9 @@
 
 #include "guest.h"
 
+#include <linux/taskstats.h>
+#include <stddef.h>
+
 /* What is asked for, as in linux/taskstats.h of the series. */
 enum { OF_THREADS = 1, WITH_DETAIL = 2 };
 
@@ -18,7 +21,7 @@ struct header {
 	uint64_t cookie, time;
 };
 
-/* Where fields are in struct taskstats. Those after version 14 begin at 432. */
+/* Where fields are in struct taskstats. Those of the series begin where the struct of the kernel without it ends. */
 enum {
 	EXIT_CODE = 4,
 	COMM = 80,
@@ -27,12 +30,12 @@ enum {
 	PPID = 132,
 	MOST_MEMORY = 208,
 	TGID = 368,
-	START_TIME = 432,
-	START_BOOTTIME = 440,
-	RUNTIME = 448,
-	UTIME = 456,
-	STIME = 464,
-	STEAL = 472,
+	START_TIME = offsetof(struct taskstats, ac_start_time),
+	START_BOOTTIME = START_TIME + 8,
+	RUNTIME = START_TIME + 16,
+	UTIME = START_TIME + 24,
+	STIME = START_TIME + 32,
+	STEAL = START_TIME + 40,
 };
 
 struct snapshot {
