@@ -84,7 +84,7 @@ kernel: ## build, boot, test and measure Linux 6.12 without and with kernel/seri
 	@scripts/install-packages kernel
 	scripts/kernel $(target)/kernel
 
-kernel-check: ## apply each patch of kernel/series to its source, and run checkpatch.pl on it
+kernel-check: ## apply each patch of each series of kernel/ to its source, and run checkpatch.pl on it
 	scripts/kernel-check $(target)/kernel
 
 kernel-debug: ## put load on a kernel with kernel/series that checks its locks and memory, for KERNEL_LOAD_SECONDS, 600 if not stated
