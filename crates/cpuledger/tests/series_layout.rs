@@ -1,13 +1,10 @@
-//! Where the members of `struct taskstats` are by the patches of `kernel/series`, and where they are decoded.
+//! Where the members of `struct taskstats` are by the patches of each folder of `kernel/`, and where they are decoded.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use cpuledger::source::netlink::layout::{Dead, SERIES, Used, decode};
-
-/// The size of version 14, which the series begins with.
-const BYTES_BEFORE: usize = 432;
+use cpuledger::source::netlink::layout::{Dead, SERIES, Series, Used, decode};
 
 /// What the patches add to the struct: each version's size, and the offset of each member.
 #[derive(Debug, Default)]
@@ -18,12 +15,12 @@ struct Layout {
 }
 
 impl Layout {
-    fn of_series() -> Layout {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel/series");
+    fn of_series(series: &Series) -> Layout {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel").join(series.folder);
         let mut patches: Vec<_> =
             fs::read_dir(folder).expect("the series").map(|entry| entry.expect("a patch").path()).collect();
         patches.sort();
-        let mut layout = Layout { end: BYTES_BEFORE, ..Layout::default() };
+        let mut layout = Layout { end: series.begin(), ..Layout::default() };
         for patch in patches {
             layout.add(&fs::read_to_string(patch).expect("UTF-8"));
         }
@@ -61,40 +58,59 @@ impl Layout {
 
 #[test]
 fn sizes_are_those_of_the_patches() {
-    let layout = Layout::of_series();
-    let known: HashMap<u16, usize> = SERIES.into_iter().collect();
-    assert_eq!(layout.sizes, known);
+    for series in SERIES {
+        let known: HashMap<u16, usize> = series.versions.into_iter().collect();
+        assert_eq!(Layout::of_series(&series).sizes, known, "{}", series.folder);
+    }
+}
+
+/// A folder that is not decoded would be a kernel that is not understood.
+#[test]
+fn each_folder_is_known() {
+    let sources = include_str!("../../../kernel/sources");
+    let lines = sources.lines().filter(|line| !line.starts_with('#'));
+    let folders: Vec<_> = lines.filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(folders, SERIES.map(|series| series.folder));
 }
 
 /// Each member has its offset for a value.
 #[test]
 fn members_are_decoded_where_the_patches_put_them() {
-    let layout = Layout::of_series();
-    for (version, bytes) in SERIES {
-        let mut record = vec![0; bytes];
-        record[..2].copy_from_slice(&version.to_ne_bytes());
-        for &offset in layout.offsets.values().filter(|offset| *offset + 8 <= bytes) {
-            record[offset..offset + 8].copy_from_slice(&(offset as u64).to_ne_bytes());
-        }
-        let at = |name: &str| layout.offsets[name] as u64;
-        let used = |names: [&str; 4]| Used {
-            runtime_ns: at(names[0]),
-            user_ns: at(names[1]),
-            system_ns: at(names[2]),
-            stolen_ns: if version >= 16 { at(names[3]) } else { 0 },
-        };
-        let exact = decode(&record).expect("it is known").exact.expect("it is of the series");
-        assert_eq!(exact.start_ns, at("ac_start_boottime"));
-        assert_eq!(exact.used, used(["cpu_runtime", "cpu_utime", "cpu_stime", "cpu_steal_total"]));
-        let of_dead = |whose: &str| {
-            let names = ["runtime", "utime", "stime", "steal"].map(|what| format!("exited_{whose}_{what}"));
-            used([&names[0], &names[1], &names[2], &names[3]])
-        };
-        let expected = || Dead {
-            accounting_parent: at("ac_acct_ppid") as u32,
-            threads: of_dead("threads"),
-            children: of_dead("children"),
-        };
-        assert_eq!(exact.dead, (version >= 17).then(expected), "version {version}");
+    for series in SERIES {
+        let layout = Layout::of_series(&series);
+        series.versions.iter().for_each(|&(version, bytes)| must_decode(&series, &layout, version, bytes));
     }
+}
+
+fn must_decode(series: &Series, layout: &Layout, version: u16, bytes: usize) {
+    let mut record = vec![0; bytes];
+    record[..2].copy_from_slice(&version.to_ne_bytes());
+    for &offset in layout.offsets.values().filter(|offset| *offset + 8 <= bytes) {
+        record[offset..offset + 8].copy_from_slice(&(offset as u64).to_ne_bytes());
+    }
+    let at = |name: &str| layout.offsets[name] as u64;
+    let used = |names: [&str; 4]| Used {
+        runtime_ns: at(names[0]),
+        user_ns: at(names[1]),
+        system_ns: at(names[2]),
+        stolen_ns: if version >= series.base + 2 { at(names[3]) } else { 0 },
+    };
+    let exact = decode(&record).expect("it is known").exact.expect("it is of the series");
+    assert_eq!(exact.start_ns, at("ac_start_boottime"));
+    assert_eq!(exact.used, used(["cpu_runtime", "cpu_utime", "cpu_stime", "cpu_steal_total"]));
+    let of_dead = |whose: &str| {
+        let names = ["runtime", "utime", "stime", "steal"].map(|what| format!("exited_{whose}_{what}"));
+        used([&names[0], &names[1], &names[2], &names[3]])
+    };
+    let expected = || Dead {
+        accounting_parent: at("ac_acct_ppid") as u32,
+        threads: of_dead("threads"),
+        children: of_dead("children"),
+    };
+    assert_eq!(
+        exact.dead,
+        (version >= series.base + 3).then(expected),
+        "version {version} of {}",
+        series.folder
+    );
 }

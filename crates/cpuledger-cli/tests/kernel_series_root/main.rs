@@ -1,4 +1,4 @@
-//! `--source netlink` alone, on a kernel with all patches of `kernel/series`: intervals balance though no death is looked at, and the time
+//! `--source netlink` alone, on a kernel with all patches of a series of `kernel/`: intervals balance though no death is looked at, and the time
 //! of the dead is where it belongs. Runs in the guest of `make kernel`; elsewhere it says that it has not run. Needs root.
 
 mod cuts;
@@ -16,8 +16,8 @@ use std::sync::MutexGuard;
 use cpuledger_load::not_run;
 use cpuledger_load::scene::alone;
 
-/// `struct taskstats` of version 17 and 18.
-const RECORD_BYTES: usize = 552;
+/// `struct taskstats` with what the series tells of the dead: of Linux 6.12, and of 7.3.
+const RECORD_BYTES: [usize; 2] = [552, 808];
 /// `struct taskstats_header`.
 const HEADER_BYTES: usize = 24;
 
@@ -36,8 +36,8 @@ fn program() -> OsString {
     std::env::var_os("CARGO_BIN_EXE_cpuledger").unwrap_or_else(|| env!("CARGO_BIN_EXE_cpuledger").into())
 }
 
-/// The bytes of the records of all processes, as the kernel gives them.
-fn records() -> Option<Vec<u8>> {
+/// The records of all processes, as the kernel gives them.
+fn records() -> Option<Vec<Vec<u8>>> {
     let mut file = File::options().read(true).write(true).open("/proc/taskstats").ok()?;
     file.write_all(&[0; 16]).ok()?;
     let mut bytes = vec![0; 1 << 22];
@@ -49,14 +49,16 @@ fn records() -> Option<Vec<u8>> {
         }
     }
     let size = u32::from_ne_bytes(bytes[4..8].try_into().ok()?) as usize;
-    (size == RECORD_BYTES).then(|| bytes[HEADER_BYTES..length].to_vec())
+    RECORD_BYTES
+        .contains(&size)
+        .then(|| bytes[HEADER_BYTES..length].chunks_exact(size).map(<[u8]>::to_vec).collect())
 }
 
 /// What the kernel says that a process has inherited: runtime and stolen time.
 fn inherited_ns(pid: i32) -> u64 {
     let records = records().expect("the kernel has them");
     let number = |record: &[u8], at: usize| u64::from_ne_bytes(record[at..at + 8].try_into().expect("eight"));
-    let is_it = |record: &&[u8]| record[128..132] == pid.to_ne_bytes();
-    let record = records.chunks_exact(RECORD_BYTES).find(is_it).expect("it lives");
-    number(record, 520) + number(record, 544)
+    let record = records.iter().find(|record| record[128..132] == pid.to_ne_bytes()).expect("it lives");
+    // The last four members are runtime, user and system time, and stolen time.
+    number(record, record.len() - 32) + number(record, record.len() - 8)
 }

@@ -4,7 +4,8 @@
 //! each delay behind its total. Version 16 moved them to the end and all else back (0bf2d838de1f). So the version says where a
 //! member is. Each version has one size, and a message of another size is not decoded.
 //!
-//! A kernel with the patches of `kernel/series` counts on from version 14 by itself. Its versions have sizes of their own.
+//! A kernel with the patches of a folder of `kernel/` counts on by itself from the version of the Linux that they are for. Its versions have
+//! sizes of their own, which tell them from versions that Linux gave the same number later.
 
 use crate::clock::{Boottime, TICK_NS};
 use crate::task::Comm;
@@ -15,11 +16,44 @@ pub const OLDEST_VERSION: u16 = 8;
 /// Bytes of each version from the oldest on.
 pub const SIZES: [usize; 10] = [328, 344, 352, 368, 400, 416, 432, 560, 560, 688];
 
-/// Version and bytes of what a kernel with the patches of `kernel/series` sends: version 14, and members behind it.
-pub const SERIES: [(u16, usize); 4] = [(15, 472), (16, 480), (17, 552), (18, 552)];
+/// What a kernel with the patches of one folder sends: a version of Linux, and members behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Series {
+    /// The folder of the patches, in `kernel/`.
+    pub folder: &'static str,
+    /// The version of the Linux that they are for.
+    pub base: u16,
+    /// Version and bytes of what is sent with more and more of the patches.
+    pub versions: [(u16, usize); 4],
+}
 
-/// What the versions of [`SERIES`] begin with.
-const SERIES_BASE: u16 = 14;
+/// All of them.
+pub const SERIES: [Series; 2] = [
+    Series { folder: "series", base: 14, versions: [(15, 472), (16, 480), (17, 552), (18, 552)] },
+    Series { folder: "series-7.3", base: 17, versions: [(18, 728), (19, 736), (20, 808), (21, 808)] },
+];
+
+impl Series {
+    /// That of a message, if one sends such.
+    pub fn of(version: u16, bytes: usize) -> Option<&'static Series> {
+        SERIES.iter().find(|series| series.versions.contains(&(version, bytes)))
+    }
+
+    /// Whether a version tells stolen time.
+    pub fn tells_stolen(&self, version: u16) -> bool {
+        version >= self.versions[1].0
+    }
+
+    /// Whether a version tells of the dead.
+    pub fn tells_dead(&self, version: u16) -> bool {
+        version >= self.versions[2].0
+    }
+
+    /// Where its members begin: behind those of Linux.
+    pub fn begin(&self) -> usize {
+        SIZES[usize::from(self.base - OLDEST_VERSION)]
+    }
+}
 
 /// The one version with extremes between the members.
 const VERSION_WITH_EXTREMES_BETWEEN: u16 = 15;
@@ -144,9 +178,9 @@ pub struct Taskstats {
 pub struct Exact {
     /// Start by CLOCK_BOOTTIME. After an exec by another thread it is that of the old leader.
     pub start_ns: u64,
-    /// What it used; the stolen time is 0 before version 16.
+    /// What it used; the stolen time is 0 where the kernel does not tell it.
     pub used: Used,
-    /// Of its process; since version 17.
+    /// Of its process, where the kernel tells it.
     pub dead: Option<Dead>,
 }
 
@@ -260,10 +294,10 @@ fn version_of(bytes: &[u8]) -> Result<u16, Unknown> {
 }
 
 fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
-    if SERIES.contains(&(version, bytes.len())) {
+    if let Some(series) = Series::of(version, bytes.len()) {
         let members = Members(bytes);
-        let exact = Some(decode_exact(version, &members));
-        return Ok(Taskstats { version, exact, ..decode_members(SERIES_BASE, &members) });
+        let exact = Some(decode_exact(series, version, &members));
+        return Ok(Taskstats { version, exact, ..decode_members(series.base, &members) });
     }
     let index = version.checked_sub(OLDEST_VERSION).ok_or(Unknown::Version(version))?;
     let expected = *SIZES.get(usize::from(index)).ok_or(Unknown::Version(version))?;
@@ -273,15 +307,16 @@ fn decode_as(bytes: &[u8], version: u16) -> Result<Taskstats, Unknown> {
     Ok(decode_members(version, &Members(bytes)))
 }
 
-fn decode_exact(version: u16, members: &Members<'_>) -> Exact {
+fn decode_exact(series: &Series, version: u16, members: &Members<'_>) -> Exact {
+    let begin = series.begin();
     let used = |offset: usize| Used {
-        runtime_ns: members.u64(offset),
-        user_ns: members.u64(offset + 8),
-        system_ns: members.u64(offset + 16),
-        stolen_ns: if version >= 16 { members.u64(offset + 24) } else { 0 },
+        runtime_ns: members.u64(begin + offset),
+        user_ns: members.u64(begin + offset + 8),
+        system_ns: members.u64(begin + offset + 16),
+        stolen_ns: if series.tells_stolen(version) { members.u64(begin + offset + 24) } else { 0 },
     };
-    let dead = || Dead { accounting_parent: members.u32(480), threads: used(488), children: used(520) };
-    Exact { start_ns: members.u64(440), used: used(448), dead: (version >= 17).then(dead) }
+    let dead = || Dead { accounting_parent: members.u32(begin + 48), threads: used(56), children: used(88) };
+    Exact { start_ns: members.u64(begin + 8), used: used(16), dead: series.tells_dead(version).then(dead) }
 }
 
 fn decode_members(version: u16, members: &Members<'_>) -> Taskstats {
