@@ -93,7 +93,8 @@ impl SignedCells<'_> {
     }
 }
 
-/// The values of a column that is made row by row. [`Table::take`] puts them into a table without a copy.
+/// The values of a column that is made row by row. [`Table::take`] puts them into a table without a copy. Which of the two ways of adding a
+/// value is right is told by the kind of the column.
 ///
 /// `u64::MAX` and `i64::MAX` are not values: they become the next lower number.
 #[derive(Debug, Clone, Default)]
