@@ -57,16 +57,10 @@ const ROOM_BYTES: usize = 256 * 1024;
 /// # Errors
 /// When it cannot be started or ends with an error.
 pub fn time_command(program: &str, arguments: &[&str]) -> anyhow::Result<Duration> {
-    time(Command::new(program).args(arguments))
-}
-
-/// As [`time_command`], of a command as it is.
-///
-/// # Errors
-/// As [`time_command`].
-pub fn time(command: &mut Command) -> anyhow::Result<Duration> {
     let begin = Instant::now();
+    let mut command = Command::new(program);
     let mut child = command
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -77,6 +71,22 @@ pub fn time(command: &mut Command) -> anyhow::Result<Duration> {
         while pipe.read(&mut room)? > 0 {}
     }
     let status = child.wait()?;
+    let elapsed = begin.elapsed();
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(elapsed)
+}
+
+/// Wall time of a whole process whose output goes to /dev/null: no reader of it takes CPU time from it.
+///
+/// # Errors
+/// When it cannot be started or ends with an error.
+pub fn time_unread(command: &mut Command) -> anyhow::Result<Duration> {
+    let begin = Instant::now();
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot run {command:?}"))?;
     let elapsed = begin.elapsed();
     ensure!(status.success(), "{command:?}: {status}");
     Ok(elapsed)

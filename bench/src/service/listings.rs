@@ -8,7 +8,7 @@ use anyhow::ensure;
 use cpuledger_load::Sleepers;
 
 use super::daemon::{Daemon, STRANGER};
-use crate::measure::{Subject, alternate, median, time};
+use crate::measure::{Subject, alternate, median, time_unread};
 use crate::results::{Results, Row};
 use crate::table::{Table, digits, thousands};
 
@@ -29,8 +29,8 @@ pub fn measure(populations: &[usize], rounds: usize, results: &mut Results) -> a
     let header = ["listing".to_owned()];
     let mut table = Table::new(
         "service-listings",
-        "Listings by procps and through the service in ms, the whole processes of a user without privileges, by the number of threads that \
-         sleep in one process",
+        "Listings by procps and through the service in ms, the whole processes of a user without privileges that write to /dev/null, by \
+         the number of threads that sleep in one process",
         header.into_iter().chain(populations.iter().map(|&threads| thousands(threads))),
     );
     let mut rows = LISTINGS.map(|listing| vec![format!("`ps {}`", listing.join(" "))]);
@@ -44,11 +44,11 @@ pub fn measure(populations: &[usize], rounds: usize, results: &mut Results) -> a
             let mut subjects = [
                 Subject {
                     name: format!("ps {words}"),
-                    run: Box::new(|| time(as_stranger(Path::new("ps"), &socket).args(listing))),
+                    run: Box::new(|| time_unread(as_stranger(Path::new("ps"), &socket).args(listing))),
                 },
                 Subject {
                     name: format!("cpuledger ps {words}"),
-                    run: Box::new(|| time(as_stranger(&binary, &socket).arg("ps").args(listing))),
+                    run: Box::new(|| time_unread(as_stranger(&binary, &socket).arg("ps").args(listing))),
                 },
             ];
             let durations = alternate(&mut subjects, if is_long { rounds.min(5) } else { rounds })?;

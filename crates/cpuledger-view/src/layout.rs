@@ -426,32 +426,55 @@ impl Layout {
             } else {
                 column.width
             };
-            cell.clear();
-            write_cell(column, room, cell);
-            if place.shortens && cuts {
-                shorten_signals(cell);
-            }
-            let mut cells = if place.align == Align::Left || !cuts { width(cell) } else { cell.len() };
-            if cuts && cells > room && place.overflow != Overflow::Push {
-                match place.overflow {
-                    Overflow::Plus => {
-                        cut(cell, room - 1);
-                        cell.push(b'+');
-                    }
-                    _ => cut(cell, room),
+            let cuts_to_room = cuts && place.overflow != Overflow::Push;
+            let blanks_before = |pad: usize| if due + pad > at { due + pad - at } else { gap };
+            let blanks;
+            let mut cells;
+            if place.align == Align::Left && !column.signal_names {
+                // The blanks before it do not depend on it, so it is written in its place.
+                blanks = blanks_before(0);
+                out.resize(out.len() + blanks, b' ');
+                let start = out.len();
+                write_cell(column, room, out);
+                cells = width(&out[start..]);
+                if cuts_to_room && cells > room {
+                    cell.clear();
+                    cell.extend(out.drain(start..));
+                    cells = cut_to(cell, room, place.overflow);
+                    out.extend_from_slice(cell);
                 }
-                cells = width(cell);
+            } else {
+                cell.clear();
+                write_cell(column, room, cell);
+                if place.shortens && cuts {
+                    shorten_signals(cell);
+                }
+                cells = if place.align == Align::Left || !cuts { width(cell) } else { cell.len() };
+                if cuts_to_room && cells > room {
+                    cells = cut_to(cell, room, place.overflow);
+                }
+                blanks = blanks_before(place.pad_width.saturating_sub(cells));
+                out.resize(out.len() + blanks, b' ');
+                out.extend_from_slice(cell);
             }
-            let pad = place.pad_width.saturating_sub(cells);
-            let blanks = if due + pad > at { due + pad - at } else { gap };
-            out.resize(out.len() + blanks, b' ');
-            out.extend_from_slice(cell);
             at += blanks + cells;
             due += place.stride;
             gap = place.gap;
         }
         out.push(b'\n');
     }
+}
+
+/// Cuts a cell to its room, and returns its width.
+fn cut_to(cell: &mut Vec<u8>, room: usize, overflow: Overflow) -> usize {
+    match overflow {
+        Overflow::Plus => {
+            cut(cell, room - 1);
+            cell.push(b'+');
+        }
+        _ => cut(cell, room),
+    }
+    width(cell)
 }
 
 impl Place {

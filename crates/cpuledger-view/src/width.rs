@@ -3,6 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The places that text takes on a screen.
+#[inline]
 pub fn width(text: &[u8]) -> usize {
     if text.is_ascii() {
         return text.len();

@@ -201,7 +201,7 @@ impl Listing<'_> {
 
     /// With what the source did not know of a thread.
     fn completed<'r>(&self, row: &'r Task) -> Cow<'r, Task> {
-        self.survivors.completed(row).map_or(Cow::Borrowed(row), Cow::Owned)
+        self.survivors.completed(row)
     }
 
     /// Hands out the rows that are shown: by pid, or in the order of `-q`.

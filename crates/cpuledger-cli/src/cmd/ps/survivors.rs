@@ -1,6 +1,7 @@
 //! Threads whose leader is dead: they have the memory that it has let go of. Sources that read the memory of a process
 //! from its leader do not know it; the files of a thread do.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,12 +25,16 @@ impl Survivors {
         Survivors { wanted: MEMORY.intersection(fields), found: Mutex::default() }
     }
 
-    /// The row of a thread that lacks its memory, with it.
-    pub fn completed(&self, row: &Task) -> Option<Task> {
+    /// The row, and that of a thread that lacks its memory with it.
+    pub fn completed<'r>(&self, row: &'r Task) -> Cow<'r, Task> {
         let is_whole = self.wanted.without(row.known) == FieldSet::EMPTY;
         if is_whole || row.is_leader() || row.threads < 2 || row.is_kernel_thread() {
-            return None;
+            return Cow::Borrowed(row);
         }
+        self.with_memory(row).map_or(Cow::Borrowed(row), Cow::Owned)
+    }
+
+    fn with_memory(&self, row: &Task) -> Option<Task> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let thread = *found.entry(row.pid).or_insert_with(|| read(row.pid, self.wanted));
         let (thread, mut row) = (thread?, *row);
