@@ -143,6 +143,12 @@ static void measure_reading(unsigned int threads)
 	end(target);
 }
 
+/*
+ * The kernel frees a task some ticks after its end. So an attempt takes tens of ticks, and has the cost of about as many tasks that are freed as of
+ * tasks that are created. With fewer rounds an attempt has more or less of it by chance.
+ */
+#define ROUNDS_OF_LIFE 2000
+
 static void measure_living(const char *table, unsigned int threads)
 {
 	pid_t echoes;
@@ -152,8 +158,8 @@ static void measure_living(const char *table, unsigned int threads)
 	must(waitpid(target, NULL, WUNTRACED) == target);
 	echoes = child(echo, NULL);
 	usleep(100000);
-	measure(table, "fork+exit", threads, fork_and_exit, 200);
-	measure(table, "thread+exit", threads, thread_and_exit, 200);
+	measure(table, "fork+exit", threads, fork_and_exit, ROUNDS_OF_LIFE);
+	measure(table, "thread+exit", threads, thread_and_exit, ROUNDS_OF_LIFE);
 	measure(table, "two-switches", threads, switch_twice, 500);
 	end(echoes);
 	end(target);
