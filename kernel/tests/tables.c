@@ -144,10 +144,11 @@ static void measure_reading(unsigned int threads)
 }
 
 /*
- * The kernel frees a task some ticks after its end. So an attempt takes tens of ticks, and has the cost of about as many tasks that are freed as of
- * tasks that are created. With fewer rounds an attempt has more or less of it by chance.
+ * The kernel frees a task some ticks after its end. An attempt of 200 forks takes one tick or two, and the least of five has little of that work.
+ * With threads it has all of it or little by chance, so there are more of them in an attempt.
  */
-#define ROUNDS_OF_LIFE 2000
+#define FORKS 200
+#define THREADS 2000
 
 static void measure_living(const char *table, unsigned int threads)
 {
@@ -158,8 +159,8 @@ static void measure_living(const char *table, unsigned int threads)
 	must(waitpid(target, NULL, WUNTRACED) == target);
 	echoes = child(echo, NULL);
 	usleep(100000);
-	measure(table, "fork+exit", threads, fork_and_exit, ROUNDS_OF_LIFE);
-	measure(table, "thread+exit", threads, thread_and_exit, ROUNDS_OF_LIFE);
+	measure(table, "fork+exit", threads, fork_and_exit, FORKS);
+	measure(table, "thread+exit", threads, thread_and_exit, THREADS);
 	measure(table, "two-switches", threads, switch_twice, 500);
 	end(echoes);
 	end(target);
