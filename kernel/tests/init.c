@@ -8,8 +8,8 @@
  *   table TABLE COLUMN ROW NUMBER  a figure
  *   done                           the guest has come to its end
  *
- * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, stress, selftests, or the
- * program /product.
+ * The word after `guest_run=` on the kernel's command line says what is run: tests, tables, snapshots, stress, selftests,
+ * or the program /product.
  */
 #include "guest.h"
 
@@ -110,6 +110,9 @@ int main(int argc, char **argv)
 	if (what && !strcmp(what, "tables")) {
 		write_file("/proc/sys/kernel/pid_max", "4194304");
 		print_tables(threads ? strtoul(threads, NULL, 10) : 100000);
+	} else if (what && !strcmp(what, "snapshots")) {
+		write_file("/proc/sys/kernel/pid_max", "4194304");
+		print_snapshot_tables(threads ? strtoul(threads, NULL, 10) : 100000);
 	} else if (what && !strcmp(what, "product")) {
 		run_product();
 	} else if (what && !strcmp(what, "stress")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tables of snapshots, where the kernel has them: beside a reader of /proc, and of what ran only. */
+/* The tables of snapshots, where the kernel has them: beside a reader of /proc and the walk of cpuledger, and of what ran only. */
 #include "taskstats.h"
 
 #include <dirent.h>
@@ -131,6 +131,25 @@ static void measure_active(unsigned int row)
 	}
 }
 
+/* The walk of cpuledger, where the guest has it: it loads its programs once, then prints a line as measure() does. */
+static void measure_walk(const char *scope, const char *column, unsigned int row)
+{
+	char text[16];
+	pid_t pid;
+
+	if (access("/bin/walk_cost", X_OK))
+		return;
+	snprintf(text, sizeof(text), "%u", row);
+	fflush(stdout);
+	pid = fork();
+	must(pid >= 0);
+	if (!pid) {
+		execl("/bin/walk_cost", "walk_cost", scope, column, text, NULL);
+		_exit(127);
+	}
+	wait_for(pid);
+}
+
 static void sleep_with_threads(void *argument)
 {
 	add_sleepers(*(unsigned int *)argument - 1);
@@ -153,7 +172,9 @@ static void measure_threads(unsigned int count)
 	usleep(100000);
 	measure("snapshot", "threads-proc", count, threads_by_proc, 1);
 	measure("snapshot", "threads", count, threads, 1);
+	measure_walk("tasks", "threads-walk", count);
 	measure("snapshot", "leaders-of-threads", count, leaders, 1);
+	measure_walk("processes", "leaders-of-threads-walk", count);
 	measure_active(count);
 	end(target);
 }
@@ -169,6 +190,7 @@ static void measure_processes(unsigned int count)
 	measure("snapshot", "leaders-proc", count, leaders_by_proc, 1);
 	measure("snapshot", "leaders", count, leaders, 1);
 	measure("snapshot", "leaders-netlink", count, leaders_by_netlink, 1);
+	measure_walk("processes", "leaders-walk", count);
 	for (unsigned int i = 0; i < count; i++)
 		end(pids[i]);
 	free(pids);

@@ -185,5 +185,4 @@ void print_tables(unsigned int most_threads)
 	for (int i = 0; i < 4; i++)
 		if (tasks[i] <= most_threads)
 			measure_living("asked", tasks[i]);
-	print_snapshot_tables(most_threads);
 }

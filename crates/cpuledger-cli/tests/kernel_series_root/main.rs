@@ -7,6 +7,7 @@ mod intervals;
 mod lineage;
 mod listing;
 mod sums;
+mod top;
 
 use std::ffi::OsString;
 use std::fs::File;

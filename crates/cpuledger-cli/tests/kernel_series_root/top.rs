@@ -1,0 +1,53 @@
+//! What `top` uses itself beside sleeping processes, and what that of procps uses.
+
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use cpuledger_load::Sleepers;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+
+use crate::intervals::Killed;
+use crate::{begin, program};
+
+const SLEEPERS: usize = 1_000;
+/// Until it has started and shown its first rows.
+const START: Duration = Duration::from_secs(3);
+const LENGTH: Duration = Duration::from_secs(10);
+
+/// CPU time of a process so far, with all its threads: the kernel's own clock of it.
+fn used_ns(pid: u32) -> u64 {
+    let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(pid.cast_signed())).expect("it lives");
+    let time = clock_gettime(clock).expect("it lives");
+    time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned()
+}
+
+/// The share of a CPU that a command uses in intervals of a second, in percent.
+fn share_percent(name: &str, command: &mut Command) -> f64 {
+    let mut running = Killed(command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it runs"));
+    sleep(START);
+    let (begin, begin_ns) = (Instant::now(), used_ns(running.0.id()));
+    sleep(LENGTH);
+    let (length, end_ns) = (begin.elapsed(), used_ns(running.0.id()));
+    if let Some(status) = running.0.try_wait().expect("it is ours") {
+        panic!("{name} has ended: {status}");
+    }
+    let percent = (end_ns - begin_ns) as f64 * 100.0 / length.as_nanos() as f64;
+    // The harness has not ended its line.
+    println!("\ntable top {name} {SLEEPERS} {percent:.3}");
+    percent
+}
+
+#[test]
+fn top_uses_less_than_that_of_procps_root() {
+    let Some(_alone) = begin() else { return };
+    let sleepers = Sleepers::start(SLEEPERS, SLEEPERS).expect("sleepers");
+    sleepers.settle().expect("they sleep");
+    let theirs = share_percent("procps", Command::new("top").args(["-b", "-d", "1"]));
+    let ours = share_percent(
+        "cpuledger",
+        Command::new(program()).args(["top", "--batch", "-d", "1", "--source", "netlink"]),
+    );
+    assert!(ours > 0.0 && ours < theirs, "{ours} % and {theirs} % of a CPU");
+}
