@@ -30,7 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begin = Instant::now();
         let walked = walker.walk(&request)?;
         least_ns = least_ns.min(begin.elapsed().as_nanos());
-        let seen = if scope == abi::CPULEDGER_WALK_TASKS { walked.tasks.len() } else { walked.processes.len() };
+        let seen =
+            if scope == abi::CPULEDGER_WALK_TASKS { walked.tasks.len() } else { walked.processes.len() };
         if seen == 0 {
             return Err("the walk has seen nothing".into());
         }

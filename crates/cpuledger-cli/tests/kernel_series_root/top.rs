@@ -25,7 +25,8 @@ fn used_ns(pid: u32) -> u64 {
 
 /// The share of a CPU that a command uses in intervals of a second, in percent.
 fn share_percent(name: &str, command: &mut Command) -> f64 {
-    let mut running = Killed(command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it runs"));
+    let mut running =
+        Killed(command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("it runs"));
     sleep(START);
     let (begin, begin_ns) = (Instant::now(), used_ns(running.0.id()));
     sleep(LENGTH);
