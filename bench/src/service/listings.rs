@@ -29,8 +29,8 @@ pub fn measure(populations: &[usize], rounds: usize, results: &mut Results) -> a
     let header = ["listing".to_owned()];
     let mut table = Table::new(
         "service-listings",
-        "Listings by procps and through the service in ms, the whole processes of a user without privileges that write to /dev/null, by \
-         the number of threads that sleep in one process",
+        "Listings by procps and through the service in ms, by the number of threads that sleep in one process; each is a whole command of \
+         a user without privileges, and writes to /dev/null",
         header.into_iter().chain(populations.iter().map(|&threads| thousands(threads))),
     );
     let mut rows = LISTINGS.map(|listing| vec![format!("`ps {}`", listing.join(" "))]);
