@@ -1,5 +1,7 @@
 //! What forks, exits, threads and switches cost with the service, beside a ledger of this program.
 
+use std::thread::sleep;
+
 use cpuledger_bpf::ledger::Options;
 
 use super::daemon::Daemon;
@@ -14,11 +16,16 @@ use crate::table::Table;
 pub fn measure(rounds: usize, results: &mut Results, table: &mut Table) -> anyhow::Result<()> {
     let latency = Latency::compile()?;
     for (name, mode, times) in SUBJECTS {
-        let with_service = || {
-            let _daemon = Daemon::start(INTERVAL.as_secs_f64())?;
+        // What both do once, after they are attached, is over then.
+        let run = || {
+            sleep(2 * INTERVAL);
             latency.run(mode, times)
         };
-        let with_ledger = || attached(Options::default(), || latency.run(mode, times));
+        let with_service = || {
+            let _daemon = Daemon::start(INTERVAL.as_secs_f64())?;
+            run()
+        };
+        let with_ledger = || attached(Options::default(), run);
         let (mut service, mut ledger) = (Vec::new(), Vec::new());
         for round in 0..=rounds {
             let before = (round % 2 == 1).then(with_service).transpose()?;
