@@ -36,7 +36,7 @@ use self::log::log;
 use self::recording::Recording;
 use self::signals::{Asked, Signals};
 use crate::privileges;
-use crate::{cmd::top::options::parse_delay, output};
+use crate::{cmd::top::options::parse_length, output};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -62,7 +62,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Length of an interval in seconds, whatever the configuration says
-    #[arg(long, value_name = "SECONDS", value_parser = parse_delay)]
+    #[arg(long, value_name = "SECONDS", value_parser = |text: &str| parse_length("--interval", text))]
     interval: Option<u64>,
     /// Check the configuration, explain it, and end
     #[arg(long)]
