@@ -29,7 +29,7 @@ pub fn measure(populations: &[usize], rounds: usize, results: &mut Results) -> a
     let header = ["listing".to_owned()];
     let mut table = Table::new(
         "service-listings",
-        "Listings by procps and through the service in ms, by the number of threads that sleep in one process; each is a whole command of \
+        "Listings by procps and through the service in ms, by the number of threads that sleep in one process. Each is a whole command of \
          a user without privileges, and writes to /dev/null",
         header.into_iter().chain(populations.iter().map(|&threads| thousands(threads))),
     );
