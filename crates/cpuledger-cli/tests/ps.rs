@@ -192,6 +192,18 @@ fn a_bad_format_of_the_environment_is_a_warning() {
 
 /// Lines that a reader gets before it goes away are whole.
 #[test]
+fn a_named_service_that_is_not_there_is_told() {
+    let pid = std::process::id().to_string();
+    let output = run(&["--socket", "/nowhere", "-p", &pid, "-o", "pid="]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), pid);
+    assert_eq!(
+        sentence(&output),
+        "cpuledger: no service listens at /nowhere; this listing is not of a service\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
 fn a_reader_that_goes_away_has_whole_lines() {
     use std::io::{BufRead, BufReader};
     for arguments in

@@ -24,13 +24,13 @@ mod survivors;
 
 use std::ffi::OsString;
 
-use cpuledger::source::service::name_socket;
+use cpuledger::source::service::{listens, name_socket};
 use cpuledger::terminal::own_device;
 use cpuledger_view::filter::Caller;
 
 use crate::exit::Failure;
 use crate::output;
-use options::Action;
+use options::{Action, Options};
 pub(crate) use personality::Personality;
 pub(crate) use plan::{Plan, Surrounding};
 
@@ -53,7 +53,20 @@ pub fn run(arguments: &[OsString]) -> anyhow::Result<()> {
         Action::Version => {
             output::write(concat!("cpuledger ps ", env!("CARGO_PKG_VERSION"), "\n").as_bytes())
         }
-        Action::List => listing::list(&plan),
+        Action::List => {
+            warn_of_socket(&plan.options);
+            listing::list(&plan)
+        }
+    }
+}
+
+/// Says that no service is there where one was named, as the listing then comes from elsewhere.
+fn warn_of_socket(options: &Options) {
+    if let Some(socket) = options.socket.as_deref().filter(|_| options.source.is_none() && !listens()) {
+        output::warn(&format!(
+            "no service listens at {}; this listing is not of a service",
+            socket.display()
+        ));
     }
 }
 
