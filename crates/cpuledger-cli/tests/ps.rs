@@ -190,7 +190,6 @@ fn a_bad_format_of_the_environment_is_a_warning() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("TTY"));
 }
 
-/// Lines that a reader gets before it goes away are whole.
 #[test]
 fn a_named_service_that_is_not_there_is_told() {
     let pid = std::process::id().to_string();
@@ -203,6 +202,7 @@ fn a_named_service_that_is_not_there_is_told() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+/// Lines that a reader gets before it goes away are whole.
 #[test]
 fn a_reader_that_goes_away_has_whole_lines() {
     use std::io::{BufRead, BufReader};

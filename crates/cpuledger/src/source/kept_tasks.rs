@@ -25,8 +25,8 @@ const LEAST_THREADS: u32 = 2_000;
 const SHARE_OF_ALL: usize = 4;
 /// If more processes than this have to be visited one by one, all are.
 const MOST_ALONE: usize = 256;
-/// How often the runnable tasks are counted after a listing, until they are no more than those of the listing. In all this takes less than
-/// a fifth of the time of a visit of 100,000 threads.
+/// After a listing, the runnable tasks are counted up to this number of times, until they are no more than in the listing. In all, this takes
+/// less than a fifth of the time of a visit of 100,000 threads.
 const MOST_SAMPLES: u32 = 20;
 const BETWEEN_SAMPLES: Duration = Duration::from_micros(200);
 
@@ -99,7 +99,7 @@ impl KeptTasks {
             *self = KeptTasks::default();
             return Ok(walker.walk(request)?);
         };
-        let pids: FxHashSet<i32> = self.families.iter().map(|family| family.pid).collect();
+        let pids = pids_of(&self.families);
         // Records with more than is asked for do, too.
         let since = self.since.as_ref().filter(|(_, groups)| groups & request.groups == request.groups);
         let request = &Request { groups: since.map_or(request.groups, |(_, groups)| *groups), ..*request };
@@ -185,7 +185,7 @@ impl KeptTasks {
     /// they are too many.
     fn visit_others(&mut self, walker: &mut Walker, request: &Request) -> Result<Option<u64>, Error> {
         let KeptTasks { families, tasks, processes, leaders, told, .. } = self;
-        let kept: FxHashSet<i32> = families.iter().map(|family| family.pid).collect();
+        let kept = pids_of(families);
         let all: usize = told.iter().map(|process| process.threads as usize).sum();
         let is_alone =
             |process: &abi::cpuledger_process| process.threads > 1 || leader_of(process, leaders).is_none();
@@ -217,8 +217,8 @@ impl KeptTasks {
         Ok(Some(end_ns))
     }
 
-    /// Whether no thread that is kept waits for a CPU since the listing began. One that does is runnable in each sample. Others that are
-    /// not in the listing as runnable are soon done, such as what RCU does after the end of a large process.
+    /// Whether no kept thread has waited for a CPU since the listing began. Such a thread is runnable in each sample, and the listing has it
+    /// as asleep. Other tasks of which that is true do not run for long: after a large process has ended, those of RCU do.
     fn none_waits(&self, mut runnable: u32) -> bool {
         let listed = self.runnable();
         for sample in 0..MOST_SAMPLES {
@@ -236,7 +236,7 @@ impl KeptTasks {
 
     /// Whether a thread that is kept has run since then, or may have.
     fn have_run(&self, totals: &mut Totals, since: Option<&Moment>) -> Result<bool, Error> {
-        let kept: FxHashSet<i32> = self.families.iter().map(|family| family.pid).collect();
+        let kept = pids_of(&self.families);
         let seen = totals.look(since, |pid| kept.contains(&pid))?;
         Ok(seen.and_then(|seen| seen.ran).is_none_or(|ran| !ran.is_empty()))
     }
@@ -278,6 +278,10 @@ impl KeptTasks {
             }
         }
     }
+}
+
+fn pids_of(families: &[Family]) -> FxHashSet<i32> {
+    families.iter().map(|family| family.pid).collect()
 }
 
 /// The record of the leader of a process.
