@@ -149,8 +149,8 @@ static void measure_reading(unsigned int threads)
 }
 
 /*
- * The kernel frees a task some ticks after its end. An attempt of 200 forks takes one tick or two, and the least of 25 has little of that work: of
- * five, all may have it. With threads an attempt has all of it or little by chance, so there are more of them in an attempt.
+ * The kernel frees a task some ticks after its end. An attempt of 200 forks takes one tick or two, and some of the 25 attempts contain little of that
+ * work. In five attempts there may be none such. With threads, the share of that work varies more, so an attempt has more of them.
  */
 #define FORKS 200
 #define FORK_ATTEMPTS 25
