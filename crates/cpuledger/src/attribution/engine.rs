@@ -7,7 +7,7 @@
 //! subreaper inherits unless it is the ancestor.
 //!
 //! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
-//! shortened when they are followed, so that memory follows the living.
+//! shortened when they are followed, so that memory follows the living, and each is passed once.
 
 use std::collections::VecDeque;
 
@@ -99,6 +99,8 @@ struct Member {
     /// Its last known name.
     comm: Option<Comm>,
     is_dead: bool,
+    /// When, CLOCK_MONOTONIC.
+    died_ns: u64,
     /// Whether the grace period is over in which a child that has not run may still appear.
     is_grace_over: bool,
 }
@@ -107,8 +109,14 @@ struct Member {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Attribution {
     members: FxHashMap<TaskId, Member>,
-    /// Tombstones in their grace period, with the time of the death.
+    /// Tombstones in their grace period, with the time of the death. Of one that has been revived, it is not that of its death.
     in_grace: VecDeque<(u64, TaskId)>,
+    /// The dead from one that is asked for up to its heir. Memory is reused.
+    #[serde(skip)]
+    way: Vec<TaskId>,
+    /// Members that were visited to find heirs, and to forget the dead.
+    #[serde(skip)]
+    steps: u64,
 }
 
 impl Attribution {
@@ -181,10 +189,10 @@ impl Attribution {
                 break;
             }
             self.in_grace.pop_front();
-            if let Some(member) = self.members.get_mut(&process) {
+            if let Some(member) = self.members.get_mut(&process).filter(|member| member.died_ns == died_ns) {
                 member.is_grace_over = true;
+                self.release(process);
             }
-            self.release(process);
         }
     }
 
@@ -199,33 +207,56 @@ impl Attribution {
         vanished.into_iter().for_each(|process| self.end(process, now_ns));
     }
 
-    /// The heir of a process: its accounting parent, or the first one above that lives.
+    /// The heir of a process: its accounting parent, or the first one above that lives. All of the dead on the way there point to it
+    /// from then on, so that a chain of them is walked once, whichever of them is asked for.
     pub fn heir(&mut self, process: TaskId) -> TaskId {
-        let Some(&Member { parent: Some(parent), mut is_from_fork, .. }) = self.members.get(&process) else {
+        let Some(&Member { parent: Some(parent), .. }) = self.members.get(&process) else {
             return process; // nothing is known of it
         };
+        let mut way = std::mem::take(&mut self.way);
+        way.clear();
+        way.push(process);
         let mut heir = parent;
-        // As many steps as there are members would be a circle.
-        for _ in 0..self.members.len() {
-            match self.members.get(&heir) {
-                Some(dead @ Member { is_dead: true, parent: Some(next), .. }) => {
-                    heir = *next;
-                    is_from_fork &= dead.is_from_fork;
-                }
-                _ => break,
+        while let Some(&Member { is_dead: true, parent: Some(next), .. }) = self.members.get(&heir) {
+            if way.len() > self.members.len() {
+                self.cut_off(heir);
+                // Each circle is walked once.
+                return self.heir(process);
             }
+            way.push(heir);
+            heir = next;
         }
-        if heir != parent {
-            self.members.entry(heir).or_default().children += 1;
-            if let Some(member) = self.members.get_mut(&process) {
+        self.steps += way.len() as u64;
+        self.shorten(&way, heir);
+        self.way = way;
+        heir
+    }
+
+    /// Makes a way of the dead, each the accounting parent of the one before, point to the heir of the last.
+    fn shorten(&mut self, way: &[TaskId], heir: TaskId) {
+        let Some((last, below)) = way.split_last().filter(|(_, below)| !below.is_empty()) else { return };
+        let mut is_from_fork = self.members.get(last).is_some_and(|member| member.is_from_fork);
+        for process in below.iter().rev() {
+            if let Some(member) = self.members.get_mut(process) {
+                is_from_fork &= member.is_from_fork;
                 (member.parent, member.is_from_fork) = (Some(heir), is_from_fork);
             }
-            if let Some(former) = self.members.get_mut(&parent) {
-                former.children -= 1;
-            }
-            self.release(parent);
         }
-        heir
+        self.members.entry(heir).or_default().children += below.len() as u32;
+        for former in &way[1..] {
+            if let Some(member) = self.members.get_mut(former) {
+                member.children -= 1;
+            }
+            self.release(*former);
+        }
+    }
+
+    /// Takes its accounting parent from one of a circle of the dead.
+    fn cut_off(&mut self, process: TaskId) {
+        let parent = self.members.get_mut(&process).and_then(|member| member.parent.take());
+        if let Some(member) = parent.and_then(|parent| self.members.get_mut(&parent)) {
+            member.children -= 1;
+        }
     }
 
     /// As [`Attribution::heir`], if each link up to it is one from a fork. Otherwise the heir may be another one.
@@ -247,7 +278,13 @@ impl Attribution {
 
     /// Those that nothing but a death makes forgotten: without the dead of the last seconds.
     pub fn lasting(&self) -> usize {
-        self.members.len() - self.in_grace.len()
+        self.members.len().saturating_sub(self.in_grace.len())
+    }
+
+    /// How many members were visited so far to find heirs and to forget the dead: what that costs, whatever the machine. For tests.
+    #[doc(hidden)]
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Whether no process is known.
@@ -259,7 +296,7 @@ impl Attribution {
     pub fn end(&mut self, process: TaskId, now_ns: u64) {
         let Some(member) = self.members.get_mut(&process) else { return };
         if !std::mem::replace(&mut member.is_dead, true) {
-            member.is_grace_over = false;
+            (member.died_ns, member.is_grace_over) = (now_ns, false);
             self.in_grace.push_back((now_ns, process));
         }
     }
@@ -267,8 +304,7 @@ impl Attribution {
     /// A process that was missing from a list and taken for dead is listed again.
     pub fn revive(&mut self, process: TaskId) {
         if let Some(member) = self.members.get_mut(&process).filter(|member| member.is_dead) {
-            member.is_dead = false;
-            self.in_grace.retain(|(_, other)| *other != process);
+            (member.is_dead, member.died_ns) = (false, 0);
         }
     }
 
@@ -276,6 +312,7 @@ impl Attribution {
     /// parent, if it is one.
     fn release(&mut self, mut process: TaskId) {
         while let Some(member) = self.members.get(&process) {
+            self.steps += 1;
             let is_shadow = member.parent.is_none();
             if member.children > 0 || !(is_shadow || (member.is_dead && member.is_grace_over)) {
                 return;
