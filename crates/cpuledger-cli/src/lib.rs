@@ -3,6 +3,7 @@
 
 mod cli;
 mod cmd;
+mod colors;
 mod end;
 mod exit;
 #[doc(hidden)]

@@ -7,6 +7,8 @@ use cpuledger::machine::stdout_was_closed;
 use cpuledger::text::escape::append_sentence;
 use rustix::io::Errno;
 
+use crate::colors::Colors;
+
 /// Writes a finished buffer to standard output.
 ///
 /// # Errors
@@ -60,7 +62,7 @@ fn write_all(mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Colour is for terminals whose user has not declined it (<https://no-color.org>).
+/// Colour is for terminals that have it and whose user has not declined it.
 pub fn has_color() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    io::stdout().is_terminal() && Colors::of_terminal() != Colors::None
 }

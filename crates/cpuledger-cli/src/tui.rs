@@ -7,6 +7,7 @@
 mod act;
 mod action;
 mod app;
+mod backend;
 mod choices;
 pub mod config;
 mod effect;

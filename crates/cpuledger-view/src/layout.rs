@@ -11,7 +11,7 @@ use cpuledger::field::{Field, FieldInfo, FieldSet, Unit, Value};
 use cpuledger::text::escape::append_escaped;
 use cpuledger::text::manner::Manner;
 
-pub use crate::width::{cut, width};
+pub use crate::width::{cut, width, wrap};
 
 /// One criterion of the order of a listing.
 pub type Criterion = sort::Criterion<Chosen>;

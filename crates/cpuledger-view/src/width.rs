@@ -26,3 +26,48 @@ pub fn cut(text: &mut Vec<u8>, places: usize) {
     });
     text.truncate(end.unwrap_or(text.len()));
 }
+
+/// Text in lines of at most `places` on a screen, broken at blanks; the blank there is dropped. A word that is longer than a line is broken
+/// where the line ends.
+pub fn wrap(text: &str, places: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let needed = width(line.as_bytes()) + usize::from(!line.is_empty()) + width(word.as_bytes());
+        if !line.is_empty() && needed > places {
+            lines.push(std::mem::take(&mut line));
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        while width(line.as_bytes()) > places.max(1) {
+            let mut first = line.clone().into_bytes();
+            cut(&mut first, places.max(1));
+            let rest = line.split_off(first.len().max(1));
+            lines.push(std::mem::replace(&mut line, rest));
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_blanks_and_lose_nothing() {
+        assert_eq!(wrap("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrap("a  bc", 9), ["a  bc"], "blanks within a line stay");
+        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(wrap("größe ist", 5), ["größe", "ist"]);
+        assert_eq!(wrap("", 5), [""]);
+        let text = "Not seen: processes that exited in the interval (root sees them)";
+        for places in 1..80 {
+            let lines = wrap(text, places);
+            assert!(lines.iter().all(|line| width(line.as_bytes()) <= places), "{places}: {lines:?}");
+            let letters = |text: &str| text.replace(' ', "");
+            assert_eq!(letters(&lines.concat()), letters(text));
+        }
+    }
+}

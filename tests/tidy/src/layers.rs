@@ -309,6 +309,7 @@ pub const LAYERS: &[Layers] = &[
         package: "crates/cpuledger-cli",
         from_below: &[
             "when",
+            "colors",
             "output",
             "exit",
             "memory",
@@ -355,6 +356,7 @@ pub const LAYERS: &[Layers] = &[
             "tui/reader",
             "tui/act",
             "tui/export",
+            "tui/backend",
             "tui/terminal",
             "tui/play",
             "tui/matching",

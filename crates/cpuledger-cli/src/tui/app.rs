@@ -27,6 +27,7 @@ use super::{act, export};
 use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
 use crate::cmd::top::replay::{Asked, Tiers};
+use crate::colors::Colors;
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
 use crate::privileges;
@@ -53,6 +54,7 @@ struct App {
     timeline: Timeline,
     /// The length of intervals that was chosen last.
     delay_ns: u64,
+    colors: Colors,
 }
 
 /// Shows the screen until the user has enough.
@@ -95,6 +97,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         frames: 0,
         timeline: Timeline::of_machine(arguments.record.clone()),
         delay_ns,
+        colors: Colors::None,
     };
     let shown = app.start(told.clone(), options.iterations, Arrival::default())?;
     let feed = Feed::new(collector, subscription, recorder);
@@ -131,6 +134,7 @@ fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Re
         frames: 0,
         timeline,
         delay_ns,
+        colors: Colors::None,
     };
     let shown = app.start(told, options.iterations, arrival)?;
     shown.join().unwrap_or_else(|reason| resume_unwind(reason))
@@ -245,15 +249,7 @@ impl Watched for Whole {
 
 fn start_keyboard(told: Sender<Event>) -> anyhow::Result<()> {
     let run = move || {
-        while terminal::wait_for_input() {
-            // All that has come.
-            while crossterm::event::poll(Duration::ZERO).is_ok_and(|has_come| has_come) {
-                let Ok(event) = crossterm::event::read() else { break };
-                if told.send(Event::Input(event)).is_err() {
-                    return;
-                }
-            }
-        }
+        terminal::read_input(|event| told.send(Event::Input(event)).is_ok());
         let _ = told.send(Event::Closed);
     };
     thread::Builder::new().name("keyboard".into()).spawn(run)?;
@@ -278,8 +274,9 @@ impl App {
     ) -> std::io::Result<JoinHandle<anyhow::Result<()>>> {
         let show = move || {
             self.arrive(Ok(arrival));
-            let mut screen =
-                Screen::enter(self.state.settings.has_mouse).context("cannot take the terminal")?;
+            self.colors = Colors::of_terminal();
+            let mut screen = Screen::enter(self.state.settings.has_mouse, self.colors)
+                .context("cannot take the terminal")?;
             start_keyboard(told)?;
             let result = self.show(&mut screen, iterations);
             drop(screen);
@@ -349,7 +346,7 @@ impl App {
         }
         let state = &mut self.state;
         let look = Look {
-            theme: Theme::new(state.settings.theme),
+            theme: Theme::new(state.settings.theme, self.colors),
             is_ascii: state.settings.is_ascii.unwrap_or_else(locale_is_ascii),
         };
         let drawn = screen.draw(|buffer| {

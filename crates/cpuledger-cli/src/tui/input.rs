@@ -47,7 +47,7 @@ impl State {
 
     fn help_key(&mut self, event: &KeyEvent) -> Effect {
         let Mode::Help(top) = &mut self.mode else { return Effect::None };
-        let last = keys::help().len();
+        let last = self.layout.last_of_help;
         match keys::action(event) {
             Some(Action::Move(step)) => *top = top.saturating_add_signed(step).min(last),
             Some(Action::Page(step)) => *top = top.saturating_add_signed(step * 10).min(last),

@@ -43,6 +43,8 @@ pub struct Layout {
     pub columns: Vec<(u16, u16, &'static str)>,
     /// Words of the last line: from, to, what they do.
     pub labels: Vec<(u16, u16, Action)>,
+    /// The line of the help page that is first where its end is seen.
+    pub last_of_help: usize,
 }
 
 /// Everything.

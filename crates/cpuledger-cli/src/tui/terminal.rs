@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute, queue, style};
+use nix::sys::signal::{SigSet, Signal};
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
-use rustix::stdio::{stdin, stdout};
+use rustix::stdio::stdout;
 use rustix::termios::{OptionalActions, QueueSelector, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
 
+use super::backend::ColoredBackend;
+use crate::colors::Colors;
 use crate::end;
 
 /// Whether it is ours now.
@@ -56,7 +57,7 @@ impl Write for Output {
 
 /// The terminal, in our mode until it is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Output>>>,
+    terminal: Terminal<ColoredBackend<BufWriter<Output>>>,
     has_mouse: bool,
     is_away: bool,
 }
@@ -66,10 +67,10 @@ impl Screen {
     ///
     /// # Errors
     /// When it is none, or refuses.
-    pub fn enter(has_mouse: bool) -> io::Result<Screen> {
+    pub fn enter(has_mouse: bool, colors: Colors) -> io::Result<Screen> {
         restore_at_panic();
         let writer = BufWriter::with_capacity(BUFFER_BYTES, Output);
-        let backend = CrosstermBackend::new(writer);
+        let backend = ColoredBackend::new(writer, colors);
         let mut screen = Screen { terminal: Terminal::new(backend)?, has_mouse, is_away: false };
         screen.take()?;
         Ok(screen)
@@ -178,16 +179,25 @@ pub fn unblock() {
     }
 }
 
-/// Waits until there is something to read that is for us; `false`: there never will be. What is typed while another program has the
-/// terminal is that one's, and to read it would stop us.
-pub fn wait_for_input() -> bool {
+/// Gives `take` all that is typed, until it wants no more or the terminal is gone. crossterm waits and reads: what it has read and not
+/// yet returned is not to be seen from outside, so nobody else may decide when it reads.
+///
+/// What is typed while another program has the terminal is that one's. A read fails then, as the signal that would stop us is
+/// blocked in this thread.
+pub fn read_input(mut take: impl FnMut(Event) -> bool) {
+    let mut stops = SigSet::empty();
+    stops.add(Signal::SIGTTIN);
+    // Only a set that is none would be refused.
+    let _ = stops.thread_block();
     loop {
-        match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], None) {
-            Ok(_) if end::has_hung_up() => return false,
-            Ok(_) if !is_in_background() => return true,
-            Ok(_) => thread::sleep(LOOK_AGAIN),
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
+        match event::read() {
+            Ok(event) => {
+                if !take(event) {
+                    return;
+                }
+            }
+            Err(_) if end::has_hung_up() => return,
+            Err(_) => thread::sleep(LOOK_AGAIN),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
+use crate::colors::Colors;
+
 /// Which colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThemeName {
@@ -121,19 +123,16 @@ const CONTRAST: Palette = Palette {
 };
 
 impl Theme {
-    /// The theme of that name in this environment.
-    pub fn new(name: ThemeName) -> Theme {
-        let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if is_unwanted {
-            return Theme::mono();
-        }
-        match name {
-            ThemeName::Auto => Theme::new(detected()),
-            ThemeName::Sixteen => Theme::of(&SIXTEEN),
-            ThemeName::Indexed => Theme::of(&INDEXED),
-            ThemeName::True => Theme::of(&TRUE),
-            ThemeName::Contrast => Theme::of(&CONTRAST),
-            ThemeName::Mono => Theme::mono(),
+    /// The theme of that name on a terminal of so many colours; where there are none, it has none.
+    pub fn new(name: ThemeName, colors: Colors) -> Theme {
+        match (name, colors) {
+            (_, Colors::None) | (ThemeName::Mono, _) => Theme::mono(),
+            (ThemeName::Sixteen, _) | (ThemeName::Auto, Colors::Eight | Colors::Sixteen) => {
+                Theme::of(&SIXTEEN)
+            }
+            (ThemeName::Indexed, _) | (ThemeName::Auto, Colors::Indexed) => Theme::of(&INDEXED),
+            (ThemeName::True, _) | (ThemeName::Auto, Colors::True) => Theme::of(&TRUE),
+            (ThemeName::Contrast, _) => Theme::of(&CONTRAST),
         }
     }
 
@@ -182,18 +181,6 @@ impl Theme {
             stolen: dim,
             idle: dim,
         }
-    }
-}
-
-/// What the terminal says it has.
-fn detected() -> ThemeName {
-    let of = |name: &str| std::env::var(name).unwrap_or_default();
-    let (colorterm, term) = (of("COLORTERM"), of("TERM"));
-    match () {
-        () if colorterm == "truecolor" || colorterm == "24bit" => ThemeName::True,
-        () if term.contains("256color") => ThemeName::Indexed,
-        () if term == "dumb" || term.starts_with("vt") || term.is_empty() => ThemeName::Mono,
-        () => ThemeName::Sixteen,
     }
 }
 

@@ -44,6 +44,7 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
             .into_iter()
             .map(|place| (place.from, place.to, place.shown.name()))
             .collect(),
+        last_of_help: if matches!(state.mode, Mode::Help(_)) { help::last(width, height) } else { 0 },
         labels: foot::labels(width).into_iter().map(|label| (label.from, label.to, label.action)).collect(),
     }
 }

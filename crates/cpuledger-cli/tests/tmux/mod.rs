@@ -124,6 +124,19 @@ impl Terminal {
         self.run(&["send-keys", "-l", "--", text]);
     }
 
+    /// Types all of it at once, as a paste does.
+    pub fn paste(&self, text: &str) {
+        let file = self.folder.join("pasted");
+        std::fs::write(&file, text).expect("a file");
+        self.run(&["load-buffer", &file.display().to_string()]);
+        self.run(&["paste-buffer", "-r"]);
+    }
+
+    /// What is seen, with the sequences that set colours.
+    pub fn styled_text(&self) -> String {
+        String::from_utf8_lossy(&self.run(&["capture-pane", "-e", "-p"]).stdout).into_owned()
+    }
+
     /// Presses keys by tmux's names.
     pub fn press(&self, keys: &[&str]) {
         for key in keys {

@@ -39,6 +39,8 @@ impl State {
             KeyCode::Esc => return self.leave_prompt(),
             KeyCode::Enter => return self.take_prompt(),
             KeyCode::Backspace => drop(prompt.text.pop()),
+            // Some terminals send ^H for that key.
+            KeyCode::Char('h') if is_control => drop(prompt.text.pop()),
             KeyCode::Char('u') if is_control => prompt.text.clear(),
             KeyCode::Char('w') if is_control => {
                 let kept = prompt.text.trim_end().rfind(' ').map_or(0, |blank| blank + 1);

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::cmd::top::options::{Arguments, Options};
+use crate::colors::Colors;
 use crate::tui::action::ExportFormat;
 use crate::tui::config::{Settings, ShownColumn};
 use crate::tui::effect::Effect;
@@ -30,7 +31,7 @@ fn state(frame: Frame) -> State {
 }
 
 fn look(is_ascii: bool) -> Look {
-    Look { theme: Theme::new(ThemeName::Sixteen), is_ascii }
+    Look { theme: Theme::new(ThemeName::Sixteen, Colors::Sixteen), is_ascii }
 }
 
 /// The screen as text, lines without the blanks at their ends.
