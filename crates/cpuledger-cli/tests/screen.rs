@@ -151,6 +151,8 @@ fn a_task_is_killed_reniced_and_bound() {
     terminal.press(&["Enter"]);
     terminal.wait_for("1/1 ");
     terminal.press(&["F8"]);
+    terminal.wait(|text| text.contains(&format!("Nice value of {} (victim): 1", victim.0.id())));
+    terminal.press(&["Enter"]);
     terminal.wait_for("has nice value 1");
     terminal.press(&["a"]);
     terminal.wait_for("CPUs of ");

@@ -1,11 +1,13 @@
 //! What terminals send, however much of it at once, and what they are sent: keys, sizes, colours.
 
+mod intervals;
 mod tmux;
 
 use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
+use intervals::Killed;
 use tmux::Terminal;
 
 const OPTIONS: &str = "--source procfs -d 1 --all";
@@ -91,6 +93,26 @@ fn both_characters_of_backspace_take_one_back() {
     terminal.press(&["BSpace"]);
     terminal.wait(|text| text.lines().any(|line| line.trim_end() == "Filter: comm=ab"));
     terminal.press(&["Escape"]);
+    terminal.quit();
+}
+
+#[test]
+fn arguments_are_found_by_a_filter_and_by_a_search() {
+    let terminal = Terminal::open("arguments", 160, 40);
+    let sleeper = Killed(terminal.sleeper("argued"));
+    let pid = sleeper.0.id();
+    terminal.start(OPTIONS);
+    terminal.press(&["F4"]);
+    terminal.write("args~/argued.1000$");
+    // Names are shown, not arguments; it is another row than the first.
+    let text = terminal.wait(|text| text.contains("1/1 "));
+    assert!(text.lines().any(|line| line.trim_start().starts_with(&pid.to_string())), "{text}");
+    terminal.press(&["Enter", "Escape"]);
+    terminal.wait(|text| !text.contains("1/1 "));
+    terminal.press(&["F3"]);
+    terminal.write("/argued 10");
+    terminal.press(&["Enter"]);
+    terminal.wait(|text| text.contains(&format!(" {pid} argued: most")));
     terminal.quit();
 }
 

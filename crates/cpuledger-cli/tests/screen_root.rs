@@ -115,7 +115,7 @@ fn a_task_of_another_user_is_left_alone_root() {
     terminal.wait_for("1/1 ");
     terminal.press(&["k", "Down", "Enter"]);
     terminal.wait(|text| text.contains("cannot signal") && text.contains("not permitted"));
-    terminal.press(&["F7"]);
+    terminal.press(&["F7", "Enter"]);
     terminal.wait_for("cannot change the nice value");
     assert!(victim.0.try_wait().expect("it is ours").is_none(), "it lives");
     terminal.quit();
@@ -207,9 +207,13 @@ fn no_process_of_another_pid_namespace_is_taken_for_the_row_root() {
     };
     let before = [state(pid), state(inside)];
     assert_ne!(pid, inside);
-    for keys in
-        [&["F8"][..], &["y", "End", "Enter"], &["a"], &["r", "C-u", "5", "Enter"], &["k", "Down", "Enter"]]
-    {
+    for keys in [
+        &["F8", "Enter"][..],
+        &["y", "End", "Enter"],
+        &["a"],
+        &["r", "C-u", "5", "Enter"],
+        &["k", "Down", "Enter"],
+    ] {
         terminal.press(keys);
         terminal.wait_for("was left alone: /proc is not that of this PID namespace");
         // The next key takes the sentence away.

@@ -55,6 +55,11 @@ impl Query {
         self.root.as_ref().is_none_or(|root| root.holds(subject))
     }
 
+    /// Whether it looks at arguments, which are to be read first.
+    pub fn needs_arguments(&self) -> bool {
+        self.root.as_ref().is_some_and(Node::needs_arguments)
+    }
+
     /// The fields it looks at.
     pub fn fields(&self) -> FieldSet {
         self.root.as_ref().map_or(FieldSet::EMPTY, Node::fields)

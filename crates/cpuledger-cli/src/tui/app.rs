@@ -303,7 +303,7 @@ impl App {
         loop {
             let mut next = self.next_event(screen)?;
             if next.is_none() {
-                let arrival = self.timeline.go_on();
+                let arrival = self.timeline.go_on(&self.state.arguments);
                 self.arrive(arrival);
             }
             // What has come meanwhile is seen in one drawing.
@@ -315,6 +315,9 @@ impl App {
                     return self.draw(screen);
                 }
                 next = self.events.try_recv().ok();
+            }
+            if self.state.settle() {
+                self.state.search_on();
             }
             self.subscribe();
             self.draw(screen)?;
@@ -390,7 +393,7 @@ impl App {
             }
             Event::Input(_) => {}
             Event::Arguments { process, comm, read, arguments } => {
-                self.state.arguments.learn(process, comm, read, arguments);
+                self.state.learn(process, comm, read, arguments);
             }
             Event::Detail(files) => self.state.files = Some(files),
             Event::Resized => {}

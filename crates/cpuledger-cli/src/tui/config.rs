@@ -207,7 +207,7 @@ pub static SETTINGS: [Setting; 18] = [
     flag!(has_memory, "memory_bars", "Show bars for memory and swap."),
     Setting {
         key: "theme",
-        help: "Colours: auto, 16, 256, true, contrast or mono; if NO_COLOR is set, mono.",
+        help: "Colours: auto, 16, 256, true, contrast or mono; always mono with NO_COLOR, or if the terminal has none.",
         get: |settings| Value::String(settings.theme.name().to_owned()),
         set: |settings, value| choose(&mut settings.theme, value),
     },

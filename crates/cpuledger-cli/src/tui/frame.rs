@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cpuledger::Boottime;
+use cpuledger::clock::TICK_NS;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::names::Names;
@@ -232,13 +233,15 @@ impl Frame {
         })
     }
 
-    /// Where a row is; `None`: it is gone.
+    /// Where a row is; `None`: it is gone. Its start may come from another source, which tells it in ticks.
     pub fn find(&self, kind: Kind, id: TaskId) -> Option<RowRef> {
+        let is_same = |at: &RowRef| {
+            let row = self.whole(*at);
+            row.tid == id.tid && row.start_time_ns.ticks(TICK_NS) == id.start_time_ns.ticks(TICK_NS)
+        };
         match kind {
-            Kind::Process => {
-                self.process(Pid(id.tid.0)).filter(|&at| self.whole(at).start_time_ns == id.start_time_ns)
-            }
-            Kind::Task => self.all(kind).find(|&at| self.whole(at).id() == id),
+            Kind::Process => self.process(Pid(id.tid.0)).filter(is_same),
+            Kind::Task => self.all(kind).find(is_same),
         }
     }
 

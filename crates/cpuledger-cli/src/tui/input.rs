@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use super::action::{Action, ExportFormat};
 use super::config::Tree;
 use super::effect::Effect;
-use super::frame::Frame;
+use super::frame::{Frame, Kind};
 use super::keys;
 use super::listing::{Id, Item};
 use super::mode::{Mode, PromptKind};
@@ -90,7 +90,8 @@ impl State {
         if (first..first + count).contains(&row) {
             let index = self.top + usize::from(row - first);
             if index < self.listing.entries.len() {
-                let was_selected = std::mem::replace(&mut self.selected, index) == index;
+                let was_selected = self.selected == index && !self.is_lost;
+                self.select(index);
                 if was_selected && let Some(fold) = self.entry().and_then(|entry| entry.fold) {
                     self.fold(!fold);
                 }
@@ -144,6 +145,8 @@ impl State {
         match action {
             Action::Threads => {
                 settings.has_threads = !settings.has_threads;
+                let kind = if settings.has_threads { Kind::Task } else { Kind::Process };
+                self.change_kind(kind);
                 effect = Effect::Cut;
             }
             Action::All => {
@@ -184,10 +187,8 @@ impl State {
                 self.is_paused = !self.is_paused;
                 effect = if self.is_paused { Effect::None } else { Effect::Cut };
             }
-            Action::Follow => {
-                let id = self.entry().and_then(|entry| self.id(entry));
-                self.followed = if self.followed.is_some() { None } else { id };
-            }
+            Action::Follow if self.followed.is_some() => self.unfollow(),
+            Action::Follow => self.stay(),
             _ => {
                 self.go(action);
                 return Effect::None;
@@ -212,15 +213,13 @@ impl State {
         let page = isize::try_from(self.layout.rows.1.max(2) - 1).unwrap_or(1);
         let moved = |step: isize| self.selected.saturating_add_signed(step).min(last);
         match action {
-            Action::Move(step) => self.selected = moved(step),
-            Action::Page(step) => self.selected = moved(step * page),
-            Action::First => self.selected = 0,
-            Action::Last => self.selected = last,
+            Action::Move(step) => self.select(moved(step)),
+            Action::Page(step) => self.select(moved(step * page)),
+            Action::Last => self.select(last),
+            Action::First => self.go_first(),
             Action::Scroll(step) => self.scrolled = self.scrolled.saturating_add_signed(step).min(4096),
-            _ => return,
+            _ => {}
         }
-        self.followed = None;
-        self.clamp();
     }
 
     fn leave(&mut self) {
@@ -231,7 +230,7 @@ impl State {
         } else if self.is_paused {
             self.is_paused = false;
         } else {
-            self.followed = None;
+            self.unfollow();
         }
         self.list();
     }
@@ -333,12 +332,21 @@ impl State {
         let Some(victim) = self.victim() else {
             let is_dead =
                 matches!(self.entry().map(|entry| entry.item), Some(Item::Exited(_) | Item::ExitedName(_)));
-            self.complain(if is_dead { "it is dead already" } else { "no process or task is selected" });
+            let lost = self.followed.as_ref().filter(|_| self.is_lost);
+            self.complain(match lost {
+                Some(lost) => {
+                    format!("press i to list all: {} did not run in this interval, or is gone", lost.name)
+                }
+                None if is_dead => "it is dead already".to_owned(),
+                None => "no process or task is selected".to_owned(),
+            });
             return Effect::None;
         };
         let nice = self.row().map_or(0, |(_, row)| row.nice);
         match action {
-            Action::Nice(step) => return Effect::Nice(victim, nice + step),
+            Action::Nice(step) => {
+                self.open(PromptKind::Nice(victim), (nice + step).clamp(-20, 19).to_string());
+            }
             Action::Renice => self.open(PromptKind::Nice(victim), nice.to_string()),
             Action::Affinity => {
                 self.open(PromptKind::Affinity(victim.clone()), String::new());

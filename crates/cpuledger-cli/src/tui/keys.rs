@@ -70,7 +70,7 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
                 "show only what matches, such as cpu>5 user=www comm~^java",
             ),
             key(&["u", "U"], Action::User, "show only the tasks of one user"),
-            key(&["F"], Action::Follow, "follow the selected row when it moves, or not"),
+            key(&["F"], Action::Follow, "let the cursor stay at its place, or with its row again"),
             key(&["Enter"], Action::Detail, "show details of the selected row, and back"),
         ],
     ),
@@ -121,8 +121,13 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
                 "Kill",
                 "send a signal to this process, never to another that reuses its pid",
             ),
-            labelled(&["F7", "]"], Action::Nice(-1), "Nice-", "a higher priority: nice value down"),
-            labelled(&["F8", "["], Action::Nice(1), "Nice+", "a lower priority: nice value up"),
+            labelled(
+                &["F7", "]"],
+                Action::Nice(-1),
+                "Nice-",
+                "a higher priority: nice value down, after Enter",
+            ),
+            labelled(&["F8", "["], Action::Nice(1), "Nice+", "a lower priority: nice value up, after Enter"),
             key(&["r"], Action::Renice, "another nice value"),
             key(&["y"], Action::IoPriority, "I/O class and priority"),
             key(&["a"], Action::Affinity, "the CPUs it may run on"),
@@ -136,7 +141,7 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
             key(&["Down", "Ctrl-N"], Action::Move(1), "the row below"),
             key(&["PgUp", "Ctrl-B"], Action::Page(-1), "the page above"),
             key(&["PgDn", "Ctrl-F"], Action::Page(1), "the page below"),
-            key(&["Home"], Action::First, "the first row"),
+            key(&["Home"], Action::First, "the first row, whichever it is"),
             key(&["End", "G"], Action::Last, "the last row"),
             key(&["{"], Action::Scroll(-8), "commands to the left"),
             key(&["}"], Action::Scroll(8), "commands to the right"),
@@ -155,7 +160,7 @@ pub static KEYS: [(&str, &[Binding]); 6] = [
 ];
 
 /// Keys of lists and lines to fill in: they are told, not looked up.
-pub static DIALOG_KEYS: [(&str, &str); 9] = [
+pub static DIALOG_KEYS: [(&str, &str); 10] = [
     ("Up Down PgUp PgDn Home End", "move"),
     ("Enter", "accept"),
     ("Esc", "cancel"),
@@ -164,6 +169,7 @@ pub static DIALOG_KEYS: [(&str, &str); 9] = [
     ("+ -", "columns: wider or narrower"),
     ("=", "columns: the usual width"),
     ("Ctrl-U Ctrl-W", "lines: remove everything, or the last word"),
+    ("F7 F8", "nice value: down or up"),
     ("mouse", "click selects a row and sorts by a header, the wheel scrolls"),
 ];
 

@@ -13,7 +13,7 @@ use super::frame::{Kind, List, RowRef};
 use making::Ranked;
 
 pub use arguments::Arguments;
-pub use entry::{Entry, Id, Item, Listing};
+pub use entry::{Entry, Followed, Id, Item, Listing};
 pub use making::Making;
 
 /// What an order of those that sleep is made of.

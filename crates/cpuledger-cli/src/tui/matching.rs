@@ -6,16 +6,25 @@ use cpuledger::{Snapshot, Task};
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::{Query, Subject};
 
-/// Whether a row of an interval matches, of those that live or of those that died.
-pub fn matches(query: &Query, interval: &Interval, snapshot: &Snapshot, users: &Names) -> bool {
+use super::listing::Arguments;
+
+/// Whether a row of an interval matches, of those that live or of those that died. Arguments are those that the screen has read.
+pub fn matches(
+    query: &Query,
+    interval: &Interval,
+    snapshot: &Snapshot,
+    users: &Names,
+    arguments: &Arguments,
+) -> bool {
     let is_match = |row: &Task, usage: &Usage| {
+        let arguments = if query.needs_arguments() { arguments.text_of(row) } else { None };
         query.matches(&Subject {
             row,
             usage,
             length_ns: interval.length_ns(),
             users,
             memory_total_bytes: None,
-            arguments: None,
+            arguments: arguments.as_deref(),
         })
     };
     let living = snapshot.processes.iter().zip(&interval.processes);
@@ -29,15 +38,21 @@ pub fn matches(query: &Query, interval: &Interval, snapshot: &Snapshot, users: &
 
 #[cfg(test)]
 mod tests {
+    use cpuledger::Boottime;
+
     use super::super::fixture;
     use super::*;
 
     #[test]
     fn the_living_and_the_dead_are_found() {
         let frame = fixture::frame();
+        let mut known = Arguments::default();
+        let make = &frame.snapshot.processes[2];
+        let read = Boottime::from_ns(u64::MAX);
+        known.learn(make.id(), make.comm, read, Some(b"make\0-j4\0".as_slice().into()));
         let found = |text: &str| {
             let query = Query::parse(text).expect("it is right");
-            matches(&query, &frame.interval, &frame.snapshot, &frame.users)
+            matches(&query, &frame.interval, &frame.snapshot, &frame.users, &known)
         };
         for (text, is_there) in [
             ("comm=make", true),
@@ -47,6 +62,8 @@ mod tests {
             ("comm=cc1plus", true),
             ("comm=cc1plus cpu>50", false),
             ("comm=nothing", false),
+            ("args~-j4$", true),
+            ("args~-j5", false),
         ] {
             assert_eq!(found(text), is_there, "{text}");
         }

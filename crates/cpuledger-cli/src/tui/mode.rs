@@ -2,6 +2,7 @@
 
 use super::action::ExportFormat;
 use super::config::ShownColumn;
+use super::listing::Followed;
 use super::victim::Victim;
 
 /// What is open besides the table.
@@ -69,8 +70,8 @@ pub struct Prompt {
     pub error: Option<String>,
     /// What was there before, for a filter that is left.
     pub(super) before: String,
-    /// Where the selection was.
-    pub(super) selected: usize,
+    /// Where the cursor was, and what it stayed with.
+    pub(super) cursor: (usize, Option<Followed>),
 }
 
 /// What a list is for.

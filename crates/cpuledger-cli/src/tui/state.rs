@@ -1,6 +1,9 @@
 //! What the screen shows and where the user is in it. It never draws, reads a file or touches a task: it takes frames and
 //! actions, and says what is to be done.
 
+mod cursor;
+mod unread;
+
 use cpuledger::text::escape::escaped;
 use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
 use cpuledger_view::group::exited_row;
@@ -12,7 +15,7 @@ use super::config::{Settings, Tree};
 use super::file_detail::FileDetail;
 use super::frame::{Frame, Kind, RowRef};
 use super::history::History;
-use super::listing::{Arguments, Entry, Id, Item, Listing, Making, SleepOrder};
+use super::listing::{Arguments, Entry, Followed, Id, Item, Listing, Making, SleepOrder};
 use super::mode::Mode;
 use super::subscription::Subscription;
 use super::travel::Strip;
@@ -67,8 +70,10 @@ pub struct State {
     pub top: usize,
     /// Columns of commands that are not seen at their left.
     pub scrolled: usize,
-    /// It stays selected wherever it goes.
-    pub followed: Option<Id>,
+    /// It stays selected wherever it goes; `None`: whatever comes to the selected line is.
+    pub followed: Option<Followed>,
+    /// That is not listed, so nothing is selected.
+    pub is_lost: bool,
     /// Nothing new is shown.
     pub is_paused: bool,
     /// Whose fold is not as usual.
@@ -87,11 +92,15 @@ pub struct State {
     pub strip: Option<Strip>,
     /// The last filter for intervals.
     pub wanted: String,
+    /// Where a search goes on once arguments are known that are being read.
+    pub seek: Option<usize>,
     /// What is said.
     pub message: Option<Message>,
     /// Where things are.
     pub layout: Layout,
     sleep: SleepOrder,
+    /// Arguments have come since the lines were made.
+    has_learned: bool,
 }
 
 impl State {
@@ -108,6 +117,7 @@ impl State {
             top: 0,
             scrolled: 0,
             followed: None,
+            is_lost: false,
             is_paused: false,
             folded: FxHashSet::default(),
             history: History::default(),
@@ -117,9 +127,11 @@ impl State {
             files: None,
             strip: None,
             wanted: String::new(),
+            seek: None,
             message: None,
             layout: Layout::default(),
             sleep: SleepOrder::default(),
+            has_learned: false,
         }
     }
 
@@ -134,30 +146,42 @@ impl State {
 
     /// Shows a frame, whatever comes from the machine.
     pub fn show(&mut self, frame: Box<Frame>) -> Option<Box<Frame>> {
-        self.arguments.begin();
+        self.arguments.begin(&frame);
         let old = self.frame.replace(frame);
-        self.list();
+        self.list_again();
         old
     }
 
-    /// Makes the lines anew.
+    /// Makes the lines anew, because the user wants others. Where that takes away the one with the cursor, another has it.
     pub fn list(&mut self) {
+        let was_lost = self.is_lost;
+        self.list_again();
+        if self.is_lost && !was_lost {
+            self.select(self.selected);
+        }
+    }
+
+    /// Makes the lines anew, because of what has come. Where the one with the cursor is not among them, none has it until it is back.
+    fn list_again(&mut self) {
         let Some(frame) = &self.frame else { return };
-        let making = Making {
+        let (mut sleep, mut listing) = (std::mem::take(&mut self.sleep), std::mem::take(&mut self.listing));
+        self.making(frame).make(&mut sleep, &mut listing);
+        (self.sleep, self.listing) = (sleep, listing);
+        self.find_cursor();
+        self.clamp();
+    }
+
+    /// What the lines of a frame are made of.
+    fn making<'a>(&'a self, frame: &'a Frame) -> Making<'a> {
+        Making {
             frame,
             settings: &self.settings,
             options: &self.options,
             query: &self.query,
             arguments: &self.arguments,
             folded: &self.folded,
-        };
-        making.make(&mut self.sleep, &mut self.listing);
-        if let Some(id) = self.followed.clone()
-            && let Some(index) = self.find(&id)
-        {
-            self.selected = index;
+            reads_arguments: self.query.needs_arguments() && self.can_read_arguments(),
         }
-        self.clamp();
     }
 
     /// The order of those that sleep is to be made anew, as others are wanted.
@@ -174,30 +198,9 @@ impl State {
         self.top = self.top.clamp((self.selected + 1).saturating_sub(height), self.selected);
     }
 
-    /// The line of an identity.
-    pub fn find(&self, id: &Id) -> Option<usize> {
-        if let Id::Row(kind, task) = id {
-            let at = self.frame.as_ref()?.find(*kind, *task)?;
-            return self.listing.entries.iter().position(|entry| entry.item == Item::Row(at));
-        }
-        self.listing.entries.iter().position(|entry| self.id(entry).as_ref() == Some(id))
-    }
-
-    /// The identity of a line.
-    pub fn id(&self, entry: &Entry) -> Option<Id> {
-        let frame = self.frame.as_ref()?;
-        let sum = |index: u32| self.listing.sums.get(index as usize).map(|sum| sum.name.clone());
-        Some(match entry.item {
-            Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
-            Item::Group(index) => Id::Group(sum(index)?),
-            Item::ExitedName(index) => Id::ExitedName(sum(index)?),
-            Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
-        })
-    }
-
     /// The selected line.
     pub fn entry(&self) -> Option<&Entry> {
-        self.listing.entries.get(self.selected)
+        self.listing.entries.get(self.selected).filter(|_| !self.is_lost)
     }
 
     /// The selected row, if it is one that lives.
@@ -265,26 +268,6 @@ impl State {
             has_threads: settings.has_threads,
             has_all: settings.has_all || settings.tree != Tree::No,
         }
-    }
-
-    /// Rows in sight whose arguments are wanted and not known.
-    pub fn unread(&self) -> Vec<Task> {
-        let Some(frame) = &self.frame else { return Vec::new() };
-        let is_of_other_boot = self.strip.as_ref().is_some_and(|strip| strip.is_of_other_boot);
-        if !self.settings.has_arguments || is_of_other_boot {
-            return Vec::new();
-        }
-        let height = usize::from(self.layout.rows.1);
-        let seen = self.listing.entries.iter().skip(self.top).take(height);
-        let mut rows: Vec<Task> = seen
-            .filter_map(|entry| match entry.item {
-                Item::Row(at) => Some(*frame.whole(at)),
-                _ => None,
-            })
-            .filter(|row| !row.is_kernel_thread() && self.arguments.of(row).is_none())
-            .collect();
-        rows.dedup_by_key(|row| row.pid);
-        rows
     }
 
     /// Task and usage of a line, and of what kind it is, for its cells.

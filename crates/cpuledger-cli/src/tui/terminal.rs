@@ -179,8 +179,8 @@ pub fn unblock() {
     }
 }
 
-/// Gives `take` all that is typed, until it wants no more or the terminal is gone. crossterm waits and reads: what it has read and not
-/// yet returned is not to be seen from outside, so nobody else may decide when it reads.
+/// Gives `take` all that is typed, until it wants no more or the terminal is gone. crossterm both waits and reads. Only it knows what it has
+/// read and not yet returned.
 ///
 /// What is typed while another program has the terminal is that one's. A read fails then, as the signal that would stop us is
 /// blocked in this thread.

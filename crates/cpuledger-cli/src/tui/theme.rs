@@ -123,7 +123,7 @@ const CONTRAST: Palette = Palette {
 };
 
 impl Theme {
-    /// The theme of that name on a terminal of so many colours; where there are none, it has none.
+    /// The theme of that name on a terminal with these colours; where there are none, it has none.
     pub fn new(name: ThemeName, colors: Colors) -> Theme {
         match (name, colors) {
             (_, Colors::None) | (ThemeName::Mono, _) => Theme::mono(),

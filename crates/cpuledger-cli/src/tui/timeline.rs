@@ -19,6 +19,7 @@ use cpuledger::{Boottime, Interval, Snapshot, machine};
 use cpuledger_view::query::Query;
 
 use super::frame::{Asleep, Frame, Sums};
+use super::listing::Arguments;
 use super::matching::matches;
 use super::past::{Past, learn_users};
 use super::play::{Play, Speed};
@@ -232,10 +233,10 @@ impl Timeline {
     ///
     /// # Errors
     /// When reading fails.
-    pub fn go_on(&mut self) -> anyhow::Result<Arrival> {
+    pub fn go_on(&mut self, arguments: &Arguments) -> anyhow::Result<Arrival> {
         let deadline = Instant::now() + TURN;
         if self.search.is_some() {
-            return self.search_on(deadline);
+            return self.search_on(deadline, arguments);
         }
         let mut arrival = self.play_on()?;
         if self.patience_to_follow() == Some(Duration::ZERO) {
@@ -515,7 +516,7 @@ impl Timeline {
     }
 
     /// Looks at later intervals until the deadline.
-    fn search_on(&mut self, deadline: Instant) -> anyhow::Result<Arrival> {
+    fn search_on(&mut self, deadline: Instant, arguments: &Arguments) -> anyhow::Result<Arrival> {
         let Some(Search { query, point }) = self.search.take() else { return Ok(Arrival::default()) };
         let mut point = point;
         let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
@@ -523,13 +524,13 @@ impl Timeline {
             let Some(next) = self.behind(last)? else { break };
             let is_there = match next {
                 Point::Past(number) => match self.past.frame(number, &mut self.users)? {
-                    Some(frame) => matches(&query, &frame.interval, &frame.snapshot, &self.users),
+                    Some(frame) => matches(&query, &frame.interval, &frame.snapshot, &self.users, arguments),
                     None => false,
                 },
                 Point::Recorded(moment) => {
                     self.read(moment, &mut snapshot, &mut interval)?;
                     learn_users(&mut self.users, &interval, &snapshot);
-                    matches(&query, &interval, &snapshot, &self.users)
+                    matches(&query, &interval, &snapshot, &self.users, arguments)
                 }
             };
             if is_there {
@@ -541,6 +542,7 @@ impl Timeline {
                 return Ok(Arrival::default());
             }
         }
-        Ok(Arrival::saying(format!("no later interval has a row with {}", query.text())))
+        let unrecorded = if query.needs_arguments() { " (arguments are not recorded)" } else { "" };
+        Ok(Arrival::saying(format!("no later interval has a row with {}{unrecorded}", query.text())))
     }
 }

@@ -98,6 +98,15 @@ impl Node {
         }
     }
 
+    pub(super) fn needs_arguments(&self) -> bool {
+        match self {
+            Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(Node::needs_arguments),
+            Node::Not(node) => node.needs_arguments(),
+            Node::Is(condition) => matches!(condition.what, What::Arguments),
+            Node::Word(_) => true,
+        }
+    }
+
     pub(super) fn fields(&self) -> FieldSet {
         match self {
             Node::All(nodes) | Node::Any(nodes) => {

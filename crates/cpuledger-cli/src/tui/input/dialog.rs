@@ -1,5 +1,6 @@
 //! What keys do to a line to fill in, and to a list to choose from.
 
+use cpuledger::FieldSet;
 use cpuledger_view::interval::column::{TABLE, TableColumn};
 use cpuledger_view::key::PROCESS_KEYS;
 use cpuledger_view::query::{MOST_BYTES, Query};
@@ -20,7 +21,8 @@ use cpuledger_view::shares::STATE_COLUMNS;
 impl State {
     pub(super) fn open(&mut self, kind: PromptKind, text: String) {
         let before = self.query.text().to_owned();
-        self.mode = Mode::Prompt(Prompt { kind, text, error: None, before, selected: self.selected });
+        let cursor = (self.selected, self.followed.clone());
+        self.mode = Mode::Prompt(Prompt { kind, text, error: None, before, cursor });
     }
 
     /// Fills in the CPUs that are allowed now.
@@ -50,6 +52,10 @@ impl State {
             KeyCode::Char(letter) if !is_control && prompt.text.len() < MOST_BYTES => {
                 prompt.text.push(letter)
             }
+            KeyCode::F(key @ (7 | 8)) if matches!(prompt.kind, PromptKind::Nice(_)) => {
+                let nice: i32 = prompt.text.trim().parse().unwrap_or(0);
+                prompt.text = (if key == 7 { nice - 1 } else { nice + 1 }).clamp(-20, 19).to_string();
+            }
             KeyCode::F(3) | KeyCode::Down if prompt.kind == PromptKind::Search => {
                 self.search_from(self.selected + 1);
                 return Effect::None;
@@ -57,22 +63,23 @@ impl State {
             _ => return Effect::None,
         }
         prompt.error = None;
-        let (kind, text, selected) = (prompt.kind.clone(), prompt.text.clone(), prompt.selected);
+        let (kind, text, selected) = (prompt.kind.clone(), prompt.text.clone(), prompt.cursor.0);
         match kind {
             PromptKind::Search => {
                 self.search = text;
-                self.search_from(selected);
-                let nothing = self.message.take().map(|message| message.text);
-                if let Mode::Prompt(prompt) = &mut self.mode {
-                    prompt.error = nothing;
-                }
+                self.search_in_prompt(selected);
             }
             PromptKind::Filter => {
+                let known = self.subscription().fields;
                 let error = Query::parse(&text).map(|query| self.query = query).err();
                 if let Mode::Prompt(prompt) = &mut self.mode {
                     prompt.error = error.map(|error| error.to_string());
                 }
                 self.list();
+                // What it looks at, and is not in this interval, is in the next: that comes now.
+                if self.subscription().fields.without(known) != FieldSet::EMPTY {
+                    return Effect::Cut;
+                }
             }
             _ => {}
         }
@@ -80,17 +87,17 @@ impl State {
     }
 
     fn leave_prompt(&mut self) -> Effect {
-        if let Mode::Prompt(prompt) = std::mem::replace(&mut self.mode, Mode::Table) {
-            match prompt.kind {
-                PromptKind::Filter => self.set_query(&prompt.before),
-                PromptKind::Search => {
-                    self.selected = prompt.selected;
-                    self.followed = None;
-                    self.clamp();
-                }
-                _ => {}
-            }
+        let Mode::Prompt(prompt) = std::mem::replace(&mut self.mode, Mode::Table) else {
+            return Effect::None;
+        };
+        match prompt.kind {
+            PromptKind::Filter => self.set_query(&prompt.before),
+            PromptKind::Search => self.seek = None,
+            _ => return Effect::None,
         }
+        (self.selected, self.followed) = prompt.cursor;
+        self.find_cursor();
+        self.clamp();
         Effect::None
     }
 
@@ -123,6 +130,9 @@ impl State {
             PromptKind::Filter => {
                 self.query = Query::parse(&prompt.text).map_err(|error| error.to_string())?;
                 self.list();
+                if prompt.cursor.1.is_some() {
+                    self.stay();
+                }
                 Ok(Effect::None)
             }
             PromptKind::Delay => {

@@ -1,11 +1,14 @@
 //! The search for a line of the table.
 
 use crate::tui::listing::Item;
+use crate::tui::mode::{Mode, PromptKind};
 use crate::tui::state::State;
 
 impl State {
-    /// Finds what is searched for from that line on, then from the beginning.
+    /// Finds what is searched for from that line on, then from the beginning. Where it is in no line, but arguments are still being
+    /// read, the search goes on when they are known.
     pub(super) fn search_from(&mut self, from: usize) {
+        self.seek = None;
         if self.search.is_empty() {
             return;
         }
@@ -13,14 +16,31 @@ impl State {
         let wanted = self.search.to_lowercase();
         let found =
             (0..count).map(|step| (from + step) % count.max(1)).find(|&index| self.has_text(index, &wanted));
-        match found {
-            Some(index) => {
-                self.selected = index;
-                // What was found stays selected until the selection is moved.
-                self.followed = self.entry().and_then(|entry| self.id(entry));
-                self.clamp();
-            }
-            None => self.complain(format!("no row has `{}` in its name or arguments", self.search)),
+        if let Some(index) = found {
+            return self.select(index);
+        }
+        self.seek = Some(from);
+        if self.unread().is_empty() {
+            self.seek = None;
+            self.complain(format!("no row has `{}` in its name or arguments", self.search));
+        }
+    }
+
+    /// Searches from where the line to fill in was opened, and says there what is not found.
+    pub(super) fn search_in_prompt(&mut self, from: usize) {
+        self.search_from(from);
+        let nothing = self.message.take().map(|message| message.text);
+        if let Mode::Prompt(prompt) = &mut self.mode {
+            prompt.error = nothing;
+        }
+    }
+
+    /// Arguments were read: a search that waits for them goes on.
+    pub fn search_on(&mut self) {
+        let Some(from) = self.seek else { return };
+        match &self.mode {
+            Mode::Prompt(prompt) if prompt.kind == PromptKind::Search => self.search_in_prompt(from),
+            _ => self.search_from(from),
         }
     }
 
@@ -33,11 +53,7 @@ impl State {
                 let row = frame.whole(at);
                 has(row.comm.as_bytes())
                     || row.tid.0.to_string() == wanted
-                    || self.arguments.of(row).is_some_and(|arguments| {
-                        let blanks: Vec<u8> =
-                            arguments.iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect();
-                        has(&blanks)
-                    })
+                    || self.arguments.text_of(row).is_some_and(|arguments| has(&arguments))
             }
             Item::Group(sum) | Item::ExitedName(sum) => has(self.listing.sums[sum as usize].name.as_bytes()),
             Item::Exited(index) => has(frame.exited()[index as usize].exit.comm.as_bytes()),

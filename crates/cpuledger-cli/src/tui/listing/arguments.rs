@@ -3,12 +3,18 @@
 use cpuledger::{Boottime, Comm, Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
+use crate::tui::frame::Frame;
+
 /// Arguments that have been read, by process.
 #[derive(Debug, Default)]
 pub struct Arguments {
     known: FxHashMap<Pid, Known>,
     /// Those that could not be read for the last frame.
     failed: Vec<Pid>,
+    /// Together.
+    bytes: usize,
+    /// There is room for no more.
+    is_full: bool,
 }
 
 /// Arguments of one process.
@@ -21,28 +27,61 @@ struct Known {
     cmdline: Box<[u8]>,
 }
 
-/// Maximum number of entries; beyond it the cache is cleared.
-const REMEMBERED_ARGUMENTS: usize = 65_536;
+/// The most that is remembered.
+const MOST_ARGUMENTS: usize = 65_536;
+const MOST_BYTES: usize = 32 << 20;
 
 impl Arguments {
-    /// A further frame begins: what could not be read is tried again.
-    pub fn begin(&mut self) {
-        for pid in self.failed.drain(..) {
-            self.known.remove(&pid);
+    /// A further frame begins: what could not be read is tried again. If there is no room left, those of processes that are not in it
+    /// are forgotten.
+    pub fn begin(&mut self, frame: &Frame) {
+        for pid in std::mem::take(&mut self.failed) {
+            self.forget(pid);
+        }
+        if self.is_full {
+            let gone: Vec<Pid> =
+                self.known.keys().copied().filter(|&pid| frame.process(pid).is_none()).collect();
+            gone.into_iter().for_each(|pid| self.forget(pid));
+            self.is_full = self.known.len() >= MOST_ARGUMENTS || self.bytes >= MOST_BYTES;
+        }
+    }
+
+    fn forget(&mut self, pid: Pid) {
+        if let Some(known) = self.known.remove(&pid) {
+            self.bytes -= known.cmdline.len();
         }
     }
 
     /// Remembers those of a process that has this name, separated by NUL; `None`: they could not be read.
     pub fn learn(&mut self, process: TaskId, comm: Comm, read: Boottime, cmdline: Option<Box<[u8]>>) {
-        if self.known.len() >= REMEMBERED_ARGUMENTS {
-            self.known.clear();
-        }
         let pid = Pid(process.tid.0);
         if cmdline.is_none() {
             self.failed.push(pid);
         }
         let cmdline = cmdline.unwrap_or_default();
-        self.known.insert(pid, Known { start: process.start_time_ns, comm, read, cmdline });
+        self.forget(pid);
+        self.is_full |= self.known.len() >= MOST_ARGUMENTS || self.bytes + cmdline.len() > MOST_BYTES;
+        if !self.is_full {
+            self.bytes += cmdline.len();
+            self.known.insert(pid, Known { start: process.start_time_ns, comm, read, cmdline });
+        }
+    }
+
+    /// Whether no more can be remembered, so that none need be read.
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// Whether the row has arguments that are not known yet.
+    pub fn is_wanted(&self, row: &Task) -> bool {
+        !row.is_kernel_thread() && self.of(row).is_none()
+    }
+
+    /// Those of the process of a row with blanks between them, as they are shown; `None`: not known, or there are none.
+    pub fn text_of(&self, row: &Task) -> Option<Vec<u8>> {
+        let arguments = self.of(row)?;
+        let end = arguments.iter().rposition(|&byte| byte != 0)? + 1;
+        Some(arguments[..end].iter().map(|&byte| if byte == 0 { b' ' } else { byte }).collect())
     }
 
     /// Those of the process of a row, separated by NUL; `None`: not known. A thread that is younger than what was read may be of
@@ -63,6 +102,7 @@ mod tests {
     use cpuledger::Tid;
 
     use super::*;
+    use crate::tui::fixture;
 
     fn row(tid: i32, start_ns: u64) -> Task {
         Task { pid: Pid(7), tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns), ..Task::default() }
@@ -92,10 +132,40 @@ mod tests {
     fn a_failed_read_is_tried_again_with_the_next_frame() {
         let mut arguments = known(None);
         assert_eq!(arguments.of(&row(7, 100)), Some(&b""[..]), "it is not asked for again at once");
-        arguments.begin();
+        let frame = fixture::empty();
+        arguments.begin(&frame);
         assert_eq!(arguments.of(&row(7, 100)), None);
         let mut arguments = known(Some(b"a"));
-        arguments.begin();
+        arguments.begin(&frame);
         assert_eq!(arguments.of(&row(7, 100)), Some(&b"a"[..]));
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_limit() {
+        let mut arguments = Arguments::default();
+        let leader = |pid: i32| Task { pid: Pid(pid), tid: Tid(pid), ..row(7, 100) };
+        let learn = |arguments: &mut Arguments, pid: i32, length: usize| {
+            let id = leader(pid).id();
+            let read = vec![b'a'; length].into_boxed_slice();
+            arguments.learn(id, leader(pid).comm, Boottime::from_ns(200), Some(read));
+        };
+        // 1 is in the frame that follows, 7 is not.
+        for pid in [1, 7] {
+            learn(&mut arguments, pid, MOST_BYTES / 2);
+        }
+        assert!(!arguments.is_full());
+        learn(&mut arguments, 8, 1);
+        assert!(arguments.is_full() && arguments.of(&leader(8)).is_none(), "not one byte more");
+        assert!(arguments.of(&leader(1)).is_some(), "what is known stays");
+        arguments.begin(&fixture::frame());
+        assert!(!arguments.is_full() && arguments.of(&leader(7)).is_none(), "the dead are forgotten");
+        assert_eq!(arguments.bytes, MOST_BYTES / 2);
+    }
+
+    #[test]
+    fn arguments_are_searched_as_they_are_shown() {
+        let text = |arguments: &[u8]| known(Some(arguments)).text_of(&row(7, 100));
+        assert_eq!(text(b"a\0b c\0\0").as_deref(), Some(&b"a b c"[..]));
+        assert_eq!((text(b""), text(b"\0")), (None, None));
     }
 }

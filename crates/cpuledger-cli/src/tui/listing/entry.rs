@@ -65,3 +65,12 @@ pub enum Id {
     /// One that died.
     Exited(TaskId),
 }
+
+/// What the cursor stays with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Followed {
+    /// Which line.
+    pub id: Id,
+    /// How it is named, such as `71 (make)`.
+    pub name: String,
+}

@@ -60,7 +60,7 @@ pub(super) fn exited_names(making: &Making<'_>, listing: &mut Listing) -> Vec<(u
     let is_wanted = |index: &usize| {
         let (row, usage) = exited_row(&exited[*index]);
         crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit)
-            && (making.query.is_empty() || making.query.matches(&making.subject(&row, &usage)))
+            && (making.query.is_empty() || making.satisfies(&row, &usage))
     };
     let wanted: Vec<usize> = (0..exited.len()).filter(is_wanted).collect();
     listing.exited.extend(wanted.iter().map(|&index| index as u32));

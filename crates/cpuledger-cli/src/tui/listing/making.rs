@@ -31,6 +31,8 @@ pub struct Making<'a> {
     pub arguments: &'a Arguments,
     /// Whose fold is not as usual.
     pub folded: &'a FxHashSet<Id>,
+    /// The filter looks at arguments, and those that are not known are being read.
+    pub reads_arguments: bool,
 }
 
 /// An item and what it is sorted by.
@@ -46,7 +48,7 @@ impl<'a> Making<'a> {
         if self.settings.has_threads { Kind::Task } else { Kind::Process }
     }
 
-    /// Whether a row is asked for by command line and filter.
+    /// Whether a row is asked for by command line and filter. What the filter has to know of it and is still being read is waited for.
     pub(super) fn matches(&self, at: RowRef) -> bool {
         let whole = self.frame.whole(at);
         if !is_wanted(self.options, whole) {
@@ -55,19 +57,29 @@ impl<'a> Making<'a> {
         if self.query.is_empty() {
             return true;
         }
+        if self.reads_arguments && self.arguments.is_wanted(whole) {
+            return false;
+        }
         let usage = self.frame.usage(at);
-        self.query.matches(&self.subject(&self.frame.interval.row(&usage, whole), &usage))
+        self.satisfies(&self.frame.interval.row(&usage, whole), &usage)
     }
 
-    pub(super) fn subject<'b>(&'b self, row: &'b Task, usage: &'b Usage) -> Subject<'b> {
-        Subject {
+    /// Whether the filter holds.
+    pub(super) fn satisfies(&self, row: &Task, usage: &Usage) -> bool {
+        let arguments = if self.query.needs_arguments() { self.arguments.text_of(row) } else { None };
+        self.query.matches(&Subject {
             row,
             usage,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,
             memory_total_bytes: self.frame.statistics.memory.map(|memory| memory.total),
-            arguments: self.arguments.of(row),
-        }
+            arguments: arguments.as_deref(),
+        })
+    }
+
+    /// Whether a filter or a search may find the row.
+    pub fn is_candidate(&self, at: RowRef) -> bool {
+        self.is_shown(at) && is_wanted(self.options, self.frame.whole(at))
     }
 
     /// Whether its time makes it worth a line.

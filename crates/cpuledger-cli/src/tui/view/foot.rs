@@ -55,6 +55,10 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
 pub(super) fn draw_history(state: &State, look: &Look, buffer: &mut Buffer, row: u16) {
     let count = state.listing.entries.len();
     let place = format!("{}/{count}", if count == 0 { 0 } else { state.selected + 1 });
+    if let Some(lost) = state.followed.as_ref().filter(|_| state.is_lost) {
+        write(buffer, 0, row, &format!("-/{count} {}: not listed now", lost.name), look.theme.label);
+        return;
+    }
     let Some((frame, entry)) = state.frame.as_ref().zip(state.entry()) else { return };
     let Item::Row(at) = entry.item else {
         write(buffer, 0, row, &place, look.theme.label);

@@ -116,7 +116,7 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
         }
         let style = style_of(state, look, index, entry);
         draw_entry(state, frame, look, buffer, (row, entry), &places, style, &mut cell);
-        if index == state.selected {
+        if state.has_cursor(index) {
             fill(buffer, row, style);
         }
     }
@@ -124,8 +124,8 @@ pub(super) fn draw(state: &State, look: &Look, buffer: &mut Buffer) {
 
 fn style_of(state: &State, look: &Look, index: usize, entry: &Entry) -> Style {
     match entry.item {
-        _ if index == state.selected && state.followed.is_some() => look.theme.followed,
-        _ if index == state.selected => look.theme.selected,
+        _ if state.has_cursor(index) && state.followed.is_some() => look.theme.followed,
+        _ if state.has_cursor(index) => look.theme.selected,
         Item::Group(_) => look.theme.group,
         Item::ExitedName(_) | Item::Exited(_) => look.theme.exited,
         Item::Row(_) => look.theme.text,
