@@ -6,10 +6,15 @@ mod service;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::{Interval, Pid, Snapshot, Task, frames};
-use cpuledger_frame::Frame;
+use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_load::Kin;
 use cpuledger_load::scene::alone;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
@@ -44,14 +49,19 @@ fn decoded(bytes: &[u8]) -> (Snapshot, Interval) {
     (snapshot, interval)
 }
 
+/// Makes this thread one of the user.
+fn become_user(user: &As) {
+    let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    set_thread_groups(&groups).expect("root may");
+    set_thread_res_gid(gid, gid, gid).expect("root may");
+    set_thread_res_uid(uid, uid, uid).expect("root may");
+}
+
 /// Subscribes and lists as a user, in a thread that belongs to it.
 fn got_by(user: &As, socket: &Path) -> Got {
     let look = || {
-        let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
-        let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
-        set_thread_groups(&groups).expect("root may");
-        set_thread_res_gid(gid, gid, gid).expect("root may");
-        set_thread_res_uid(uid, uid, uid).expect("root may");
+        become_user(user);
         let mut client = Client::connect(socket, TIMEOUT).expect("it listens");
         let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
         let mut frames = Vec::new();
@@ -287,4 +297,132 @@ fn with_hidepid_1_users_see_what_proc_shows_root() {
 fn with_hidepid_2_users_see_what_proc_shows_root() {
     let _alone = alone();
     compare(&format!("hidepid=2,gid={GROUP_OF_MOUNT}"), true, &users());
+}
+
+/// The frames of a user while that happens.
+fn frames_while(user: &As, socket: &Path, scene: impl FnOnce()) -> Vec<Frame> {
+    let is_over = AtomicBool::new(false);
+    let (told, ready) = channel();
+    let look = || {
+        become_user(user);
+        let mut client = Client::connect(socket, TIMEOUT).expect("it listens");
+        let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("a ring");
+        let mut frames = Vec::new();
+        while !is_over.load(Ordering::SeqCst) || frames.is_empty() {
+            assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
+            let mut bytes = Vec::new();
+            reader.copy(&mut bytes).expect("a frame").expect("it is there");
+            frames.push(Frame::decode(&bytes).expect("a frame"));
+            // The first was closed before.
+            if frames.len() == 2 {
+                told.send(()).expect("it is waited for");
+            }
+        }
+        frames
+    };
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(look);
+        ready.recv().expect("frames come");
+        scene();
+        is_over.store(true, Ordering::SeqCst);
+        looking.join().expect("it has looked")
+    })
+}
+
+/// The bytes of a frame without what every user sees anyway, its clocks, and the one remainder.
+fn but_for_the_remainder(frame: &Frame) -> Vec<u8> {
+    let mut frame = frame.clone();
+    let figure = |column| frame.figure(column);
+    for time in [Column::READ_BEGIN_NS, Column::READ_END_NS] {
+        assert_eq!(figure(time), figure(Column::END_NS), "{}", time.name());
+    }
+    assert_eq!(figure(Column::READ_BEGIN_BOOTTIME_NS), figure(Column::END_BOOTTIME_NS));
+    let booked = [Column::ATTRIBUTED_NS, Column::IDLE_NS, Column::UNATTRIBUTED_NS].map(figure);
+    assert_eq!(
+        booked.into_iter().map(|ns| ns.expect("a figure")).sum::<u64>(),
+        figure(Column::CAPACITY_NS).expect("one")
+    );
+    for column in [
+        Column::START_NS,
+        Column::END_NS,
+        Column::END_BOOTTIME_NS,
+        Column::END_REALTIME_NS,
+        Column::READ_BEGIN_NS,
+        Column::READ_END_NS,
+        Column::READ_BEGIN_BOOTTIME_NS,
+        Column::SEQUENCE,
+        Column::CAPACITY_NS,
+        Column::ATTRIBUTED_NS,
+        Column::IDLE_NS,
+        // Of CPUs on which nothing has switched since the service began.
+        Column::UNATTRIBUTED_NS,
+        Column::UNCOVERED_CPU_NS,
+    ] {
+        frame.set_figure(column, None);
+    }
+    for column in [Column::CPU_NS, Column::SELF_NS] {
+        frame.table_mut(Section::Processes).set(column, 0, Some(0));
+    }
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes).expect("it is short");
+    bytes
+}
+
+/// A user without processes gets the same bytes whether 10 processes of others run, 300, or some whose threads do execs.
+#[test]
+fn the_frames_of_a_user_do_not_depend_on_what_others_do_root() {
+    let _alone = alone();
+    let service = Service::start("[audiences]\neveryone = \"self\"\n");
+    let rest = || std::thread::sleep(Duration::from_secs(2));
+    let beside = |kind: &str, children: u64| {
+        let mut others = Kin::start_with(kind, 1, children).expect("they start");
+        others.begin().expect("they live");
+        frames_while(&As::user(USERS[0]), &service.socket(), rest)
+    };
+    let mut first = None;
+    for (kind, children) in [("ping-pong", 5), ("ping-pong", 150), ("churn", 0)] {
+        let frames = beside(kind, children);
+        assert!(frames.len() > 5, "{kind}: {}", frames.len());
+        for frame in &frames {
+            let bytes = but_for_the_remainder(frame);
+            assert_eq!(first.get_or_insert_with(|| bytes.clone()), &bytes, "{kind}, {children}");
+        }
+    }
+}
+
+/// A process of root whose thread ends, and which then becomes that of a user.
+#[test]
+fn what_died_before_a_process_became_that_of_a_user_is_not_shown_root() {
+    let _alone = alone();
+    let service = Service::start("[audiences]\neveryone = \"self\"\n");
+    let (user, former) = (USERS[0], "former-thread");
+    let scene = || {
+        for index in 0..10 {
+            let (input, hold) = std::io::pipe().expect("a pipe");
+            let mut command = Command::new(cpuledger_load::program().expect("the program of workloads"));
+            command.args(["actor", "--former-thread", former, "--dumpable", "true", "--name"]);
+            command.arg(format!("became{index}")).arg(format!("--groups={user},{user},{user}"));
+            let mut child =
+                command.arg(format!("--users={user},{user},{user}")).stdin(input).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_millis(330));
+            drop(hold);
+            assert!(child.wait().expect("it ends").success());
+        }
+    };
+    let frames = frames_while(&As::user(user), &service.socket(), scene);
+    let mut shown = BTreeSet::new();
+    for frame in &frames {
+        let name = |section, row| frame.text_of(section, Column::COMM, row).unwrap_or_default();
+        for row in 0..frame.table(Section::Exited).len() {
+            let users =
+                [Column::UID, Column::EUID].map(|column| frame.table(Section::Exited).get(column, row));
+            assert_eq!(users, [Some(u64::from(user)); 2]);
+            assert_ne!(name(Section::Exited, row), former.as_bytes());
+            shown.insert(b"a thread".to_vec());
+        }
+        for row in 0..frame.table(Section::Processes).len() {
+            shown.insert(name(Section::Processes, row).to_vec());
+        }
+    }
+    assert!(shown.contains(&b"became9"[..]) && shown.contains(&b"a thread"[..]), "{shown:?}");
 }

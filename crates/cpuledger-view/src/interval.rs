@@ -186,6 +186,8 @@ impl Writer {
             SourceKind::Service => " ns of which there are no books from the service",
             _ => " ns without a ledger, because the previous one failed",
         };
+        let unidentified = interval.unidentified_exits.unwrap_or(0);
+        let missed_switches = interval.missed_switches.unwrap_or(0);
         let losses = [
             (by.no_slot_ns + by.forgotten_task_ns, " ns of tasks without a slot (a larger --slots helps)"),
             (
@@ -194,17 +196,17 @@ impl Writer {
             ),
             (by.not_attached_ns, without_books),
             (
-                interval.unidentified_exits,
+                unidentified,
                 plural(
-                    interval.unidentified_exits,
+                    unidentified,
                     " exited task has no name; its time is with its process or parent",
                     " exited tasks have no name; their time is with their processes and parents",
                 ),
             ),
             (
-                interval.missed_switches,
+                missed_switches,
                 plural(
-                    interval.missed_switches,
+                    missed_switches,
                     " context switch that the kernel hid, so its time is with the task that ran next",
                     " context switches that the kernel hid, so their time is with the task that ran next",
                 ),
@@ -274,11 +276,12 @@ impl Writer {
 
     fn append_exit_count(&mut self, interval: &Interval) {
         if let Some(exited) = &interval.exited {
+            let unidentified = interval.unidentified_exits.unwrap_or(0);
             self.say(", ");
-            self.number(exited.len() as u64 + interval.unidentified_exits, " exited");
-            if interval.unidentified_exits > 0 {
+            self.number(exited.len() as u64 + unidentified, " exited");
+            if unidentified > 0 {
                 self.say(" (");
-                self.number(interval.unidentified_exits, " without names, because the list was full)");
+                self.number(unidentified, " without names, because the list was full)");
             }
         }
     }

@@ -62,11 +62,11 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     }
     append_member(line, "blocked_tasks", known(interval.blocked.as_ref().map(|_| interval.blocked_tasks)));
     // I7: where a list was full, time is kept and identity lost, and it is said.
-    let unidentified = interval.exited.as_ref().map(|_| interval.unidentified_exits);
+    let unidentified = interval.exited.as_ref().and(interval.unidentified_exits);
     append_member(line, "unidentified_exits", known(unidentified));
     let (missed_switches, missed_exits) = match interval.source {
         // The kernel keeps switches from its hooks.
-        SourceKind::Service | SourceKind::Ledger => (Some(interval.missed_switches), None),
+        SourceKind::Service | SourceKind::Ledger => (interval.missed_switches, None),
         // Reports of deaths were not read in time.
         SourceKind::Netlink => (None, interval.exited.as_ref().map(|_| interval.missed_exits)),
         SourceKind::Walk | SourceKind::Procfs => (None, None),
@@ -338,7 +338,7 @@ mod tests {
         let interval = Interval {
             source,
             missed_exits: 3,
-            missed_switches: 4,
+            missed_switches: Some(4),
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
             exited: Some(vec![exited(id, 1)]),

@@ -102,7 +102,7 @@ fn intervals_of_the_ledger_merge_and_balance() {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = ledger.start_ns() + 50_000_000;
         ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
-        were_missed(interval.missed_switches);
+        were_missed(interval.missed_switches.expect("the ledger counts them"));
         dead += interval.exited.as_ref().map_or(0, Vec::len);
         let mut frame = Frame::new();
         let end = Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns()));

@@ -125,6 +125,26 @@ pub struct Blocked {
     pub for_io: Option<bool>,
 }
 
+/// A task that goes on under another tid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Renumbered {
+    /// Which it was.
+    pub task: TaskId,
+    /// Whose it was, where the interval was closed; a frame does not tell it.
+    pub owner: Option<Owner>,
+}
+
+/// Whose a task was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process.
+    pub process: TaskId,
+    /// Its real user.
+    pub uid: u32,
+    /// Its effective user.
+    pub euid: u32,
+}
+
 /// Time that could not be attributed, by reason, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unattributed {
@@ -155,7 +175,7 @@ impl Unattributed {
     }
 }
 
-/// Maximum number of tasks in [`Interval::blocked`].
+/// Maximum number of tasks of a user in [`Interval::blocked`], and of all of them in a frame: so no user can keep those of others from it.
 pub const MOST_BLOCKED: usize = 1024;
 
 /// The name of a recording as a source.
@@ -202,8 +222,8 @@ pub struct Interval {
     pub tasks: Vec<Usage>,
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
-    /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`]; `None` where the source does not know
-    /// them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after [`Ledger::find_blocked`].
+    /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`] of a user; `None` where the source does not
+    /// know them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after [`Ledger::find_blocked`].
     ///
     /// [`Ledger::find_blocked`]: crate::source::ledger::Ledger::find_blocked
     pub blocked: Option<Vec<Blocked>>,
@@ -212,14 +232,14 @@ pub struct Interval {
     /// How many of them are of processes whose states are not told: the states of the others include them.
     pub blocked_without_row: u64,
     /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
-    /// the walk it is with the parent of their process.
-    pub unidentified_exits: u64,
+    /// the walk it is with the parent of their process. `None` where it is not told.
+    pub unidentified_exits: Option<u64>,
     /// Tasks that go on under another tid, because a thread's exec has given them that of the leader. The ledger alone tells them.
-    pub renumbered: Vec<TaskId>,
+    pub renumbered: Vec<Renumbered>,
     /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
     pub missed_exits: u64,
-    /// Switches that the kernel has not shown: the time of the task that left is with the one that came.
-    pub missed_switches: u64,
+    /// Switches that the kernel has not shown: the time of the task that left is with the one that came. `None` where it is not told.
+    pub missed_switches: Option<u64>,
     /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
     #[doc(hidden)]
     pub off_fault_ns: u64,
@@ -284,13 +304,13 @@ impl Interval {
         self.blocked_tasks = 0;
         self.blocked_without_row = 0;
         self.unattributed_by = Unattributed::default();
-        self.missed_switches = 0;
+        self.missed_switches = None;
         self.off_fault_ns = 0;
         self.missed_exits = 0;
         self.processes.clear();
         self.tasks.clear();
         self.renumbered.clear();
-        self.unidentified_exits = 0;
+        self.unidentified_exits = None;
         self.attributed_ns = 0;
     }
 }

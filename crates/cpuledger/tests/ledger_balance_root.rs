@@ -127,7 +127,7 @@ impl Faults {
     fn add(&mut self, interval: &Interval) {
         self.intervals += u64::from(interval.off_fault_ns > 0);
         self.unexplained_ns = match interval.missed_switches {
-            0 => self.unexplained_ns + interval.off_fault_ns,
+            Some(0) => self.unexplained_ns + interval.off_fault_ns,
             _ => 0,
         };
     }
@@ -157,7 +157,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         assert_eq!(
             by.total_ns(),
             0,
-            "{name}, interval {intervals}: {by:?}, {} switches missed",
+            "{name}, interval {intervals}: {by:?}, {:?} switches missed",
             interval.missed_switches
         );
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");

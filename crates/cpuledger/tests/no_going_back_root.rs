@@ -149,7 +149,7 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
         assert_balance_but_for(&interval, without_slot_ns);
         snapshot.processes.iter().for_each(|row| processes.look_at(row, intervals, "process"));
         snapshot.tasks.iter().for_each(|row| tasks.look_at(row, intervals, "task"));
-        (interval.unidentified_exits, without_slot_ns)
+        (interval.unidentified_exits.expect("the ledger counts them"), without_slot_ns)
     };
     let mut whole = 0;
     for stall in 0.. {

@@ -174,7 +174,7 @@ fn play_in(group: Option<&Cgroup>, plan: &StatesPlan, tasks: usize, check: impl 
     let mut close = |ledger: &mut Ledger| {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
         ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-        were_missed(interval.missed_switches);
+        were_missed(interval.missed_switches.expect("the ledger counts them"));
         for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks).filter(|(_, usage)| !usage.is_unseen) {
             told.entry(row.tid.0).or_default().add(usage);
         }
@@ -445,7 +445,7 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
             ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-            were_missed(interval.missed_switches);
+            were_missed(interval.missed_switches.expect("the ledger counts them"));
             for (row, usage) in
                 snapshot.tasks.iter().zip(&interval.tasks).filter(|(_, usage)| !usage.is_unseen)
             {

@@ -103,9 +103,9 @@ impl Machine {
             blocked: is_ledger.then(blocked),
             blocked_tasks: if is_ledger { 4 } else { 0 },
             blocked_without_row: if is_ledger { 2 } else { 0 },
-            unidentified_exits: 5,
+            unidentified_exits: Some(5),
             missed_exits: 6,
-            missed_switches: 7,
+            missed_switches: Some(7),
             ..Interval::default()
         }
     }

@@ -121,7 +121,7 @@ impl IdleTaskCache {
         }
         snapshot.processes.iter().for_each(|row| self.processes.run(row.pid.0, row));
         snapshot.tasks.iter().for_each(|row| self.tasks.run(row.tid.0, row));
-        let is_told_all = interval.unidentified_exits == 0 && interval.missed_exits == 0;
+        let is_told_all = interval.unidentified_exits.unwrap_or(0) == 0 && interval.missed_exits == 0;
         let most_late = MOST_LATE + self.walked.tasks.len() / 8;
         let is_due = !is_told_all
             || self.is_stale
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(follow(&[7], &died(&[])), [1, 2, 3], "2 sleeps again, and 7 is new");
         assert_eq!(follow(&[], &died(&[3])), [1, 2, 7]);
         assert_eq!(follow(&[1], &died(&[7])), [2]);
-        let lost = Interval { unidentified_exits: 1, exited: Some(Vec::new()), ..Interval::default() };
+        let lost = Interval { unidentified_exits: Some(1), exited: Some(Vec::new()), ..Interval::default() };
         assert_eq!(follow(&[1], &lost), [2, 3], "a walk says which tasks live");
     }
 }

@@ -6,10 +6,10 @@ use cpuledger_frame::{Column, Frame, NewColumn, Section};
 
 use crate::counters::{Counters, counter_table};
 use crate::field::{FIELDS, Field, FieldSet, field_table};
-use crate::interval::{Blocked, Exited, Interval, Usage};
+use crate::interval::{Blocked, Exited, Interval, Renumbered, Usage};
 use crate::snapshot::Snapshot;
 use crate::states::{Lived, States};
-use crate::task::{Task, TaskId};
+use crate::task::Task;
 
 use super::error::FrameError;
 use super::figure::{Append, Figure};
@@ -130,9 +130,9 @@ members! {
 }
 
 members! {
-    TaskId {
-        TID tid;
-        START_TIME_NS start_time_ns;
+    Renumbered {
+        TID task.tid;
+        START_TIME_NS task.start_time_ns;
     }
 }
 

@@ -12,11 +12,11 @@ use cpuledger_frame::{Column, Frame, Section};
 
 use crate::clock::{self, Boottime};
 use crate::field::{Field, FieldSet};
-use crate::interval::{Blocked, Exited, Interval, Usage};
+use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Renumbered, Usage};
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
-use crate::task::{Task, TaskId, Tid};
+use crate::task::{Task, Tid};
 
 pub use beside::{Ancestor, CgroupIds, cgroups, write_ancestors, write_cgroups};
 pub use error::FrameError;
@@ -102,10 +102,11 @@ fn write_all(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     off_tasks::write(frame, Section::Exited, Column::OFF_AT_START, at_start);
     Lived::write(frame, Section::Exited, exited.iter().map(|exited| exited.lived.as_ref()));
     let blocked = interval.blocked.as_deref().unwrap_or_default();
+    let blocked = &blocked[..blocked.len().min(MOST_BLOCKED)];
     frame.table_mut(Section::Blocked).reset(blocked.len());
     Blocked::write(frame, Section::Blocked, blocked.iter().map(Some));
     frame.table_mut(Section::Renumbered).reset(interval.renumbered.len());
-    TaskId::write(frame, Section::Renumbered, interval.renumbered.iter().map(Some));
+    Renumbered::write(frame, Section::Renumbered, interval.renumbered.iter().map(Some));
     frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
     Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
 }
@@ -217,9 +218,9 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
         interval.blocked = Some(blocked);
     }
     for row in 0..frame.table(Section::Renumbered).len() {
-        let mut task = TaskId::default();
-        task.read(frame, Section::Renumbered, row)?;
-        interval.renumbered.push(task);
+        let mut renumbered = Renumbered::default();
+        renumbered.read(frame, Section::Renumbered, row)?;
+        interval.renumbered.push(renumbered);
     }
     for row in 0..frame.table(Section::FromProcfs).len() {
         snapshot.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);

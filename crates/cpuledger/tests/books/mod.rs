@@ -89,15 +89,16 @@ impl Books {
         self.intervals += 1;
         assert_eq!(online_cpus().expect("sysfs"), online, "nothing else takes CPUs offline");
         assert_capacity(&self.interval, online.len());
-        scene::were_missed(self.interval.missed_switches);
-        self.missed_switches += self.interval.missed_switches;
+        let missed = self.interval.missed_switches.expect("the ledger counts them");
+        scene::were_missed(missed);
+        self.missed_switches += missed;
         assert_balance(&self.interval);
         self.assert_every_row_has_a_name();
         // While the host holds the reader up for long, more may die than there are slots.
         if self.interval.end_ns - self.interval.start_ns < length_ns + HELD_UP_NS {
-            assert_eq!(self.interval.unidentified_exits, 0, "a record for each death");
+            assert_eq!(self.interval.unidentified_exits, Some(0), "a record for each death");
         }
-        if self.interval.unidentified_exits == 0 {
+        if self.interval.unidentified_exits == Some(0) {
             self.assert_every_death_is_where_it_belongs();
         }
         self.take();

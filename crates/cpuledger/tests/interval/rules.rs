@@ -197,7 +197,7 @@ fn a_fold_gives_its_time_without_what_was_counted_before() {
     let exits = folds(Fold { ppid: Pid(5), exits: 3, runtime_ns: 160 });
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 60)]);
-    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (3, 60));
+    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (Some(3), 60));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn time_that_a_parent_has_learned_hides_no_death() {
     let exits = folds(Fold { ppid: Pid(5), exits: 0, runtime_ns: 40 });
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), exits);
     assert_eq!(parts, [(0, 0, 70), (0, 0, 0)]);
-    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (0, 70));
+    assert_eq!((interval.unidentified_exits, interval.attributed_ns), (Some(0), 70));
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn exits_beyond_the_limit_lose_their_identity_but_not_their_time() {
     assert_eq!(exits.folds, [Fold { ppid: Pid(5), exits: 3, runtime_ns: 154 }]);
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &[parent]), exits);
     assert_eq!(parts, [(0, 0, 7 + 30 + 11 + 13)]);
-    assert_eq!(interval.unidentified_exits, 3);
+    assert_eq!(interval.unidentified_exits, Some(3));
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Books {
         self.ledger
             .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
             .expect("an interval closes");
-        were_missed(self.interval.missed_switches);
+        were_missed(self.interval.missed_switches.expect("the ledger counts them"));
         let rows = [&self.snapshot.processes, &self.snapshot.tasks];
         for (rows, usages) in rows.into_iter().zip([&self.interval.processes, &self.interval.tasks]) {
             let ids: HashSet<TaskId> = rows.iter().map(cpuledger::Task::id).collect();

@@ -72,7 +72,7 @@ fn run_and_wait_together() -> Together {
     let mut close = || {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
         ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-        were_missed(interval.missed_switches);
+        were_missed(interval.missed_switches.expect("the ledger counts them"));
         let living = interval.tasks.iter().filter_map(|usage| usage.states);
         let dead = interval.exited.iter().flatten().filter_map(|exited| exited.states);
         let waits = living.chain(dead).map(|states| states.runqueue_wait_ns).filter(|ns| *ns > 0);

@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// Whether its memory may be looked at by its user in the end
     #[arg(long)]
     dumpable: Option<bool>,
+    /// Have a thread of this name end before it takes anything
+    #[arg(long)]
+    former_thread: Option<CString>,
     /// Leave a child that has ended, and is not waited for
     #[arg(long)]
     zombie: bool,
@@ -52,6 +55,14 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(name) = arguments.former_thread.clone() {
+        let former = thread::spawn(move || {
+            set_name(&name).context("take a name")?;
+            work();
+            anyhow::Ok(())
+        });
+        former.join().map_err(|_| anyhow::anyhow!("the former thread has failed"))??;
+    }
     let (told, ready) = channel();
     let (users, groups, saved) =
         (arguments.users.clone(), arguments.groups.clone(), arguments.saved_user_of_thread);

@@ -60,7 +60,7 @@ pub struct Descent {
     by_line: BTreeMap<String, Used>,
     /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
     booked_ns: u64,
-    missed_switches: u64,
+    missed_switches: Option<u64>,
 }
 
 /// The heir of a process of an interval: its pid and, of one that died, its start.
@@ -72,12 +72,13 @@ type Dead<'a> = HashMap<TaskId, Vec<&'a Exited>>;
 impl Descent {
     /// Of the process that has this pid; nothing yet.
     pub fn of(own: Pid) -> Descent {
-        Descent { own, ..Descent::default() }
+        Descent { own, missed_switches: Some(0), ..Descent::default() }
     }
 
     /// Adds an interval.
     pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval) {
-        self.missed_switches += interval.missed_switches;
+        let missed_switches = self.missed_switches.zip(interval.missed_switches);
+        self.missed_switches = missed_switches.map(|(before, more)| before + more);
         let exited = interval.exited.as_deref().unwrap_or_default();
         let living: HashMap<TaskId, (&Task, &Usage)> = snapshot
             .processes
@@ -274,8 +275,9 @@ pub struct Tree {
     pub by_line: BTreeMap<String, Used>,
     /// What still runs.
     pub running: Vec<Member>,
-    /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round.
-    pub missed_switches: u64,
+    /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round. `None`: a service
+    /// that shows the caller only its own processes does not tell.
+    pub missed_switches: Option<u64>,
 }
 
 fn count(sums: &mut BTreeMap<String, Used>, name: &str, used: &Used) {

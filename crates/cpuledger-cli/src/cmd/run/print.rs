@@ -45,7 +45,7 @@ struct Document<'a> {
     stolen_ns: u64,
     waiting_ns: u64,
     unidentified_ns: u64,
-    missed_switches: u64,
+    missed_switches: Option<u64>,
     processes: u64,
     commands: Vec<Row<'a>>,
     ancestry: Vec<Row<'a>>,
@@ -147,7 +147,7 @@ impl Account<'_> {
             let cpu = seconds(member.used.cpu_ns);
             let _ = writeln!(text, "\nstill running: {name}, pid {}, {cpu} s so far", member.id.tid);
         }
-        let missed = self.tree.missed_switches;
+        let missed = self.tree.missed_switches.unwrap_or(0);
         if missed > 0 {
             let switches = if missed == 1 { "context switch" } else { "context switches" };
             let _ = writeln!(

@@ -258,8 +258,7 @@ impl State {
         match audience {
             Audience::All => frames::write(&last.snapshot, &last.interval, &of, &mut self.frame),
             Audience::User(viewer) => {
-                let (mut snapshot, mut interval) = (last.snapshot.clone(), last.interval.clone());
-                viewer.restrict(&mut snapshot, &mut interval);
+                let (snapshot, interval, of) = viewer.restrict(&last.snapshot, &last.interval, &of);
                 frames::write(&snapshot, &interval, &of, &mut self.frame);
             }
         }

@@ -94,15 +94,13 @@ impl Listings {
         // Nearly all fields: some of them decide which rows and figures a user is shown. The wait costs a visit of all threads.
         let most = FieldSet::ALL.without(FieldSet::of(&[Field::RunqueueWait])).union(fields);
         let asked = (scope, most.number());
-        let mut snapshot = match self.walked.get(&asked) {
-            Some(walked) => walked.clone(),
-            None => {
-                let walked = self.walk(scope, most)?;
-                self.walked.entry(asked).or_insert(walked).clone()
-            }
-        };
-        viewer.restrict_listing(&mut snapshot);
-        frames::write_listing(&snapshot, fields, &mut self.frame);
+        if !self.walked.contains_key(&asked) {
+            let walked = self.walk(scope, most)?;
+            self.walked.insert(asked, walked);
+        }
+        if let Some(walked) = self.walked.get(&asked) {
+            frames::write_listing(&viewer.restrict_listing(walked), fields, &mut self.frame);
+        }
         Ok(())
     }
 

@@ -102,7 +102,7 @@ fn counts(state: &State, frame: &Frame) -> Line<'static> {
     if let Some(exited) = &interval.exited {
         parts.push(format!(
             "{} died",
-            exited.len() as u64 + interval.unidentified_exits + interval.missed_exits
+            exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
         ));
     }
     let processes = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();

@@ -138,7 +138,7 @@ impl Books {
         into.end_ns = snapshot.begin_ns;
         into.online_cpus = cut.online_cpus;
         into.capacity_ns = into.length_ns() * u64::from(cut.online_cpus);
-        into.unidentified_exits = self.deaths.folds.iter().map(|fold| fold.exits).sum();
+        into.unidentified_exits = Some(self.deaths.folds.iter().map(|fold| fold.exits).sum());
         if cut.sees_exits {
             let exited = into.exited.get_or_insert_default();
             let listed = Listed { processes: &snapshot.processes, alive: &self.alive };

@@ -1,27 +1,40 @@
 //! Tasks that are blocked and do not run: what hung-task detection of the kernel finds after minutes, by name after an interval.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Boottime;
 use crate::field::Field;
 use crate::interval::{Blocked, Interval, MOST_BLOCKED};
-use crate::task::{Task, TaskId};
+use crate::task::{Task, TaskId, Tid};
+
+/// The first and the last task in the order of tasks.
+const FIRST: TaskId = TaskId { tid: Tid(i32::MIN), start_time_ns: Boottime::from_ns(0) };
+const LAST: TaskId = TaskId { tid: Tid(i32::MAX), start_time_ns: Boottime::from_ns(u64::MAX) };
 
 /// Those that are blocked and have not run since. What an interval costs follows what ran, and what is told.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct BlockedTasks {
     by_task: FxHashMap<TaskId, Blocked>,
-    /// Those that began first come first; 0 stands for what is not known.
-    by_time: BTreeSet<(u64, TaskId)>,
+    /// By effective user; of each, those that began first come first.
+    by_user: BTreeSet<Key>,
+}
+
+/// The effective user, if it is known; since when it is blocked, where 0 stands for what is not known; and which task.
+type Key = (Option<u32>, u64, TaskId);
+
+fn key(blocked: &Blocked) -> Key {
+    (blocked.euid, blocked.since_ns.unwrap_or(0), blocked.task)
 }
 
 impl BlockedTasks {
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.by_task.clear();
-        self.by_time.clear();
+        self.by_user.clear();
     }
 
     /// A task has run.
@@ -30,14 +43,14 @@ impl BlockedTasks {
             return;
         }
         if let Some(blocked) = self.by_task.remove(&task) {
-            self.by_time.remove(&(blocked.since_ns.unwrap_or(0), task));
+            self.by_user.remove(&key(&blocked));
         }
     }
 
     /// A task is blocked at a cut.
     pub(super) fn add(&mut self, blocked: Blocked) {
         self.wake(blocked.task);
-        self.by_time.insert((blocked.since_ns.unwrap_or(0), blocked.task));
+        self.by_user.insert(key(&blocked));
         self.by_task.insert(blocked.task, blocked);
     }
 
@@ -62,7 +75,15 @@ impl BlockedTasks {
     /// that are blocked since.
     pub(super) fn tell(&self, into: &mut Interval) {
         let end_ns = into.end_ns;
-        let longest = self.by_time.iter().take(MOST_BLOCKED).filter_map(|(_, task)| self.by_task.get(task));
+        let mut longest: Vec<Key> = Vec::new();
+        let mut user = self.by_user.first().map(|(euid, ..)| *euid);
+        while let Some(euid) = user {
+            longest.extend(self.by_user.range((euid, 0, FIRST)..=(euid, u64::MAX, LAST)).take(MOST_BLOCKED));
+            let others = (Bound::Excluded((euid, u64::MAX, LAST)), Bound::Unbounded);
+            user = self.by_user.range(others).next().map(|(euid, ..)| *euid);
+        }
+        longest.sort_unstable_by_key(|(_, since_ns, task)| (*since_ns, *task));
+        let longest = longest.iter().filter_map(|(.., task)| self.by_task.get(task));
         let told = longest.map(|blocked| Blocked {
             blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
             ..*blocked
@@ -75,9 +96,8 @@ impl BlockedTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Boottime;
     use crate::field::FieldSet;
-    use crate::task::{Comm, Pid, Tid};
+    use crate::task::{Comm, Pid};
 
     fn blocked(tid: i32, since_ns: u64) -> Blocked {
         let task = TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) };
@@ -119,7 +139,7 @@ mod tests {
         tasks.add(blocked(7, 2500));
         assert_eq!(told(&tasks, 3000), [(7, Some(2500), 500)], "again");
         tasks.wake(blocked(7, 0).task);
-        assert!(tasks.by_task.is_empty() && tasks.by_time.is_empty());
+        assert!(tasks.by_task.is_empty() && tasks.by_user.is_empty());
     }
 
     #[test]
@@ -130,5 +150,20 @@ mod tests {
         tasks.tell(&mut interval);
         let rows = interval.blocked.as_ref().expect("the ledger knows them");
         assert_eq!((rows.len(), interval.blocked_tasks, rows[0].task.tid.0), (MOST_BLOCKED, 1999, 1999));
+    }
+
+    #[test]
+    fn no_user_keeps_those_of_another_out() {
+        let of_user = |euid, tid, since_ns| Blocked { euid: Some(euid), ..blocked(tid, since_ns) };
+        let mut tasks = BlockedTasks::default();
+        (0..2000).for_each(|tid| tasks.add(of_user(1001, 10 + tid, 100)));
+        tasks.add(of_user(1000, 5000, 900));
+        tasks.add(of_user(1002, 5001, 50));
+        let told = told(&tasks, 1000);
+        assert_eq!(told.len(), MOST_BLOCKED + 2);
+        assert_eq!((told[0], told[told.len() - 1]), ((5001, Some(50), 950), (5000, Some(900), 100)));
+        tasks.wake(of_user(1000, 5000, 0).task);
+        tasks.wake(of_user(1002, 5001, 0).task);
+        assert_eq!((tasks.by_task.len(), tasks.by_user.len()), (2000, 2000));
     }
 }

@@ -334,8 +334,8 @@ impl Ledger {
         let lost = kernel.lost();
         let before = std::mem::replace(&mut self.lost, lost);
         let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
-        into.unidentified_exits = folded(&lost) - folded(&before);
-        into.missed_switches = lost.missed - before.missed;
+        into.unidentified_exits = Some(folded(&lost) - folded(&before));
+        into.missed_switches = Some(lost.missed - before.missed);
         let hides_runs = |lost: &Lost| lost.no_slot + lost.no_entry + folded(lost);
         if hides_runs(&lost) > hides_runs(&before) {
             // What was blocked may have run and died.

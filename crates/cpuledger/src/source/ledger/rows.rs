@@ -24,8 +24,8 @@ use super::detail::Detail;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, hide_counters, is_dead};
 use super::slot::{
-    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, process_of, row_of_slot,
-    states_of, task_of,
+    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, process_of, renumbered,
+    row_of_slot, states_of, task_of,
 };
 
 /// Processes, or tasks, that did not run in an interval.
@@ -285,7 +285,7 @@ impl RowBuilder {
                 });
                 growth
             } else {
-                into.renumbered.push(seen.task);
+                into.renumbered.push(renumbered(time));
                 self.lives.renumber(&seen, &last)
             };
             let at_end = Some(OffTasks::default());

@@ -7,6 +7,7 @@ use crate::attribution::Increment;
 use crate::clock::Boottime;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet};
+use crate::interval::{Owner, Renumbered};
 use crate::states::States;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -68,6 +69,13 @@ pub(super) fn exit(time: &TaskTime) -> Exit {
         runtime_ns: slot.last.cpu_time.runtime_ns,
         lifetime_ns: slot.lifetime_ns,
     }
+}
+
+/// One that goes on under another tid.
+pub(super) fn renumbered(time: &TaskTime) -> Renumbered {
+    let slot = &time.slot;
+    let owner = Owner { process: process_of(slot), uid: slot.uid, euid: slot.euid };
+    Renumbered { task: task_of(slot), owner: Some(owner) }
 }
 
 /// What a task did that has run in the interval.

@@ -1,0 +1,361 @@
+//! What an audience gets of an interval: every part of it, each with its rule. Everything is taken apart and put together by name, so a new
+//! member does not compile until it has a rule here.
+//!
+//! To a user that sees strangers, a rule matters only for what /proc guards. To one that does not:
+//!
+//! - *As it is*: facts of the machine that every user sees, and the instants of the cut.
+//! - *Own*: of the rows that are shown. It does not depend on what others do.
+//! - *Remainder*: CPU time of everything else. It is one number, in the row `(others)`.
+//! - *Withheld*: counts and times of the whole machine's tasks. They are absent, not 0.
+
+use crate::counters::Counters;
+use crate::exit::Exit;
+use crate::field::{Field, FieldSet, field_table};
+use crate::frames::Circumstances;
+use crate::interval::{Blocked, Exited, Interval, Owner, Renumbered, Unattributed, Usage};
+use crate::snapshot::Snapshot;
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
+
+use super::{OTHERS, Seen, Strangers, Viewer};
+
+/// Whether /proc tells this only to a caller that may trace the task.
+const fn is_guarded(field: Field) -> bool {
+    match field {
+        Field::ReadBytes | Field::WriteBytes | Field::CancelledWriteBytes | Field::SwapInDelay => true,
+        Field::Tid | Field::Pid | Field::Ppid | Field::Pgid | Field::Sid => false,
+        Field::TtyDevice | Field::TtyPgid | Field::StartTime => false,
+        Field::Uid | Field::Euid | Field::Suid | Field::Fsuid => false,
+        Field::Gid | Field::Egid | Field::Sgid | Field::Fsgid => false,
+        Field::Comm | Field::State | Field::Flags | Field::ExitSignal => false,
+        Field::Nice | Field::Priority | Field::RtPriority | Field::Policy | Field::Processor => false,
+        Field::Threads | Field::NamespaceTid => false,
+        Field::Runtime | Field::User | Field::System | Field::ChildrenUser | Field::ChildrenSystem => false,
+        Field::RunqueueWait | Field::BlockIoDelay => false,
+        Field::Vsize | Field::Rss | Field::Shared | Field::Swap | Field::Locked => false,
+        Field::MinorFaults | Field::MajorFaults => false,
+        Field::ChildrenMinorFaults | Field::ChildrenMajorFaults => false,
+        Field::VoluntarySwitches | Field::InvoluntarySwitches => false,
+        Field::CgroupId | Field::CgroupV1CpuId => false,
+    }
+}
+
+macro_rules! guarded {
+    ($($(#[$cumulative:ident])? $field:ident $key:literal $unit:ident $group:ident $help:literal $member:ident;)*) => {
+        /// The fields that are guarded.
+        const GUARDED: FieldSet = {
+            let mut guarded = FieldSet::EMPTY;
+            $(if is_guarded(Field::$field) {
+                guarded = guarded.union(FieldSet::of(&[Field::$field]));
+            })*
+            guarded
+        };
+    };
+}
+field_table!(guarded);
+
+impl Viewer {
+    /// What this user gets of an interval. Sums stay the same: time that is not shown is in one row.
+    pub fn restrict<'a>(
+        &self,
+        snapshot: &Snapshot,
+        interval: &Interval,
+        of: &Circumstances<'a>,
+    ) -> (Snapshot, Interval, Circumstances<'a>) {
+        let audience = Audience { viewer: *self, seen: self.seen(&snapshot.processes) };
+        let of = circumstances(of);
+        let (rows, usages) = audience.rows(snapshot, interval);
+        (audience.snapshot(snapshot, rows, interval.end_ns, &of), audience.interval(interval, usages), of)
+    }
+
+    /// Whether a listing of these fields may hold what is not shown to this user: [`Viewer::restrict_listing`] changes no other one.
+    pub fn restricts(&self, fields: FieldSet) -> bool {
+        self.strangers == Strangers::Summed || fields.intersection(GUARDED) != FieldSet::EMPTY
+    }
+
+    /// The rows of a listing that this user gets. It has no times of an interval, so what is not shown is missing.
+    pub fn restrict_listing(&self, snapshot: &Snapshot) -> Snapshot {
+        let audience = Audience { viewer: *self, seen: self.seen(&snapshot.processes) };
+        let shown = |rows: &[Task]| -> Vec<Task> {
+            rows.iter().filter(|row| audience.seen.has(row.pid)).map(|row| audience.task(row)).collect()
+        };
+        let rows = Of { processes: shown(&snapshot.processes), tasks: shown(&snapshot.tasks) };
+        let of = Circumstances { end: Some(snapshot.begin), ..Circumstances::default() };
+        audience.snapshot(snapshot, rows, snapshot.begin_ns, &of)
+    }
+}
+
+/// What there is of processes and of tasks.
+struct Of<T> {
+    processes: Vec<T>,
+    tasks: Vec<T>,
+}
+
+/// All as it is: they are of the machine and its clocks.
+fn circumstances<'a>(of: &Circumstances<'a>) -> Circumstances<'a> {
+    let Circumstances { boot_id, sequence, end, end_realtime_ns, suspended_ns } = *of;
+    Circumstances { boot_id, sequence, end, end_realtime_ns, suspended_ns }
+}
+
+/// A viewer, and the processes that it is shown of an interval.
+struct Audience {
+    viewer: Viewer,
+    seen: Seen,
+}
+
+impl Audience {
+    /// Whether there is anything that it does not see.
+    fn hides(&self) -> bool {
+        self.viewer.strangers == Strangers::Summed
+    }
+
+    /// A count of all tasks of the machine.
+    fn withheld(&self, count: Option<u64>) -> Option<u64> {
+        count.filter(|_| !self.hides())
+    }
+
+    /// The interval, with these usages of rows.
+    fn interval(&self, interval: &Interval, usages: Of<Usage>) -> Interval {
+        let Interval {
+            source,
+            is_replayed,
+            begin,
+            start_ns,
+            end_ns,
+            online_cpus,
+            capacity_ns,
+            attributed_ns,
+            idle_ns,
+            unattributed_ns,
+            unattributed_by,
+            processes: _,
+            tasks: _,
+            exited,
+            blocked,
+            blocked_tasks,
+            blocked_without_row,
+            unidentified_exits,
+            renumbered,
+            missed_exits,
+            missed_switches,
+            off_fault_ns,
+        } = interval;
+        let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
+        let blocked = blocked.as_deref().map(|all| self.blocked(all));
+        let listed = blocked.as_ref().map_or(0, |blocked| blocked.len() as u64);
+        Interval {
+            // As it is.
+            source: *source,
+            is_replayed: *is_replayed,
+            begin: *begin,
+            start_ns: *start_ns,
+            end_ns: *end_ns,
+            online_cpus: *online_cpus,
+            capacity_ns: *capacity_ns,
+            idle_ns: *idle_ns,
+            // Own, and the remainder.
+            attributed_ns: attributed_ns + without_slot_ns,
+            unattributed_ns: unattributed_ns.map(|ns| ns.saturating_sub(without_slot_ns)),
+            unattributed_by,
+            processes: usages.processes,
+            tasks: usages.tasks,
+            // Own.
+            exited: exited.as_deref().map(|all| all.iter().filter_map(|one| self.exited(one)).collect()),
+            blocked_tasks: if self.hides() { listed } else { *blocked_tasks },
+            blocked,
+            blocked_without_row: if self.hides() { 0 } else { *blocked_without_row },
+            renumbered: renumbered.iter().filter_map(|one| self.renumbered(one)).collect(),
+            // Withheld.
+            unidentified_exits: self.withheld(*unidentified_exits),
+            missed_switches: self.withheld(*missed_switches),
+            // The ledger has none of these, and those are for tests.
+            missed_exits: if self.hides() { 0 } else { *missed_exits },
+            off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },
+        }
+    }
+
+    /// Time of CPUs that have no books is as it is. That of tasks without a slot is of the remainder, and returned: nothing tells whose it was.
+    fn unattributed(&self, by: &Unattributed) -> (Unattributed, u64) {
+        let Unattributed { no_slot_ns, forgotten_task_ns, uncovered_cpu_ns, not_attached_ns } = *by;
+        if !self.hides() {
+            return (*by, 0);
+        }
+        let of_cpus = Unattributed { no_slot_ns: 0, forgotten_task_ns: 0, uncovered_cpu_ns, not_attached_ns };
+        (of_cpus, no_slot_ns + forgotten_task_ns)
+    }
+
+    /// The rows, and when they were read: how long that took tells how many there are, so to one that does not see them it is the cut.
+    fn snapshot(&self, snapshot: &Snapshot, rows: Of<Task>, cut_ns: u64, of: &Circumstances<'_>) -> Snapshot {
+        // No frame has accounts, or what was stolen beside these.
+        let Snapshot {
+            source,
+            begin_ns,
+            begin,
+            end_ns,
+            processes: _,
+            tasks: _,
+            accounts: _,
+            stolen_ns: _,
+            from_procfs,
+        } = snapshot;
+        let is_shown = |tid: &Tid| rows.processes.iter().chain(&rows.tasks).any(|row| row.tid == *tid);
+        Snapshot {
+            source: *source,
+            begin_ns: if self.hides() { cut_ns } else { *begin_ns },
+            begin: if self.hides() { of.end.unwrap_or_default() } else { *begin },
+            end_ns: if self.hides() { cut_ns } else { *end_ns },
+            from_procfs: from_procfs.iter().copied().filter(is_shown).collect(),
+            processes: rows.processes,
+            tasks: rows.tasks,
+            accounts: Vec::new(),
+            stolen_ns: Vec::new(),
+        }
+    }
+
+    /// The rows that are shown with what they used, after the row of the remainder.
+    fn rows(&self, snapshot: &Snapshot, interval: &Interval) -> (Of<Task>, Of<Usage>) {
+        let mut others_ns = self.unattributed(&interval.unattributed_by).1;
+        let (mut processes, mut of_processes) = (Vec::new(), Vec::new());
+        if self.hides() {
+            processes.push(row_of_others());
+            of_processes.push(Usage::default());
+        }
+        for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+            if self.viewer.sees(row) {
+                processes.push(self.task(row));
+                of_processes.push(self.usage(row, usage));
+            } else {
+                others_ns += usage.cpu_ns;
+            }
+        }
+        if self.hides() {
+            of_processes[0] = usage_of_others(others_ns);
+        }
+        let (mut tasks, mut of_tasks) = (Vec::new(), Vec::new());
+        // Without books by task there are none.
+        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+            if self.seen.has(row.pid) {
+                tasks.push(self.task(row));
+                of_tasks.push(self.usage(row, usage));
+            }
+        }
+        (Of { processes, tasks }, Of { processes: of_processes, tasks: of_tasks })
+    }
+
+    /// A row that is shown. A thread may have other users than its leader.
+    fn task(&self, row: &Task) -> Task {
+        let known = if self.viewer.may_read(row) { row.known } else { row.known.without(GUARDED) };
+        Task { known, ..*row }
+    }
+
+    /// What a row that is shown has used. What it inherits of its dead descendants is its own, of whatever user they were.
+    fn usage(&self, row: &Task, usage: &Usage) -> Usage {
+        let Usage {
+            cpu_ns,
+            self_ns,
+            exited_threads_ns,
+            exited_children_ns,
+            stolen_ns,
+            states,
+            off_at_start,
+            off_at_end,
+            accounting_parent,
+            growth,
+            is_unseen,
+        } = *usage;
+        let is_parent = |heir: Pid| row.known.contains(Field::Ppid) && row.ppid == heir;
+        Usage {
+            cpu_ns,
+            self_ns,
+            exited_threads_ns,
+            exited_children_ns,
+            stolen_ns,
+            states,
+            off_at_start,
+            off_at_end,
+            accounting_parent: accounting_parent
+                .filter(|heir| !self.hides() || is_parent(*heir) || self.seen.has(*heir)),
+            growth: if self.viewer.may_read(row) { growth } else { growth.without(GUARDED) },
+            is_unseen,
+        }
+    }
+
+    /// Whether a task that is no more was one of this user, as far as that is known. The process may have been another user's when it was.
+    fn owned(&self, process: TaskId, uid: u32, euid: Option<u32>) -> bool {
+        let is_own = [Some(uid), euid] == [Some(self.viewer.uid); 2];
+        !self.hides() || is_own && self.seen.has_process(process)
+    }
+
+    fn exited(&self, exited: &Exited) -> Option<Exited> {
+        let Exited {
+            exit: Exit { task, process, ppid, comm, uid, euid, exit_code: _, runtime_ns, lifetime_ns },
+            cpu_ns,
+            states,
+            off_at_start,
+            lived,
+            accounting_parent,
+            accounting_start,
+            ends_process,
+        } = *exited;
+        if !self.owned(process, uid, euid) {
+            return None;
+        }
+        let heir = accounting_parent.zip(accounting_start).filter(|(heir, start)| {
+            !self.hides() || self.seen.has_process(TaskId { tid: Tid(heir.0), start_time_ns: *start })
+        });
+        // /proc shows the exit code to a tracer. Of the dead, not all is known that decides which user that is.
+        let exit = Exit { task, process, ppid, comm, uid, euid, exit_code: None, runtime_ns, lifetime_ns };
+        Some(Exited {
+            exit,
+            cpu_ns,
+            states,
+            off_at_start,
+            lived,
+            accounting_parent: if self.hides() { heir.map(|(heir, _)| heir) } else { accounting_parent },
+            accounting_start: if self.hides() { heir.map(|(_, start)| start) } else { accounting_start },
+            ends_process,
+        })
+    }
+
+    fn blocked(&self, all: &[Blocked]) -> Vec<Blocked> {
+        let shown = |blocked: &&Blocked| !self.hides() || self.seen.has_process(blocked.process);
+        let as_it_is = |blocked: &Blocked| {
+            let Blocked { task, process, comm, euid, since_ns, blocked_for_ns, for_io } = *blocked;
+            Blocked { task, process, comm, euid, since_ns, blocked_for_ns, for_io }
+        };
+        all.iter().filter(shown).map(as_it_is).collect()
+    }
+
+    fn renumbered(&self, renumbered: &Renumbered) -> Option<Renumbered> {
+        let Renumbered { task, owner } = *renumbered;
+        let is_own = |Owner { process, uid, euid }: Owner| self.owned(process, uid, Some(euid));
+        (!self.hides() || owner.is_some_and(is_own)).then_some(Renumbered { task, owner })
+    }
+}
+
+/// The row of all that is not shown. No task has this number.
+fn row_of_others() -> Task {
+    Task {
+        known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm]),
+        tid: Tid(0),
+        pid: Pid(0),
+        comm: Comm::new(OTHERS),
+        ..Task::default()
+    }
+}
+
+/// Its CPU time. It tells neither of how many tasks that is, nor whether they live.
+fn usage_of_others(cpu_ns: u64) -> Usage {
+    Usage {
+        cpu_ns,
+        self_ns: cpu_ns,
+        exited_threads_ns: Some(0),
+        exited_children_ns: Some(0),
+        stolen_ns: None,
+        states: None,
+        off_at_start: None,
+        off_at_end: None,
+        accounting_parent: None,
+        growth: Counters::default(),
+        is_unseen: false,
+    }
+}
