@@ -31,6 +31,18 @@ pub enum Error {
         /// That of the recording.
         wanted: String,
     },
+    /// The directory has the same time of the same machine from another recording.
+    #[error("{}: it has the same time from another recording, and sums over both would count it twice: export to another directory", path.display())]
+    OtherRecording {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory has files whose names do not say of which recording and time they are.
+    #[error("{}: it is of an older version, whose names do not say from which recording it is: export to another directory", path.display())]
+    OlderNames {
+        /// One of them.
+        path: PathBuf,
+    },
     /// Another export writes there.
     #[error("{}: another export writes there", path.display())]
     InUse {

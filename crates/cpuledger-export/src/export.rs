@@ -16,7 +16,7 @@ use crate::summary::Summary;
 /// Segments at a time, at most: each takes up to some hundred megabytes.
 const MOST_THREADS: usize = 4;
 
-/// Writes the closed segments of a recording as tables. What is there already is not written again.
+/// Writes the segments of a recording as tables, but for the one that a writer has. What is there already is not written again.
 ///
 /// # Errors
 /// When the recording cannot be read, the output not be written, or the export was asked to end. Files are whole or not there.
@@ -27,9 +27,11 @@ pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) ->
         gaps: recording.gaps()?.into_iter().filter(|gap| overlaps_gap(options, gap)).collect(),
         ..Summary::default()
     };
+    let id = recording.id().unwrap_or(0);
     let mut segments: Vec<(PathBuf, Option<Header>)> = Vec::new();
+    let is_being_written = recording.is_being_written()?;
     for (path, segment) in recording.segments() {
-        if path.extension().is_some_and(|ending| ending == "open") {
+        if is_being_written && path.extension().is_some_and(|ending| ending == "open") {
             summary.segments_open += 1;
         } else {
             segments.push((path.into(), segment.header().cloned()));
@@ -40,8 +42,8 @@ pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) ->
     let mut parts = Vec::new();
     let mut intervals = 0;
     for (path, header) in segments {
-        let Some(part) = Part::open(&path, header.as_ref(), options)? else { continue };
-        if part.is_done(&output) {
+        let Some(part) = Part::open(&path, id, header, options)? else { continue };
+        if part.is_done(&output)? {
             summary.segments_there += 1;
         } else {
             intervals += part.intervals();

@@ -1,12 +1,14 @@
 //! Recordings as tables that others read: Parquet, Arrow IPC, CSV and JSON lines. There are three: `intervals`, `usage` and `exited`.
 //! `docs/export.md` has their columns, and what adds up to what.
 //!
-//! [`export`] reads the closed segments of a recording, and writes three files of each. It does not write what is already there.
+//! [`export`] reads the segments of a recording, and writes three files of each. It leaves out the one that is being written, and what is
+//! already there.
 #![forbid(unsafe_code)]
 
 mod builder;
 mod error;
 mod export;
+mod file_name;
 mod format;
 mod names;
 mod options;

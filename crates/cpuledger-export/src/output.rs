@@ -2,26 +2,37 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use jiff::civil::Date;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 use crate::error::Error;
-use crate::format::Format;
+use crate::file_name::{FileName, in_path, is_of_older_version};
 use crate::schema::Table;
 
 /// What names of unfinished files begin with. Readers of such folders leave out what begins with a point.
 const UNFINISHED: &str = ".cpuledger-";
 
-/// What the name of a file ends with that has a part of its segment only.
-const PART: &str = "-part";
-
 /// The directory of an export, which no other export writes to.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
+    /// What it had at the begin.
+    there: Vec<There>,
     _lock: File,
+}
+
+/// A file of an earlier export.
+#[derive(Debug)]
+struct There {
+    table: Table,
+    /// The directories that it is in, below that of the table.
+    date: String,
+    host: String,
+    name: FileName,
 }
 
 /// Which files: those of a segment.
@@ -29,46 +40,18 @@ pub(crate) struct Output {
 pub(crate) struct Name {
     /// The machine.
     pub(crate) host: Vec<u8>,
-    /// What the files of the segment are called, whatever part of it they have.
-    pub(crate) boot_id: Vec<u8>,
-    /// The tier, as its directory is called.
-    pub(crate) tier: String,
-    /// The number of the first record of the segment.
-    pub(crate) sequence: u64,
-    /// Whether not all of the segment is wanted.
-    pub(crate) is_part: bool,
-    /// How the name ends.
-    pub(crate) format: Format,
+    /// What each is called.
+    pub(crate) file: FileName,
+    /// Begin and end of the whole segment, CLOCK_MONOTONIC in milliseconds.
+    pub(crate) segment_ms: Range<u64>,
 }
 
-impl Name {
-    fn stem(&self) -> String {
-        format!("{}-{}-{:016}", in_path(&self.boot_id), self.tier, self.sequence)
-    }
-
-    fn text(&self) -> String {
-        let part = if self.is_part { PART } else { "" };
-        format!("{}{part}.{}", self.stem(), self.format.ending())
-    }
-
-    fn other(&self) -> Name {
-        Name { is_part: !self.is_part, ..self.clone() }
-    }
+fn folder_of_date(date: Date) -> String {
+    format!("date={date}")
 }
 
-/// A text as a part of a path: what else would be mistaken for something is written as in a URL, as Hive does.
-fn in_path(text: &[u8]) -> String {
-    let mut escaped = String::new();
-    for (place, &byte) in text.iter().enumerate() {
-        let is_plain =
-            byte.is_ascii_alphanumeric() || byte == b'_' || (place > 0 && matches!(byte, b'-' | b'.'));
-        if is_plain {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    if escaped.is_empty() { "unknown".into() } else { escaped }
+fn folder_of_host(host: &[u8]) -> String {
+    format!("host={}", in_path(host))
 }
 
 impl Output {
@@ -81,56 +64,67 @@ impl Output {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::InUse { path: path.into() }),
             Err(error) => return Err(Error::of(path)(error.into())),
         }
-        for table in Table::ALL {
-            remove_unfinished(&path.join(table.name()), 2);
-        }
-        Ok(Output { path: path.into(), _lock: lock })
-    }
-
-    fn folder(&self, table: Table, date: jiff::civil::Date, name: &Name) -> PathBuf {
-        let host = format!("host={}", in_path(&name.host));
-        self.path.join(table.name()).join(format!("date={date}")).join(host)
+        let there = look_through(path)?;
+        Ok(Output { path: path.into(), there, _lock: lock })
     }
 
     /// Whether all tables have this segment of that day, in a file that has all of it.
-    pub(crate) fn has(&self, date: jiff::civil::Date, name: &Name) -> bool {
-        let whole = Name { is_part: false, ..name.clone() };
-        Table::ALL.into_iter().all(|table| self.folder(table, date, name).join(whole.text()).is_file())
+    pub(crate) fn has(&self, date: Date, name: &Name) -> bool {
+        let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
+        let has = |table| {
+            self.there.iter().any(|there| {
+                (there.table, &there.date, &there.host) == (table, &date, &host)
+                    && there.name.segment == name.file.segment
+                    && there.name.ending == name.file.ending
+                    && !there.name.is_part
+            })
+        };
+        Table::ALL.into_iter().all(has)
     }
 
-    /// An error if there are intervals of another tier, which have the same time.
-    pub(crate) fn check_tier(&self, date: jiff::civil::Date, name: &Name) -> Result<(), Error> {
-        let folder = self.folder(Table::Intervals, date, name);
-        let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
-        let boot = format!("{}-", in_path(&name.boot_id));
-        for entry in entries.flatten() {
-            let file = entry.file_name();
-            let tier = file.to_str().and_then(|file| file.strip_prefix(&boot)?.split_once('-'));
-            if let Some((found, _)) = tier.filter(|(found, _)| *found != name.tier) {
-                return Err(Error::OtherTier {
-                    path: folder,
-                    found: found.into(),
-                    wanted: name.tier.clone(),
-                });
+    /// An error if there are other intervals of the same time: sums over both would count it twice.
+    pub(crate) fn check(&self, name: &Name) -> Result<(), Error> {
+        let host = folder_of_host(&name.host);
+        let of_boot =
+            |there: &&There| there.host == host && there.name.segment.boot == name.file.segment.boot;
+        for There { name: there, .. } in self.there.iter().filter(of_boot) {
+            let (own, path) = (&name.file.segment, || self.path.clone());
+            if there.segment == *own {
+                // A copy of the recording that was written on has another segment of that number.
+                let (whole_ms, part_ms) = (&name.segment_ms, &there.span_ms);
+                let is_within = whole_ms.start <= part_ms.start && part_ms.end <= whole_ms.end;
+                if there.is_part && !is_within || !there.is_part && !there.covers(whole_ms) {
+                    return Err(Error::OtherRecording { path: path() });
+                }
+            } else if !there.overlaps(&name.file) {
+            } else if there.segment.tier != own.tier {
+                let (found, wanted) = (there.segment.tier.clone(), own.tier.clone());
+                return Err(Error::OtherTier { path: path(), found, wanted });
+            } else if there.segment.recording != own.recording {
+                return Err(Error::OtherRecording { path: path() });
             }
         }
         Ok(())
     }
 
     /// A file without its name.
-    pub(crate) fn create(
-        &self,
-        table: Table,
-        date: jiff::civil::Date,
-        name: &Name,
-    ) -> Result<Unfinished, Error> {
-        let folder = self.folder(table, date, name);
+    pub(crate) fn create(&self, table: Table, date: Date, name: &Name) -> Result<Unfinished, Error> {
+        let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
+        let folder = self.path.join(table.name()).join(&date).join(&host);
         fs::create_dir_all(&folder).map_err(Error::of(&folder))?;
         let mut builder = tempfile::Builder::new();
         // As the umask has it, like files of other programs.
         let builder = builder.prefix(UNFINISHED).permissions(rights());
         let file = builder.tempfile_in(&folder).map_err(Error::of(&folder))?;
-        Ok(Unfinished { file, to: folder.join(name.text()), instead: folder.join(name.other().text()) })
+        let is_instead = |there: &&There| {
+            (there.table, &there.date, &there.host) == (table, &date, &host)
+                && there.name.segment == name.file.segment
+                && there.name.ending == name.file.ending
+                && there.name != name.file
+        };
+        let instead = self.there.iter().filter(is_instead).map(|there| folder.join(there.name.text()));
+        let instead = instead.collect();
+        Ok(Unfinished { file, to: folder.join(name.file.text()), instead })
     }
 }
 
@@ -138,16 +132,44 @@ fn rights() -> fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
-/// Files that cannot be removed stay, as no reader takes them.
-fn remove_unfinished(folder: &Path, depth: u32) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_folder && depth > 0 {
-            remove_unfinished(&entry.path(), depth - 1);
-        } else if !is_folder && entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
-            let _ = fs::remove_file(entry.path());
+/// The files of all tables. What an export that was killed has left is removed.
+fn look_through(path: &Path) -> Result<Vec<There>, Error> {
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let of_table = path.join(table.name());
+        for date in names_in(&of_table)? {
+            for host in names_in(&of_table.join(&date))? {
+                let folder = of_table.join(&date).join(&host);
+                for text in names_in(&folder)? {
+                    if text.starts_with(UNFINISHED) {
+                        // One that cannot be removed stays, as no reader takes it.
+                        let _ = fs::remove_file(folder.join(text));
+                    } else if let Some(name) = FileName::read(&text) {
+                        all.push(There { table, date: date.clone(), host: host.clone(), name });
+                    } else if is_of_older_version(&text) {
+                        return Err(Error::OlderNames { path: folder.join(text) });
+                    }
+                }
+            }
         }
     }
+    Ok(all)
+}
+
+/// The names of what is in a directory; none, if it is no directory. Other files than ours are not looked at.
+fn names_in(folder: &Path) -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(Error::of(folder)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map_err(Error::of(folder))?.file_name().into_string().ok());
+    }
+    Ok(names)
 }
 
 /// A file that is being written. Dropped, it is removed.
@@ -155,8 +177,8 @@ fn remove_unfinished(folder: &Path, depth: u32) {
 pub(crate) struct Unfinished {
     file: NamedTempFile,
     to: PathBuf,
-    /// A file of the same segment that it takes the place of.
-    instead: PathBuf,
+    /// Files of the same segment that it takes the place of.
+    instead: Vec<PathBuf>,
 }
 
 impl Unfinished {
@@ -178,30 +200,13 @@ impl Unfinished {
     pub(crate) fn publish(self) -> Result<(), Error> {
         let Unfinished { file, to, instead } = self;
         file.as_file().sync_all().map_err(Error::of(&to))?;
-        match fs::remove_file(&instead) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::of(&instead)(error)),
+        for path in instead {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::of(&path)(error)),
+                _ => {}
+            }
         }
         file.persist(&to).map_err(|error| Error::of(&to)(error.error))?;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_lead_elsewhere_stay_where_they_are() {
-        for (text, escaped) in [
-            (&b"web-1.example"[..], "web-1.example"),
-            (b"../../etc", "%2E.%2F..%2Fetc"),
-            (b".hidden", "%2Ehidden"),
-            (b"a=b c\n\xff", "a%3Db%20c%0A%FF"),
-            (b"", "unknown"),
-        ] {
-            assert_eq!(in_path(text), escaped);
-        }
     }
 }

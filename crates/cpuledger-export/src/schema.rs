@@ -88,6 +88,8 @@ pub(crate) enum Origin {
     Begin,
     /// Its end.
     End,
+    /// What identifies the recording.
+    Recording,
     /// The number of the record.
     Sequence,
     /// A figure of the interval, the same in each of its rows.
@@ -141,19 +143,22 @@ const fn column(
 }
 
 use Kind::{Flag, Number, Text, Time};
-use Origin::{Begin, Count, End, Growth, Interval, Letter, Row, Seen, Sequence, Start, Unidentified};
+use Origin::{
+    Begin, Count, End, Growth, Interval, Letter, Recording, Row, Seen, Sequence, Start, Unidentified,
+};
 
 /// Every column, in the order of the tables.
 pub const COLUMNS: &[ColumnInfo] = &[
     column(I | U | X, "time", Time, Begin, "Begin of the interval."),
     column(I, "end_time", Time, End, "End of the interval."),
     column(I | U | X, "boot_id", Text, Interval(Column::BOOT_ID), "Identifier of the boot."),
+    column(I | U | X, "recording", Text, Recording, "Identifier of the recording."),
     column(
         I | U | X,
         "sequence",
         Number,
         Sequence,
-        "Number of the interval in its recording: with `boot_id` it says which one this is.",
+        "Number of the interval in its recording: with `recording` it says which one this is.",
     ),
     column(I, "start_ns", Number, Row(Column::START_NS), "Begin of the interval, CLOCK_MONOTONIC."),
     column(I, "end_ns", Number, Row(Column::END_NS), "End of the interval, CLOCK_MONOTONIC."),
@@ -380,7 +385,12 @@ pub(crate) fn wanted() -> Wanted {
         }
         Origin::Growth(figure) => figure.growth(),
         Origin::Start => Some(Column::START_TIME_NS),
-        Origin::Begin | Origin::End | Origin::Sequence | Origin::Unidentified | Origin::Count(_) => None,
+        Origin::Begin
+        | Origin::End
+        | Origin::Recording
+        | Origin::Sequence
+        | Origin::Unidentified
+        | Origin::Count(_) => None,
     });
     let flags = [Column::IS_UNSEEN, Column::HIDES_START, Column::KNOWS_EXITS];
     let columns: Vec<Column> = figures.chain(flags).collect();

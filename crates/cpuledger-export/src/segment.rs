@@ -1,6 +1,7 @@
 //! The three files of a segment.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use cpuledger_frame::{Frame, Wanted};
@@ -9,7 +10,8 @@ use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::error::{Error, io_of_arrow};
-use crate::format::Writer;
+use crate::file_name::{FileName, SegmentId, in_path};
+use crate::format::{Format, Writer};
 use crate::options::Options;
 use crate::output::{Name, Output, Unfinished};
 use crate::progress::Progress;
@@ -52,47 +54,63 @@ impl TableFile {
     }
 }
 
+/// Begin and end of these intervals, CLOCK_MONOTONIC in milliseconds.
+fn span_ms<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Option<Range<u64>> {
+    let start_ns = entries.clone().map(|entry| entry.start_ns).min()?;
+    let end_ns = entries.map(|entry| entry.end_ns).max()?;
+    Some(start_ns / 1_000_000..end_ns / 1_000_000)
+}
+
 /// A segment whose intervals are wanted, or a part of them.
 pub(crate) struct Part {
     recording: Recording,
     name: Name,
+    format: Format,
     places: Vec<(Place, Entry)>,
     dates: Vec<Date>,
 }
 
 impl Part {
-    /// `None`: nothing of it is wanted.
+    /// Of the recording with this id. `None`: nothing of it is wanted.
     pub(crate) fn open(
         path: &Path,
-        header: Option<&Header>,
+        id: u64,
+        header: Option<Header>,
         options: &Options,
     ) -> Result<Option<Part>, Error> {
         let mut recording = Recording::open(path)?;
         let mut places = Vec::new();
-        let (mut next, mut all) = (recording.first(), 0);
+        let mut all: Vec<Entry> = Vec::new();
+        let mut next = recording.first();
         while let Some(place) = next {
             next = recording.next(place);
             let Some(entry) = recording.entry(place) else { continue };
-            all += 1;
+            all.push(entry);
             if options.wants(&entry) {
                 places.push((place, entry));
             }
         }
-        let Some((_, first)) = places.first() else { return Ok(None) };
-        let header =
-            header.cloned().unwrap_or(Header { first_sequence: first.sequence, ..Header::default() });
-        let name = Name {
-            sequence: header.first_sequence,
+        let wanted = span_ms(places.iter().map(|(_, entry)| entry));
+        let Some((segment_ms, wanted_ms)) = span_ms(all.iter()).zip(wanted) else { return Ok(None) };
+        let first_sequence = all.first().map_or(0, |first| first.sequence);
+        let header = header.unwrap_or(Header { first_sequence, ..Header::default() });
+        let segment = SegmentId {
+            boot: in_path(&header.boot_id),
             tier: header.tier_name(),
-            host: header.host,
-            boot_id: header.boot_id,
-            is_part: places.len() < all,
-            format: options.format,
+            recording: id,
+            sequence: header.first_sequence,
         };
+        let file = FileName {
+            segment,
+            span_ms: wanted_ms,
+            is_part: places.len() < all.len(),
+            ending: options.format.ending().into(),
+        };
+        let name = Name { host: header.host, file, segment_ms };
         let mut dates: Vec<Date> = places.iter().map(|(_, entry)| date(entry.start_realtime_ns())).collect();
         dates.sort_unstable();
         dates.dedup();
-        Ok(Some(Part { recording, name, places, dates }))
+        Ok(Some(Part { recording, name, format: options.format, places, dates }))
     }
 
     pub(crate) fn intervals(&self) -> u64 {
@@ -100,8 +118,12 @@ impl Part {
     }
 
     /// Whether all that is wanted of it is in the output.
-    pub(crate) fn is_done(&self, output: &Output) -> bool {
-        self.dates.iter().all(|date| output.has(*date, &self.name))
+    ///
+    /// # Errors
+    /// When it must not come there.
+    pub(crate) fn is_done(&self, output: &Output) -> Result<bool, Error> {
+        output.check(&self.name)?;
+        Ok(self.dates.iter().all(|date| output.has(*date, &self.name)))
     }
 
     /// Writes its files.
@@ -143,21 +165,21 @@ impl Part {
         output: &Output,
         progress: &Progress,
     ) -> Result<BTreeMap<Date, Vec<TableFile>>, Error> {
+        let has_one_dictionary = self.format.has_one_dictionary();
         let mut days = BTreeMap::new();
         for &date in &self.dates {
-            output.check_tier(date, &self.name)?;
             let mut files = Vec::new();
             for table in Table::ALL {
                 let file = output.create(table, date, &self.name)?;
                 progress.add_unfinished(file.unfinished_path());
-                let writer = file.file().and_then(|own| Writer::new(self.name.format, table, own));
+                let writer = file.file().and_then(|own| Writer::new(self.format, table, own));
                 let writer = writer.map_err(Error::of(file.path()))?;
-                let rows = Rows::new(table, self.name.format.has_one_dictionary());
+                let rows = Rows::new(table, self.name.file.segment.recording, has_one_dictionary);
                 files.push(TableFile { rows, writer, file });
             }
             days.insert(date, files);
         }
-        if self.name.format.has_one_dictionary() {
+        if has_one_dictionary {
             self.add_names(&mut days, progress)?;
         }
         Ok(days)

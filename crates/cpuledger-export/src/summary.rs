@@ -17,7 +17,7 @@ pub struct Summary {
     pub files: u64,
     /// Segments that were there already.
     pub segments_there: u64,
-    /// Segments that are still written, and were left out.
+    /// Segments that a writer has, and that were left out.
     pub segments_open: u64,
     /// Intervals whose parts are not their capacity. The ledger makes none.
     pub unbalanced: u64,

@@ -15,6 +15,8 @@ use crate::schema::{self, ColumnInfo, Origin, Table};
 #[derive(Debug)]
 pub(crate) struct Rows {
     table: Table,
+    /// What identifies the recording.
+    recording: String,
     columns: Vec<(&'static ColumnInfo, Builder)>,
     rows: usize,
     /// Whether the dictionary of all batches is one.
@@ -22,9 +24,9 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    pub(crate) fn new(table: Table, keeps_names: bool) -> Rows {
+    pub(crate) fn new(table: Table, recording: u64, keeps_names: bool) -> Rows {
         let columns = schema::columns(table).map(|column| (column, Builder::new(column.kind))).collect();
-        Rows { table, columns, rows: 0, keeps_names }
+        Rows { table, recording: recording.to_string(), columns, rows: 0, keeps_names }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -35,7 +37,15 @@ impl Rows {
     pub(crate) fn add(&mut self, frame: &Frame, entry: &Entry) {
         let rows = frame.table(self.table.section()).len();
         for (column, builder) in &mut self.columns {
-            add(builder, column.origin, (frame, entry), self.table.section(), rows);
+            match (column.origin, builder.texts()) {
+                (Origin::Recording, Some((keys, names))) => {
+                    keys.append_value_n(names.number(&self.recording), rows);
+                }
+                (origin, Some((keys, names))) => {
+                    add_texts(keys, names, origin, frame, self.table.section(), rows);
+                }
+                (origin, None) => add(builder, origin, (frame, entry), self.table.section(), rows),
+            }
         }
         self.rows += rows;
     }
@@ -46,6 +56,10 @@ impl Rows {
         let rows = frame.table(section).len();
         for (column, builder) in &mut self.columns {
             let Some((_, names)) = builder.texts() else { continue };
+            if column.origin == Origin::Recording {
+                names.number(&self.recording);
+                continue;
+            }
             let mut keys = PrimitiveBuilder::new();
             add_texts(&mut keys, names, column.origin, frame, section, rows);
         }
@@ -61,12 +75,11 @@ impl Rows {
 
 fn add(builder: &mut Builder, origin: Origin, of: (&Frame, &Entry), section: Section, rows: usize) {
     let (frame, entry) = of;
-    if let Some((keys, names)) = builder.texts() {
-        return add_texts(keys, names, origin, frame, section, rows);
-    }
     match origin {
         Origin::Begin => builder.add_same(micros(entry.start_realtime_ns()), rows),
         Origin::End => builder.add_same(micros(entry.end_realtime_ns), rows),
+        // Of texts only.
+        Origin::Recording => builder.add_nothing(rows),
         Origin::Sequence => builder.add_same(number(entry.sequence), rows),
         Origin::Count(section) => builder.add_same(frame.table(section).len() as i64, rows),
         Origin::Interval(column) => match frame.figure(column) {

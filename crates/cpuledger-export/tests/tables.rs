@@ -165,6 +165,130 @@ fn a_part_of_a_segment_gives_way_to_all_of_it() {
     assert_eq!(run(&recording, &to, &span(500, 600)).intervals, 0);
 }
 
+/// Recording and number of each interval, and how many rows of processes say that they are of it.
+fn intervals_of(to: &Path, format: Format) -> BTreeMap<(String, u64), usize> {
+    let key = |row: &BTreeMap<String, String>| {
+        (row["recording"].clone(), row["sequence"].parse::<u64>().expect("a number"))
+    };
+    let mut all = BTreeMap::new();
+    for row in rows(to, "intervals", format) {
+        assert_eq!(all.insert(key(&row), 0), None, "each is there once");
+    }
+    for row in rows(to, "usage", format) {
+        *all.get_mut(&key(&row)).expect("it is of an interval") += 1;
+    }
+    all
+}
+
+#[test]
+fn two_recordings_of_one_boot_are_both_exported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    machine::record_span(&first, 0..60);
+    machine::record_span(&second, 60..100);
+    for format in [Format::Csv, Format::JsonLines] {
+        let to = folder.path().join(format.ending());
+        assert_eq!(run(&first, &to, &Options::all(format)).intervals, 60);
+        let summary = run(&second, &to, &Options::all(format));
+        assert_eq!((summary.intervals, summary.segments_there), (40, 0), "{format:?}");
+        let mut expected = machine::sums(&first).by_command;
+        for (command, ns) in machine::sums(&second).by_command {
+            *expected.entry(command).or_default() += ns;
+        }
+        assert_eq!(sums(&to, format).by_command, expected, "{format:?}");
+        let intervals = intervals_of(&to, format);
+        assert!(intervals.len() == 100 && intervals.values().all(|rows| *rows > 0), "{intervals:?}");
+        for recording in [&first, &second] {
+            assert_eq!(run(recording, &to, &Options::all(format)).segments_there, 1, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_is_left_out_only_while_a_writer_has_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 70);
+    let tier = recording.join("all");
+    // As a writer that was killed leaves it.
+    let open = tier.join("0000000000000060.open");
+    fs::rename(tier.join("0000000000000060.seg"), &open).expect("it is there");
+    let lock = fs::File::open(recording.join("lock")).expect("it is there");
+    lock.lock().expect("it is free");
+    for (from, intervals) in [(&tier, 60), (&open, 0)] {
+        let to = folder.path().join(intervals.to_string());
+        let summary = run(from, &to, &Options::all(Format::Csv));
+        assert_eq!((summary.segments_open, summary.intervals), (1, intervals));
+    }
+    drop(lock);
+    let summary = run(&recording, &to, &Options::all(Format::Csv));
+    assert_eq!((summary.segments_open, summary.intervals), (0, 70));
+    // The next writer gives it another name, and changes nothing in it.
+    machine::record_span(&recording, 70..71);
+    assert!(tier.join("0000000000000060.cut").exists());
+    let summary = run(&recording, &to, &Options::all(Format::Csv));
+    assert_eq!((summary.segments_there, summary.intervals), (2, 1));
+    // Far from the directory of a recording, no writer has it.
+    let alone = folder.path().join("alone.open");
+    fs::copy(tier.join("0000000000000060.cut"), &alone).expect("a copy");
+    let to = folder.path().join("alone");
+    assert_eq!(run(&alone, &to, &Options::all(Format::Csv)).intervals, 10);
+}
+
+#[test]
+fn another_recording_of_the_same_time_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    let to = folder.path().join("tables");
+    machine::record_span(&first, 0..60);
+    machine::record_span(&second, 59..100);
+    let options = Options::all(Format::Csv);
+    assert_eq!(run(&first, &to, &options).intervals, 60);
+    let before = files(&to);
+    let error = export(&second, &to, &options, &Progress::default()).expect_err("it is there");
+    assert!(matches!(error, Error::OtherRecording { .. }), "{error}");
+    assert_eq!(files(&to), before);
+    // What is not of that time is another thing.
+    let behind = Options { since_realtime_ns: BEGIN_NS + 60 * SECOND_NS, ..options };
+    assert_eq!(run(&second, &to, &behind).intervals, 40);
+    assert_eq!(intervals_of(&to, Format::Csv).len(), 100);
+}
+
+#[test]
+fn a_recording_stays_the_same_when_it_goes_on_and_loses_its_begin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    let (copy, options) = (folder.path().join("copy"), Options::all(Format::Csv));
+    machine::record_span(&recording, 0..70);
+    assert_eq!(run(&recording, &to, &options).intervals, 70);
+    fs::create_dir_all(copy.join("all")).expect("a folder");
+    for name in files(&recording).iter().filter(|name| name.ends_with(".seg")) {
+        fs::copy(recording.join(name), copy.join(name)).expect("a copy");
+    }
+    fs::remove_file(recording.join("all/0000000000000000.seg")).expect("it is there");
+    machine::record_span(&recording, 70..80);
+    let summary = run(&recording, &to, &options);
+    assert_eq!((summary.intervals, summary.segments_there), (10, 1));
+    // A copy says the same, until it is written on: then it has another segment of the same number.
+    assert_eq!(run(&copy, &to, &options).segments_there, 2);
+    machine::record_span(&copy, 90..95);
+    let error = export(&copy, &to, &options, &Progress::default()).expect_err("it is another");
+    assert!(matches!(error, Error::OtherRecording { .. }), "{error}");
+    assert_eq!(intervals_of(&to, Format::Csv).len(), 80);
+}
+
+#[test]
+fn tables_whose_names_do_not_say_which_recording_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (recording, to) = (folder.path().join("recording"), folder.path().join("tables"));
+    machine::record(&recording, 60);
+    let older = to.join("usage/date=2023-11-14/host=web%2F1/0b7f5f6e-all-0000000000000000.csv");
+    fs::create_dir_all(older.parent().expect("a folder")).expect("a folder");
+    fs::write(&older, "").expect("a file");
+    let error = export(&recording, &to, &Options::all(Format::Csv), &Progress::default());
+    assert!(matches!(&error, Err(Error::OlderNames { path }) if *path == older), "{error:?}");
+}
+
 #[test]
 fn what_is_damaged_is_told_and_the_rest_is_exported() {
     let folder = tempfile::tempdir().expect("a folder");

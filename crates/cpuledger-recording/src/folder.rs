@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 
@@ -13,6 +14,10 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o750);
 
 /// The file that a writer holds the lock of.
 const LOCK: &str = "lock";
+
+/// How often a writer tries to get the lock, and how long it waits in between.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the end of a file's name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,9 +137,28 @@ impl Folder {
     pub(crate) fn lock(&self) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.descriptor, LOCK, flags, FILE_MODE)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file.into())),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        for _ in 0..LOCK_ATTEMPTS {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(file.into())),
+                // A reader may have it for an instant.
+                Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a writer has the lock of the directory that has this one of a tier.
+    pub(crate) fn is_locked(&self) -> io::Result<bool> {
+        let name = Path::new("..").join(LOCK);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.descriptor, &name, flags, Mode::empty()) {
+            Ok(file) => {
+                let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+                // Where nothing can be locked, no writer has it.
+                Ok(locked == Err(rustix::io::Errno::WOULDBLOCK))
+            }
+            Err(rustix::io::Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

@@ -34,7 +34,8 @@ pub(crate) const TRAILER_BYTES: usize = 80;
 const BOOT_ID_BYTES: usize = 64;
 const HOST_BYTES: usize = 64;
 
-const _: () = assert!(header::CHECKSUM + 4 <= HEADER_BYTES && header::HOST + HOST_BYTES <= header::CHECKSUM);
+const _: () = assert!(header::CHECKSUM + 4 <= HEADER_BYTES && header::RECORDING + 8 <= header::CHECKSUM);
+const _: () = assert!(header::HOST + HOST_BYTES == header::RECORDING);
 const _: () = assert!(record::BACK + 8 <= RECORD_BYTES && trailer::END_REALTIME + 8 == TRAILER_BYTES);
 
 mod header {
@@ -49,6 +50,7 @@ mod header {
     pub(super) const BOOTTIME: usize = 48;
     pub(super) const BOOT_ID: usize = 56;
     pub(super) const HOST: usize = 120;
+    pub(super) const RECORDING: usize = 184;
     pub(super) const CHECKSUM: usize = 252;
 }
 
@@ -96,6 +98,8 @@ pub struct Header {
     pub boot_id: Vec<u8>,
     /// Name of the machine.
     pub host: Vec<u8>,
+    /// Identifies the recording: CLOCK_REALTIME when its first segment was made. 0: an older version wrote it.
+    pub recording: u64,
 }
 
 /// Why a segment's header is none.
@@ -112,6 +116,18 @@ impl Header {
         length::name_of(Duration::from_nanos(self.tier_ns))
     }
 
+    /// What identifies a recording that has segments with these headers, its first before all. `None`: none of them is whole.
+    pub(crate) fn recording_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<u64> {
+        let mut first = None;
+        for header in headers {
+            if header.recording != 0 {
+                return Some(header.recording);
+            }
+            first = first.or(Some(header.realtime_ns));
+        }
+        first
+    }
+
     pub(crate) fn write(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..SEGMENT_MAGIC.len()].copy_from_slice(&SEGMENT_MAGIC);
@@ -125,6 +141,7 @@ impl Header {
             (header::REALTIME, self.realtime_ns),
             (header::MONOTONIC, self.monotonic_ns),
             (header::BOOTTIME, self.boottime_ns),
+            (header::RECORDING, self.recording),
         ] {
             put(&mut bytes, at, &value.to_le_bytes());
         }
@@ -159,6 +176,7 @@ impl Header {
             boottime_ns: get_u64(bytes, header::BOOTTIME),
             boot_id: text(header::BOOT_ID, BOOT_ID_BYTES),
             host: text(header::HOST, HOST_BYTES),
+            recording: get_u64(bytes, header::RECORDING),
         })
     }
 }

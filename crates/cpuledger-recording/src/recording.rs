@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::folder::{Folder, Name, State};
 use crate::length;
 use crate::loss::{Cause, Gap, Loss};
-use crate::segment::{Entry, NotOpened, NotRead, Segment, Summary};
+use crate::segment::{Entry, Header, NotOpened, NotRead, Segment, Summary};
 use crate::source::ReadAt;
 
 /// Where a record is in a recording, until a [`Recording::refresh`] says that it is not any more.
@@ -153,6 +153,21 @@ impl Recording {
             }
         }
         Ok(sequences(&self.parts).starts_with(&before))
+    }
+
+    /// What identifies it, whatever was deleted of it. An older version did not record that: there it is when the oldest segment was made.
+    pub fn id(&self) -> Option<u64> {
+        Header::recording_of(self.parts.iter().filter_map(|part| part.segment.header()))
+    }
+
+    /// Whether a writer has it, so that its last segment may become longer. What a writer was killed in does not.
+    ///
+    /// # Errors
+    /// When its directory cannot be read.
+    pub fn is_being_written(&self) -> Result<bool, Error> {
+        let Some(path) = self.parts.first().and_then(|part| part.path.parent()) else { return Ok(false) };
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Folder::open(path).and_then(|folder| folder.is_locked()).map_err(|error| io_error(path, error))
     }
 
     /// Its segments, in the order of time.

@@ -165,8 +165,20 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-export",
         from_below: &[
-            "error", "schema", "names", "builder", "table", "text", "format", "progress", "output",
-            "options", "summary", "segment", "export",
+            "error",
+            "schema",
+            "names",
+            "builder",
+            "table",
+            "text",
+            "format",
+            "progress",
+            "file_name",
+            "output",
+            "options",
+            "summary",
+            "segment",
+            "export",
         ],
     },
     Layers {

@@ -24,7 +24,7 @@ use crate::when;
 pub const AFTER_HELP: &str = "\
 There are three tables: intervals (what a machine had and used), usage (what each process used) and exited (what died). Each has a \
 file a segment of the recording and day, as in DIR/usage/date=2026-03-01/host=web1/….parquet. What is there already is not \
-written again. Segments that are still being written are left out. docs/export.md has the columns, what adds up to what, and queries \
+written again. The segment that a recorder is writing is left out. The same time from another recording is refused. docs/export.md has the columns, what adds up to what, and queries \
 for DuckDB, polars, pandas, ClickHouse and Spark.
 
 Examples:
@@ -32,7 +32,8 @@ Examples:
   cpuledger export /srv/books -o tables --since yesterday --until today
   cpuledger export segment.seg -o tables --format csv
 
-Exit codes: 0 done, 1 something could not be read or written, or Ctrl-C, 2 wrong option.";
+Exit codes: 0 done, 1 something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
+option.";
 
 /// How often a terminal is told of the progress.
 const TOLD_EVERY: Duration = Duration::from_millis(200);

@@ -13,7 +13,7 @@ SELECT {key} AS k, SUM(ns) AS ns FROM (
 ) AS parts GROUP BY {key}"""
 COMMANDS = BY.format(key="command", of="comm", lost="'(unidentified)'")
 USERS = BY.format(key="user_id", of="COALESCE(euid, -1)", lost="-1")
-INTERVALS = "SELECT sequence AS k, SUM(cpu_ns) AS ns FROM usage GROUP BY boot_id, sequence"
+INTERVALS = "SELECT sequence AS k, SUM(cpu_ns) AS ns FROM usage GROUP BY recording, sequence"
 PARTS = """
 SELECT (SELECT SUM(cpu_ns) FROM usage) + (SELECT SUM(idle_ns) + SUM(unattributed_ns) FROM intervals) AS parts,
        (SELECT SUM(capacity_ns) FROM intervals) AS capacity"""
@@ -97,7 +97,7 @@ def polars_sums():
     idle, unattributed, capacity, first = one(intervals.select(
         pl.col("idle_ns").sum(), pl.col("unattributed_ns").sum(), pl.col("capacity_ns").sum(),
         pl.col("time").min().dt.epoch("us")))
-    of_intervals = usage.group_by("boot_id", "sequence").agg(pl.col("cpu_ns").sum()).collect().rows()
+    of_intervals = usage.group_by("recording", "sequence").agg(pl.col("cpu_ns").sum()).collect().rows()
     return {
         "by_command": by(pl.col("comm").cast(pl.String), pl.lit("(unidentified)")),
         "by_user": by(pl.col("euid").fill_null(-1), pl.lit(-1, dtype=pl.Int64)),
@@ -124,7 +124,7 @@ def pandas_sums():
         sums[lost] = sums.get(lost, 0) + int(intervals["unidentified_ns"].sum())
         return sums
 
-    of_intervals = usage.groupby(["boot_id", "sequence"], observed=True)["cpu_ns"].sum()
+    of_intervals = usage.groupby(["recording", "sequence"], observed=True)["cpu_ns"].sum()
     return {
         "by_command": by("comm", "string[pyarrow]", "", "(unidentified)"),
         "by_user": by("euid", "int64[pyarrow]", -1, "-1"),
@@ -154,7 +154,7 @@ def pyarrow_sums():
         sums[lost] = sums.get(lost, 0) + pc.sum(intervals["unidentified_ns"]).as_py()
         return sums
 
-    of_intervals = usage.group_by(["boot_id", "sequence"]).aggregate([("cpu_ns", "sum")]).to_pylist()
+    of_intervals = usage.group_by(["recording", "sequence"]).aggregate([("cpu_ns", "sum")]).to_pylist()
     total = lambda table, column: pc.sum(table[column]).as_py()
     return {
         "by_command": by("comm", "string", "", "(unidentified)"),

@@ -88,6 +88,11 @@ fn frame(random: &mut Random, nth: u64) -> Frame {
 
 /// Records that number of intervals, in segments of sixty.
 pub fn record(path: &Path, intervals: u64) {
+    record_span(path, 0..intervals);
+}
+
+/// Likewise, of these numbers: another recording may have those before them.
+pub fn record_span(path: &Path, intervals: std::ops::Range<u64>) {
     let options = Options {
         segment_length: std::time::Duration::from_secs(10),
         host: Some("web/1".into()),
@@ -95,7 +100,7 @@ pub fn record(path: &Path, intervals: u64) {
     };
     let mut writer = Writer::open(path, options).expect("a directory");
     let mut random = Random(20_260_301);
-    for nth in 0..intervals {
+    for nth in intervals {
         writer.append(&frame(&mut random, nth)).expect("room");
     }
     writer.close().expect("room");

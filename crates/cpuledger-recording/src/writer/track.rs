@@ -45,6 +45,8 @@ pub(super) struct Track {
     merged: Option<Merged>,
     /// Number of the next record.
     sequence: u64,
+    /// What identifies the recording, once it has a segment.
+    recording: Option<u64>,
     /// Bytes that were added.
     pub(super) written: u64,
 }
@@ -52,7 +54,7 @@ pub(super) struct Track {
 impl Track {
     pub(super) fn open(folder: Folder, tier: Tier, options: &Options, host: Vec<u8>) -> Result<Track, Error> {
         let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        let (closed, sequence) = take_over(&folder)?;
+        let TakenOver { closed, sequence, recording } = take_over(&folder)?;
         Ok(Track {
             folder,
             keep: tier.keep,
@@ -64,6 +66,7 @@ impl Track {
             open: None,
             merged: (!tier.length.is_zero()).then(|| Merged::new(ns(tier.length))),
             sequence,
+            recording,
             written: 0,
         })
     }
@@ -123,14 +126,16 @@ impl Track {
                 (self.open.insert(open), before)
             }
             None => {
+                let now_ns = realtime_ns();
                 let header = Header {
                     first_sequence: sequence,
                     tier_ns: self.length_ns,
-                    realtime_ns: realtime_ns(),
+                    realtime_ns: now_ns,
                     monotonic_ns: clock_ns(rustix::time::ClockId::Monotonic),
                     boottime_ns: clock_ns(rustix::time::ClockId::Boottime),
                     boot_id,
                     host: self.host.clone(),
+                    recording: *self.recording.get_or_insert(now_ns),
                 };
                 let created = OpenSegment::create(&self.folder, &header);
                 (self.open.insert(created.map_err(|error| self.failed(error))?), 0)
@@ -174,10 +179,19 @@ impl Track {
     }
 }
 
-/// What other writers have left, and the number of the next record. What was not closed gets the name of what was cut off.
-fn take_over(folder: &Folder) -> Result<(Vec<Closed>, u64), Error> {
+/// What other writers have left.
+struct TakenOver {
+    closed: Vec<Closed>,
+    /// The number of the next record.
+    sequence: u64,
+    /// What identifies the recording, if it has begun.
+    recording: Option<u64>,
+}
+
+/// What was not closed gets the name of what was cut off.
+fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
     let failed = |error: io::Error| Error::Io { path: folder.path.clone(), source: error };
-    let (mut all, mut next) = (Vec::new(), 0);
+    let (mut all, mut headers, mut next) = (Vec::new(), Vec::new(), 0);
     for mut name in folder.segments().map_err(failed)? {
         if name.state == State::Open {
             let cut_off = Name { state: State::CutOff, ..name };
@@ -197,6 +211,7 @@ fn take_over(folder: &Folder) -> Result<(Vec<Closed>, u64), Error> {
                     next = next.max(summary.last_sequence.saturating_add(1 + torn));
                     end_realtime_ns = summary.end_realtime_ns;
                 }
+                headers.extend(segment.header().cloned());
             }
             // Its numbers are not known, so none can follow.
             Err(NotOpened::Newer(version)) => {
@@ -206,5 +221,6 @@ fn take_over(folder: &Folder) -> Result<(Vec<Closed>, u64), Error> {
         }
         all.push(Closed { name, bytes, end_realtime_ns });
     }
-    Ok((all, next))
+    let recording = Header::recording_of(headers.iter());
+    Ok(TakenOver { closed: all, sequence: next, recording })
 }
