@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, socket_with,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::descriptors;
 use crate::ring::{Reader, RingError};
-use crate::sealed::{SealError, Sealed};
 use crate::varlink::{
     Call, Description, Fault, INTERFACE, Info, List, Listing, MAX_REPLY_BYTES, Messages, Refusal, Reply,
     Subscribe, Subscription,
@@ -24,8 +26,10 @@ pub const SOCKET_VARIABLE: &str = "CPULEDGER_SOCKET";
 /// The path of the socket where nothing else is said.
 pub const SOCKET: &str = "/run/cpuledger/io.cpuledger.Ledger";
 
-/// Maximum length of a listing that is mapped.
+/// Maximum length of a listing.
 const MAX_LISTING_BYTES: u64 = 4 << 30;
+/// Bytes that are taken of the connection at once.
+const RECEIVED_AT_ONCE: usize = 16 << 10;
 /// Pause between attempts to connect to a socket whose queue is full.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -62,9 +66,9 @@ pub enum ClientError {
     /// The ring is none, or cannot be mapped.
     #[error(transparent)]
     Ring(#[from] RingError),
-    /// The listing is not sealed, or cannot be mapped.
-    #[error(transparent)]
-    Listing(#[from] SealError),
+    /// There is no memory for a listing.
+    #[error("there is no memory for a listing of {0} bytes: free some, or raise the limit")]
+    NoMemory(u64),
 }
 
 /// What an option of the command line has named.
@@ -152,15 +156,39 @@ impl Client {
     /// Lists tasks: one frame.
     ///
     /// # Errors
-    /// When the service does not answer, refuses it, or sends no sealed memory of that length.
-    pub fn list(&mut self, wanted: &List) -> Result<(Listing, Sealed), ClientError> {
-        let (listing, descriptors): (Listing, _) = self.call("List", wanted)?;
-        let frame = descriptors.get(listing.frame).ok_or(ClientError::NoDescriptor(listing.frame))?;
-        let frame = Sealed::open(frame, MAX_LISTING_BYTES)?;
-        if frame.len() as u64 != listing.length {
-            return Err(ClientError::NoDescriptor(listing.frame));
-        }
+    /// When the service does not answer, refuses it, or does not send all of it in time, or there is no memory for it.
+    pub fn list(&mut self, wanted: &List) -> Result<(Listing, Vec<u8>), ClientError> {
+        let deadline = Instant::now() + self.timeout;
+        let call = Call { upgrade: true, ..Call::new(&format!("{INTERFACE}.List"), wanted)? };
+        let (reply, _) = self.call_until(&call, deadline)?;
+        let listing: Listing = serde_json::from_value(reply.parameters.into()).map_err(Fault::from)?;
+        let frame = self.bytes(listing.length, deadline)?;
         Ok((listing, frame))
+    }
+
+    /// Bytes that follow a reply.
+    fn bytes(&mut self, length: u64, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+        let no_memory = || ClientError::NoMemory(length);
+        let length = usize::try_from(length.min(MAX_LISTING_BYTES + 1)).map_err(|_| no_memory())?;
+        let first = self.received.take_bytes(length);
+        let mut bytes = Vec::new();
+        // Not more than is needed: where the memory begins, its pages are whole.
+        bytes
+            .try_reserve_exact(length)
+            .ok()
+            .filter(|()| length as u64 <= MAX_LISTING_BYTES)
+            .ok_or_else(no_memory)?;
+        bytes.extend_from_slice(&first);
+        while bytes.len() < length {
+            match recv(&self.socket, spare_capacity(&mut bytes), RecvFlags::DONTWAIT) {
+                Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ClientError::Closed),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(PollFlags::IN, deadline)?,
+                Err(errno) => return Err(ClientError::Connection(errno)),
+            }
+        }
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
     /// Whether the service is still there, as far as the connection tells. Takes one system call and no time.
@@ -195,7 +223,10 @@ impl Client {
     /// # Errors
     /// When the service does not answer, or refuses it. After a time limit the connection is of no more use.
     pub fn call_raw(&mut self, call: &Call) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
-        let deadline = Instant::now() + self.timeout;
+        self.call_until(call, Instant::now() + self.timeout)
+    }
+
+    fn call_until(&mut self, call: &Call, deadline: Instant) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
         let sent = self.send(&call.to_bytes(), deadline);
         // A service that closes at once, because a limit is reached, has said so before.
         if let Err(error) = sent
@@ -212,7 +243,7 @@ impl Client {
                     None => Ok((reply, descriptors)),
                 };
             }
-            let mut bytes = [0; 4096];
+            let mut bytes = [0; RECEIVED_AT_ONCE];
             match descriptors::receive(&self.socket, &mut bytes, &mut descriptors) {
                 Ok(0) | Err(Errno::CONNRESET) => return Err(ClientError::Closed),
                 Ok(count) => self.received.push(&bytes[..count]),
@@ -224,7 +255,7 @@ impl Client {
 
     fn send(&self, mut bytes: &[u8], deadline: Instant) -> Result<(), ClientError> {
         while !bytes.is_empty() {
-            match descriptors::send(&self.socket, bytes, &[]) {
+            match descriptors::send(&self.socket, [bytes, &[]], &[]) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline)?,
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(ClientError::Closed),

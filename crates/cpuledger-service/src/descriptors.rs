@@ -13,15 +13,20 @@ use rustix::net::{
 /// Maximum number of descriptors beside one message.
 pub const MAX_DESCRIPTORS: usize = 4;
 
-/// Sends what the socket takes at once of `bytes`, and all of `descriptors` with the first of them. Returns how many bytes it took.
-pub(crate) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
+/// Sends what the socket takes at once of `bytes`, which follow each other, and all of `descriptors` with the first of them. Returns how
+/// many bytes it took.
+pub(crate) fn send(
+    socket: impl AsFd,
+    bytes: [&[u8]; 2],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::TOOBIG);
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(bytes)], &mut control, flags))
+    rustix::io::retry_on_intr(|| sendmsg(&socket, &bytes.map(IoSlice::new), &mut control, flags))
 }
 
 /// Receives what is there, with its descriptors. 0: the other side has closed.

@@ -1,6 +1,6 @@
 //! Sealed memory: bytes in a memfd that nothing can change any more, the process that made them included.
 //!
-//! A listing of many tasks is too large for a socket. It travels as a descriptor, and the reader maps it.
+//! What a service leaves for the next one travels as such a descriptor.
 
 use std::io::Write;
 use std::ops::Deref;

@@ -44,8 +44,15 @@ fn calls_are_answered_with_descriptors() {
 
     let fields = vec!["pid".to_owned(), "comm".to_owned()];
     let (listing, frame) = client.list(&List { scope: Scope::Tasks, fields }).expect("a listing");
-    assert_eq!((listing.length, &*frame), (8000, "pid comm".repeat(1000).as_bytes()));
-    assert_eq!(client.describe().expect("fields").fields[0].key, "pid");
+    assert_eq!((listing.length, frame), (8000, "pid comm".repeat(1000).into_bytes()));
+    assert_eq!(
+        client.describe().expect("fields").fields[0].key,
+        "pid",
+        "behind the bytes come messages again"
+    );
+    let call = Call::new("io.cpuledger.Ledger.List", &serde_json::json!({ "scope": "tasks", "fields": [] }));
+    let refused = client.call_raw(&call.expect("a call")).expect_err("no bytes may follow");
+    assert!(matches!(refused, ClientError::Refused(Refusal::UpgradeNeeded)), "{refused}");
 
     let refused =
         client.subscribe(&Subscribe { interval_ns: Some(1), audience: None }).expect_err("too short");
@@ -218,7 +225,8 @@ fn stopped_readers_delay_no_other() {
     assert!(service.answers_within() < SOON);
 }
 
-/// As a client does that is stopped: the service keeps one reply for it, reads no more of it, and closes it in time.
+/// As a client does that is stopped: the service keeps one reply for it, reads no more of it, and closes it in time. What it has sent is its
+/// own memory until the client reads, so it remembers the connection until then.
 #[test]
 fn a_client_that_does_not_read_is_closed() {
     let service = Service::start_hasty();
@@ -238,8 +246,19 @@ fn a_client_that_does_not_read_is_closed() {
     println!("{before} KiB before, {after} KiB beside 100 that do not read, answered in {soon:?}");
     assert!(soon < SOON, "answered after {soon:?}");
     assert!(after < before + MOST_MEMORY_KIB, "{before} KiB before, {after} KiB after");
+    for mut socket in silent {
+        let begin = Instant::now();
+        while socket.write(&many).err().is_none_or(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+            assert!(begin.elapsed() < PATIENCE, "it is not closed");
+        }
+        // What was sent before, and the end.
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        match socket.read_to_end(&mut Vec::new()) {
+            Err(error) if error.kind() != std::io::ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => {}
+        }
+    }
     service.wait_for_few_files();
-    drop(silent);
 }
 
 /// The variable with the path of the socket, for the role below.

@@ -45,11 +45,26 @@ with client.open("io.cpuledger.Ledger") as ledger:
     print(ledger.Info()["interval_ns"])
     print(ledger.Describe()["fields"][0]["key"])
     print(ledger.Subscribe(interval_ns=2000000000)["interval_ns"])
-    print(ledger.List("tasks", ["pid"])["length"])
+    try:
+        ledger.List("tasks", ["pid"])
+    except varlink.VarlinkError as error:
+        print(error.error(), "upgrade" in error.parameters()["sentence"])
     try:
         ledger.Subscribe(interval_ns=1)
     except varlink.VarlinkError as error:
         print(error.error(), error.parameters()["shortest_interval_ns"])
+
+import json, socket
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+call = {"method": "io.cpuledger.Ledger.List", "upgrade": True, "parameters": {"scope": "tasks", "fields": ["pid", "comm"]}}
+connection.sendall(json.dumps(call).encode() + b"\0")
+stream = connection.makefile("rb")
+reply = b""
+while not reply.endswith(b"\0"):
+    reply += stream.read(1)
+frame = stream.read(json.loads(reply[:-1])["parameters"]["length"])
+print(len(frame), frame[:16])
 "#;
 
 #[test]
@@ -72,8 +87,9 @@ fn the_reference_implementation_understands_the_service() {
         "1000000000",
         "pid",
         "2000000000",
-        "3000",
+        "io.cpuledger.Ledger.UpgradeNeeded True",
         "io.cpuledger.Ledger.IntervalTooShort 100000000",
+        "8000 b'pid commpid comm'",
     ];
     assert_eq!(lines, expected);
 }
@@ -121,6 +137,9 @@ fn varlinkctl_understands_the_service() {
     assert!(ring.contains("\"ring\":0"), "{ring}");
     let (is_fine, refused) = told("call", &["io.cpuledger.Ledger.Subscribe", "{\"interval_ns\":1}"]);
     assert!(!is_fine && refused.contains("io.cpuledger.Ledger.IntervalTooShort"), "{refused}");
+    let wanted = "{\"scope\":\"tasks\",\"fields\":[]}";
+    let (is_fine, refused) = told("call", &["io.cpuledger.Ledger.List", wanted]);
+    assert!(!is_fine && refused.contains("io.cpuledger.Ledger.UpgradeNeeded"), "{refused}");
     for file in ["io.cpuledger.Ledger.varlink", "org.varlink.service.varlink"] {
         let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/varlink").join(file);
         run(Command::new(&varlinkctl).arg("validate-idl").arg(file)).expect("it is valid");

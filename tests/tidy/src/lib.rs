@@ -23,7 +23,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     // The mapping that the service shares with its readers.
     "crates/cpuledger-service/src/mapping.rs",
     // Options of a socket that no library knows.
-    "crates/cpuledger-service/src/server/peer.rs",
+    "crates/cpuledger-service/src/server/options.rs",
     // Descriptors that a service manager names by their numbers.
     "crates/cpuledger-service/src/inherited.rs",
     "crates/cpuledger-cli/tests/manager/",

@@ -9,13 +9,15 @@ use serde::Serialize;
 use super::peer::Peer;
 use crate::varlink::{LedgerRequest, Refusal, Reply};
 
-/// A reply, with the descriptors beside it.
+/// A reply, with the descriptors beside it and the frame behind it.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     /// The reply.
     pub reply: Reply,
     /// At most [`MAX_DESCRIPTORS`](crate::MAX_DESCRIPTORS) of them, named by their index.
     pub descriptors: Vec<Arc<OwnedFd>>,
+    /// Bytes that follow the reply.
+    pub frame: Option<Arc<Vec<u8>>>,
 }
 
 impl Answer {
@@ -26,7 +28,7 @@ impl Answer {
     pub fn new(parameters: &impl Serialize, descriptors: Vec<Arc<OwnedFd>>) -> Result<Answer, Refusal> {
         let reply = Reply::new(parameters)
             .map_err(|fault| Refusal::Unavailable { sentence: format!("no reply could be made: {fault}") })?;
-        Ok(Answer { reply, descriptors })
+        Ok(Answer { reply, descriptors, frame: None })
     }
 }
 
@@ -43,10 +45,8 @@ pub struct Gathering {
 
 /// What answers the calls of a [`Server`](super::Server).
 pub trait Handler {
-    /// A turn begins: all calls that it answers have arrived. What is made for one of them, such as a walk, is recent enough for all.
-    fn begin_turn(&mut self) {}
-
-    /// A turn has ended. How calls shall gather before the next one, which answers them together.
+    /// A turn has ended. All calls that it answered had arrived before it began: what was made for one of them, such as a walk, was recent
+    /// enough for all. How calls shall gather before the next one, which answers them together.
     fn end_turn(&mut self) -> Option<Gathering> {
         None
     }
@@ -56,6 +56,9 @@ pub trait Handler {
     /// # Errors
     /// What the call is refused for.
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal>;
+
+    /// Frames that are sent to this peer have taken this CPU time, beside that of [`Handler::answer`].
+    fn has_used(&mut self, _peer: &Peer, _time: Duration) {}
 
     /// The connection has ended: so have its subscriptions.
     fn closed(&mut self, _peer: &Peer) {}

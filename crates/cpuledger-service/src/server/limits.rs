@@ -13,6 +13,10 @@ pub struct Limits {
     pub pending_bytes: usize,
     /// Maximum number of bytes of calls that have not ended, of one user.
     pub pending_bytes_of_user: usize,
+    /// Maximum number of bytes of frames that were asked for and not read, of all connections. A call for one more is refused.
+    pub unread_bytes: usize,
+    /// The same of one user. Its calls wait until it has read.
+    pub unread_bytes_of_user: usize,
     /// Time from the first byte of a call to its last.
     pub call_time: Duration,
     /// Time within which a reply is read.
@@ -28,6 +32,8 @@ impl Default for Limits {
             connections_of_user: 2048,
             pending_bytes: 8 << 20,
             pending_bytes_of_user: 1 << 20,
+            unread_bytes: 48 << 20,
+            unread_bytes_of_user: 16 << 20,
             call_time: Duration::from_secs(5),
             reply_time: Duration::from_secs(5),
             calls_of_turn: 8,

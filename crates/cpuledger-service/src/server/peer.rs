@@ -2,11 +2,16 @@
 
 use std::fs::metadata;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::options;
+
+/// No user: the number that stands for all users of other user namespaces.
+pub const FOREIGN: u32 = u32::MAX;
 
 /// The process at the other end of a connection, as the kernel knew it when it connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,9 +41,15 @@ impl Peer {
             uid: credentials.uid(),
             gid: credentials.gid(),
             // Kernels before 4.13 do not tell: then it has none.
-            groups: groups(&socket).unwrap_or_default(),
+            groups: options::peer_groups(&socket).unwrap_or_default(),
             is_in_our_namespace: is_in_our_namespace(&socket, credentials.pid()),
         })
+    }
+
+    /// The user for which it is counted what the service gives it. It is [`FOREIGN`] for all peers of other user namespaces together: there, one
+    /// user has as many numbers as it likes.
+    pub fn user(&self) -> u32 {
+        if self.is_in_our_namespace { self.uid } else { FOREIGN }
     }
 
     /// Whether it belongs to this group.
@@ -50,7 +61,7 @@ impl Peer {
 /// Whether the peer is in our user namespace. Kernels before 6.5 give no descriptor of it, and its pid may belong to another process by
 /// now.
 fn is_in_our_namespace(socket: impl AsFd, pid: i32) -> bool {
-    let process = process(&socket);
+    let process = options::peer_process(&socket);
     let namespace = |process: &str| {
         metadata(format!("/proc/{process}/ns/user")).map(|file| (file.dev(), file.ino())).ok()
     };
@@ -67,55 +78,6 @@ fn is_in_our_namespace(socket: impl AsFd, pid: i32) -> bool {
         Ok(process) => !has_ended(process),
         Err(error) => error.raw_os_error() == Some(libc::ENOPROTOOPT),
     }
-}
-
-/// SO_PEERGROUPS.
-fn groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
-    let mut groups = vec![0; 64];
-    loop {
-        match option(&socket, libc::SO_PEERGROUPS, &mut groups) {
-            Ok(count) => {
-                groups.truncate(count);
-                return Ok(groups);
-            }
-            Err((error, needed)) if error.raw_os_error() == Some(libc::ERANGE) && needed > groups.len() => {
-                groups.resize(needed, 0);
-            }
-            Err((error, _)) => return Err(error),
-        }
-    }
-}
-
-/// SO_PEERPIDFD.
-fn process(socket: impl AsFd) -> io::Result<OwnedFd> {
-    let mut fd: [RawFd; 1] = [-1];
-    match option(&socket, libc::SO_PEERPIDFD, &mut fd) {
-        // SAFETY: the kernel has just opened it for this caller.
-        Ok(1) if fd[0] >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd[0]) }),
-        Ok(_) => Err(io::ErrorKind::InvalidData.into()),
-        Err((error, _)) => Err(error),
-    }
-}
-
-/// An option of a socket that is numbers. Returns how many the kernel has stored or, beside its error, how many there are.
-fn option<T: Copy + Into<i64>>(
-    socket: impl AsFd,
-    name: libc::c_int,
-    numbers: &mut [T],
-) -> Result<usize, (io::Error, usize)> {
-    let mut length = size_of_val(numbers) as libc::socklen_t;
-    // SAFETY: the kernel stores at most `length` bytes at that address, which is the size of `numbers`. Any bits are a valid number.
-    let answer = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            numbers.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    let count = length as usize / size_of::<T>();
-    if answer == 0 { Ok(count.min(numbers.len())) } else { Err((io::Error::last_os_error(), count)) }
 }
 
 #[cfg(test)]
@@ -137,5 +99,7 @@ mod tests {
         assert_eq!(told, own);
         assert!(peer.is_member(peer.gid) && !peer.is_member(4_000_000_123));
         assert!(peer.is_in_our_namespace);
+        assert_eq!(peer.user(), peer.uid);
+        assert_eq!(Peer { is_in_our_namespace: false, ..peer }.user(), FOREIGN);
     }
 }

@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{SocketFlags, accept_with};
 
 use super::connection::{Closed, Connection};
 use super::handler::{Answer, Gathering, Handler};
 use super::limits::Limits;
+use super::options;
 use super::peer::Peer;
+use super::unread::Unread;
 use super::users::Users;
 use crate::descriptors;
-use crate::varlink::{Call, Refusal, Request};
+use crate::varlink::{Call, LedgerRequest, Refusal, Request};
 
 /// The listening socket, as epoll names it. Connections have the numbers behind these.
 const LISTENER: u64 = 0;
@@ -31,8 +32,6 @@ const MAX_EVENTS: usize = 256;
 const ACCEPTED_AT_ONCE: usize = 64;
 /// Bytes that are taken of a connection at once.
 const RECEIVED_AT_ONCE: usize = 16 << 10;
-/// Bytes of replies that a peer may leave unread, by the kernel's count, before the rest waits for it: the least that there is.
-const SENT_AHEAD: usize = 2048;
 /// How long the listening socket is left alone when descriptors or memory run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -55,6 +54,12 @@ struct Come {
     is_watched: bool,
 }
 
+/// Callers beyond the limits that get a sentence before they are closed. Its memory is that of this process for as long as they do not read
+/// it, and nothing counts them.
+const FAREWELLS: u32 = 16 << 10;
+/// The time after which one more may get it.
+const PER_FAREWELL: Duration = Duration::from_secs(10);
+
 /// The connections of a listening socket.
 #[derive(Debug)]
 pub struct Server {
@@ -69,6 +74,12 @@ pub struct Server {
     waiting: BTreeSet<u64>,
     /// Connections with calls that another turn has to answer.
     unfinished: BTreeSet<u64>,
+    /// Frames that were asked for and not read.
+    unread: Unread,
+    /// Connections that are left, and count until their peers have read what was sent.
+    left: usize,
+    /// Sentences for callers beyond the limits that are left, and when the last became one more.
+    farewells: (u32, Instant),
     /// When the listening socket is looked at again.
     pause_until: Option<Instant>,
     /// How calls gather, for the next turn to answer them together.
@@ -83,6 +94,7 @@ impl Server {
     /// When the kernel refuses it.
     pub fn new(listener: OwnedFd, version: &str, limits: Limits) -> io::Result<Server> {
         rustix::io::ioctl_fionbio(&listener, true)?;
+        options::refuse_descriptors(&listener);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         Ok(Server {
@@ -95,6 +107,9 @@ impl Server {
             next_connection: WATCHED + 1,
             waiting: BTreeSet::new(),
             unfinished: BTreeSet::new(),
+            unread: Unread::default(),
+            left: 0,
+            farewells: (FAREWELLS, Instant::now()),
             pause_until: None,
             gathering: None,
             buffer: vec![0; RECEIVED_AT_ONCE],
@@ -109,9 +124,9 @@ impl Server {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(WATCHED), EventFlags::IN)?)
     }
 
-    /// Connections that there are.
+    /// Connections that are served.
     pub fn connections(&self) -> usize {
-        self.users.connections()
+        self.users.connections() - self.left
     }
 
     /// Serves until `deadline`, or until the watched descriptor is readable.
@@ -135,9 +150,6 @@ impl Server {
         let timeout = self.timeout(deadline);
         let mut ready = std::mem::take(&mut self.unfinished);
         let is_watched = self.gather(&mut ready, handler)? || self.collect(timeout, &mut ready, handler)?;
-        if !ready.is_empty() {
-            handler.begin_turn();
-        }
         for connection in ready {
             if self.answer(connection, handler).is_err() {
                 self.close(connection, handler);
@@ -151,15 +163,21 @@ impl Server {
     /// Lets calls gather, if they shall. Whether the watched descriptor is readable.
     fn gather(&mut self, ready: &mut BTreeSet<u64>, handler: &mut impl Handler) -> io::Result<bool> {
         let Some(Gathering { mut least, pause, longest }) = self.gathering.take() else { return Ok(false) };
-        let end = Instant::now() + longest;
-        let mut timeout = if least > 0 { Duration::ZERO } else { pause };
+        let begin = Instant::now();
+        let end = begin + longest;
+        let mut quiet_at = if least > 0 { begin } else { begin + pause };
         loop {
-            let come = self.take_events(timeout, ready, handler)?;
-            let left = end.saturating_duration_since(Instant::now());
-            if come.is_watched || come.callers + come.connections < least.max(1) || left.is_zero() {
+            let come =
+                self.take_events(quiet_at.saturating_duration_since(Instant::now()), ready, handler)?;
+            let now = Instant::now();
+            if come.is_watched || now >= end {
                 return Ok(come.is_watched);
             }
-            (least, timeout) = (1, pause.min(left));
+            if come.callers + come.connections >= least.max(1) {
+                (least, quiet_at) = (1, (now + pause).min(end));
+            } else if now >= quiet_at {
+                return Ok(false);
+            }
         }
     }
 
@@ -199,15 +217,18 @@ impl Server {
             match event.data.u64() {
                 LISTENER => has_callers = true,
                 WATCHED => come.is_watched = true,
-                connection => {
-                    if self.take(connection, event.flags).is_err() {
+                connection => match self.take(connection, event.flags, handler) {
+                    Err(Closed) => {
                         self.close(connection, handler);
                         ready.remove(&connection);
-                    } else {
-                        come.connections += 1;
+                    }
+                    Ok(false) => {}
+                    Ok(true) => {
+                        let flags = event.flags;
+                        come.connections += usize::from(flags.contains(EventFlags::IN));
                         ready.insert(connection);
                     }
-                }
+                },
             }
         }
         if has_callers {
@@ -226,34 +247,52 @@ impl Server {
     }
 
     /// Takes what has come by a connection, and sends what is left for it. One that its peer has closed cannot be answered, so it is
-    /// closed at once: epoll would tell of it again and again while calls gather.
-    fn take(&mut self, id: u64, flags: EventFlags) -> Result<(), Closed> {
-        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
+    /// closed at once: epoll would tell of it again and again while calls gather. Whether it may have a call to be answered.
+    fn take(&mut self, id: u64, flags: EventFlags, handler: &mut impl Handler) -> Result<bool, Closed> {
+        let Some(connection) = self.connections.get_mut(&id) else { return Ok(false) };
+        if connection.is_left {
+            return if connection.is_read() { Err(Closed) } else { Ok(false) };
+        }
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             return Err(Closed);
         }
         if flags.contains(EventFlags::OUT) {
-            connection.send()?;
+            connection.go_on()?;
+            let used = connection.take_used();
+            handler.has_used(&connection.peer, used);
+            self.unfinished.extend(self.unread.count(id, connection));
         }
         let before = connection.pending();
         if flags.contains(EventFlags::IN) {
             connection.receive(&mut self.buffer)?;
         }
         look_at(&self.epoll, id, connection)?;
-        let uid = connection.peer.uid;
-        self.users.pend(uid, before, connection.pending());
-        if self.users.has_too_many_bytes(uid, &self.limits) { Err(Closed) } else { Ok(()) }
+        let user = connection.peer.user();
+        self.users.pend(user, before, connection.pending());
+        if self.users.has_too_many_bytes(user, &self.limits) {
+            return Err(Closed);
+        }
+        Ok(!connection.is_answering())
     }
 
     /// Answers the calls of a connection that are whole, as many as a turn may.
     fn answer(&mut self, id: u64, handler: &mut impl Handler) -> Result<(), Closed> {
-        let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
-        let (uid, before) = (connection.peer.uid, connection.pending());
-        let outcome = answer_calls(connection, &self.version, self.limits.calls_of_turn, handler);
-        self.users.pend(uid, before, connection.pending());
-        if outcome? {
-            self.unfinished.insert(id);
+        let Some(connection) = self.connections.get_mut(&id).filter(|connection| !connection.is_left) else {
             return Ok(());
+        };
+        let (user, before) = (connection.peer.user(), connection.pending());
+        if before > 0 && !self.unread.holds_back(id, user, &self.limits) {
+            let is_full = self.unread.is_full(&self.limits);
+            let limit = self.limits.calls_of_turn;
+            let outcome = answer_calls(connection, (&self.version, is_full), limit, handler);
+            self.users.pend(user, before, connection.pending());
+            let used = connection.take_used();
+            handler.has_used(&connection.peer, used);
+            self.unfinished.extend(self.unread.count(id, connection));
+            if outcome? {
+                self.unfinished.insert(id);
+                return Ok(());
+            }
         }
         if connection.settle(Instant::now())? {
             self.waiting.insert(id);
@@ -292,8 +331,11 @@ impl Server {
     /// Takes a connection up, if the limits allow it.
     fn admit(&mut self, socket: OwnedFd) {
         let Ok(peer) = Peer::of(self.next_connection, &socket) else { return };
-        let uid = peer.uid;
-        if !self.users.connect(uid, &self.limits) {
+        let user = peer.user();
+        if !self.users.connect(user, &self.limits) {
+            if !self.may_bid_farewell(Instant::now()) {
+                return;
+            }
             let sentence = format!(
                 "the service has {} connections, and gives a user at most {} of {}",
                 self.users.connections(),
@@ -301,18 +343,29 @@ impl Server {
                 self.limits.connections
             );
             // It is told as far as its socket takes it, and closed.
-            let _ =
-                descriptors::send(&socket, &Refusal::LimitReached { sentence }.to_reply().to_bytes(), &[]);
+            let reply = Refusal::LimitReached { sentence }.to_reply().to_bytes();
+            let _ = descriptors::send(&socket, [&reply, &[]], &[]);
             return;
         }
-        // Replies that are not read hold descriptors, of which the kernel lets the service have a number in all.
-        let _ = set_socket_send_buffer_size(&socket, SENT_AHEAD);
         let id = self.next_connection;
         self.next_connection += 1;
         if epoll::add(&self.epoll, &socket, EventData::new_u64(id), EventFlags::IN).is_err() {
-            return self.users.disconnect(uid, 0);
+            return self.users.disconnect(user, 0);
         }
         self.connections.insert(id, Connection::new(socket, peer));
+    }
+
+    /// Whether a caller beyond the limits gets a sentence.
+    fn may_bid_farewell(&mut self, now: Instant) -> bool {
+        let (left, since) = &mut self.farewells;
+        let more = now.saturating_duration_since(*since).as_secs() / PER_FAREWELL.as_secs();
+        if more > 0 {
+            *left = left.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).min(FAREWELLS);
+            *since = now;
+        }
+        let may = *left > 0;
+        *left = left.saturating_sub(1);
+        may
     }
 
     /// Closes the connections whose time is over, and ends a pause.
@@ -331,13 +384,28 @@ impl Server {
         Ok(())
     }
 
+    /// Closes a connection. It is left, and counts for its user, while its peer has not read all that was sent.
     fn close(&mut self, id: u64, handler: &mut impl Handler) {
         self.waiting.remove(&id);
         self.unfinished.remove(&id);
-        if let Some(connection) = self.connections.remove(&id) {
-            self.users.disconnect(connection.peer.uid, connection.pending());
+        self.unread.end(id);
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let user = connection.peer.user();
+        let was_left = connection.is_left;
+        if !was_left {
+            self.users.pend(user, connection.pending(), 0);
             handler.closed(&connection.peer);
         }
+        let is_read = connection.leave();
+        self.unfinished.extend(self.unread.count(id, connection));
+        if !is_read && look_at(&self.epoll, id, connection).is_ok() {
+            self.left += usize::from(!was_left);
+            return;
+        }
+        self.left -= usize::from(was_left);
+        self.unfinished.extend(self.unread.forget(id));
+        self.connections.remove(&id);
+        self.users.disconnect(user, 0);
     }
 }
 
@@ -361,14 +429,14 @@ fn look_at(epoll: &OwnedFd, id: u64, connection: &mut Connection) -> Result<(), 
 /// Answers at most `limit` calls. Whether there may be more.
 fn answer_calls(
     connection: &mut Connection,
-    version: &str,
+    (version, is_full): (&str, bool),
     limit: usize,
     handler: &mut impl Handler,
 ) -> Result<bool, Closed> {
     for _ in 0..limit {
         let Some(message) = connection.next_call()? else { return Ok(false) };
         let call = Call::parse(&message).map_err(|_| Closed)?;
-        let answer = answer_call(&connection.peer, &call, version, handler);
+        let answer = answer_call(&connection.peer, &call, (version, is_full), handler);
         connection.begin_anew();
         if !call.oneway {
             connection.answer(answer)?;
@@ -377,13 +445,19 @@ fn answer_calls(
     Ok(true)
 }
 
-fn answer_call(peer: &Peer, call: &Call, version: &str, handler: &mut impl Handler) -> Answer {
+fn answer_call(
+    peer: &Peer,
+    call: &Call,
+    (version, is_full): (&str, bool),
+    handler: &mut impl Handler,
+) -> Answer {
     let answered = match Request::of(call) {
-        Ok(Request::Service(request)) => {
-            request.reply(version).map(|reply| Answer { reply, descriptors: Vec::new() })
-        }
+        Ok(Request::Service(request)) => request.reply(version).map(|reply| Answer { reply, ..Answer::default() }),
+        Ok(Request::Ledger(LedgerRequest::List(_))) if is_full => Err(Refusal::LimitReached {
+            sentence: "users have not read the listings that they have asked for, and there is no room for more: call again".into(),
+        }),
         Ok(Request::Ledger(request)) => handler.answer(peer, request),
         Err(refusal) => Err(refusal),
     };
-    answered.unwrap_or_else(|refusal| Answer { reply: refusal.to_reply(), descriptors: Vec::new() })
+    answered.unwrap_or_else(|refusal| Answer { reply: refusal.to_reply(), ..Answer::default() })
 }

@@ -20,40 +20,40 @@ pub(super) struct Users {
 
 impl Users {
     /// Counts a connection, if the limits allow it.
-    pub(super) fn connect(&mut self, uid: u32, limits: &Limits) -> bool {
-        let of_user = self.each.get(&uid).copied().unwrap_or_default();
+    pub(super) fn connect(&mut self, user: u32, limits: &Limits) -> bool {
+        let of_user = self.each.get(&user).copied().unwrap_or_default();
         let is_allowed =
             self.all.connections < limits.connections && of_user.connections < limits.connections_of_user;
         if is_allowed {
             self.all.connections += 1;
-            self.each.entry(uid).or_default().connections += 1;
+            self.each.entry(user).or_default().connections += 1;
         }
         is_allowed
     }
 
     /// Counts that a connection has ended, which had `pending` bytes.
-    pub(super) fn disconnect(&mut self, uid: u32, pending: usize) {
-        self.pend(uid, pending, 0);
+    pub(super) fn disconnect(&mut self, user: u32, pending: usize) {
+        self.pend(user, pending, 0);
         self.all.connections = self.all.connections.saturating_sub(1);
-        if let Some(user) = self.each.get_mut(&uid) {
-            user.connections = user.connections.saturating_sub(1);
-            if user.connections == 0 {
-                self.each.remove(&uid);
+        if let Some(of_user) = self.each.get_mut(&user) {
+            of_user.connections = of_user.connections.saturating_sub(1);
+            if of_user.connections == 0 {
+                self.each.remove(&user);
             }
         }
     }
 
     /// Counts that the pending bytes of a connection have become `now`.
-    pub(super) fn pend(&mut self, uid: u32, before: usize, now: usize) {
-        let user = self.each.entry(uid).or_default();
-        for taken in [&mut self.all, user] {
+    pub(super) fn pend(&mut self, user: u32, before: usize, now: usize) {
+        let of_user = self.each.entry(user).or_default();
+        for taken in [&mut self.all, of_user] {
             taken.pending_bytes = taken.pending_bytes.saturating_sub(before) + now;
         }
     }
 
     /// Whether this user, or all together, have more pending bytes than the limits allow.
-    pub(super) fn has_too_many_bytes(&self, uid: u32, limits: &Limits) -> bool {
-        let of_user = self.each.get(&uid).copied().unwrap_or_default();
+    pub(super) fn has_too_many_bytes(&self, user: u32, limits: &Limits) -> bool {
+        let of_user = self.each.get(&user).copied().unwrap_or_default();
         self.all.pending_bytes > limits.pending_bytes || of_user.pending_bytes > limits.pending_bytes_of_user
     }
 
@@ -78,7 +78,7 @@ mod tests {
         };
         let mut users = Users::default();
         let connected: Vec<bool> =
-            [1, 1, 1, 1, 2, 2, 2].map(|uid| users.connect(uid, &limits)).into_iter().collect();
+            [1, 1, 1, 1, 2, 2, 2].map(|user| users.connect(user, &limits)).into_iter().collect();
         assert_eq!(connected, [true, true, true, false, true, true, false]);
         users.pend(1, 0, 60);
         assert!(!users.has_too_many_bytes(1, &limits));

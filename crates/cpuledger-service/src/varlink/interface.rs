@@ -86,12 +86,10 @@ pub struct List {
     pub fields: Vec<String>,
 }
 
-/// What `List` answers.
+/// What `List` answers. The bytes of the frame follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing {
-    /// The index of the descriptor of the frame, which is sealed memory.
-    pub frame: usize,
-    /// Its length in bytes.
+    /// The length of the frame in bytes.
     pub length: u64,
     /// The audience that it was made for.
     pub audience: String,
@@ -169,6 +167,7 @@ impl Request {
                     interval_ns: parameter(call, "interval_ns")?,
                     audience: parameter(call, "audience")?,
                 }),
+                "List" if !call.upgrade => return Err(Refusal::UpgradeNeeded),
                 "List" => LedgerRequest::List(List {
                     scope: parameter(call, "scope")?,
                     fields: parameter(call, "fields")?,
@@ -220,7 +219,7 @@ mod tests {
     use serde_json::json;
 
     fn request(method: &str, parameters: Value) -> Result<Request, Refusal> {
-        Request::of(&Call::new(method, &parameters).expect("a call"))
+        Request::of(&Call { upgrade: true, ..Call::new(method, &parameters).expect("a call") })
     }
 
     #[test]
@@ -249,6 +248,8 @@ mod tests {
             refused("io.cpuledger.Ledger.Subscribe", json!({ "interval_ns": 0.5 })),
             Refusal::InvalidParameter { parameter: "interval_ns".into() }
         );
+        let call = Call::new("io.cpuledger.Ledger.List", &json!({ "scope": "tasks", "fields": [] }));
+        assert_eq!(Request::of(&call.expect("a call")), Err(Refusal::UpgradeNeeded));
         assert_eq!(
             refused("io.cpuledger.Ledger.Destroy", json!({})),
             Refusal::MethodNotFound { method: "io.cpuledger.Ledger.Destroy".into() }
@@ -279,10 +280,7 @@ mod tests {
         compare("method Info() -> (", &info);
         compare("method Subscribe(interval_ns: ?int, audience: ?string) -> (", &subscription);
         compare("type Field (", &field);
-        compare(
-            "method List(scope: Scope, fields: []string) -> (",
-            &Listing { frame: 0, length: 0, audience },
-        );
+        compare("method List(scope: Scope, fields: []string) -> (", &Listing { length: 0, audience });
         compare("method Describe() -> (", &Description { fields: vec![field] });
         let scopes = [Scope::Leaders, Scope::Processes, Scope::Tasks].map(|scope| json!(scope));
         let names: Vec<&str> = scopes.iter().filter_map(Value::as_str).collect();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Maximum length of a call in bytes, without the NUL.
 pub const MAX_CALL_BYTES: usize = 64 << 10;
-/// Maximum length of a reply in bytes, without the NUL. What is longer travels in sealed memory.
+/// Maximum length of a reply in bytes, without the NUL. What is longer follows it as bytes.
 pub const MAX_REPLY_BYTES: usize = 1 << 20;
 /// Maximum number of arrays and objects within each other.
 pub const MAX_DEPTH: usize = 16;
@@ -45,6 +45,9 @@ pub struct Call {
     /// The caller wants no reply.
     #[serde(default, skip_serializing_if = "is_false", deserialize_with = "none_is_false")]
     pub oneway: bool,
+    /// The caller takes bytes that are no messages behind the reply.
+    #[serde(default, skip_serializing_if = "is_false", deserialize_with = "none_is_false")]
+    pub upgrade: bool,
 }
 
 /// A reply, or an error.
@@ -68,7 +71,7 @@ impl Call {
     /// When they do not.
     pub fn new(method: &str, parameters: &impl Serialize) -> Result<Call, Fault> {
         let parameters = object(parameters)?;
-        Ok(Call { method: method.to_owned(), parameters, more: false, oneway: false })
+        Ok(Call { method: method.to_owned(), parameters, more: false, oneway: false, upgrade: false })
     }
 
     /// Reads a call, given without its NUL.
@@ -207,6 +210,13 @@ impl Messages {
         Ok(Some(message))
     }
 
+    /// Takes at most `most` bytes of the stream, where these are no message.
+    pub(crate) fn take_bytes(&mut self, most: usize) -> Vec<u8> {
+        let rest = self.bytes.split_off(most.min(self.bytes.len()));
+        self.searched = 0;
+        std::mem::replace(&mut self.bytes, rest)
+    }
+
     /// Bytes of messages that were not taken yet.
     pub fn pending(&self) -> usize {
         self.bytes.len()
@@ -273,6 +283,16 @@ mod tests {
             assert_eq!(found, [&b"one"[..], b"", b"three"]);
             assert_eq!(messages.pending(), 4);
         }
+    }
+
+    #[test]
+    fn bytes_between_messages_are_taken_as_they_are() {
+        let mut messages = Messages::new(5);
+        messages.push(b"one\0\0\0bytestwo\0");
+        assert_eq!(messages.next_message().expect("short enough").as_deref(), Some(&b"one"[..]));
+        assert_eq!(messages.take_bytes(7), b"\0\0bytes");
+        assert_eq!(messages.next_message().expect("short enough").as_deref(), Some(&b"two"[..]));
+        assert!(messages.take_bytes(1).is_empty());
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub enum Refusal {
         /// The key.
         field: String,
     },
+    /// A listing was asked for without the flag `upgrade`.
+    #[error("the bytes of a listing follow its reply: call List with the flag `upgrade` of Varlink")]
+    UpgradeNeeded,
     /// The caller, or all callers together, have what the service gives at most.
     #[error("{sentence}")]
     LimitReached {
@@ -91,6 +94,7 @@ impl Refusal {
                 ("IntervalTooShort", json!({ "shortest_interval_ns": shortest_interval_ns }))
             }
             Refusal::NoSuchField { field } => ("NoSuchField", json!({ "field": field })),
+            Refusal::UpgradeNeeded => ("UpgradeNeeded", json!({})),
             Refusal::LimitReached { .. } => ("LimitReached", json!({})),
             Refusal::Unavailable { .. } => ("Unavailable", json!({})),
             Refusal::Other { name, .. } => return error(name.clone(), json!({})),
@@ -119,6 +123,7 @@ impl Refusal {
                     .unwrap_or_default(),
             },
             (Some("NoSuchField"), _) => Refusal::NoSuchField { field: text("field") },
+            (Some("UpgradeNeeded"), _) => Refusal::UpgradeNeeded,
             (Some("LimitReached"), _) => Refusal::LimitReached { sentence },
             (Some("Unavailable"), _) => Refusal::Unavailable { sentence },
             (_, Some("InterfaceNotFound")) => Refusal::InterfaceNotFound { interface: text("interface") },
@@ -160,6 +165,7 @@ mod tests {
             Refusal::NoSuchAudience { audience: text() },
             Refusal::IntervalTooShort { shortest_interval_ns: 100 },
             Refusal::NoSuchField { field: text() },
+            Refusal::UpgradeNeeded,
             Refusal::LimitReached { sentence: text() },
             Refusal::Unavailable { sentence: text() },
         ]

@@ -9,7 +9,7 @@ use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
 use cpuledger::{Field, FieldSet, Scope};
 use cpuledger_service::ring;
-use cpuledger_service::server::{Answer, Gathering, Handler, Peer};
+use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
     self, Described, Description, Info, LedgerRequest, List, Listing, Refusal, SourceFacts, Subscribe,
     Subscription,
@@ -108,10 +108,10 @@ impl Control {
     fn audiences_of(&mut self, peer: &Peer) -> Vec<(&'static str, Audience)> {
         let shows_all = self.procfs_shows_all(peer);
         let policy = &self.config.audiences;
-        let viewer = |strangers| {
-            let may_trace_own = peer.is_in_our_namespace;
-            Audience::User(Viewer { uid: peer.uid, gid: peer.gid, may_trace_own, strangers })
-        };
+        // Within another user namespace nothing is its own, so all of these are shown the same.
+        let may_trace_own = peer.is_in_our_namespace;
+        let (uid, gid) = if may_trace_own { (peer.uid, peer.gid) } else { (FOREIGN, FOREIGN) };
+        let viewer = |strangers| Audience::User(Viewer { uid, gid, may_trace_own, strangers });
         let mut may_have = Vec::new();
         if policy.may_see_all(peer.uid, |gid| peer.is_member(gid)) {
             may_have.push((ALL, Audience::All));
@@ -214,23 +214,20 @@ impl Control {
             varlink::Scope::Tasks => Scope::Tasks,
         };
         let begin = Instant::now();
-        let sealed = self.listings.list(audience, scope, fields);
+        let frame = self.listings.list(audience, scope, fields);
         self.listed_for += begin.elapsed();
         self.listings_of_turn += 1;
-        let sealed = sealed?;
-        let listing = Listing { frame: 0, length: sealed.length, audience: name.into() };
-        Answer::new(&listing, vec![sealed.frame])
+        let frame = frame?;
+        let listing = Listing { length: frame.len() as u64, audience: name.into() };
+        Ok(Answer { frame: Some(frame), ..Answer::new(&listing, Vec::new())? })
     }
 }
 
 impl Handler for Control {
-    fn begin_turn(&mut self) {
-        self.listings.begin();
-    }
-
     /// Many that list at once come one after the other, and each walk would be for few of them. So calls gather if more than one was
     /// answered, or if another has come meanwhile. One that lists again and again does not wait.
     fn end_turn(&mut self) -> Option<Gathering> {
+        self.listings.end_turn();
         let listed_for = std::mem::take(&mut self.listed_for);
         let was_alone = std::mem::take(&mut self.listings_of_turn) < 2;
         let pause = (PAUSE_TIMES * listed_for).min(LONGEST_PAUSE);
@@ -240,7 +237,7 @@ impl Handler for Control {
 
     fn answer(&mut self, peer: &Peer, request: LedgerRequest) -> Result<Answer, Refusal> {
         let percent = self.config.limits.cpu_percent_per_user;
-        self.budgets.check(peer.uid, percent, Instant::now()).map_err(|wait| Refusal::LimitReached {
+        self.budgets.check(peer.user(), percent, Instant::now()).map_err(|wait| Refusal::LimitReached {
             sentence: format!(
                 "the calls of user {} have taken more than {percent} % of a CPU; call again in {:.1} s",
                 peer.uid,
@@ -254,8 +251,12 @@ impl Handler for Control {
             LedgerRequest::List(wanted) => self.list(peer, &wanted),
             LedgerRequest::Describe => Answer::new(&description(), Vec::new()),
         };
-        self.budgets.charge(peer.uid, thread_time().saturating_sub(begin));
+        self.budgets.charge(peer.user(), thread_time().saturating_sub(begin));
         answer
+    }
+
+    fn has_used(&mut self, peer: &Peer, time: Duration) {
+        self.budgets.charge(peer.user(), time);
     }
 
     fn closed(&mut self, peer: &Peer) {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use cpuledger::audience::Viewer;
@@ -12,18 +11,10 @@ use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot, Source as _};
 use cpuledger_frame::Frame;
-use cpuledger_service::sealed::seal;
 use cpuledger_service::varlink::Refusal;
 
 use super::audiences::Audience;
 use super::books::Books;
-
-/// A listing as it is handed out.
-#[derive(Debug, Clone)]
-pub struct Sealed {
-    pub frame: Arc<OwnedFd>,
-    pub length: u64,
-}
 
 /// What was listed for calls that have arrived before it was made.
 pub struct Listings {
@@ -32,10 +23,9 @@ pub struct Listings {
     /// By scope and fields.
     walked: HashMap<(Scope, u64), Snapshot>,
     /// Restricted to a viewer, or not: all that are not restricted share one.
-    sealed: HashMap<(Option<Viewer>, Scope, u64), Sealed>,
+    frames: HashMap<(Option<Viewer>, Scope, u64), Arc<Vec<u8>>>,
     columns: ListingColumns,
     frame: Frame,
-    bytes: Vec<u8>,
 }
 
 impl Listings {
@@ -45,24 +35,28 @@ impl Listings {
             books,
             walk: None,
             walked: HashMap::new(),
-            sealed: HashMap::new(),
+            frames: HashMap::new(),
             columns: ListingColumns::default(),
             frame: Frame::new(),
-            bytes: Vec::new(),
         }
     }
 
-    /// Calls that have arrived since are answered by what is listed from now on.
-    pub fn begin(&mut self) {
+    /// Calls that arrive from now on are answered by what is listed then. Frames that are still being sent stay with those that send them.
+    pub fn end_turn(&mut self) {
         self.walked.clear();
-        self.sealed.clear();
+        self.frames.clear();
     }
 
     /// Lists for an audience.
     ///
     /// # Errors
-    /// When there cannot be a walk, or no memory for what it found.
-    pub fn list(&mut self, audience: Audience, scope: Scope, fields: FieldSet) -> Result<Sealed, Refusal> {
+    /// When there cannot be a walk, or what it found is beyond the limits of a frame.
+    pub fn list(
+        &mut self,
+        audience: Audience,
+        scope: Scope,
+        fields: FieldSet,
+    ) -> Result<Arc<Vec<u8>>, Refusal> {
         let failed =
             |error: &dyn std::fmt::Display| Refusal::Unavailable { sentence: format!("no listing: {error}") };
         let restricts = |viewer: &Viewer| viewer.restricts(fields);
@@ -71,8 +65,8 @@ impl Listings {
             Audience::All => None,
         };
         let key = (restricted_to, scope, fields.number());
-        if let Some(sealed) = self.sealed.get(&key) {
-            return Ok(sealed.clone());
+        if let Some(frame) = self.frames.get(&key) {
+            return Ok(Arc::clone(frame));
         }
         let listed = match restricted_to {
             Some(viewer) => self.list_restricted(viewer, scope, fields),
@@ -82,11 +76,12 @@ impl Listings {
             }
         };
         listed.map_err(|error| failed(&error))?;
-        self.frame.encode(&mut self.bytes).map_err(|error| failed(&error))?;
-        let frame = seal("cpuledger-listing", &self.bytes).map_err(|error| failed(&error))?;
-        let sealed = Sealed { frame: Arc::new(frame), length: self.bytes.len() as u64 };
-        self.sealed.insert(key, sealed.clone());
-        Ok(sealed)
+        let mut bytes = Vec::new();
+        self.frame.encode(&mut bytes).map_err(|error| failed(&error))?;
+        bytes.shrink_to_fit();
+        let frame = Arc::new(bytes);
+        self.frames.insert(key, Arc::clone(&frame));
+        Ok(frame)
     }
 
     /// Lists what a viewer is shown.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use cpuledger_frame::{Frame, Section, Wanted};
 use cpuledger_service::client::Client;
-use cpuledger_service::sealed::Sealed;
 use cpuledger_service::varlink::{self, List};
 
 use super::connection::{connect, unusable};
@@ -23,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub struct ServiceListing {
     client: Client,
     /// The last listing.
-    bytes: Option<Sealed>,
+    bytes: Vec<u8>,
     /// What of it was decoded.
     frame: Frame,
     shows_all: bool,
@@ -38,7 +37,12 @@ impl ServiceListing {
     /// # Errors
     /// When there is none, or it is not to be believed.
     pub fn open() -> Result<ServiceListing, Error> {
-        Ok(ServiceListing { client: connect(TIMEOUT)?, bytes: None, frame: Frame::new(), shows_all: false })
+        Ok(ServiceListing {
+            client: connect(TIMEOUT)?,
+            bytes: Vec::new(),
+            frame: Frame::new(),
+            shows_all: false,
+        })
     }
 
     /// Makes the service list for [`ServiceListing::listed`]: the tasks of the listing are not decoded yet.
@@ -60,7 +64,7 @@ impl ServiceListing {
         let (listing, bytes) = self.client.list(&List { scope, fields }).map_err(unusable)?;
         self.shows_all = listing.audience != SELF;
         self.frame.decode_wanted_from(&bytes, wanted).map_err(unusable)?;
-        self.bytes = Some(bytes);
+        self.bytes = bytes;
         Ok(())
     }
 
@@ -69,7 +73,7 @@ impl ServiceListing {
     /// # Errors
     /// When they are not those of processes.
     pub(crate) fn listed(&self) -> Result<impl Families, Error> {
-        ListedFamilies::new(self.bytes.as_deref().unwrap_or_default(), &self.frame)
+        ListedFamilies::new(&self.bytes, &self.frame)
     }
 
     /// Whether the last listing had every process that /proc shows the caller. Else the policy of the service holds some back.
