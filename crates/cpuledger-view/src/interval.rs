@@ -149,6 +149,11 @@ impl Writer {
 
     /// What this source cannot see, and what it has lost.
     fn append_unseen(&mut self, interval: &Interval) {
+        if let Some(fault) = interval.fault() {
+            self.say("Out of balance, which is an error of cpuledger: ");
+            self.say(&fault.to_string());
+            self.say(". ");
+        }
         let unseen = match (interval.source, &interval.exited) {
             (SourceKind::Service | SourceKind::Ledger, _) => return self.append_lost(interval),
             (SourceKind::Walk, Some(_)) => {

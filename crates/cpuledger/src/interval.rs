@@ -1,7 +1,10 @@
 //! What lies between two cuts: how much CPU time each task used, the dead included.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
+use crate::buffer::emptied;
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::Exit;
@@ -175,6 +178,36 @@ impl Unattributed {
     }
 }
 
+/// What does not add up in an interval: an error of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The capacity, and what is attributed, idle and unattributed: by this many nanoseconds.
+    Balance(i64),
+    /// What is attributed, and the sum of the processes.
+    Processes(i64),
+    /// What is unattributed, and the sum of its reasons.
+    Reasons(i64),
+    /// Only one is known of what is idle and what is unattributed.
+    HalfTold,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Balance(ns) => {
+                write!(formatter, "the capacity is {ns} ns more than what was booked of it")
+            }
+            Fault::Processes(ns) => {
+                write!(formatter, "the attributed time is {ns} ns more than that of all processes")
+            }
+            Fault::Reasons(ns) => write!(formatter, "the unattributed time is {ns} ns more than its reasons"),
+            Fault::HalfTold => {
+                formatter.write_str("it has idle time without unattributed time, or the reverse")
+            }
+        }
+    }
+}
+
 /// Maximum number of tasks of a user in [`Interval::blocked`], and of all of them in a frame: so no user can keep those of others from it.
 pub const MOST_BLOCKED: usize = 1024;
 
@@ -293,24 +326,109 @@ impl Interval {
 
     /// Capacity less all that was booked: 0. `None` where the source has no exact cut.
     pub fn imbalance_ns(&self) -> Option<i64> {
-        let booked = self.attributed_ns + self.idle_ns? + self.unattributed_ns?;
+        let booked = self.attributed_ns.wrapping_add(self.idle_ns?).wrapping_add(self.unattributed_ns?);
         Some(self.capacity_ns.wrapping_sub(booked) as i64)
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.begin = Begin::Cut;
-        self.is_replayed = false;
-        self.blocked = None;
-        self.blocked_tasks = 0;
-        self.blocked_without_row = 0;
-        self.unattributed_by = Unattributed::default();
-        self.missed_switches = None;
-        self.off_fault_ns = 0;
-        self.missed_exits = 0;
-        self.processes.clear();
-        self.tasks.clear();
-        self.renumbered.clear();
-        self.unidentified_exits = None;
-        self.attributed_ns = 0;
+    /// What does not add up in its books. `None`: all does.
+    pub fn fault(&self) -> Option<Fault> {
+        let processes_ns = self.processes.iter().fold(0, |sum: u64, usage| sum.wrapping_add(usage.cpu_ns));
+        let reasons_ns = self.unattributed_by.total_ns();
+        let differs =
+            |told_ns: u64, sum_ns: u64| Some(told_ns.wrapping_sub(sum_ns) as i64).filter(|ns| *ns != 0);
+        let balance = || Some(self.imbalance_ns()?).filter(|ns| *ns != 0).map(Fault::Balance);
+        let processes = || differs(self.attributed_ns, processes_ns).map(Fault::Processes);
+        let reasons = || differs(self.unattributed_ns.unwrap_or(0), reasons_ns).map(Fault::Reasons);
+        let is_half_told = self.idle_ns.is_some() != self.unattributed_ns.is_some();
+        balance().or_else(processes).or_else(reasons).or(is_half_told.then_some(Fault::HalfTold))
+    }
+
+    /// Becomes the interval that begins with this, in the memory of its own lists: nothing else of it stays. Lists that the other one does not
+    /// have, as what they would hold is not known, are not there.
+    pub(crate) fn renew(&mut self, begin: Interval) {
+        // Each member by its name: one that is added has to be thought of here.
+        let Interval {
+            source: _,
+            is_replayed: _,
+            begin: _,
+            start_ns: _,
+            end_ns: _,
+            online_cpus: _,
+            capacity_ns: _,
+            attributed_ns: _,
+            idle_ns: _,
+            unattributed_ns: _,
+            unattributed_by: _,
+            processes,
+            tasks,
+            exited,
+            blocked,
+            blocked_tasks: _,
+            blocked_without_row: _,
+            unidentified_exits: _,
+            renumbered,
+            missed_exits: _,
+            missed_switches: _,
+            off_fault_ns: _,
+        } = std::mem::take(self);
+        *self = Interval {
+            processes: emptied(processes),
+            tasks: emptied(tasks),
+            exited: begin.exited.map(|_| emptied(exited.unwrap_or_default())),
+            blocked: begin.blocked.map(|_| emptied(blocked.unwrap_or_default())),
+            renumbered: emptied(renumbered),
+            ..begin
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of which no member is as in a new one.
+    fn full() -> Interval {
+        Interval {
+            source: SourceKind::Procfs,
+            is_replayed: true,
+            begin: Begin::Boot,
+            start_ns: 1,
+            end_ns: 2,
+            online_cpus: 3,
+            capacity_ns: 4,
+            attributed_ns: 5,
+            idle_ns: Some(6),
+            unattributed_ns: Some(7),
+            unattributed_by: Unattributed { not_attached_ns: 8, ..Unattributed::default() },
+            processes: vec![Usage::default(); 2_000],
+            tasks: vec![Usage::default(); 2_000],
+            exited: Some(vec![Exited::default(); 2_000]),
+            blocked: Some(vec![Blocked::default(); 2_000]),
+            blocked_tasks: 9,
+            blocked_without_row: 10,
+            unidentified_exits: Some(11),
+            renumbered: vec![Renumbered::default(); 2_000],
+            missed_exits: 12,
+            missed_switches: Some(13),
+            off_fault_ns: 14,
+        }
+    }
+
+    #[test]
+    fn nothing_of_an_interval_is_in_the_next() {
+        let text = |interval: &Interval| format!("{interval:?}");
+        let mut interval = full();
+        let memory = interval.processes.as_ptr();
+        interval.renew(Interval::default());
+        assert_eq!(text(&interval), text(&Interval::default()));
+        assert_eq!(interval.processes.as_ptr(), memory, "but the memory of its lists");
+        let begin = || Interval { exited: Some(Vec::new()), blocked: None, end_ns: 7, ..Interval::default() };
+        interval = full();
+        interval.renew(begin());
+        assert_eq!(text(&interval), text(&begin()));
+        // What a storm took is given back after the next interval that needs less.
+        interval.processes.push(Usage::default());
+        interval.renew(begin());
+        assert!(interval.processes.capacity() < 2_000, "{}", interval.processes.capacity());
     }
 }

@@ -15,6 +15,8 @@
 
 pub mod attribution;
 pub mod audience;
+pub mod balance;
+mod buffer;
 pub mod caller;
 pub mod clock;
 pub mod counters;

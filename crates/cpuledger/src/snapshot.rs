@@ -1,5 +1,6 @@
 //! What a source saw at one instant.
 
+use crate::buffer::emptied;
 use crate::clock::Boottime;
 use crate::field::FieldSet;
 use crate::source_kind::SourceKind;
@@ -75,13 +76,28 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Empties the rows and keeps their memory.
+    /// Becomes an empty one of no time and source, in the memory of its lists.
     pub fn clear(&mut self) {
-        self.processes.clear();
-        self.tasks.clear();
-        self.accounts.clear();
-        self.stolen_ns.clear();
-        self.from_procfs.clear();
+        // Each member by its name: one that is added has to be thought of here.
+        let Snapshot {
+            source: _,
+            begin_ns: _,
+            begin: _,
+            end_ns: _,
+            processes,
+            tasks,
+            accounts,
+            stolen_ns,
+            from_procfs,
+        } = std::mem::take(self);
+        *self = Snapshot {
+            processes: emptied(processes),
+            tasks: emptied(tasks),
+            accounts: emptied(accounts),
+            stolen_ns: emptied(stolen_ns),
+            from_procfs: emptied(from_procfs),
+            ..Snapshot::default()
+        };
     }
 
     /// Whether each process has an account.

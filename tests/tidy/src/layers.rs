@@ -226,6 +226,7 @@ pub const LAYERS: &[Layers] = &[
         package: "crates/cpuledger",
         from_below: &[
             "text",
+            "buffer",
             "clock",
             "caller",
             "field_set",
@@ -238,6 +239,7 @@ pub const LAYERS: &[Layers] = &[
             "states",
             "snapshot",
             "interval",
+            "balance",
             "frames",
             "audience",
             "machine",

@@ -53,8 +53,8 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
     let mut around = Surroundings::now();
     around.machine.memory_total_bytes = Some(1 << 30);
     around.users.learn(0);
-    let snapshot = Snapshot { processes: vec![row(5 << 30)], ..Snapshot::default() };
-    let usage = Usage { cpu_ns: 500_000_000, ..Usage::default() };
+    let snapshot = Snapshot { processes: vec![row(5 << 30); 2], ..Snapshot::default() };
+    let usage = |cpu_ns| Usage { cpu_ns, ..Usage::default() };
     let exited: Vec<usize> = (0..dead.len()).collect();
     let interval = Interval {
         source,
@@ -64,7 +64,7 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
         online_cpus: 2,
         capacity_ns: 2_000_000_000,
         attributed_ns: 1_732_200_000,
-        processes: vec![usage],
+        processes: vec![usage(500_000_000), usage(1_232_200_000)],
         exited: Some(dead),
         ..Interval::default()
     };
@@ -133,7 +133,7 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
         end_ns: 1_000_000_000,
         online_cpus: 2,
         capacity_ns: 1_500_000_000,
-        idle_ns: Some(0),
+        idle_ns: Some(1_500_000_000 - by.total_ns()),
         unattributed_ns: Some(by.total_ns()),
         unattributed_by: by,
         ..Interval::default()
@@ -144,6 +144,14 @@ fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_
     let losses = text_of(|text| Writer::default().append_losses(text, &interval));
     assert!(
         losses.starts_with("Not exact: 300 ns on CPUs where no context switch was seen yet (usual in the first interval); 7 ns without"),
+        "{losses}"
+    );
+    let wrong = Interval { capacity_ns: 1_500_000_001, ..interval.clone() };
+    let losses = text_of(|text| Writer::default().append_losses(text, &wrong));
+    assert!(
+        losses.starts_with(
+            "Out of balance, which is an error of cpuledger: the capacity is 1 ns more than what was booked of it. Not exact: 300 ns"
+        ),
         "{losses}"
     );
     let none = Interval { capacity_ns: 2_000_000_000, unattributed_by: Unattributed::default(), ..interval };

@@ -183,10 +183,12 @@ fn write_identities(frame: &mut Frame, section: Section, rows: &[Task]) {
 /// When the frame has what no interval can have, or is of a source that is not known here.
 pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> Result<(), FrameError> {
     snapshot.clear();
-    let mut exited = interval.exited.take().unwrap_or_default();
-    let mut blocked = interval.blocked.take().unwrap_or_default();
-    interval.clear();
-    (interval.idle_ns, interval.unattributed_ns) = (None, None);
+    let is_true = |column| frame.figure(column) == Some(1);
+    interval.renew(Interval {
+        exited: is_true(Column::KNOWS_EXITS).then(Vec::new),
+        blocked: is_true(Column::KNOWS_BLOCKED).then(Vec::new),
+        ..Interval::default()
+    });
     for needed in [Column::SOURCE, Column::START_NS, Column::END_NS] {
         frame.figure(needed).ok_or(FrameError::Missing { column: needed.name() })?;
     }
@@ -195,9 +197,7 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
     snapshot.source = interval.source;
     read_rows(frame, Section::Processes, &mut snapshot.processes, &mut interval.processes)?;
     read_rows(frame, Section::Tasks, &mut snapshot.tasks, &mut interval.tasks)?;
-    let is_true = |column| frame.figure(column) == Some(1);
-    if is_true(Column::KNOWS_EXITS) {
-        exited.clear();
+    if let Some(exited) = &mut interval.exited {
         for row in 0..frame.table(Section::Exited).len() {
             let mut dead = Exited::default();
             dead.read(frame, Section::Exited, row)?;
@@ -206,16 +206,13 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
             dead.lived = read_whole(frame, Section::Exited, row)?;
             exited.push(dead);
         }
-        interval.exited = Some(exited);
     }
-    if is_true(Column::KNOWS_BLOCKED) {
-        blocked.clear();
+    if let Some(blocked) = &mut interval.blocked {
         for row in 0..frame.table(Section::Blocked).len() {
             let mut one = Blocked::default();
             one.read(frame, Section::Blocked, row)?;
             blocked.push(one);
         }
-        interval.blocked = Some(blocked);
     }
     for row in 0..frame.table(Section::Renumbered).len() {
         let mut renumbered = Renumbered::default();

@@ -22,15 +22,18 @@ pub(crate) fn tell_gap_of(
     snapshot.source = source;
     snapshot.begin_ns = end_ns;
     snapshot.end_ns = end_ns;
-    into.clear();
-    into.source = source;
-    into.start_ns = start_ns;
-    into.end_ns = end_ns;
-    into.online_cpus = online_cpus;
-    into.capacity_ns = into.length_ns() * u64::from(into.online_cpus);
-    into.idle_ns = Some(0);
-    into.unattributed_ns = Some(into.capacity_ns);
-    into.unattributed_by = Unattributed { not_attached_ns: into.capacity_ns, ..Unattributed::default() };
-    // No source has seen what died.
-    into.exited = None;
+    let capacity_ns = end_ns.saturating_sub(start_ns) * u64::from(online_cpus);
+    into.renew(Interval {
+        source,
+        start_ns,
+        end_ns,
+        online_cpus,
+        capacity_ns,
+        idle_ns: Some(0),
+        unattributed_ns: Some(capacity_ns),
+        unattributed_by: Unattributed { not_attached_ns: capacity_ns, ..Unattributed::default() },
+        // No source has seen what died.
+        exited: None,
+        ..Interval::default()
+    });
 }

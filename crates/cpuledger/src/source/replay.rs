@@ -8,6 +8,7 @@ use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_recording::{Entry, Place, Recording};
 
 use crate::attribution::difference::EXITS_LIMIT;
+use crate::balance;
 use crate::clock::Boottime;
 use crate::error::Error;
 use crate::frames::{self, CgroupIds, FrameError};
@@ -178,6 +179,7 @@ impl Replay {
             if let Some(merged) = self.merged(spot.place)? {
                 frames::read(&merged.frame, snapshot, into).map_err(not_replayed)?;
                 into.is_replayed = true;
+                balance::check(into);
                 return Ok(Some(self.told(spot, &merged)));
             }
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };

@@ -7,10 +7,11 @@ use std::thread;
 use anyhow::Context;
 use cpuledger::frames::Circumstances;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
-use cpuledger::{FieldSet, machine};
+use cpuledger::{FieldSet, balance, machine};
 
 use super::audiences::{Audiences, Last};
 use super::handover::Keeping;
+use super::log::log;
 use super::recording::Recording;
 use super::signals::Waker;
 use crate::stop::Stop;
@@ -145,6 +146,9 @@ fn keep(
             return Ok(keeping);
         }
         ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
+        if let Some(sentence) = balance::take_sentence() {
+            log(&sentence);
+        }
         if shared.wants_watch.swap(false, Ordering::SeqCst) {
             *shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = ledger.watch();
         }

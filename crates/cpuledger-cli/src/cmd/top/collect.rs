@@ -11,7 +11,7 @@ use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listi
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::service::{self, Ended, ServiceLedger};
 use cpuledger::source::{Exits, Source, SourceKind, tell_gap};
-use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, clock, machine};
+use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, balance, clock, machine};
 use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
 
@@ -215,6 +215,9 @@ impl Collector {
     /// When the source fails, and no other may take over.
     pub fn interval(&mut self) -> anyhow::Result<Outcome> {
         let outcome = self.close()?;
+        if let Some(sentence) = balance::take_sentence() {
+            self.say(sentence);
+        }
         self.note_circumstances();
         Ok(outcome)
     }

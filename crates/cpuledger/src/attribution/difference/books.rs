@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::attribution::{Attribution, Increment, Parts};
+use crate::balance;
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::{Birth, Exits};
@@ -95,14 +96,22 @@ impl Books {
             self.start_slack_ns = snapshot.source.start_rounding_ns();
             self.last_cut_ns = snapshot.begin_ns;
         }
-        into.clear();
+        into.renew(Interval {
+            source: snapshot.source,
+            start_ns: self.last_cut_ns,
+            end_ns: snapshot.begin_ns,
+            online_cpus: cut.online_cpus,
+            capacity_ns: snapshot.begin_ns.saturating_sub(self.last_cut_ns) * u64::from(cut.online_cpus),
+            exited: cut.sees_exits.then(Vec::new),
+            // Those before the first cut are of no interval.
+            missed_exits: if self.cut > 1 { exits.missed } else { 0 },
+            ..Interval::default()
+        });
+        exits.missed = 0;
         self.own_ns.clear();
         self.own_ns.resize(snapshot.processes.len(), 0);
         self.alive.clear();
         self.alive.resize(snapshot.processes.len(), false);
-        // Those before the first cut are of no interval.
-        into.missed_exits = if self.cut > 1 { exits.missed } else { 0 };
-        exits.missed = 0;
         self.births.clear();
         self.births.append(&mut exits.births);
         self.deaths.take(snapshot.begin, exits);
@@ -121,33 +130,24 @@ impl Books {
         } else {
             self.attribute(snapshot);
         }
-        self.state(cut, snapshot, into);
+        self.tell_dead(snapshot, into);
         if self.is_told {
             self.close_told(into);
         } else {
             self.close_processes(is_exact && cut.sees_exits, snapshot, into);
         }
         self.attribution.forget(snapshot.begin_ns);
+        balance::check(into);
         self.cut > 1
     }
 
-    /// What is to be said of the interval itself.
-    fn state(&mut self, cut: &CutFacts, snapshot: &Snapshot, into: &mut Interval) {
-        into.source = snapshot.source;
-        into.start_ns = self.last_cut_ns;
-        into.end_ns = snapshot.begin_ns;
-        into.online_cpus = cut.online_cpus;
-        into.capacity_ns = into.length_ns() * u64::from(cut.online_cpus);
+    /// Tells of those that have died, where the source sees exits.
+    fn tell_dead(&mut self, snapshot: &Snapshot, into: &mut Interval) {
         into.unidentified_exits = Some(self.deaths.folds.iter().map(|fold| fold.exits).sum());
-        if cut.sees_exits {
-            let exited = into.exited.get_or_insert_default();
+        // Those before the first cut are of no interval.
+        if let Some(exited) = into.exited.as_mut().filter(|_| self.cut > 1) {
             let listed = Listed { processes: &snapshot.processes, alive: &self.alive };
             self.deaths.report(&mut self.attribution, |process| listed.living(process).is_some(), exited);
-            if self.cut == 1 {
-                exited.clear();
-            }
-        } else {
-            into.exited = None;
         }
         self.last_cut_ns = snapshot.begin_ns;
     }

@@ -263,7 +263,6 @@ impl Deaths {
         // The last death of a process that does not live any more has ended it.
         let last: FxHashMap<TaskId, usize> =
             self.due.iter().enumerate().map(|(index, death)| (death.exit.process, index)).collect();
-        into.clear();
         into.extend(self.due.iter().enumerate().map(|(index, death)| {
             let process = death.exit.process;
             let heir = attribution.known_heir(process);

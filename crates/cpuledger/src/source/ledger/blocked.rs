@@ -88,7 +88,7 @@ impl BlockedTasks {
             blocked_for_ns: end_ns.saturating_sub(blocked.since_ns.unwrap_or(blocked.blocked_for_ns)),
             ..*blocked
         });
-        into.blocked = Some(told.collect());
+        into.blocked.get_or_insert_default().extend(told);
         into.blocked_tasks = self.by_task.len() as u64;
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use cpuledger_bpf::ledger as kernel;
 
+use crate::balance;
 use crate::caller::caller;
 use crate::clock::Boottime;
 use crate::error::Error;
@@ -185,6 +186,18 @@ impl Ledger {
     /// # Errors
     /// When the kernel refuses to tell the detail; then the ledger is of no use any more.
     pub fn close(
+        &mut self,
+        cut_ns: u64,
+        wanted: &Wanted<'_>,
+        snapshot: &mut Snapshot,
+        into: &mut Interval,
+    ) -> Result<(), Error> {
+        self.close_or_bridge(cut_ns, wanted, snapshot, into)?;
+        balance::check(into);
+        Ok(())
+    }
+
+    fn close_or_bridge(
         &mut self,
         cut_ns: u64,
         wanted: &Wanted<'_>,

@@ -135,21 +135,25 @@ impl RowBuilder {
         into: &mut Interval,
     ) -> Result<(), crate::Error> {
         debug_assert_eq!(closed.imbalance_ns(), 0, "the kernel half balances by itself");
-        into.clear();
-        into.source = SourceKind::Ledger;
-        into.start_ns = closed.start_ns;
-        into.end_ns = closed.end_ns;
-        into.online_cpus = closed.online_cpus();
-        into.capacity_ns = closed.capacity_ns();
-        into.idle_ns = Some(closed.idle_ns());
-        into.unattributed_ns = Some(closed.unattributed_ns());
-        into.off_fault_ns = closed.off_fault_ns;
-        into.unattributed_by = Unattributed {
-            no_slot_ns: closed.no_slot_ns(),
-            forgotten_task_ns: closed.stray_ns,
-            uncovered_cpu_ns: closed.uncovered_ns(),
-            not_attached_ns: 0,
-        };
+        into.renew(Interval {
+            source: SourceKind::Ledger,
+            start_ns: closed.start_ns,
+            end_ns: closed.end_ns,
+            online_cpus: closed.online_cpus(),
+            capacity_ns: closed.capacity_ns(),
+            idle_ns: Some(closed.idle_ns()),
+            unattributed_ns: Some(closed.unattributed_ns()),
+            unattributed_by: Unattributed {
+                no_slot_ns: closed.no_slot_ns(),
+                forgotten_task_ns: closed.stray_ns,
+                uncovered_cpu_ns: closed.uncovered_ns(),
+                not_attached_ns: 0,
+            },
+            exited: Some(Vec::new()),
+            blocked: Some(Vec::new()),
+            off_fault_ns: closed.off_fault_ns,
+            ..Interval::default()
+        });
         snapshot.clear();
         snapshot.source = SourceKind::Ledger;
         snapshot.begin_ns = closed.end_ns;
@@ -160,7 +164,8 @@ impl RowBuilder {
         self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
-        snapshot.begin = self.rows.begin;
+        // Where nothing is looked at, it is the cut.
+        snapshot.begin = self.rows.begin.max(Boottime::from_ns(closed.end_ns + self.suspended_ns));
         snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
@@ -260,7 +265,6 @@ impl RowBuilder {
     /// Tasks that died, and those that go on under another tid.
     fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         let exited = into.exited.get_or_insert_default();
-        exited.clear();
         // An exec by a thread ends two tids, and there may be several in an interval.
         self.ended.clear();
         self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));

@@ -15,6 +15,7 @@ use super::connection::{connect, unusable};
 use super::follower::{Arrival, Follower};
 use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
+use crate::balance;
 use crate::error::Error;
 use crate::frames::{self, Circumstances};
 use crate::interval::{Interval, Usage};
@@ -200,6 +201,7 @@ impl ServiceLedger {
         frames::read(frame, snapshot, into).map_err(ended)?;
         snapshot.source = SourceKind::Service;
         into.source = SourceKind::Service;
+        balance::check(into);
         Ok(())
     }
 
