@@ -36,12 +36,12 @@ fn rows_add_up_to_the_balance_root() {
     // The scheduler has counted at least as much when it was asked later.
     assert!(last_time > 0.0 && last_time <= runtime_ns as f64 / 1e9, "{last_time} s, {runtime_ns} ns");
     for lines in &iterations[1..] {
-        // Balance: attributed A% + idle B% + unattributed 0 ns = C% of D s, ledger
+        // Balance: attributed A% + idle B% + unattributed U% = C% of D s, ledger; 0 ns unattributed
         let words: Vec<&str> = lines[5].split_whitespace().collect();
-        let (attributed, idle, whole) = (number(words[2]), number(words[5]), number(words[11]));
-        assert_eq!((words[8], words[15]), ("0", "ledger"), "{}", lines[5]);
-        // Each of the two is cut at three decimals.
-        assert!((whole - attributed - idle).abs() <= 0.003, "{}", lines[5]);
+        let (attributed, idle, whole) = (number(words[2]), number(words[5]), number(words[10]));
+        assert_eq!((words[8], words[14], words[15]), ("0.000%", "ledger;", "0"), "{}", lines[5]);
+        // As printed they add up.
+        assert!((whole - attributed - idle).abs() < 0.0005, "{}", lines[5]);
         assert_eq!(whole, 100.0 * f64::from(cpuledger::machine::online_cpus()));
         let rows = &lines[7..];
         let sum: f64 = rows.iter().map(|row| number(row.split_whitespace().nth(8).expect("%CPU"))).sum();

@@ -1,5 +1,6 @@
 //! An interval as text in top's habits: a head, a table, and the dead by name.
 
+pub mod balance;
 pub mod by;
 pub mod column;
 
@@ -12,6 +13,7 @@ use cpuledger::interval::{Interval, Usage};
 use cpuledger::source::SourceKind;
 use cpuledger_proc::machine::loadavg::Load;
 
+use balance::{Shares, append_capacity, append_percent};
 use column::{Line, append_decimals, append_two_digits, of_batch};
 
 /// What the text shows besides the interval.
@@ -67,6 +69,15 @@ impl Writer {
         self.line.clear();
     }
 
+    /// Ends a sentence, in as many lines as it takes.
+    fn end_lines(&mut self, text: &mut Vec<u8>, page: &Page<'_>) {
+        let sentence = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        for line in layout::wrap(&sentence, page.width) {
+            self.say(&line);
+            self.end_line(text, page);
+        }
+    }
+
     fn say(&mut self, words: &str) {
         self.line.extend_from_slice(words.as_bytes());
     }
@@ -90,10 +101,10 @@ impl Writer {
         }
         self.end_line(text, page);
         self.say_balance(interval);
-        self.end_line(text, page);
+        self.end_lines(text, page);
         self.append_counts(text, shown, page);
         self.append_unseen(interval);
-        self.end_line(text, page);
+        self.end_lines(text, page);
     }
 
     /// Appends what was attributed, and what was not, of the time of all CPUs; without the end of the line.
@@ -115,20 +126,22 @@ impl Writer {
         self.say(" s, source ");
         self.say(interval.source_name());
         self.say(": attributed ");
-        self.append_percent(interval.attributed_ns, interval.length_ns());
-        if let (Some(idle_ns), Some(unattributed_ns)) = (interval.idle_ns, interval.unattributed_ns) {
+        let shares = Shares::of(interval);
+        append_percent(&mut self.line, shares.attributed);
+        if let Some([idle, unattributed]) = shares.rest {
             self.say(" idle ");
-            self.append_percent(idle_ns, interval.length_ns());
-            self.say(" unattributed ");
-            self.number(unattributed_ns, " ns");
-            self.say_reasons(interval);
+            append_percent(&mut self.line, idle);
+            if interval.unattributed_ns != Some(0) {
+                self.say(" unattributed ");
+                append_percent(&mut self.line, unattributed);
+            }
         }
         self.say(" of ");
-        if interval.capacity_ns == interval.length_ns() * u64::from(interval.online_cpus) {
-            self.number(u64::from(interval.online_cpus) * 100, "%");
-        } else {
-            // A CPU has come or gone.
-            self.append_percent(interval.capacity_ns, interval.length_ns());
+        append_capacity(&mut self.line, interval);
+        if let (Some(_), Some(unattributed_ns)) = (shares.rest, interval.unattributed_ns) {
+            self.say("; unattributed ");
+            self.number(unattributed_ns, " ns");
+            self.say_reasons(interval);
         }
     }
 
@@ -172,8 +185,8 @@ impl Writer {
                 "Not seen: tasks that exited in the interval, idle, stolen, blocked and sleeping time"
             }
             (SourceKind::Procfs, _) => {
-                "Not seen: processes that exited in the interval, idle, stolen, blocked and sleeping time (root sees them; \
-                 `cpuledger doctor` says why); time is in ticks"
+                "Not seen (root sees them; `cpuledger doctor` says why): processes that exited in the interval, idle, stolen, \
+                 blocked and sleeping time; time is in ticks"
             }
         };
         self.say(unseen);
@@ -226,13 +239,6 @@ impl Writer {
             self.number(count, what);
             words = "; ";
         }
-    }
-
-    /// `199.873%` of one CPU.
-    fn append_percent(&mut self, part_ns: u64, length_ns: u64) {
-        let thousandths = u128::from(part_ns) * 100_000 / u128::from(length_ns.max(1));
-        append_decimals(&mut self.line, thousandths as u64, 3);
-        self.line.push(b'%');
     }
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {

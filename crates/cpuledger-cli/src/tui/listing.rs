@@ -36,6 +36,16 @@ pub struct SleepOrder {
 impl Making<'_> {
     /// Makes the listing anew, in the memory of the last one.
     pub fn make(&self, sleep: &mut SleepOrder, listing: &mut Listing) {
+        self.make_lines(sleep, listing);
+        let cpu_ns = |entry: &Entry| match entry.item {
+            Item::Row(at) => self.frame.cpu_ns(at),
+            Item::Group(sum) | Item::ExitedName(sum) => listing.sums[sum as usize].usage.cpu_ns,
+            Item::Exited(index) => self.frame.exited()[index as usize].cpu_ns,
+        };
+        listing.most_ns = listing.entries.iter().map(cpu_ns).max().unwrap_or(0);
+    }
+
+    fn make_lines(&self, sleep: &mut SleepOrder, listing: &mut Listing) {
         listing.entries.clear();
         listing.sums.clear();
         listing.exited.clear();

@@ -33,7 +33,7 @@ pub fn layout(state: &State, size: (u16, u16)) -> Layout {
     let (width, height) = size;
     let head_lines = head::lines(state, width, most_head_lines(height), None).len() as u16;
     let below = foot_lines(height) + detail_lines(state, height);
-    let header_row = head_lines + strip_lines(state, height);
+    let header_row = head_lines + strip_lines(state, size);
     let first = header_row + 1;
     let rows = height.saturating_sub(below).saturating_sub(first);
     Layout {
@@ -55,8 +55,9 @@ fn most_head_lines(height: u16) -> usize {
 }
 
 /// The time line is below the head.
-fn strip_lines(state: &State, height: u16) -> u16 {
-    u16::from(state.strip.is_some() && height >= LEAST_HEIGHT_WITH_STRIP)
+fn strip_lines(state: &State, (width, height): (u16, u16)) -> u16 {
+    let strip = state.strip.as_ref().filter(|_| height >= LEAST_HEIGHT_WITH_STRIP);
+    strip.map_or(0, |strip| strip::lines(strip, width).min(height / 3))
 }
 
 fn foot_lines(height: u16) -> u16 {
@@ -74,8 +75,9 @@ pub fn draw(state: &State, look: &Look, buffer: &mut Buffer) -> Option<(u16, u16
         return None;
     }
     head::draw(state, look, buffer, most_head_lines(area.height));
-    if let Some(strip) = state.strip.as_ref().filter(|_| strip_lines(state, area.height) > 0) {
-        strip::draw(strip, look, buffer, state.layout.header_row - 1);
+    let strip_lines = strip_lines(state, (area.width, area.height));
+    if let Some(strip) = state.strip.as_ref().filter(|_| strip_lines > 0) {
+        strip::draw(strip, look, buffer, state.layout.header_row - strip_lines);
     }
     table::draw(state, look, buffer);
     let detail = detail_lines(state, area.height);

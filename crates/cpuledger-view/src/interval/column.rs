@@ -118,7 +118,8 @@ impl TableColumn {
     /// Its usual width; 0: what is left of the line.
     pub fn width(self, is_exact: bool) -> usize {
         let width = self.declared.map_or_else(|| self.name().len().max(7), |declared| declared.width);
-        let grows = self.key.is_some_and(|key| matches!(key.unit(), Unit::Nanoseconds | Unit::Bytes));
+        let grows = self.cell() == TableCell::Subtree
+            || self.key.is_some_and(|key| matches!(key.unit(), Unit::Nanoseconds | Unit::Bytes));
         if is_exact && grows { width.max(EXACT_WIDTH) } else { width }
     }
 
@@ -283,7 +284,7 @@ pub fn append_bytes(cell: &mut Vec<u8>, bytes: u64, width: usize) {
     }
 }
 
-/// Minutes, seconds and hundredths of its life; from 10,000 minutes on without hundredths.
+/// Minutes, seconds and hundredths of its life; from 1,000 minutes on without hundredths, for which there is no room.
 pub(super) fn append_time(cell: &mut Vec<u8>, whole: &Task) {
     let knows = |field| whole.known.contains(field);
     let time_ns = if knows(Field::Runtime) {
@@ -298,7 +299,7 @@ pub(super) fn append_time(cell: &mut Vec<u8>, whole: &Task) {
     unsigned(cell, minutes);
     cell.push(b':');
     append_two_digits(cell, hundredths / 100 % 60);
-    if minutes < 10_000 {
+    if minutes < 1_000 {
         cell.push(b'.');
         append_two_digits(cell, hundredths % 100);
     }

@@ -49,6 +49,8 @@ pub struct Listing {
     pub sums: Vec<Sum>,
     /// CPU time of all processes that match, whether their line is folded or not.
     pub matched_ns: u64,
+    /// The CPU time of the line with the most.
+    pub most_ns: u64,
     /// What died and matches: indexes of [`Frame::exited`].
     pub exited: Vec<u32>,
 }

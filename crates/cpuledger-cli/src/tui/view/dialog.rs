@@ -8,20 +8,29 @@ use super::canvas::{Look, clear, fill, write};
 use super::foot;
 use crate::tui::mode::{Menu, Prompt};
 
+/// What a line to fill in has at least for what is filled in.
+const LEAST_ROOM: usize = 12;
+
 /// Draws the line; returns where the cursor is.
 pub(super) fn draw_prompt(prompt: &Prompt, look: &Look, buffer: &mut Buffer) -> (u16, u16) {
     let row = foot::blank(buffer, look);
     let width = buffer.area.width;
-    let next = write(buffer, 0, row, &prompt.kind.title(), look.theme.label);
+    let title = prompt.kind.title();
+    let mut above = row;
+    // What is filled in has to be seen: a title that leaves no room for it stands above.
+    let next = if text_layout::width(title.as_bytes()) + LEAST_ROOM > usize::from(width) && row > 0 {
+        above = foot::draw_note(&title, look.theme.label, look, buffer, row - 1);
+        0
+    } else {
+        write(buffer, 0, row, &title, look.theme.label)
+    };
     // The end of what is too long.
     let room = usize::from(width.saturating_sub(next + 1));
     let count = prompt.text.chars().count();
     let shown: String = prompt.text.chars().skip(count.saturating_sub(room)).collect();
     let cursor = write(buffer, next, row, &shown, look.theme.text);
     if let Some(error) = &prompt.error {
-        let above = row.saturating_sub(1);
-        clear(buffer, Rect::new(0, above, width, 1));
-        write(buffer, 0, above, error, look.theme.error);
+        foot::draw_note(error, look.theme.error, look, buffer, above.saturating_sub(1));
     }
     (cursor.min(width.saturating_sub(1)), row)
 }

@@ -2,8 +2,10 @@
 
 use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::append_per_mille;
+use cpuledger_view::layout::wrap;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
 use super::canvas::{Look, clear, fill, write};
 use crate::tui::action::Action;
@@ -40,7 +42,7 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
     let (width, row) = (buffer.area.width, buffer.area.height - 1);
     if let Some(message) = &state.message {
         let style = if message.is_error { look.theme.error } else { look.theme.mark };
-        write(buffer, 0, row, &message.text, style);
+        draw_note(&message.text, style, look, buffer, row);
         return;
     }
     for label in labels(width) {
@@ -49,6 +51,19 @@ pub(super) fn draw_labels(state: &State, look: &Look, buffer: &mut Buffer) {
         let word: String = label.word.chars().take(room).collect();
         write(buffer, next, row, &format!("{word:<room$}"), look.theme.key);
     }
+}
+
+/// A sentence in as many lines as it takes, up to half of the screen, the last of them in that row; returns the first row of them.
+pub(super) fn draw_note(text: &str, style: Style, look: &Look, buffer: &mut Buffer, last: u16) -> u16 {
+    let mut lines = wrap(text, buffer.area.width.into());
+    lines.truncate(usize::from(buffer.area.height / 2).max(1));
+    let first = (last + 1).saturating_sub(lines.len() as u16);
+    for (row, line) in (first..).zip(&lines) {
+        clear(buffer, Rect::new(0, row, buffer.area.width, 1));
+        fill(buffer, row, look.theme.text);
+        write(buffer, 0, row, line, style);
+    }
+    first
 }
 
 /// The last intervals of the selected row, and where it is among the lines.

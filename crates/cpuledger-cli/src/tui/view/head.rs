@@ -33,7 +33,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     let Some(frame) = &state.frame else {
         return vec![Line::raw("Waiting for the end of the first interval...")];
     };
-    let mut ranked: Vec<(u8, Line<'static>)> = vec![(3, title(state, frame))];
+    let mut ranked: Vec<(u8, Line<'static>)> = wrapped(&title(state, frame), width, 3).collect();
     let cpus = cpu_lines(state, frame, width, most / 2, look);
     ranked.extend(cpus.into_iter().map(|line| (2, line)));
     if state.settings.has_memory
@@ -41,13 +41,11 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     {
         ranked.push((4, memory_line(memory, width, look)));
     }
-    if let Some(line) = pressure(frame) {
-        ranked.push((6, line));
-    }
-    ranked.extend(averages(frame).map(|line| (5, line)));
-    ranked.push((5, counts(state, frame)));
+    ranked.extend(pressure(frame).iter().flat_map(|text| wrapped(text, width, 6)));
+    ranked.extend(averages(frame).iter().flat_map(|text| wrapped(text, width, 5)));
+    ranked.extend(wrapped(&counts(state, frame), width, 5));
     ranked.extend(balance(frame, width));
-    ranked.push((7, losses(frame)));
+    ranked.extend(losses(frame, width));
     ranked.extend(blocked(state, frame, width).map(|line| (3, line)));
     while ranked.len() > most.max(1) {
         let highest = ranked.iter().map(|(rank, _)| *rank).max();
@@ -57,37 +55,46 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     ranked.into_iter().map(|(_, line)| line).collect()
 }
 
-fn title(state: &State, frame: &Frame) -> Line<'static> {
+/// Text in as many lines as it takes, all of them of that rank.
+fn wrapped(text: &str, width: u16, rank: u8) -> impl Iterator<Item = (u8, Line<'static>)> + use<> {
+    layout::wrap(text, width.into()).into_iter().map(move |line| (rank, Line::raw(line)))
+}
+
+fn title(state: &State, frame: &Frame) -> String {
     let mut uptime = Vec::new();
     append_uptime(&mut uptime, frame.uptime.ticks(1_000_000_000));
     let load = frame.statistics.load.as_ref().map(|load| load.averages.join(", "));
     let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
     let paused = if state.is_paused { "  [PAUSED]" } else { "" };
-    let filter = if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text()) };
+    let filter =
+        if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text().trim()) };
     let up = String::from_utf8_lossy(&uptime).into_owned();
-    Line::raw(format!("ptop - {} up {up}{load}{paused}{filter}", frame.time_of_day))
+    format!("ptop - {} up {up}{load}{paused}{filter}", frame.time_of_day)
 }
 
-/// What was attributed, in two lines where it is too long for one.
+/// What was attributed, in more lines where it is too long for one: of these the first, which names the interval, counts least.
 fn balance(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
     let mut text = Vec::new();
     Writer::default().append_balance(&mut text, &frame.interval);
     let text = String::from_utf8_lossy(&text).into_owned();
     match text.split_once(": ") {
         Some((interval, parts)) if text.len() > usize::from(width) => {
-            vec![(2, Line::raw(interval.to_owned())), (1, Line::raw(parts.to_owned()))]
+            wrapped(interval, width, 2).chain(wrapped(parts, width, 1)).collect()
         }
-        _ => vec![(1, Line::raw(text))],
+        _ => wrapped(&text, width, 1).collect(),
     }
 }
 
-fn losses(frame: &Frame) -> Line<'static> {
+/// What the source cannot see, or has lost. That nothing is lost goes first where there is no room.
+fn losses(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
     let mut text = Vec::new();
     Writer::default().append_losses(&mut text, &frame.interval);
-    Line::raw(String::from_utf8_lossy(&text).into_owned())
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let rank = if text.starts_with("Balanced") { 7 } else { 4 };
+    wrapped(&text, width, rank).collect()
 }
 
-fn counts(state: &State, frame: &Frame) -> Line<'static> {
+fn counts(state: &State, frame: &Frame) -> String {
     let interval = &frame.interval;
     let mut parts = Vec::new();
     if let Some(tasks) = frame.statistics.load.as_ref().and_then(|load| load.tasks) {
@@ -106,17 +113,22 @@ fn counts(state: &State, frame: &Frame) -> Line<'static> {
         ));
     }
     let processes = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
-    parts.push(format!("{processes} processes active"));
+    let counted =
+        |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    parts.push(format!("{} active", counted(processes, "process", "processes")));
     if state.settings.has_all {
-        let (kind, name) =
-            if state.settings.has_threads { (Kind::Task, "threads") } else { (Kind::Process, "processes") };
-        parts.push(format!("{} {name} listed", frame.all(kind).count()));
+        let listed = if state.settings.has_threads {
+            counted(frame.all(Kind::Task).count(), "thread", "threads")
+        } else {
+            counted(frame.all(Kind::Process).count(), "process", "processes")
+        };
+        parts.push(format!("{listed} listed"));
     }
-    Line::raw(parts.join(", "))
+    parts.join(", ")
 }
 
 /// How many tasks did what on average, from the sums of their nanoseconds.
-fn averages(frame: &Frame) -> Option<Line<'static>> {
+fn averages(frame: &Frame) -> Option<String> {
     let [waited_ns, blocked_ns] = frame.held_ns()?;
     let length_ns = u128::from(frame.interval.length_ns().max(1));
     let average = |sum_ns: u64| {
@@ -125,8 +137,7 @@ fn averages(frame: &Frame) -> Option<Line<'static>> {
         String::from_utf8_lossy(&text).into_owned()
     };
     let [running, waiting, blocked] = [frame.interval.attributed_ns, waited_ns, blocked_ns].map(average);
-    let text = format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked");
-    Some(Line::raw(text))
+    Some(format!("On average: {running} running, {waiting} waiting for a CPU, {blocked} blocked"))
 }
 
 /// What was blocked all the time by name, as much of it as there is room for.
@@ -154,7 +165,7 @@ fn blocked(state: &State, frame: &Frame, width: u16) -> Option<Line<'static>> {
     (!text.is_empty()).then(|| Line::raw(text))
 }
 
-fn pressure(frame: &Frame) -> Option<Line<'static>> {
+fn pressure(frame: &Frame) -> Option<String> {
     let names = ["cpu", "memory", "io"];
     let mut parts = Vec::new();
     for (name, pressure) in names.iter().zip(&frame.statistics.pressure) {
@@ -163,7 +174,7 @@ fn pressure(frame: &Frame) -> Option<Line<'static>> {
         let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));
         parts.push(format!("{name} {}{full}", percent(pressure.some)));
     }
-    (!parts.is_empty()).then(|| Line::raw(format!("Pressure, % of 10 s some/full: {}", parts.join(", "))))
+    (!parts.is_empty()).then(|| format!("Pressure, % of 10 s some/full: {}", parts.join(", ")))
 }
 
 /// One bar a CPU, or one for all where there is no room, or where that is wanted.

@@ -1,14 +1,23 @@
 //! The time line: what was used of the machine around the interval that is shown, and where that is.
 
+use cpuledger_view::layout::wrap;
 use ratatui::buffer::Buffer;
 
 use super::canvas::{Look, write};
 use crate::tui::travel::{Cell, Strip};
 
-/// Draws it into a line of the screen.
-pub(super) fn draw(strip: &Strip, look: &Look, buffer: &mut Buffer, row: u16) {
+/// How many lines it takes.
+pub(super) fn lines(strip: &Strip, width: u16) -> u16 {
+    wrap(&strip.words, width.into()).len() as u16
+}
+
+/// Draws it, from this line of the screen on: the words, and the cells behind them.
+pub(super) fn draw(strip: &Strip, look: &Look, buffer: &mut Buffer, first: u16) {
     let width = buffer.area.width;
-    let next = write(buffer, 0, row, &strip.words, look.theme.header);
+    let (mut row, mut next) = (first, 0);
+    for (line, words) in (first..).zip(wrap(&strip.words, width.into())) {
+        (row, next) = (line, write(buffer, 0, line, &words, look.theme.header));
+    }
     let mut column = write(buffer, next, row, " ", look.theme.text);
     // The brackets take two.
     let room = usize::from(width.saturating_sub(column + 2));

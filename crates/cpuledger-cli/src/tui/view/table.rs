@@ -171,7 +171,7 @@ fn draw_entry(
         };
         let shows = column.cell();
         if shows == TableCell::Parts {
-            draw_parts(buffer, place, row, &line, look, style);
+            draw_parts(buffer, place, row, (&line, state.listing.most_ns), look, style);
             continue;
         }
         cell.clear();
@@ -188,7 +188,7 @@ fn draw_entry(
         if shows == TableCell::Command {
             scroll(cell, state.scrolled);
         }
-        put(buffer, place, row, &String::from_utf8_lossy(cell), style);
+        put_cell(buffer, place, row, &String::from_utf8_lossy(cell), style);
     }
 }
 
@@ -211,7 +211,7 @@ fn draw_state(
             put(buffer, &both, row, &states.undivided_text(), style);
         }
         "SYS" if states.is_undivided() => {}
-        _ => put(buffer, place, row, &states.text(column), style),
+        _ => put_cell(buffer, place, row, &states.text(column), style),
     }
 }
 
@@ -260,7 +260,18 @@ fn scroll(cell: &mut Vec<u8>, columns: usize) {
     }
 }
 
-/// Writes a cell, aligned; what is too long is cut.
+/// Writes a figure or a text into its cell. A figure that is too long for it is cut with a `+`, as it would be another one.
+fn put_cell(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
+    let width = usize::from(place.to - place.from);
+    if place.shown.is_left() || layout::width(text.as_bytes()) <= width {
+        return put(buffer, place, row, text, style);
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    layout::cut(&mut bytes, width.saturating_sub(1));
+    put(buffer, place, row, &(String::from_utf8_lossy(&bytes) + "+"), style);
+}
+
+/// Writes text, aligned; what is too long is cut.
 fn put(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
     let width = usize::from(place.to - place.from);
     let mut bytes = text.as_bytes().to_vec();
@@ -273,17 +284,24 @@ fn put(buffer: &mut Buffer, place: &Place, row: u16, text: &str, style: Style) {
     write(buffer, column, row, &String::from_utf8_lossy(&bytes), style);
 }
 
-/// Self, exited threads and exited children as one bar: its full width is one CPU, or what is more.
-fn draw_parts(buffer: &mut Buffer, place: &Place, row: u16, line: &Line<'_>, look: &Look, style: Style) {
+/// Self, exited threads and exited children as one bar. Its full width is one CPU or, where that is more, the time of the line with the most.
+fn draw_parts(
+    buffer: &mut Buffer,
+    place: &Place,
+    row: u16,
+    (line, most_ns): (&Line<'_>, u64),
+    look: &Look,
+    style: Style,
+) {
     let width = u64::from(place.to - place.from);
     let usage = line.usage;
-    let whole = line.length_ns.max(usage.cpu_ns).max(1);
+    let whole = line.length_ns.max(most_ns).max(1);
     let marks = if look.is_ascii { ["|", "+", "="] } else { ["█", "▓", "▒"] };
     let styles = [look.theme.user, look.theme.system, look.theme.stolen];
     let parts = [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
     let (mut column, mut sum) = (place.from, 0u64);
     for ((part_ns, mark), part_style) in parts.into_iter().zip(marks).zip(styles) {
-        sum += part_ns;
+        sum = sum.saturating_add(part_ns);
         let cells = (u128::from(width) * u128::from(sum) + u128::from(whole / 2)) / u128::from(whole);
         let end = place.from + (cells as u16).min(width as u16);
         while column < end {

@@ -1,5 +1,6 @@
 mod arguments;
 mod cursor;
+mod room;
 
 use clap::Parser;
 use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};

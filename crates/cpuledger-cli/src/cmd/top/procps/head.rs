@@ -3,6 +3,7 @@
 use cpuledger::host_statistics::{CpuStates, Memory};
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
+use cpuledger_view::interval::balance::{Shares, append_capacity, append_percent};
 
 /// What the head shows, read before.
 #[derive(Debug, Default)]
@@ -107,21 +108,25 @@ const FIRST: &str = "Balance: from the second iteration on; figures of this one 
 /// What was attributed, what was not, and of how much.
 fn balance(interval: &Interval) -> String {
     let length_ns = interval.length_ns();
-    let percent = |part_ns: u64| {
-        let thousandths = u128::from(part_ns) * 100_000 / u128::from(length_ns.max(1));
-        format!("{}.{:03}%", thousandths / 1000, thousandths % 1000)
+    let written = |append: &dyn Fn(&mut Vec<u8>)| {
+        let mut text = Vec::new();
+        append(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
     };
-    let attributed = percent(interval.attributed_ns);
-    let whole = u64::from(interval.online_cpus) * 100;
+    let percent = |share: u64| written(&|text| append_percent(text, share));
+    let shares = Shares::of(interval);
+    let attributed = percent(shares.attributed);
+    let whole = written(&|text| append_capacity(text, interval));
     let seconds = format!("{}.{:03} s", length_ns / 1_000_000_000, length_ns / 1_000_000 % 1000);
     let source = interval.source.name();
-    match (interval.idle_ns, interval.unattributed_ns) {
-        (Some(idle_ns), Some(unattributed_ns)) => format!(
-            "Balance: attributed {attributed} + idle {} + unattributed {unattributed_ns} ns = {whole}% of {seconds}, {source}",
-            percent(idle_ns)
+    match (shares.rest, interval.unattributed_ns) {
+        (Some([idle, unattributed]), Some(unattributed_ns)) => format!(
+            "Balance: attributed {attributed} + idle {} + unattributed {} = {whole} of {seconds}, {source}; {unattributed_ns} ns unattributed",
+            percent(idle),
+            percent(unattributed)
         ),
         _ => {
-            format!("Balance: attributed {attributed} of {whole}% in {seconds}, {source}; idle time not seen")
+            format!("Balance: attributed {attributed} of {whole} in {seconds}, {source}; idle time not seen")
         }
     }
 }
@@ -277,6 +282,7 @@ mod tests {
             start_ns: 1_000_000_000,
             end_ns: 4_000_000_000,
             online_cpus: 2,
+            capacity_ns: 6_000_000_000,
             attributed_ns: 370_350_000,
             idle_ns: Some(5_629_650_000),
             unattributed_ns: Some(0),
@@ -284,7 +290,7 @@ mod tests {
         };
         assert_eq!(
             balance(&interval),
-            "Balance: attributed 12.345% + idle 187.655% + unattributed 0 ns = 200% of 3.000 s, ledger"
+            "Balance: attributed 12.345% + idle 187.655% + unattributed 0.000% = 200% of 3.000 s, ledger; 0 ns unattributed"
         );
         (interval.source, interval.idle_ns) = (SourceKind::Procfs, None);
         assert_eq!(
