@@ -43,9 +43,12 @@ const COLUMNS: [Column; 24] = [
 ];
 
 /// What those by cgroup are made of beside that, and those by ancestry.
-const OF_CGROUPS: [Column; 4] =
-    [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST];
+const OF_CGROUPS: [Column; 5] =
+    [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID, Column::PATH, Column::PATH_REST, Column::UNIT];
 const OF_ANCESTORS: [Column; 1] = [Column::PPID];
+
+/// The numbers of a cgroup in the unified hierarchy, and in that of the cpu controller.
+type CgroupIds = (Option<u64>, Option<u64>);
 
 /// A time line: buckets of the same length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +65,8 @@ enum Key {
     Command(Comm),
     User(u64),
     Cgroup(u64),
-    /// By its path, where that was recorded: numbers are of one boot.
-    CgroupOfPath(Comm),
+    /// A cgroup by its path, where that was recorded: numbers are of one boot. Or a unit.
+    Text(Comm),
     /// With its name, which an exec changes.
     Process(Id, Comm),
 }
@@ -73,7 +76,8 @@ struct Subject {
     id: Id,
     comm: Comm,
     euid: Option<u64>,
-    cgroup: Option<Key>,
+    cgroup: Key,
+    unit: Key,
     amounts: Amounts,
 }
 
@@ -83,7 +87,8 @@ impl Subject {
             Dimension::Command if self.comm == Comm::UNKNOWN => Key::Unknown,
             Dimension::Command => Key::Command(self.comm),
             Dimension::User => self.euid.map_or(Key::Unknown, Key::User),
-            Dimension::Cgroup => self.cgroup.unwrap_or(Key::Unknown),
+            Dimension::Cgroup => self.cgroup,
+            Dimension::Unit => self.unit,
             Dimension::Process | Dimension::Ancestor => Key::Process(self.id, self.comm),
         }
     }
@@ -95,8 +100,9 @@ pub struct Accumulator {
     tables: Vec<(Dimension, Table<Key>)>,
     lineage: Option<Lineage>,
     names: Names,
-    /// Paths of the cgroups of the frame that is read, by their numbers.
-    paths: FxHashMap<u64, Comm>,
+    /// Paths of the cgroups of the frame that is read, by their numbers. The second is not enough: where the cpu controller is not turned on
+    /// for a cgroup of version 2, it is that of one above it.
+    paths: FxHashMap<CgroupIds, Comm>,
     balance: Balance,
     /// That of each bucket of the time line.
     buckets: Vec<Balance>,
@@ -134,7 +140,7 @@ impl Accumulator {
         let mut columns: Vec<Column> =
             COLUMNS.into_iter().map(|column| column.growth().unwrap_or(column)).collect();
         columns.extend(REASONS.map(|(column, _)| column));
-        if self.has(Dimension::Cgroup) {
+        if self.has_cgroups() {
             sections.push(Section::Cgroups);
             columns.extend(OF_CGROUPS);
         }
@@ -152,6 +158,10 @@ impl Accumulator {
     /// and processes are soon more than are told apart.
     pub fn depends_on_order(&self) -> bool {
         self.lineage.is_some() || self.has(Dimension::Process)
+    }
+
+    fn has_cgroups(&self) -> bool {
+        self.has(Dimension::Cgroup) || self.has(Dimension::Unit)
     }
 
     fn has(&self, dimension: Dimension) -> bool {
@@ -208,19 +218,15 @@ impl Accumulator {
     /// Takes what the frame tells beside its rows.
     fn learn_beside(&mut self, frame: &Frame) {
         self.paths.clear();
-        if self.has(Dimension::Cgroup) {
+        if self.has_cgroups() {
             for row in 0..frame.table(Section::Cgroups).len() {
                 let text = |column| frame.text_of(Section::Cgroups, column, row);
-                let Some((number, path)) =
-                    cgroup_of(frame.table(Section::Cgroups), row).zip(text(Column::PATH))
-                else {
-                    continue;
-                };
+                let Some(path) = text(Column::PATH) else { continue };
                 let path = match text(Column::PATH_REST) {
                     Some(rest) => self.names.intern(&[path, rest].concat()),
                     None => self.names.intern(path),
                 };
-                self.paths.insert(number, path);
+                self.paths.insert(cgroup_ids(frame.table(Section::Cgroups), row), path);
             }
         }
         if let Some(lineage) = &mut self.lineage {
@@ -234,9 +240,19 @@ impl Accumulator {
     }
 
     /// The cgroup of a row of processes.
-    fn cgroup(&self, frame: &Frame, row: usize) -> Option<Key> {
-        let number = cgroup_of(frame.table(Section::Processes), row)?;
-        Some(self.paths.get(&number).map_or(Key::Cgroup(number), |path| Key::CgroupOfPath(*path)))
+    fn cgroup(&self, frame: &Frame, row: usize) -> Key {
+        let ids = cgroup_ids(frame.table(Section::Processes), row);
+        let number = ids.1.or(ids.0).map_or(Key::Unknown, Key::Cgroup);
+        self.paths.get(&ids).map_or(number, |path| Key::Text(*path))
+    }
+
+    /// Its unit, or the cgroup whose path says it.
+    fn unit(&mut self, frame: &Frame, row: usize) -> Key {
+        match frame.text_of(Section::Processes, Column::UNIT, row) {
+            Some([]) => Key::Unknown,
+            Some(unit) => Key::Text(self.names.intern(unit)),
+            None => self.cgroup(frame, row),
+        }
     }
 
     fn put(&mut self, subject: &Subject, bucket: Option<u32>) {
@@ -275,7 +291,8 @@ impl Accumulator {
             id: (pid.unwrap_or_default(), start.unwrap_or_default()),
             comm: self.names.of_row(frame, Section::Processes, row),
             euid: get(Column::EUID),
-            cgroup: if self.has(Dimension::Cgroup) { self.cgroup(frame, row) } else { None },
+            cgroup: if self.has(Dimension::Cgroup) { self.cgroup(frame, row) } else { Key::Unknown },
+            unit: if self.has(Dimension::Unit) { self.unit(frame, row) } else { Key::Unknown },
             amounts,
         }
     }
@@ -297,11 +314,16 @@ impl Accumulator {
                         table.add(user.map_or(Key::Unknown, Key::User), sum, bucket);
                     }
                 }
-                Dimension::Cgroup => {
+                Dimension::Cgroup | Dimension::Unit => {
+                    let is_unit = *dimension == Dimension::Unit;
                     // Its record does not tell it: its heir is mostly of the same.
                     for (row, sum) in groups.by_heir(deaths, began_ns) {
-                        let cgroup = row.and_then(|row| self.cgroup(frame, row));
-                        table.add(cgroup.unwrap_or(Key::Unknown), sum, bucket);
+                        let key = match row {
+                            Some(row) if is_unit => self.unit(frame, row),
+                            Some(row) => self.cgroup(frame, row),
+                            None => Key::Unknown,
+                        };
+                        table.add(key, sum, bucket);
                     }
                 }
                 Dimension::Process | Dimension::Ancestor => {
@@ -337,7 +359,7 @@ impl Accumulator {
         let comms = self.names.take(&later.names);
         let key = |key| match key {
             Key::Command(comm) => Key::Command(comms.of(comm)),
-            Key::CgroupOfPath(path) => Key::CgroupOfPath(comms.of(path)),
+            Key::Text(text) => Key::Text(comms.of(text)),
             Key::Process(id, comm) => Key::Process(id, comms.of(comm)),
             other => other,
         };
@@ -404,7 +426,7 @@ impl Accumulator {
             Key::Command(comm) => self.names.text(comm).map_or(Name::Unknown, Name::Text),
             Key::User(uid) => Name::User(uid),
             Key::Cgroup(id) => Name::Cgroup(id),
-            Key::CgroupOfPath(path) => self.names.text(path).map_or(Name::Unknown, Name::Text),
+            Key::Text(text) => self.names.text(text).map_or(Name::Unknown, Name::Text),
             Key::Process((pid, start_time_ns), comm) => {
                 Name::Process { pid, start_time_ns, comm: self.names.text(comm) }
             }
@@ -418,9 +440,9 @@ fn amounts_of(dead: &Dead, began_ns: Option<u64>) -> Amounts {
     amounts
 }
 
-/// The hierarchy that CPU time is divided by: that of the cpu controller, if it has one of its own.
-fn cgroup_of(table: &cpuledger_frame::Table, row: usize) -> Option<u64> {
-    table.get(Column::CGROUP_V1_CPU_ID, row).or_else(|| table.get(Column::CGROUP_ID, row))
+/// The numbers of a row.
+fn cgroup_ids(table: &cpuledger_frame::Table, row: usize) -> CgroupIds {
+    (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row))
 }
 
 /// Begin of the interval by the clock of starts.

@@ -9,6 +9,8 @@ pub enum Dimension {
     User,
     /// The cgroup.
     Cgroup,
+    /// The unit of systemd, or the cgroup where no unit was recorded: its path says it.
+    Unit,
     /// The process.
     Process,
     /// The names of the process and of those above it, up to the first that is known.

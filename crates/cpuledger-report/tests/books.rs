@@ -12,8 +12,14 @@ mod machine;
 
 use machine::{Event, events, intervals};
 
-const ALL: [Dimension; 5] =
-    [Dimension::Command, Dimension::User, Dimension::Cgroup, Dimension::Process, Dimension::Ancestor];
+const ALL: [Dimension; 6] = [
+    Dimension::Command,
+    Dimension::User,
+    Dimension::Cgroup,
+    Dimension::Unit,
+    Dimension::Process,
+    Dimension::Ancestor,
+];
 
 /// Gives each process a name, a user and a cgroup by its pid.
 fn name(frame: &mut Frame) {

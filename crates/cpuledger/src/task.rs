@@ -39,7 +39,7 @@ pub struct TaskId {
 }
 
 /// The name of a task: any bytes, not necessarily UTF-8, at most 63 as in /proc/PID/comm.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Comm {
     length: u8,
     bytes: [u8; Comm::MAX_BYTES],

@@ -170,11 +170,11 @@ impl Question {
     }
 }
 
-/// Units are found by their cgroups.
 fn dimension(by: By) -> Dimension {
     match by.name {
         "user" => Dimension::User,
-        "cgroup" | "unit" => Dimension::Cgroup,
+        "cgroup" => Dimension::Cgroup,
+        "unit" => Dimension::Unit,
         "process" => Dimension::Process,
         "ancestor" => Dimension::Ancestor,
         _ => Dimension::Command,

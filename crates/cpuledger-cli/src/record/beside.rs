@@ -1,12 +1,13 @@
-//! What is recorded beside the rows of an interval: paths of their cgroups, and names of ancestors that have no row. Both are read while they
-//! are there.
+//! What is recorded beside the rows of an interval: paths of their cgroups, units of systemd where these do not say them, and names of
+//! ancestors that have no row. All are read while they are there.
 
 use std::collections::HashSet;
 
 use cpuledger::enrich::ancestors::Ancestors;
 use cpuledger::enrich::cgroups::{self, Cgroups};
+use cpuledger::enrich::systemd::Units;
 use cpuledger::frames::{self, Ancestor, CgroupIds};
-use cpuledger::{Boottime, Field, FieldSet, Pid, Task, Tid};
+use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
 use cpuledger_frame::{Column, Frame, Section};
 use rustc_hash::FxHashSet;
 
@@ -14,16 +15,24 @@ use rustc_hash::FxHashSet;
 const MOST_ANCESTORS: usize = 4_096;
 
 /// What is remembered from frame to frame.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Beside {
     cgroups: Cgroups,
+    units: Units,
     ancestors: Ancestors,
+}
+
+impl Default for Beside {
+    fn default() -> Beside {
+        Beside { cgroups: Cgroups::default(), units: Units::new(), ancestors: Ancestors::default() }
+    }
 }
 
 impl Beside {
     /// Adds to a frame what is beside its rows.
     pub fn tell(&mut self, frame: &mut Frame) {
         self.tell_cgroups(frame);
+        self.tell_units(frame);
         self.tell_ancestors(frame);
     }
 
@@ -40,6 +49,18 @@ impl Beside {
             told.iter().filter_map(|ids| Some((*ids, paths.get(ids)?.as_bytes()))).collect();
         paths.sort_unstable();
         frames::write_cgroups(frame, &paths);
+    }
+
+    fn tell_units(&mut self, frame: &mut Frame) {
+        if !self.units.begin() {
+            return;
+        }
+        for row in 0..frame.table(Section::Processes).len() {
+            let comm = frame.text_of(Section::Processes, Column::COMM, row).unwrap_or_default();
+            let task = Task { comm: Comm::new(comm), ..task_of(frame, row) };
+            let unit = frame.intern(self.units.unit(&task));
+            frame.table_mut(Section::Processes).set(Column::UNIT, row, Some(unit));
+        }
     }
 
     fn tell_ancestors(&mut self, frame: &mut Frame) {

@@ -52,7 +52,13 @@ pub fn path_inside(file: &[u8], hierarchy: Hierarchy) -> Option<&[u8]> {
 /// The path of the cgroup that CPU time is divided by: in the hierarchy of the cpu controller, or of its accounting, where that has one
 /// of its own, else in the unified one.
 pub fn path_of_cpu_time(file: &[u8]) -> Option<&[u8]> {
-    [Hierarchy::Cpu, Hierarchy::CpuAccounting, Hierarchy::Unified].into_iter().find_map(|one| path(file, one))
+    path(file, hierarchy_of_cpu_time(file)?)
+}
+
+/// Which hierarchy that is.
+pub fn hierarchy_of_cpu_time(file: &[u8]) -> Option<Hierarchy> {
+    let hierarchies = [Hierarchy::Cpu, Hierarchy::CpuAccounting, Hierarchy::Unified];
+    hierarchies.into_iter().find(|one| path(file, *one).is_some())
 }
 
 /// The lines with a comma between them; those of a root say nothing.

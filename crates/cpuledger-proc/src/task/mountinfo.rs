@@ -43,6 +43,17 @@ pub fn cgroup_root(mountinfo: &[u8], hierarchy: Hierarchy) -> Option<Vec<u8>> {
     mounts(mountinfo).find(|mount| is_it(mount) && mount.root == b"/").map(|mount| mount.point())
 }
 
+/// The hierarchy in which systemd has its units: in the order in which systemd looks, so of a machine that has both versions the unified one.
+pub fn systemd_hierarchy(mountinfo: &[u8]) -> Option<Hierarchy> {
+    const PLACES: [&[u8]; 3] = [b"/sys/fs/cgroup", b"/sys/fs/cgroup/unified", b"/sys/fs/cgroup/systemd"];
+    let kind =
+        |place: &[u8]| mounts(mountinfo).rev().find(|mount| mount.point == place).map(|mount| mount.kind);
+    if PLACES.into_iter().any(|place| kind(place) == Some(b"cgroup2")) {
+        return Some(Hierarchy::Unified);
+    }
+    (kind(PLACES[2]) == Some(b"cgroup")).then_some(Hierarchy::Systemd)
+}
+
 /// How the mount of /proc hides processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hiding {
@@ -149,5 +160,26 @@ mod tests {
     fn only_octal_escapes_are_escapes() {
         assert_eq!(unescaped(br"a\040b\134c\9\77"), br"a b\c\9\77");
         assert_eq!(unescaped(br"\777"), br"\777");
+    }
+
+    #[test]
+    fn systemd_has_its_units_where_it_looks_first() {
+        const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        const TMPFS: &str = "30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n";
+        const HYBRID: &str = "31 30 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        const CPU: &str = "32 30 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+        const NAMED: &str = "33 30 0:29 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n";
+        const OF_232: &str = "33 30 0:29 / /sys/fs/cgroup/systemd rw - cgroup2 cgroup2 rw\n";
+        for (mounts, hierarchy) in [
+            (&[UNIFIED][..], Some(Hierarchy::Unified)),
+            (&[TMPFS, HYBRID, CPU, NAMED], Some(Hierarchy::Unified)),
+            (&[TMPFS, CPU, OF_232], Some(Hierarchy::Unified)),
+            (&[TMPFS, CPU, NAMED], Some(Hierarchy::Systemd)),
+            (&[TMPFS, CPU], None),
+            (&[UNIFIED, TMPFS, CPU, NAMED], Some(Hierarchy::Systemd)),
+            (&[], None),
+        ] {
+            assert_eq!(systemd_hierarchy(mounts.concat().as_bytes()), hierarchy, "{mounts:?}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
 
 use crate::enrich::identity::has_started;
+use crate::enrich::learnt::Learnt;
 use crate::field::Field;
 use crate::frames::CgroupIds;
 use crate::task::Task;
@@ -21,15 +22,6 @@ pub type Key = CgroupIds;
 /// Paths by the numbers of their cgroups.
 pub type Paths = FxHashMap<Key, String>;
 
-/// Cgroups whose paths are remembered; beyond that those that no row had last time are forgotten, and then all.
-const MOST: usize = 16_384;
-
-/// Number of frames after which a path is read again.
-const GOOD_FOR_FRAMES: u64 = 64;
-
-/// Number of frames after which a failed read is tried again.
-const RETRY_AFTER_FRAMES: u64 = 8;
-
 /// The numbers of a row; `None`: its source knows none.
 pub fn key(row: &Task) -> Option<Key> {
     let known = |field, number| row.known.contains(field).then_some(number);
@@ -37,84 +29,46 @@ pub fn key(row: &Task) -> Option<Key> {
     (key != (None, None)).then_some(key)
 }
 
-/// When a cgroup was read, and when a row had it.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    read: u64,
-    seen: u64,
-    has_path: bool,
-}
-
 /// The paths.
 #[derive(Debug, Default)]
 pub struct Cgroups {
-    frame: u64,
-    known: FxHashMap<Key, Known>,
-    paths: Arc<Paths>,
+    learnt: Learnt<Key, String>,
 }
 
 impl Cgroups {
     /// The next frame begins.
     pub fn begin(&mut self) {
-        self.frame += 1;
+        self.learnt.begin();
     }
 
     /// The paths by now, to be kept beside a frame.
     pub fn paths(&self) -> Arc<Paths> {
-        Arc::clone(&self.paths)
+        Arc::clone(&self.learnt.values)
     }
 
     /// Takes paths that were recorded, in the place of all others: numbers may be of another boot.
     pub fn take_recorded(&mut self, paths: &[(CgroupIds, Vec<u8>)]) {
-        self.known.clear();
         let text = |path: &Vec<u8>| String::from_utf8(path.clone()).ok();
-        self.paths = Arc::new(paths.iter().filter_map(|(ids, path)| Some((*ids, text(path)?))).collect());
+        self.learnt.replace(paths.iter().filter_map(|(ids, path)| Some((*ids, text(path)?))).collect());
     }
 
     /// Reads the path of the cgroup of a row, unless it is known.
     pub fn learn(&mut self, row: &Task) {
-        self.learn_by(row, |row| {
-            let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
-            let text = fs::read(format!("{directory}/cgroup")).ok()?;
-            // Read after that file: the process that has the number now had it then, or none had.
-            let stat = fs::read(format!("{directory}/stat")).ok()?;
-            let path = str::from_utf8(path_of_cpu_time(&text)?).ok()?;
-            has_started(row.start_time_ns, &stat).then(|| path.to_owned())
+        let Some(key) = key(row) else { return };
+        self.learnt.learn(&key, || {
+            let text = file_of(row)?;
+            str::from_utf8(path_of_cpu_time(&text)?).ok().map(str::to_owned)
         });
     }
+}
 
-    fn learn_by(&mut self, row: &Task, read: impl FnOnce(&Task) -> Option<String>) {
-        let Some(key) = key(row) else { return };
-        let frame = self.frame;
-        if let Some(known) = self.known.get_mut(&key) {
-            known.seen = frame;
-            let good_for = if known.has_path { GOOD_FOR_FRAMES } else { RETRY_AFTER_FRAMES };
-            if frame - known.read < good_for {
-                return;
-            }
-        } else if self.known.len() >= MOST {
-            self.make_room();
-        }
-        let path = read(row);
-        // A path that is known does not become unknown because one process is gone.
-        let has_path = path.is_some() || self.paths.contains_key(&key);
-        if let Some(path) = path
-            && self.paths.get(&key) != Some(&path)
-        {
-            Arc::make_mut(&mut self.paths).insert(key, path);
-        }
-        self.known.insert(key, Known { read: frame, seen: frame, has_path });
-    }
-
-    fn make_room(&mut self) {
-        let frame = self.frame;
-        self.known.retain(|_, known| known.seen + 1 >= frame);
-        if self.known.len() >= MOST {
-            self.known.clear();
-        }
-        let known = &self.known;
-        Arc::make_mut(&mut self.paths).retain(|key, _| known.contains_key(key));
-    }
+/// The file of a row with the paths of its cgroups, if that task still has its number.
+pub(super) fn file_of(row: &Task) -> Option<Vec<u8>> {
+    let directory = format!("/proc/{}/task/{}", row.pid, row.tid);
+    let text = fs::read(format!("{directory}/cgroup")).ok()?;
+    // Read after that file: the process that has the number now had it then, or none had.
+    let stat = fs::read(format!("{directory}/stat")).ok()?;
+    has_started(row.start_time_ns, &stat).then_some(text)
 }
 
 #[cfg(test)]
@@ -141,32 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_read_is_tried_again_and_a_path_that_is_old_read_anew() {
-        let mut cgroups = Cgroups::default();
-        let mut reads = 0;
-        let mut learn = |cgroups: &mut Cgroups, path: Option<&str>| {
-            cgroups.begin();
-            cgroups.learn_by(&row(5), |_| {
-                reads += 1;
-                path.map(str::to_owned)
-            });
-            (reads, cgroups.paths.get(&(Some(1), Some(5))).cloned())
-        };
-        assert_eq!(learn(&mut cgroups, None), (1, None));
-        for _ in 1..RETRY_AFTER_FRAMES {
-            assert_eq!(learn(&mut cgroups, Some("/a")), (1, None));
-        }
-        for _ in 0..GOOD_FOR_FRAMES {
-            assert_eq!(learn(&mut cgroups, Some("/a")), (2, Some("/a".to_owned())));
-        }
-        assert_eq!(learn(&mut cgroups, None), (3, Some("/a".to_owned())), "one process that is gone");
-        for _ in 1..GOOD_FOR_FRAMES {
-            learn(&mut cgroups, Some("/b"));
-        }
-        assert_eq!(learn(&mut cgroups, Some("/b")), (4, Some("/b".to_owned())), "it was renamed");
-    }
-
-    #[test]
     fn a_reused_pid_does_not_answer_for_the_row() {
         let mut cgroups = Cgroups::default();
         let myself = std::process::id() as i32;
@@ -181,21 +109,5 @@ mod tests {
         let paths = cgroups.paths();
         let path = paths.get(&(Some(1), Some(6))).map(|path| path.as_bytes());
         assert_eq!(path, path_of_cpu_time(&text));
-    }
-
-    #[test]
-    fn no_more_are_remembered_than_there_is_room_for() {
-        let mut cgroups = Cgroups::default();
-        for number in 0..3 * MOST as u64 {
-            cgroups.begin();
-            cgroups.learn_by(&row(number), |_| Some(number.to_string()));
-            assert!(cgroups.known.len() <= MOST && cgroups.paths.len() <= MOST);
-        }
-        assert!(cgroups.paths.contains_key(&(Some(1), Some(3 * MOST as u64 - 1))));
-        cgroups.begin();
-        for number in 0..2 * MOST as u64 {
-            cgroups.learn_by(&row(number), |_| Some(number.to_string()));
-        }
-        assert!(cgroups.known.len() <= MOST, "of one frame");
     }
 }

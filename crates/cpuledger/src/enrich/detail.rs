@@ -7,14 +7,14 @@ use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
-use cpuledger_proc::task::cgroup::{self, Hierarchy};
+use cpuledger_proc::task::cgroup;
 use cpuledger_proc::task::cmdline::without_trailing_nuls;
 use cpuledger_proc::task::units;
 use cpuledger_proc::task::wchan::wait_channel;
-use rustix::fs::statfs;
 
 use crate::clock::Boottime;
 use crate::enrich::lookups::Lookups;
+use crate::enrich::systemd::Systemd;
 use crate::task::{Comm, Pid, Task, TaskId};
 use crate::text::manner::Manner;
 
@@ -44,14 +44,6 @@ pub struct Details {
 
 /// Rows that are asked for before all is forgotten: so no more is kept, and what changes without a sign is read again some time.
 const MOST_ROWS: usize = 16_384;
-
-/// How to find a process in the tree of systemd.
-#[derive(Debug)]
-struct Systemd {
-    hierarchy: Hierarchy,
-    /// The cgroup of the first process.
-    init: Vec<u8>,
-}
 
 /// The file could not be read: nothing is known.
 #[derive(Debug, Clone, Copy)]
@@ -231,8 +223,7 @@ impl Details {
 
     fn systemd_path(&self, row: &Task) -> Option<&[u8]> {
         let systemd = self.systemd.as_ref()?.as_ref()?;
-        let path = cgroup::path(&self.cgroups(row)?.text, systemd.hierarchy)?;
-        Some(units::below_root(path, &systemd.init))
+        systemd.path(&self.cgroups(row)?.text)
     }
 
     fn cgroups(&self, row: &Task) -> Option<&Cgroup> {
@@ -281,28 +272,6 @@ impl ProcessDetail {
             let text = text.unwrap_or_default();
             self.cgroup = Some(Cgroup { one_line: cgroup::one_line(&text), text });
         }
-    }
-}
-
-impl Systemd {
-    /// Which hierarchy it is can be told from what is mounted, in the order in which systemd looks.
-    fn find(root: &str) -> Option<Systemd> {
-        const CGROUP: u64 = 0x0027_e0eb;
-        const CGROUP2: u64 = 0x6367_7270;
-        let is = |path: &str, magic| statfs(path).is_ok_and(|found| found.f_type as u64 == magic);
-        let hierarchy = match () {
-            () if !root.is_empty() => Hierarchy::Unified,
-            () if ["", "/unified", "/systemd"]
-                .iter()
-                .any(|end| is(&format!("/sys/fs/cgroup{end}"), CGROUP2)) =>
-            {
-                Hierarchy::Unified
-            }
-            () if is("/sys/fs/cgroup/systemd", CGROUP) => Hierarchy::Systemd,
-            () => return None,
-        };
-        let text = fs::read(format!("{root}/proc/1/cgroup")).unwrap_or_default();
-        Some(Systemd { hierarchy, init: cgroup::path(&text, hierarchy)?.to_vec() })
     }
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use cpuledger::enrich::systemd::unit_or_slice;
 use cpuledger::names::Names as Accounts;
-use cpuledger_proc::task::units;
 use cpuledger_report::Name;
 use cpuledger_view::report::Labels;
 
@@ -34,7 +34,7 @@ impl Names {
         Names { has_users, cgroups }
     }
 
-    /// The unit of a cgroup; what is not in one has the path of its slice.
+    /// The unit of a cgroup or, of what is in none, its slice. What has a name already is called that.
     pub fn unit(&self, name: Name) -> Name {
         let path = match &name {
             Name::Cgroup(id) => self.cgroups.get(id),
@@ -42,8 +42,7 @@ impl Names {
             Name::Text(path) => Some(path),
             _ => None,
         };
-        let unit = |path: &Vec<u8>| units::unit(path).unwrap_or_else(|| units::slice(path)).to_vec();
-        path.map(unit).map_or(name, Name::Text)
+        path.map(|path| unit_or_slice(path).to_vec()).map_or(name, Name::Text)
     }
 
     /// What these are called.
