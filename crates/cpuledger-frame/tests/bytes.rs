@@ -83,7 +83,7 @@ fn chain(frames: &[Frame], begin: usize) -> Vec<Link> {
         if number == begin {
             writer.restart();
         }
-        let mut link = Link { plain: vec![1], dense: vec![2] };
+        let mut link = Link { plain: vec![1], dense: vec![2], weight: 3 };
         writer.write(frame, &mut link).expect("it is short");
         link
     };
@@ -125,7 +125,7 @@ proptest! {
             if number == begin {
                 reader.restart();
             }
-            reader.read(&link.plain, &link.dense, &mut into).expect("it is a link");
+            reader.read(&link.plain, &link.dense, link.weight, &mut into).expect("it is a link");
             prop_assert!(into == *frame, "frame {}", number);
         }
         for (is_plain, place, change) in places {
@@ -134,7 +134,7 @@ proptest! {
             let length = bytes.len().max(1);
             bytes.get_mut(place as usize % length).into_iter().for_each(|byte| *byte ^= change);
             reader.restart();
-            if let Err(error) = reader.read(&damaged.plain, &damaged.dense, &mut into) {
+            if let Err(error) = reader.read(&damaged.plain, &damaged.dense, u64::MAX, &mut into) {
                 let sentence = error.to_string();
                 prop_assert!(!sentence.is_empty() && !sentence.contains(char::is_control), "{}", sentence);
                 prop_assert!(into == Frame::new());
@@ -142,7 +142,9 @@ proptest! {
             let whole = &links[place as usize % links.len()];
             reader.restart();
             let cut = &whole.plain[..place as usize % whole.plain.len()];
-            prop_assert!(reader.read(cut, &whole.dense, &mut into).is_err());
+            prop_assert!(reader.read(cut, &whole.dense, u64::MAX, &mut into).is_err());
+            reader.restart();
+            prop_assert!(reader.read(&whole.plain, &whole.dense, whole.weight - 1, &mut into).is_err(), "it weighs more");
         }
     }
 

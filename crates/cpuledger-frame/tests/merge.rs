@@ -69,7 +69,7 @@ fn first_difference_of_chain(frames: &[Frame]) -> Option<String> {
         writer.write(frame, &mut link).expect("it is short");
         frame.encode(&mut bytes).expect("it is short");
         for (reader, wanted) in readers.iter_mut().zip(&wanted) {
-            reader.read(&link.plain, &link.dense, &mut found).expect("it is a link");
+            reader.read(&link.plain, &link.dense, link.weight, &mut found).expect("it is a link");
             expected.decode_wanted_from(&bytes, wanted).expect("it is a frame");
             if found != expected {
                 return Some(format!("frame {number}, {wanted:?}: {:?}", difference(&found, &expected)));

@@ -6,11 +6,7 @@ use std::io;
 use cpuledger_frame::{ChainWriter, Frame, Link};
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::layout::{MOST_FRAME_BYTES, MOST_NEEDED};
-
-/// What is decompressed is at most this many times longer than what it was, and [`LEAST_LIMIT`] where that is more.
-const MOST_RATIO: u64 = 1 << 15;
-const LEAST_LIMIT: u64 = 1 << 20;
+use crate::layout::{MOST_FRAME_BYTES, MOST_NEEDED, Most};
 
 /// Maximum number of records of a group. The first stands alone, and each of the others needs those before it.
 const GROUP: usize = 16;
@@ -63,13 +59,16 @@ impl Packer {
         }
         let too_long = || io::Error::from(io::ErrorKind::FileTooLarge);
         self.chain.write(frame, &mut self.link).map_err(|_| too_long())?;
-        let Link { plain, dense } = &self.link;
+        let Link { plain, dense, weight } = &self.link;
         if plain.len() + dense.len() > MOST_FRAME_BYTES as usize {
             return Err(too_long());
         }
         let mut bytes = self.compressor.compress(plain)?;
         let compressed_bytes = bytes.len() as u32;
         bytes.extend_from_slice(dense);
+        // Behind the last bit nothing is read.
+        let least = Most { plain_bytes: plain.len() as u64, weight: *weight }.least_length();
+        bytes.resize(bytes.len().max(least as usize), 0);
         self.records += 1;
         self.bytes += plain.len() + dense.len();
         let back = last.map_or(0, |last| offset - last);
@@ -82,16 +81,12 @@ impl Packer {
     }
 }
 
-/// The bytes, if they have this length, compressed without a dictionary.
+/// The bytes, if they have this length, compressed without a dictionary. The caller has looked at the length.
 pub(crate) fn unpack(packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
     unpack_by(&mut Decompressor::new()?, packed, frame_bytes)
 }
 
 fn unpack_by(decompressor: &mut Decompressor<'_>, packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
-    let most = (packed.len() as u64 * MOST_RATIO).max(LEAST_LIMIT).min(MOST_FRAME_BYTES.into());
-    if u64::from(frame_bytes) > most {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
     let mut frame = Vec::with_capacity(frame_bytes as usize);
     let length = decompressor.decompress_to_buffer(packed, &mut frame)?;
     if length as u64 == u64::from(frame_bytes) { Ok(frame) } else { Err(io::ErrorKind::InvalidData.into()) }
@@ -106,7 +101,7 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
-    /// The frame, if it has this length. The dictionary is that of the record which begins there.
+    /// The frame, if it has this length, at which the caller has looked. The dictionary is that of the record which begins there.
     pub(crate) fn unpack(
         &mut self,
         packed: &[u8],

@@ -19,6 +19,36 @@ const TRAILER_MAGIC: [u8; 4] = *b"cEnd";
 /// Maximum length of a frame in a recording.
 pub(crate) const MOST_FRAME_BYTES: u32 = 256 << 20;
 
+/// What a record of a length may cost its reader. Zeros at its end make one longer that would cost more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Most {
+    /// Length of the compressed part before it was compressed.
+    pub(crate) plain_bytes: u64,
+    /// Weight of a link; rows of a frame of the first version.
+    pub(crate) weight: u64,
+}
+
+/// What each record may cost, and what for each of its bytes.
+const FREE: Most = Most { plain_bytes: 1 << 20, weight: 1 << 10 };
+const PER_BYTE: Most = Most { plain_bytes: 256, weight: 4 };
+
+impl Most {
+    /// By the length of what is behind its header.
+    pub(crate) fn of(length: usize) -> Most {
+        let bytes = (RECORD_BYTES + length) as u64;
+        let plain_bytes = FREE.plain_bytes + PER_BYTE.plain_bytes * bytes;
+        let weight = FREE.weight + PER_BYTE.weight * bytes;
+        Most { plain_bytes: plain_bytes.min(MOST_FRAME_BYTES.into()), weight }
+    }
+
+    /// The length behind the header of a record that may cost this much.
+    pub(crate) fn least_length(self) -> u64 {
+        let plain = self.plain_bytes.saturating_sub(FREE.plain_bytes).div_ceil(PER_BYTE.plain_bytes);
+        let weight = self.weight.saturating_sub(FREE.weight).div_ceil(PER_BYTE.weight);
+        plain.max(weight).saturating_sub(RECORD_BYTES as u64)
+    }
+}
+
 /// Maximum number of records of a segment.
 pub(crate) const MOST_RECORDS: u32 = 1 << 20;
 

@@ -329,9 +329,12 @@ impl Recording {
             let damaged = part.segment.damaged().map_err(failed)?.to_vec();
             let is_complete = part.segment.is_complete().map_err(failed)?;
             let entries = part.segment.entries().map_err(failed)?;
-            let mut behind = 0;
+            let mut damaged = damaged.into_iter().peekable();
             for entry in entries {
-                let is_damaged = damaged.iter().any(|(at, _)| (behind..entry.offset).contains(at));
+                let mut is_damaged = false;
+                while damaged.next_if(|(at, _)| *at < entry.offset).is_some() {
+                    is_damaged = true;
+                }
                 let missing =
                     last.map_or(0, |last| entry.sequence.saturating_sub(last.sequence.saturating_add(1)));
                 let cut_off = at_end.take();
@@ -347,9 +350,9 @@ impl Recording {
                         file: cut_off.map_or_else(|| part.path.clone(), |loss| loss.file),
                     });
                 }
-                (last, behind) = (Some(*entry), entry.offset);
+                last = Some(*entry);
             }
-            let is_damaged = damaged.iter().any(|(at, _)| *at >= behind);
+            let is_damaged = damaged.peek().is_some();
             let is_closed = part.name.is_none_or(|name| name.state == State::Closed);
             if is_damaged || (is_closed && !is_complete) {
                 at_end = Some(Loss {

@@ -9,6 +9,9 @@ use crate::source::ReadAt;
 /// How much is read at once.
 const PIECE_BYTES: usize = 256 << 10;
 
+/// How much at first where a header is looked for: it may be near.
+const FIRST_PIECE_BYTES: usize = 4 * RECORD_BYTES;
+
 /// What is found where records are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
@@ -112,9 +115,10 @@ pub(crate) fn entry_of(header: &RecordHeader, offset: u64) -> Entry {
 /// Where the next record with a whole header begins; `end`: there is none.
 fn next_header(source: &dyn ReadAt, from: u64, end: u64) -> io::Result<u64> {
     let mut piece = Vec::new();
-    let mut at = from;
+    let (mut at, mut most) = (from, FIRST_PIECE_BYTES);
     while end.saturating_sub(at) >= RECORD_BYTES as u64 {
-        let length = (end - at).min(PIECE_BYTES as u64) as usize;
+        let length = (end - at).min(most as u64) as usize;
+        most = (2 * most).min(PIECE_BYTES);
         piece.resize(length, 0);
         source.read_at(at, &mut piece)?;
         let places = piece.windows(RECORD_BYTES).enumerate();

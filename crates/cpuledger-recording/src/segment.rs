@@ -5,15 +5,16 @@ use std::io;
 pub use crate::index::Entry;
 pub use crate::layout::Header;
 
-use cpuledger_frame::{ChainReader, Frame, Wanted};
+use cpuledger_frame::{ChainReader, Frame, Section, Wanted};
 
 use crate::compress::Unpacker;
+use crate::index;
 use crate::layout::{
-    HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer, Unreadable,
+    HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, Most, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer,
+    Unreadable,
 };
 use crate::scan::{Found, entry_of};
 use crate::source::ReadAt;
-use crate::{index, layout::MOST_FRAME_BYTES};
 
 /// What a segment says of itself without being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct Segment {
     unpacker: Unpacker,
     /// What reads the chain, and where the last link begins that it has read.
     chain: Option<(ChainReader, Option<u64>)>,
+    /// Where the last record begins that could not be read: what needs it cannot be read either.
+    unread: Option<u64>,
 }
 
 impl std::fmt::Debug for Segment {
@@ -88,6 +91,7 @@ impl Segment {
             dictionary: None,
             unpacker: Unpacker::default(),
             chain: None,
+            unread: None,
         })
     }
 
@@ -187,6 +191,18 @@ impl Segment {
         wanted: &Wanted,
         frame: &mut Frame,
     ) -> Result<(), NotRead> {
+        let read = self.read_with_needed(place, wanted, frame);
+        let entry = self.found().map_err(NotRead::Io)?.entries.get(place);
+        let offset = entry.map(|entry| entry.offset);
+        if matches!(read, Err(NotRead::Damaged)) {
+            self.unread = offset;
+        } else if self.unread == offset {
+            self.unread = None;
+        }
+        read
+    }
+
+    fn read_with_needed(&mut self, place: usize, wanted: &Wanted, frame: &mut Frame) -> Result<(), NotRead> {
         self.chain = self.chain.take().filter(|(chain, _)| chain.wanted() == wanted);
         let mut needed = self.needed(place)?;
         while let Some(entry) = needed.pop() {
@@ -207,6 +223,7 @@ impl Segment {
             self.dictionary.as_ref().map(|(offset, _)| *offset),
             self.chain.as_ref().and_then(|(_, last)| *last),
         ];
+        let unread = self.unread;
         let entries = &self.found().map_err(NotRead::Io)?.entries;
         let mut needed = vec![*entries.get(place).ok_or(NotRead::Damaged)?];
         while let Some(last) = needed.last().filter(|last| last.back > 0) {
@@ -216,7 +233,7 @@ impl Segment {
             }
             let base =
                 entries.binary_search_by_key(&offset, |entry| entry.offset).map_err(|_| NotRead::Damaged)?;
-            if needed.len() > MOST_NEEDED {
+            if needed.len() > MOST_NEEDED || unread == Some(offset) {
                 return Err(NotRead::Damaged);
             }
             needed.push(entries[base]);
@@ -241,6 +258,9 @@ impl Segment {
         let bytes = bytes.map_err(|_| NotRead::Damaged)?;
         let is_dictionary = wanted.is_none() || entry.back == 0;
         if let Some((wanted, frame)) = wanted {
+            if rows_of(&bytes)? > Most::of(packed.len()).weight {
+                return Err(NotRead::Damaged);
+            }
             frame.decode_wanted_from(&bytes, wanted).map_err(|_| NotRead::Damaged)?;
         }
         if is_dictionary {
@@ -268,10 +288,17 @@ impl Segment {
         let (compressed, dense) = parts.ok_or(NotRead::Damaged)?;
         let plain = self.unpacker.unpack(compressed, header.frame_bytes, None);
         let plain = plain.map_err(|_| NotRead::Damaged)?;
-        chain.read(&plain, dense, frame).map_err(|_| NotRead::Damaged)?;
+        let most = Most::of(packed.len()).weight;
+        chain.read(&plain, dense, most, frame).map_err(|_| NotRead::Damaged)?;
         *last = Some(entry.offset);
         Ok(())
     }
+}
+
+/// How many rows a frame of the first version has.
+fn rows_of(frame: &[u8]) -> Result<u64, NotRead> {
+    let rows = |section| Frame::count_rows(frame, section).map(|rows| rows as u64);
+    Section::ALL.into_iter().map(rows).sum::<Result<u64, _>>().map_err(|_| NotRead::Damaged)
 }
 
 /// A record and what is behind its header.
@@ -279,7 +306,9 @@ fn read_record(source: &dyn ReadAt, entry: &Entry) -> Result<(RecordHeader, Vec<
     let mut header = [0; RECORD_BYTES];
     read_within(source, entry.offset, &mut header)?;
     let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
-    let header = header.filter(|header| header.frame_bytes <= MOST_FRAME_BYTES).ok_or(NotRead::Damaged)?;
+    let is_small =
+        |header: &RecordHeader| u64::from(header.frame_bytes) <= Most::of(header.length as usize).plain_bytes;
+    let header = header.filter(is_small).ok_or(NotRead::Damaged)?;
     let from = entry.offset + RECORD_BYTES as u64;
     if source.length().map_err(NotRead::Io)? < from + u64::from(header.length) {
         return Err(NotRead::Damaged);
@@ -310,7 +339,10 @@ fn read_trailer(source: &dyn ReadAt, length: u64) -> io::Result<Option<Trailer>>
 
 /// `None`: it is damaged.
 fn read_index(source: &dyn ReadAt, trailer: &Trailer) -> io::Result<Option<Vec<Entry>>> {
-    if trailer.records > MOST_RECORDS {
+    // Each record has a header.
+    if trailer.records > MOST_RECORDS
+        || u64::from(trailer.records) * RECORD_BYTES as u64 > trailer.index_offset
+    {
         return Ok(None);
     }
     // It is not longer than the file.

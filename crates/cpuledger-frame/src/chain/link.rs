@@ -7,7 +7,12 @@ pub struct Link {
     pub plain: Vec<u8>,
     /// What does not.
     pub dense: Vec<u8>,
+    /// What it costs its reader: its rows, of which one that no earlier link has counts as [`NEW`], and so does a text.
+    pub weight: u64,
 }
+
+/// How many rows of earlier links weigh as much as one that is new, which is remembered from then on.
+pub(super) const NEW: u64 = 4;
 
 /// Stands in the list of columns for the places of the rows.
 pub(super) const PLACES: u8 = 0;

@@ -1,6 +1,6 @@
 //! From links to frames, or to a sentence that says why they are none.
 //!
-//! A row is told by a byte at least, or is one of an earlier link. So memory is at most a fixed multiple of the bytes of a chain.
+//! Rows that are as predicted take no bytes, and what is compressed takes few. So a link says what it weighs, and the caller how much it may.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::table::ABSENT;
 
 use super::bits;
-use super::link::{PLACES, take_number};
+use super::link::{NEW, PLACES, take_number};
 use super::memory::{Memory, NONE};
 use super::needs::{Needs, Step};
 use super::predict::{Rows, View};
@@ -102,21 +102,34 @@ impl ChainReader {
         self.names.clear();
     }
 
-    /// The frame of the next link. After an error the frame is as [`Frame::new`], and the chain is to be read from its begin.
+    /// The frame of the next link, which weighs at most that much. After an error the frame is as [`Frame::new`], and the chain is to be
+    /// read from its begin.
     ///
     /// # Errors
-    /// When the bytes are no link behind the one before.
-    pub fn read(&mut self, plain: &[u8], dense: &[u8], frame: &mut Frame) -> Result<(), Error> {
+    /// When the bytes are no link behind the one before, or weigh more.
+    pub fn read(
+        &mut self,
+        plain: &[u8],
+        dense: &[u8],
+        most_weight: u64,
+        frame: &mut Frame,
+    ) -> Result<(), Error> {
         frame.clear();
-        let read = self.read_all(plain, dense, frame);
+        let read = self.read_all(plain, dense, most_weight, frame);
         if read.is_err() {
             frame.clear();
         }
         read
     }
 
-    fn read_all(&mut self, plain: &[u8], dense: &[u8], frame: &mut Frame) -> Result<(), Error> {
-        let parts = self.take_apart(plain, dense)?;
+    fn read_all(
+        &mut self,
+        plain: &[u8],
+        dense: &[u8],
+        most_weight: u64,
+        frame: &mut Frame,
+    ) -> Result<(), Error> {
+        let parts = self.take_apart(plain, dense, most_weight)?;
         // A section is told by those before it.
         let order = parts.entries.iter().map(|entry| entry.id);
         if !order.is_sorted_by(|earlier, later| earlier < later) {
@@ -142,7 +155,12 @@ impl ChainReader {
         self.keep_wanted(frame)
     }
 
-    fn take_apart<'a>(&mut self, plain: &'a [u8], dense: &'a [u8]) -> Result<Parts<'a>, Error> {
+    fn take_apart<'a>(
+        &mut self,
+        plain: &'a [u8],
+        dense: &'a [u8],
+        most_weight: u64,
+    ) -> Result<Parts<'a>, Error> {
         let mut rest = plain;
         let head = take_number(&mut rest).ok_or_else(short)?;
         let head = usize::try_from(head).ok().and_then(|head| rest.split_at_checked(head));
@@ -150,7 +168,7 @@ impl ChainReader {
         let sections = take_number(&mut head).filter(|sections| *sections <= MOST_SECTIONS.into());
         let mut entries = Vec::new();
         self.listed.clear();
-        let (mut code, mut bit) = (0, 0);
+        let (mut code, mut bit, mut weight) = (0, 0, 0);
         for _ in 0..sections.ok_or_else(short)? {
             let (id, behind) = head.split_first().ok_or_else(short)?;
             head = behind;
@@ -160,9 +178,14 @@ impl ChainReader {
             let (columns, behind) = behind.split_at_checked((*columns).into()).ok_or_else(short)?;
             head = behind;
             let first = self.listed.len();
+            weight += rows as u64;
             for column in columns {
                 let own = codes.get(code..code + rows).ok_or_else(short)?;
                 self.listed.push(Listed { column: *column, rows, codes: code, bits: bit });
+                if *column == PLACES {
+                    let new = own.iter().filter(|code| **code == bits::NOTHING).count();
+                    weight += (NEW - 1) * new as u64;
+                }
                 bit += bits::all_behind(own);
                 code += rows;
             }
@@ -171,7 +194,11 @@ impl ChainReader {
         if bit.div_ceil(8) > dense.len() as u64 {
             return Err(short());
         }
-        for _ in 0..take_number(&mut head).ok_or_else(short)? {
+        let texts = take_number(&mut head).ok_or_else(short)?;
+        if weight.saturating_add(NEW.saturating_mul(texts)) > most_weight {
+            return Err(Error::new("the link tells of more rows and texts than its length allows"));
+        }
+        for _ in 0..texts {
             let (length, behind) = head.split_first().ok_or_else(short)?;
             let (text, behind) = behind.split_at_checked((*length).into()).ok_or_else(short)?;
             self.names.push(text);

@@ -10,7 +10,7 @@ use crate::names::Names;
 use crate::table::{ABSENT, Values};
 
 use super::bits;
-use super::link::{IDS, Link, PLACES, put_number};
+use super::link::{IDS, Link, NEW, PLACES, put_number};
 use super::memory::{Memory, NONE};
 use super::predict::{Rows, Texts, View};
 use super::rules::{remembered, rules};
@@ -31,6 +31,7 @@ struct Parts {
     head: Vec<u8>,
     codes: Vec<u8>,
     bits: bits::Writer,
+    weight: u64,
 }
 
 impl ChainWriter {
@@ -63,7 +64,9 @@ impl ChainWriter {
             self.write_section(frame, section, &texts, &mut parts, &mut link.dense);
         }
         parts.bits.end(&mut link.dense);
-        put_number(&mut parts.head, (self.names.len() - known) as u64);
+        let texts = (self.names.len() - known) as u64;
+        put_number(&mut parts.head, texts);
+        link.weight = parts.weight + NEW * texts;
         for number in known..self.names.len() {
             let text = self.names.get(number as u64).unwrap_or_default();
             parts.head.push(text.len() as u8);
@@ -110,6 +113,8 @@ impl ChainWriter {
         rows.begin();
         parts.head.push(section.id() as u8);
         put_number(&mut parts.head, count as u64);
+        let new = rows.memory.iter().filter(|place| **place == NONE).count();
+        parts.weight += count as u64 + (NEW - 1) * new as u64;
         let mut listed = write_places(&rows, parts, dense);
         for (number, rule) in rules(section).iter().enumerate() {
             if number == IDS {
