@@ -1,13 +1,15 @@
 //! Everything that takes bytes from elsewhere, each behind a function that takes any bytes: it must neither panic nor hang,
-//! and what it writes must be what it promises to be.
+//! and what it writes must be what it promises to be. What reads frames has a bound of memory beside.
 //!
 //! `fuzz_targets/` hands them to libFuzzer (`make fuzz`), `tests/corpora.rs` replays the corpora and tries mutations of them in
 //! `make test`. A new target is a function here, a row of [`TARGETS`], a file in `fuzz_targets/`, a `[[bin]]` and a folder in
 //! `corpus/`.
 
 use cpuledger::fuzzing;
+use peak::Most;
 
 mod frame;
+mod peak;
 mod printed;
 mod proc_text;
 mod query;
@@ -105,10 +107,10 @@ pub fn varlink(bytes: &[u8]) {
 
 /// A frame: decoded, encoded again, read as an interval, and merged with others.
 pub fn frame(bytes: &[u8]) {
-    frame::frame(bytes);
+    peak::within(Most { at_all: 4 << 20, per_byte: 8 << 10 }, bytes, frame::frame);
 }
 
-/// A segment of a recording: records, losses, gaps.
+/// A segment of a recording: records, losses, gaps. `docs/recording.md` promises how much memory that takes.
 pub fn segment(bytes: &[u8]) {
-    segment::segment(bytes);
+    peak::within(Most { at_all: 8 << 20, per_byte: 16 << 10 }, bytes, segment::segment);
 }

@@ -8,7 +8,8 @@ mod end;
 mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
-mod memory;
+#[doc(hidden)]
+pub mod memory;
 mod output;
 #[cfg(test)]
 mod pages;

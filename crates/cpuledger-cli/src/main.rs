@@ -1,5 +1,10 @@
 //! The binary. All of it is in the library, so that fuzz targets reach its parsers.
 
+use cpuledger_cli::memory::OrEnd;
+
+#[global_allocator]
+static ALLOCATOR: OrEnd = OrEnd;
+
 fn main() -> std::process::ExitCode {
     cpuledger_cli::main()
 }
