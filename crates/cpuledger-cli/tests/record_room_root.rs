@@ -117,3 +117,28 @@ fn the_service_records_and_goes_on_when_it_cannot_root() {
     // The reader is behind after the file system was filled, so its five intervals may be older than the pause.
     assert!(losses.iter().map(|loss| loss.intervals).sum::<u64>() >= 1, "{losses:?}");
 }
+
+#[test]
+fn the_service_says_that_its_recording_was_deleted_and_goes_on_root() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a folder");
+    let books = folder.path().join("books");
+    let text = format!("[record]\nenabled = true\ndirectory = \"{}\"\nmin_free = \"0\"\n", books.display());
+    let mut service = Service::start(&text);
+    let said = Said::of(&mut service.child);
+    let wait_for_record = || {
+        let begin = std::time::Instant::now();
+        while !Recording::open(&books).is_ok_and(|mut recording| !recording.is_empty()) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{}", said.text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for_record();
+    fs::remove_dir_all(&books).expect("it is there");
+    said.wait_for(&format!("{}/200ms: deleted or moved while it was written: ", books.display()));
+    wait_for_record();
+    rustix::process::kill_process(service.pid(), Signal::TERM).expect("it lives");
+    said.wait_for(" s were deleted or moved while it was written\n");
+    assert_eq!(service.child.wait().expect("it ends").code(), Some(0));
+    assert!(said.text().contains(&format!(" intervals to {}; ", books.display())), "{}", said.text());
+}

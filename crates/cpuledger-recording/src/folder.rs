@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
 /// The permissions of files and directories.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o640);
@@ -61,6 +61,16 @@ impl Name {
     }
 }
 
+/// Whether what was found under a name is the open file. Where the name cannot be looked up, it is, as long as it has any name.
+fn is_found(file: impl AsFd, found: rustix::io::Result<Stat>) -> bool {
+    let Ok(own) = rustix::fs::fstat(file) else { return true };
+    match found {
+        Ok(found) => (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => false,
+        Err(_) => own.st_nlink > 0,
+    }
+}
+
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -95,6 +105,26 @@ impl Folder {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.inner(name),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether its path still leads to it: it was neither deleted nor moved.
+    pub(crate) fn is_in_place(&self) -> bool {
+        is_found(&self.descriptor, rustix::fs::stat(&self.path))
+    }
+
+    /// Whether this file still has this name in it.
+    pub(crate) fn has(&self, name: &str, file: &File) -> bool {
+        is_found(file, rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// Likewise of the lock.
+    pub(crate) fn has_lock(&self, lock: &File) -> bool {
+        self.has(LOCK, lock)
+    }
+
+    /// Whether there is something of this name.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// The names of what is in it.

@@ -42,4 +42,4 @@ pub use loss::{Cause, Gap, Loss};
 pub use recording::{Place, Record, Recording, Step};
 pub use segment::{Entry, Header, Segment};
 pub use source::ReadAt;
-pub use writer::{Options, Tier, Writer};
+pub use writer::{Deleted, Options, Tier, Writer};

@@ -156,6 +156,7 @@ pub const LAYERS: &[Layers] = &[
             "recording",
             "writer/options",
             "writer/times",
+            "writer/deleted",
             "writer/merged",
             "writer/open_segment",
             "writer/track",

@@ -15,12 +15,14 @@ use crate::privileges;
 use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
 use crate::record::place;
 use crate::record::recorder::{self, Place, Recorder};
+use crate::recording;
 use crate::stop::Stop;
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
 Recording goes on until SIGINT (Ctrl-C) or SIGTERM. A killed recording can be read, and lacks at most the last interval. If there is no \
-room or writing fails, recording pauses and says so, and goes on when it can.
+room or writing fails, recording pauses and says so, and goes on when it can. If another deletes or moves the recording meanwhile, it says \
+what is lost, and begins a new segment.
 
 Examples:
   sudo cpuledger record                              to /var/log/cpuledger, for 7 days and up to 2 GiB
@@ -28,7 +30,7 @@ Examples:
   sudo cpuledger record --tier 1s:24h,1m:30d         seconds for a day, minutes for a month
   cpuledger record books --duration 10m              10 minutes, through the service where it runs
 
-Exit codes: 0 all was recorded, 1 intervals are missing or the directory cannot be written, 2 wrong option, 3 no usable source. \
+Exit codes: 0 all was recorded, 1 intervals are missing, were deleted, or the directory cannot be written, 2 wrong option, 3 no usable source. \
 docs/recording.md says more.";
 
 const NS: f64 = 1e9;
@@ -116,19 +118,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 /// Says what was recorded.
 fn tell(path: &Path, outcome: recorder::Outcome) -> anyhow::Result<()> {
-    let recorder::Outcome { intervals, missed, bytes, length_ns, failure } = outcome;
+    let recorder::Outcome { intervals, missed, bytes, length_ns, deleted_ns, failure } = outcome;
     let length = length_ns as f64 / NS;
     let missing = if missed > 0 { format!("; {}", recorder::missing(missed)) } else { String::new() };
+    let deleted = if deleted_ns > 0 { format!("; {}", recorder::deleted(deleted_ns)) } else { String::new() };
     warn(&format!(
-        "recorded {}, {length:.3} s, to {}: {bytes} bytes{missing}",
+        "recorded {}, {length:.3} s, to {}: {bytes} bytes{missing}{deleted}",
         count_of(intervals, "interval"),
         path.display()
     ));
     if let Some(failure) = failure {
-        warn(&format!("the recording can be read, but could not be closed: {failure}"));
+        warn(&format!("the recording could not be closed: {failure}"));
+        if recording::open(path).is_ok() {
+            warn("what it has can be read");
+        }
         return Err(Failure::Quiet.into());
     }
-    if missed > 0 { Err(Failure::Quiet.into()) } else { Ok(()) }
+    if missed > 0 || deleted_ns > 0 { Err(Failure::Quiet.into()) } else { Ok(()) }
 }
 
 /// Where it is recorded, with the directories above it where that is the usual place.

@@ -51,6 +51,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// The length of these intervals.
     pub length_ns: u64,
+    /// Of that: what others have deleted or moved since.
+    pub deleted_ns: u64,
     /// Why it could not be closed.
     pub failure: Option<String>,
 }
@@ -134,9 +136,10 @@ impl Recorder {
     /// # Errors
     /// When it is not.
     pub fn end(self) -> anyhow::Result<()> {
-        let Outcome { missed, failure, .. } = self.finish();
+        let Outcome { missed, failure, deleted_ns, .. } = self.finish();
         match failure {
             Some(failure) => bail!("the recording could not be closed: {failure}"),
+            None if deleted_ns > 0 => bail!("of the recording, {}", deleted(deleted_ns)),
             None if missed > 0 => bail!("{} in the recording", missing(missed)),
             None => Ok(()),
         }
@@ -200,7 +203,16 @@ impl<Tell: FnMut(&str)> Run<Tell> {
             Some(writer) => writer,
             None => self.writer.insert(self.place.open()?),
         };
-        writer.append(frame)
+        let appended = writer.append(frame);
+        self.note_deleted();
+        appended
+    }
+
+    /// Says what others have deleted or moved. The tiers have the same time.
+    fn note_deleted(&mut self) {
+        let all = self.writer.as_mut().map(Writer::take_deleted).unwrap_or_default();
+        self.outcome.deleted_ns += all.iter().map(|deleted| deleted.length_ns).max().unwrap_or(0);
+        all.iter().for_each(|deleted| (self.tell)(&deleted.to_string()));
     }
 
     fn go_on(&mut self) {
@@ -229,12 +241,18 @@ impl<Tell: FnMut(&str)> Run<Tell> {
     }
 
     fn end(mut self) -> Outcome {
-        if let Some(mut writer) = self.writer.take() {
+        if let Some(writer) = &mut self.writer {
             self.outcome.failure = writer.close().err().map(|error| error.to_string());
             self.outcome.bytes = writer.written_bytes();
         }
+        self.note_deleted();
         self.outcome
     }
+}
+
+/// `3.000 s were deleted or moved while it was written`.
+pub fn deleted(ns: u64) -> String {
+    format!("{:.3} s were deleted or moved while it was written", ns as f64 / 1e9)
 }
 
 /// `1 interval is missing`, `2 intervals are missing`.

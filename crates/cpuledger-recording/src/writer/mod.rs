@@ -1,6 +1,7 @@
 //! Writes recordings: one writer at a time in a directory.
 
 mod catch_up;
+mod deleted;
 mod merged;
 mod open_segment;
 mod options;
@@ -11,6 +12,7 @@ mod track;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use cpuledger_frame::Frame;
 
@@ -18,6 +20,7 @@ use crate::error::{Error, Kind};
 use crate::folder::Folder;
 use crate::length;
 
+pub use deleted::Deleted;
 pub use options::{Options, Tier};
 use retention::Limits;
 use times::times_of;
@@ -29,8 +32,9 @@ pub struct Writer {
     folder: Folder,
     limits: Limits,
     tracks: Vec<Track>,
+    deleted: Vec<Deleted>,
     /// Held as long as the writer lives.
-    _lock: File,
+    lock: File,
 }
 
 impl Writer {
@@ -40,9 +44,7 @@ impl Writer {
     /// When another process records there, or the directory cannot be used.
     pub fn open(path: &Path, options: Options) -> Result<Writer, Error> {
         let failed = |error| Error::Io { path: path.into(), source: error };
-        let folder = Folder::make(path).map_err(failed)?;
-        let lock = folder.lock().map_err(failed)?;
-        let lock = lock.ok_or_else(|| Error::InUse { path: path.into() })?;
+        let (folder, lock) = take(path)?;
         let host = match &options.host {
             Some(host) => host.clone().into_bytes(),
             None => rustix::system::uname().nodename().to_bytes().to_vec(),
@@ -58,16 +60,19 @@ impl Writer {
             _ => {}
         }
         let limits = Limits { most_bytes: options.most_bytes, least_free_bytes: options.least_free_bytes };
-        Ok(Writer { folder, limits, tracks, _lock: lock })
+        Ok(Writer { folder, limits, tracks, deleted: Vec::new(), lock })
     }
 
-    /// Adds an interval to each tier.
+    /// Adds an interval to each tier. Where others have deleted or moved what was written, directories and segments are made again.
     ///
     /// # Errors
     /// Of the kind [`Paused`](crate::Kind::Paused) when there is no room now: the interval is lost, and the next may be written again.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Error> {
         let newest_ns = times_of(frame)?.end_realtime_ns;
-        if let Err(error) = retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns) {
+        let ready = self
+            .stay_in_place()
+            .and_then(|()| retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns));
+        if let Err(error) = ready {
             self.skip(1);
             return Err(error);
         }
@@ -78,6 +83,32 @@ impl Writer {
             result = result.and(added);
         }
         result
+    }
+
+    fn stay_in_place(&mut self) -> Result<(), Error> {
+        self.note_deleted();
+        let path = &self.folder.path;
+        if !self.folder.is_in_place() || !self.folder.has_lock(&self.lock) {
+            (self.folder, self.lock) = take(path)?;
+        }
+        for track in self.tracks.iter_mut().filter(|track| !track.folder.is_in_place()) {
+            let name = length::name_of(Duration::from_nanos(track.length_ns));
+            let own = self.folder.make_inner(&name);
+            track.go_on_in(
+                own.map_err(|error| Error::Io { path: track.folder.path.clone(), source: error })?,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn note_deleted(&mut self) {
+        let moved = self.tracks.iter_mut().filter(|track| !track.is_in_place());
+        self.deleted.extend(moved.filter_map(Track::forget_deleted));
+    }
+
+    /// What others have deleted or moved since this was asked last.
+    pub fn take_deleted(&mut self) -> Vec<Deleted> {
+        std::mem::take(&mut self.deleted)
     }
 
     /// Leaves out the numbers of intervals that were not to be had, so that readers see that they are missing.
@@ -107,8 +138,9 @@ impl Writer {
     /// it can.
     ///
     /// # Errors
-    /// When that cannot be written. The segments can be read all the same.
+    /// When that cannot be written. What was written before can be read all the same.
     pub fn close(&mut self) -> Result<(), Error> {
+        self.note_deleted();
         let mut result = Ok(());
         for track in &mut self.tracks {
             let closed = track.close();
@@ -116,6 +148,15 @@ impl Writer {
         }
         result
     }
+}
+
+/// The directory, and its lock.
+fn take(path: &Path) -> Result<(Folder, File), Error> {
+    let failed = |error| Error::Io { path: path.into(), source: error };
+    let folder = Folder::make(path).map_err(failed)?;
+    let lock = folder.lock().map_err(failed)?;
+    let lock = lock.ok_or_else(|| Error::InUse { path: path.into() })?;
+    Ok((folder, lock))
 }
 
 impl Drop for Writer {

@@ -65,6 +65,16 @@ impl OpenSegment {
         self.entries.last()
     }
 
+    /// Whether its file still has its name.
+    pub(super) fn is_in(&self, folder: &Folder) -> bool {
+        folder.has(&self.name(State::Open), &self.file)
+    }
+
+    /// How long its intervals are together.
+    pub(super) fn length_ns(&self) -> u64 {
+        self.entries.iter().map(Entry::length_ns).sum()
+    }
+
     /// Adds a record. If that fails, the file is as it was, unless that fails, too.
     pub(super) fn append(&mut self, frame: &Frame, sequence: u64, times: &Times) -> io::Result<()> {
         let packed = self.packer.pack(frame, self.bytes)?;

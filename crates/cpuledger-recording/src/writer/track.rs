@@ -10,6 +10,7 @@ use crate::folder::{Folder, Name, State};
 use crate::layout::{Header, MOST_RECORDS, cut_boot_id};
 use crate::segment::{NotOpened, Segment};
 
+use super::deleted::Deleted;
 use super::merged::Merged;
 use super::open_segment::OpenSegment;
 use super::options::{Options, Tier};
@@ -29,6 +30,8 @@ pub(super) struct Closed {
     pub(super) name: Name,
     pub(super) bytes: u64,
     pub(super) end_realtime_ns: u64,
+    /// How long its intervals are together, if this writer wrote them.
+    length_ns: u64,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,38 @@ impl Track {
             io::ErrorKind::FileTooLarge => Error::Frame("it is too long".into()),
             _ => Error::Io { path, source },
         }
+    }
+
+    /// Whether its directory and its open segment are where they were.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.folder.is_in_place() && self.open.as_ref().is_none_or(|open| open.is_in(&self.folder))
+    }
+
+    /// Forgets what others have deleted or moved; `None`: this writer had nothing there.
+    pub(super) fn forget_deleted(&mut self) -> Option<Deleted> {
+        let is_in_place = self.folder.is_in_place();
+        let open = self.open.take_if(|open| !is_in_place || !open.is_in(&self.folder));
+        let path = match &open {
+            Some(open) if is_in_place => self.folder.path.join(open.name(State::Open)),
+            _ => self.folder.path.clone(),
+        };
+        let mut length_ns = open.map_or(0, |open| open.length_ns());
+        self.closed.retain(|closed| {
+            let is_there = is_in_place && self.folder.has_name(&closed.name.text());
+            length_ns += if is_there { 0 } else { closed.length_ns };
+            is_there
+        });
+        (length_ns > 0).then_some(Deleted { path, length_ns })
+    }
+
+    /// Goes on in another directory, with what is there already.
+    pub(super) fn go_on_in(&mut self, folder: Folder) -> Result<(), Error> {
+        let TakenOver { closed, sequence, recording } = take_over(&folder)?;
+        self.folder = folder;
+        self.closed = closed;
+        self.sequence = self.sequence.max(sequence);
+        self.recording = recording.or(self.recording);
+        Ok(())
     }
 
     pub(super) fn append(&mut self, frame: &Frame) -> Result<(), Error> {
@@ -158,6 +193,7 @@ impl Track {
         let Some(open) = self.open.take() else { return Ok(()) };
         let (sequence, bytes) = (open.sequence, open.bytes);
         let end_realtime_ns = open.last().map_or(0, |last| last.end_realtime_ns);
+        let length_ns = open.length_ns();
         let closed = open.close(&self.folder);
         let (state, bytes) = match &closed {
             Ok(0) => return Ok(()),
@@ -167,7 +203,7 @@ impl Track {
             }
             Err(_) => (State::CutOff, bytes),
         };
-        self.closed.push(Closed { name: Name { sequence, state }, bytes, end_realtime_ns });
+        self.closed.push(Closed { name: Name { sequence, state }, bytes, end_realtime_ns, length_ns });
         closed.map(drop).map_err(|error| self.failed(error))
     }
 
@@ -219,7 +255,7 @@ fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
             }
             Err(NotOpened::Io(error)) => return Err(failed(error)),
         }
-        all.push(Closed { name, bytes, end_realtime_ns });
+        all.push(Closed { name, bytes, end_realtime_ns, length_ns: 0 });
     }
     let recording = Header::recording_of(headers.iter());
     Ok(TakenOver { closed: all, sequence: next, recording })

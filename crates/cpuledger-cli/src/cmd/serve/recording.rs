@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::audiences::Last;
 use super::log::log;
 use crate::record::limits;
-use crate::record::recorder::{Place, Recorder};
+use crate::record::recorder::{self, Place, Recorder};
 
 /// How long the end waits for the disk. What is not closed by then can be read all the same.
 const LONGEST_END: Duration = Duration::from_secs(5);
@@ -58,6 +58,11 @@ impl Recording {
             None => log(&format!("{path}: the recording is not closed: the disk does not answer")),
             Some(outcome) => match outcome.failure {
                 Some(failure) => log(&format!("{path}: the recording could not be closed: {failure}")),
+                None if outcome.deleted_ns > 0 => log(&format!(
+                    "has recorded {} intervals to {path}; {}",
+                    outcome.intervals,
+                    recorder::deleted(outcome.deleted_ns)
+                )),
                 None => log(&format!("has recorded {} intervals to {path}", outcome.intervals)),
             },
         }
