@@ -30,6 +30,8 @@ pub const SOCKET: &str = "/run/cpuledger/io.cpuledger.Ledger";
 const MAX_LISTING_BYTES: u64 = 4 << 30;
 /// Bytes that are taken of the connection at once.
 const RECEIVED_AT_ONCE: usize = 16 << 10;
+/// How often a ring may end before it is mapped.
+const MOST_ENDED_RINGS: usize = 3;
 /// Pause between attempts to connect to a socket whose queue is full.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -142,15 +144,22 @@ impl Client {
         Ok(self.call("Describe", &serde_json::json!({}))?.0)
     }
 
-    /// Subscribes, and maps the ring. The subscription ends with this connection.
+    /// Subscribes, and maps the ring. The subscription ends with this connection. A ring that another one has followed before it was mapped is
+    /// asked for again.
     ///
     /// # Errors
     /// When the service does not answer, refuses it, or sends no ring.
     pub fn subscribe(&mut self, wanted: &Subscribe) -> Result<(Subscription, Reader), ClientError> {
-        let (subscription, descriptors): (Subscription, _) = self.call("Subscribe", wanted)?;
-        let ring = descriptors.get(subscription.ring).ok_or(ClientError::NoDescriptor(subscription.ring))?;
-        let reader = Reader::open(ring)?;
-        Ok((subscription, reader))
+        let mut attempts = 0;
+        loop {
+            let (subscription, descriptors): (Subscription, _) = self.call("Subscribe", wanted)?;
+            let ring =
+                descriptors.get(subscription.ring).ok_or(ClientError::NoDescriptor(subscription.ring))?;
+            match Reader::open(ring) {
+                Err(RingError::Ended) if attempts < MOST_ENDED_RINGS => attempts += 1,
+                opened => return Ok((subscription, opened?)),
+            }
+        }
     }
 
     /// Lists tasks: one frame.

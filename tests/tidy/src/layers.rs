@@ -422,6 +422,7 @@ pub const LAYERS: &[Layers] = &[
             "cmd/serve/budget",
             "cmd/serve/manager",
             "cmd/serve/signals",
+            "cmd/serve/room",
             "cmd/serve/audiences",
             "cmd/serve/recording",
             "cmd/serve/handover",

@@ -13,6 +13,7 @@ mod listing;
 mod log;
 mod manager;
 mod recording;
+mod room;
 mod signals;
 
 use std::os::fd::OwnedFd;

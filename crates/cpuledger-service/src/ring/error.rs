@@ -32,6 +32,9 @@ pub enum RingError {
         /// That of the longest possible one.
         longest: usize,
     },
+    /// Its owner has taken its memory back.
+    #[error("the ring has ended: subscribe again")]
+    Ended,
     /// The descriptor is no ring.
     #[error("no ring of frames: {0}")]
     NoRing(&'static str),

@@ -91,7 +91,8 @@ fn what_is_no_ring_is_refused_with_its_reason() {
         refused(&words)
     };
     Reader::open(memory(&empty())).expect("an empty ring is one");
-    assert_eq!(changed(MAGIC_WORD, 0), "no ring of frames: it begins with something else");
+    assert_eq!(changed(MAGIC_WORD, 1), "no ring of frames: it begins with something else");
+    assert_eq!(changed(MAGIC_WORD, 0), "the ring has ended: subscribe again");
     assert!(changed(VERSION_WORD, 2).starts_with("a ring of layout 2, and this program knows layout 1"));
     for (frames, data_words) in [(0, 64), (1, 64), (5, 64), (u64::MAX, 64), (4, 63), (4, u64::MAX)] {
         let mut words = empty();

@@ -15,9 +15,8 @@ pub const MAX_FRAMES: usize = 4096;
 /// Maximum number of bytes of a data area.
 pub const MAX_BYTES: usize = 1 << 30;
 
-/// The seals of a ring. Only the mapping that is older than these can write.
-pub(super) const SEALS: SealFlags =
-    SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE).union(SealFlags::SEAL);
+/// The seals of a ring: its length is what it was. A seal against writing would also keep the owner from giving its memory back.
+pub(super) const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// The places of what the header holds, in words.
 pub(super) const MAGIC_WORD: usize = 0;

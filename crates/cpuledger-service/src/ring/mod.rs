@@ -1,9 +1,9 @@
 //! A ring of frames in sealed memory: one owner writes, any number of readers map it for reading only.
 //!
 //! # What it is for
-//! A reader costs the owner next to nothing, and can do nothing to the owner or to other readers. The memory is sealed: even root
-//! can neither write to it, nor map it for writing, nor truncate it, nor punch a hole into it. The descriptor that a reader gets is
-//! open for reading only. The owner writes through the mapping that is older than the seals.
+//! A reader costs the owner next to nothing, and can do nothing to the owner or to other readers. The descriptor that it gets is open for reading
+//! only, and only root may open it again for writing. So a reader can neither write, nor map it for writing, nor punch a hole into it.
+//! Its length is sealed.
 //!
 //! # Layout
 //! Words of 64 bits in the byte order of the machine.
@@ -44,10 +44,15 @@
 //! 0.6 ms a frame beside 1,000 readers.
 //!
 //! # A new owner
-//! Nothing can write to a ring any more when its owner has ended. The seal that protects it from readers also forbids a new mapping
-//! for writing, whichever process holds the descriptor. So a service that restarts with the descriptor kept makes a ring of its own,
-//! with [`Ring::successor`]. It begins with the frames of the old one and counts on from there, so a reader misses none. An owner
-//! that lives on marks the old ring as moved. One that was killed cannot: its readers learn it from the connection that ends.
+//! A service that restarts with the descriptor kept makes a ring of its own, with [`Ring::successor`]. It begins with the frames of the old
+//! one and counts on from there, so a reader misses none. An owner that lives on marks the old ring as moved. One that was killed
+//! cannot: its readers learn it from the connection that ends.
+//!
+//! # Whose memory it is
+//! The pages are charged to the owner, which has made them, and a reader may keep its descriptor for as long as it likes. So the owner takes
+//! the memory of a ring back when it has ended ([`Retired::free`]): it closes all locks, and punches a hole over the file. What is left
+//! to the owner is the inode. A reader finds zeros, and takes them for the end of the ring. The page that it reads them from is its own.
+//! No seal against writing protects the ring, for that would forbid the hole.
 
 mod error;
 mod layout;
@@ -57,7 +62,7 @@ mod reader;
 
 pub use error::RingError;
 pub use layout::{MAGIC, MAX_BYTES, MAX_FRAMES, Size, VERSION};
-pub use owner::{FIRST_WOKEN, LATER_WOKEN, Ring};
+pub use owner::{FIRST_WOKEN, LATER_WOKEN, Retired, Ring};
 pub use reader::{Frame, Next, PASSED_ON, Reader};
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The owner's side of a ring.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, ftruncate};
+use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, fstat, ftruncate};
+use rustix::param::page_size;
 use rustix::thread::futex::{self, Flags};
 
 use super::error::RingError;
@@ -11,7 +14,7 @@ use super::layout::{
     DATA_WORDS_WORD, FRAMES_WORD, MAGIC, MAGIC_WORD, MAX_BYTES, MAX_FRAMES, MOVED, ONE_FRAME, SEALS,
     STATE_WORD, Size, VERSION, VERSION_WORD, WAIT_WORDS, waiting_at,
 };
-use super::protocol::{Copied, Geometry, Memory, Writer};
+use super::protocol::{Copied, DIRECTORY, ENTRY, Geometry, Memory, Writer};
 use super::reader::Reader;
 use crate::mapping::{Mapping, WORD};
 use crate::sealed::{failed, memory_file, reopened};
@@ -36,7 +39,9 @@ fn geometry(size: Size) -> Result<Geometry, RingError> {
 #[derive(Debug)]
 pub struct Ring {
     mapping: Mapping,
-    /// Open for reading only: nothing that can write is left open.
+    /// The only descriptor that can write: the memory is taken back by it.
+    file: Arc<OwnedFd>,
+    /// Open for reading only: what readers get.
     readable: OwnedFd,
     geometry: Geometry,
     writer: Writer,
@@ -68,7 +73,14 @@ impl Ring {
         words.store(MAGIC_WORD, MAGIC);
         fcntl_add_seals(&file, SEALS).map_err(failed("F_ADD_SEALS"))?;
         let readable = reopened(&file)?;
-        Ok(Ring { mapping, readable, geometry, writer: Writer::new(geometry, 1), state: 0 })
+        Ok(Ring {
+            mapping,
+            file: Arc::new(file),
+            readable,
+            geometry,
+            writer: Writer::new(geometry, 1),
+            state: 0,
+        })
     }
 
     /// Makes a ring that goes on where another has ended: with the frames that `old` still holds and that fit, and with the numbers that
@@ -115,12 +127,33 @@ impl Ring {
         self.wake(word, LATER_WOKEN)
     }
 
-    /// Tells the readers that there will be no further frame: they subscribe again. Dropping the ring does the same.
-    pub fn retire(self) {}
+    /// Leaves out the number of an interval that is not published, so that a reader knows what it has missed.
+    pub fn skip(&mut self) {
+        self.writer.skip_to(self.next_number() + 1);
+    }
+
+    /// Tells the readers that there will be no further frame: they subscribe again. Dropping the ring does the same. Frames that are in it
+    /// can be copied until [`Retired::free`].
+    pub fn retire(self) -> Retired {
+        Retired(Arc::clone(&self.file))
+    }
+
+    /// For an owner that follows when this process has ended: it reads the frames, and takes the memory back ([`Retired::of`]).
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn for_successor(&self) -> io::Result<OwnedFd> {
+        self.file.try_clone()
+    }
 
     /// The number that the next frame will have.
     pub fn next_number(&self) -> u64 {
         self.writer.next()
+    }
+
+    /// How large the data area is.
+    pub fn size(&self) -> usize {
+        self.geometry.data_words as usize * WORD
     }
 
     /// The length of the longest frame that fits.
@@ -148,6 +181,38 @@ fn first_half(value: u32) -> [u8; WORD] {
     let mut bytes = [0; WORD];
     bytes[..size_of::<u32>()].copy_from_slice(&value.to_ne_bytes());
     bytes
+}
+
+/// A ring to which nothing is published any more.
+#[derive(Debug)]
+pub struct Retired(Arc<OwnedFd>);
+
+impl Retired {
+    /// The ring of an owner that has ended, which has left this descriptor.
+    pub fn of(file: OwnedFd) -> Retired {
+        Retired(Arc::new(file))
+    }
+
+    /// Takes the memory back, at once, whatever readers keep of it: descriptors or mappings. They find a ring that has ended, and what they
+    /// touch of it is theirs.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn free(self) -> Result<(), RingError> {
+        let length = fstat(&self.0).map_err(failed("fstat"))?.st_size.unsigned_abs();
+        let mapping =
+            Mapping::new(&self.0, length as usize / WORD, true).map_err(failed("mmap for writing"))?;
+        let words = mapping.words();
+        let frames = words.get(FRAMES_WORD).map_or(0, |frames| frames.load(Ordering::Relaxed));
+        let directory = DIRECTORY + (frames as usize).min(MAX_FRAMES) * ENTRY;
+        // All locks are closed before a frame loses a byte, so no reader takes zeros for a frame.
+        words.iter().take(directory).for_each(|word| word.store(0, Ordering::Relaxed));
+        words.release();
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Of a page that is not whole, the kernel would only clear the part.
+        let pages = length.next_multiple_of(page_size() as u64);
+        Ok(fallocate(&self.0, punch, 0, pages).map_err(failed("fallocate, to take memory back"))?)
+    }
 }
 
 impl Drop for Ring {

@@ -71,23 +71,12 @@ impl Reader {
             return Err(RingError::NoRing("it is too long"));
         }
         let mapping = Mapping::new(&fd, words, false).map_err(failed("mmap"))?;
-        let header = mapping.words();
-        if header.load(MAGIC_WORD) != MAGIC {
-            return Err(RingError::NoRing("it begins with something else"));
+        match header_of(&mapping) {
+            Ok((geometry, next)) => Ok(Reader { mapping, geometry, next }),
+            // Its memory may have been taken back while it was looked at.
+            Err(_) if has_ended(&mapping) => Err(RingError::Ended),
+            Err(error) => Err(error),
         }
-        let found = header.load(VERSION_WORD);
-        if found != VERSION {
-            return Err(RingError::Version { found });
-        }
-        let geometry =
-            Geometry { frames: header.load(FRAMES_WORD), data_words: header.load(DATA_WORDS_WORD) };
-        let is_possible = (2..=MAX_FRAMES as u64).contains(&geometry.frames)
-            && (8..=(MAX_BYTES / WORD) as u64).contains(&geometry.data_words);
-        if !is_possible || geometry.words() != words {
-            return Err(RingError::NoRing("its sizes contradict its length"));
-        }
-        let next = protocol::latest(header).saturating_add(1);
-        Ok(Reader { mapping, geometry, next })
     }
 
     /// Waits until there is a frame to copy, at most for `timeout`. A call waits once by futex, as a rule.
@@ -125,7 +114,7 @@ impl Reader {
 
     fn ready(&self, state: u32) -> Option<Next> {
         let has_frame = protocol::latest(self.mapping.words()) >= self.next;
-        let has_moved = state & MOVED != 0;
+        let has_moved = state & MOVED != 0 || has_ended(&self.mapping);
         has_frame.then_some(Next::Frame).or(has_moved.then_some(Next::Moved))
     }
 
@@ -187,9 +176,9 @@ impl Reader {
         Size { bytes: data_words as usize * WORD, frames: frames as usize }
     }
 
-    /// Whether the owner has marked the ring as moved. Frames that are still in it can be copied.
+    /// Whether the owner has marked the ring as moved. Frames that are still in it can be copied, until it takes the memory back.
     pub fn has_moved(&self) -> bool {
-        self.mapping.futex(STATE_WORD).load(Ordering::Relaxed) & MOVED != 0
+        self.mapping.futex(STATE_WORD).load(Ordering::Relaxed) & MOVED != 0 || has_ended(&self.mapping)
     }
 
     /// The numbers that the directory may hold. The owner may be at work on those after it.
@@ -201,6 +190,31 @@ impl Reader {
     pub(super) fn copy_number(&self, sequence: u64, frame: &mut Vec<u8>) -> Copied {
         protocol::copy(self.mapping.words(), self.geometry, sequence, frame)
     }
+}
+
+/// The sizes that the header tells, checked, and the number of the next frame.
+fn header_of(mapping: &Mapping) -> Result<(Geometry, u64), RingError> {
+    let header = mapping.words();
+    if header.load(MAGIC_WORD) != MAGIC {
+        return Err(RingError::NoRing("it begins with something else"));
+    }
+    let found = header.load(VERSION_WORD);
+    if found != VERSION {
+        return Err(RingError::Version { found });
+    }
+    let geometry = Geometry { frames: header.load(FRAMES_WORD), data_words: header.load(DATA_WORDS_WORD) };
+    let is_possible = (2..=MAX_FRAMES as u64).contains(&geometry.frames)
+        && (8..=(MAX_BYTES / WORD) as u64).contains(&geometry.data_words);
+    if !is_possible || geometry.words() != header.len() {
+        return Err(RingError::NoRing("its sizes contradict its length"));
+    }
+    let next = protocol::latest(header).saturating_add(1);
+    Ok((geometry, next))
+}
+
+/// Whether the owner has taken the memory of a ring back.
+fn has_ended(mapping: &Mapping) -> bool {
+    mapping.words().load(MAGIC_WORD) == 0
 }
 
 /// By a relaxed load, as memory that is mapped for reading only asks for, and a fence.

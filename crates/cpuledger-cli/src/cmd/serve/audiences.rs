@@ -11,19 +11,21 @@ use cpuledger::audience::{Strangers, Viewer};
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::Frame;
-use cpuledger_service::ring::{Reader, Ring, RingError, Size};
+use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};
 
 use super::config::Limits;
 use super::log::{log, log_of_reader};
+use super::room::{FIRST_BYTES, Room, USERS_BYTES};
 
 /// Frames that a ring holds at most: a reader that is further behind loses some.
 const FRAMES: usize = 64;
-/// The data area of a new ring; where frames are longer, a larger ring follows it.
-const FIRST_BYTES: usize = 1 << 20;
-/// How many times the longest frame a ring that follows has room for.
-const FRAMES_OF_ROOM: usize = 4;
 /// How long a ring that was kept over a restart waits for its readers.
 const RETURN: Duration = Duration::from_secs(60);
+/// How long a ring of a user is there without readers. A reader that keeps the descriptor of one that has ended keeps about a kilobyte of
+/// the service's memory with it, and makes a new one only after that time.
+const LINGERING: Duration = Duration::from_secs(60);
+/// How long the frames of a ring that has ended are there for readers that are on their way to the next one.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What a ring shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,6 +83,8 @@ pub struct Audiences {
 #[derive(Debug, Default)]
 struct State {
     rings: HashMap<Audience, Published>,
+    /// Rings that have ended, and when.
+    retired: Vec<(Retired, Instant)>,
     /// The last interval, for a reader that comes now.
     last: Option<Last>,
     frame: Frame,
@@ -91,21 +95,31 @@ struct State {
 struct Published {
     ring: Ring,
     readers: usize,
-    /// Until when it is there without readers: the service was restarted, and they may come back.
+    /// Until when it is there without readers.
     kept_until: Option<Instant>,
+    /// It is published to meanwhile: the service was restarted, and its readers come back.
+    is_awaited: bool,
     /// The last interval is not in it, as it had no reader then.
     is_behind: bool,
+    room: Room,
 }
 
 impl Published {
     fn new(ring: Ring) -> Published {
         // It holds nothing yet.
-        Published { ring, readers: 0, kept_until: None, is_behind: true }
+        Published {
+            ring,
+            readers: 0,
+            kept_until: None,
+            is_awaited: false,
+            is_behind: true,
+            room: Room::default(),
+        }
     }
 
     /// Whether it has readers, or may have some that are on their way back.
     fn is_read(&self, now: Instant) -> bool {
-        self.readers > 0 || self.kept_until.is_some_and(|until| now < until)
+        self.readers > 0 || (self.is_awaited && self.kept_until.is_some_and(|until| now < until))
     }
 }
 
@@ -125,15 +139,17 @@ impl Audiences {
     pub fn new(kept: Vec<(Audience, OwnedFd)>) -> Result<Audiences, RingError> {
         let kept_until = Some(Instant::now() + RETURN);
         let mut rings = HashMap::new();
-        for (audience, old) in kept {
-            let old = Reader::open(old)?;
+        let mut retired = Vec::new();
+        for (audience, file) in kept {
+            let old = Reader::open(&file)?;
             let ring = Ring::successor(&memory_name(audience), old.size(), &old)?;
-            rings.insert(audience, Published { kept_until, ..Published::new(ring) });
+            rings.insert(audience, Published { kept_until, is_awaited: true, ..Published::new(ring) });
+            retired.push((Retired::of(file), Instant::now()));
         }
         if let Entry::Vacant(all) = rings.entry(Audience::All) {
-            all.insert(Published::new(create(Audience::All, FIRST_BYTES)?));
+            all.insert(Published::new(create(Audience::All)?));
         }
-        let state = State { rings, ..State::default() };
+        let state = State { rings, retired, ..State::default() };
         Ok(Audiences { state: Mutex::new(state), boot_id: cpuledger::machine::boot_id() })
     }
 
@@ -144,7 +160,7 @@ impl Audiences {
     pub fn rings(&self) -> io::Result<Vec<(Audience, OwnedFd)>> {
         let state = self.lock();
         let rings = state.rings.iter();
-        rings.map(|(audience, of)| Ok((*audience, of.ring.fd().try_clone_to_owned()?))).collect()
+        rings.map(|(audience, of)| Ok((*audience, of.ring.for_successor()?))).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -159,7 +175,9 @@ impl Audiences {
         let mut audiences: Vec<Audience> = Vec::new();
         for (audience, of) in &mut state.rings {
             of.is_behind = !of.is_read(now);
-            if !of.is_behind {
+            if of.is_behind {
+                of.ring.skip();
+            } else {
                 audiences.push(*audience);
             }
         }
@@ -184,17 +202,22 @@ impl Audiences {
         self.lock().rings.values().map(|published| published.ring.wake_rest()).sum()
     }
 
-    /// The ring of an audience, for one reader more. `None`: there are as many as there may be.
+    /// The ring of an audience, for a reader that is new or has one already. `None`: there are as many as there may be.
     ///
     /// # Errors
     /// When there is no memory for a new ring.
-    pub fn subscribe(&self, audience: Audience, limits: &Limits) -> Result<Option<OwnedFd>, RingError> {
+    pub fn subscribe(
+        &self,
+        audience: Audience,
+        is_new: bool,
+        limits: &Limits,
+    ) -> Result<Option<OwnedFd>, RingError> {
         let mut state = self.lock();
         if !state.rings.contains_key(&audience) {
-            if !state.has_room(audience, limits) {
+            if !state.makes_room(audience, limits) {
                 return Ok(None);
             }
-            let ring = create(audience, FIRST_BYTES)?;
+            let ring = create(audience)?;
             state.rings.insert(audience, Published::new(ring));
             log_of_reader(&format!("opened the ring of {}", name(audience)));
         }
@@ -212,45 +235,79 @@ impl Audiences {
             .fd()
             .try_clone_to_owned()
             .map_err(|_| RingError::NoRing("no descriptor is left"))?;
-        published.readers += 1;
+        published.readers += usize::from(is_new);
         published.kept_until = None;
+        published.is_awaited = false;
         published.is_behind = false;
         Ok(Some(ring))
     }
 
-    /// A reader has gone. The ring of a user goes when the next interval is published, if no reader has come by then. To make one each time
-    /// that a reader comes and goes would keep the intervals of others waiting.
+    /// A reader has gone. The ring of a user goes when no reader has come for a while.
     pub fn unsubscribe(&self, audience: Audience) {
         let mut state = self.lock();
         let Some(published) = state.rings.get_mut(&audience) else { return };
         published.readers = published.readers.saturating_sub(1);
         if published.readers == 0 {
-            published.kept_until = Some(Instant::now());
+            published.kept_until = Some(Instant::now() + LINGERING);
         }
     }
 }
 
 impl State {
-    /// Whether there may be one ring more, for this audience. That of all rows is always there.
-    fn has_room(&self, audience: Audience, limits: &Limits) -> bool {
+    /// Whether there may be one ring more, for this audience. That of all rows is always there. One without readers makes room for that of
+    /// another user.
+    fn makes_room(&mut self, audience: Audience, limits: &Limits) -> bool {
         let user = |audience: &Audience| match audience {
             Audience::All => None,
             Audience::User(viewer) => Some(viewer.uid),
         };
         let uid = user(&audience);
         let of_user = self.rings.keys().filter(|other| user(other) == uid).count();
-        self.rings.len() <= limits.rings && of_user < limits.rings_per_user
+        if of_user >= limits.rings_per_user {
+            return false;
+        }
+        if self.rings.len() > limits.rings
+            && let Some(left) = self.longest_left()
+        {
+            self.close(left);
+        }
+        self.rings.len() <= limits.rings
+    }
+
+    /// The ring of a user that has been without readers for the longest time.
+    fn longest_left(&self) -> Option<Audience> {
+        let left = self
+            .rings
+            .iter()
+            .filter(|(audience, of)| **audience != Audience::All && of.readers == 0 && !of.is_awaited);
+        left.min_by_key(|(_, of)| of.kept_until).map(|(audience, _)| *audience)
+    }
+
+    /// Ends a ring. Its memory is taken back later.
+    fn close(&mut self, audience: Audience) {
+        let Some(published) = self.rings.remove(&audience) else { return };
+        self.retire(published.ring);
+        log_of_reader(&format!("closed the ring of {}", name(audience)));
+    }
+
+    fn retire(&mut self, ring: Ring) {
+        self.retired.push((ring.retire(), Instant::now()));
     }
 
     /// Closes the rings of users that have no readers, or whose readers have not come back after a restart.
     fn close_forsaken(&mut self, now: Instant) {
-        self.rings.retain(|audience, of| {
-            let is_kept = *audience == Audience::All || of.kept_until.is_none_or(|until| now < until);
-            if !is_kept {
-                log_of_reader(&format!("closed the ring of {}", name(*audience)));
+        let is_forsaken = |(audience, of): &(&Audience, &Published)| {
+            **audience != Audience::All && of.kept_until.is_some_and(|until| until <= now)
+        };
+        let forsaken: Vec<Audience> =
+            self.rings.iter().filter(is_forsaken).map(|(audience, _)| *audience).collect();
+        forsaken.into_iter().for_each(|audience| self.close(audience));
+        let is_over = |(_, since): &mut (Retired, Instant)| now.saturating_duration_since(*since) >= GRACE;
+        for (retired, _) in self.retired.extract_if(.., is_over) {
+            if let Err(error) = retired.free() {
+                log(&format!("the memory of a ring stays for as long as readers keep it: {error}"));
             }
-            is_kept
-        });
+        }
     }
 
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
@@ -265,20 +322,34 @@ impl State {
         self.frame
             .encode(&mut self.bytes)
             .map_err(|_| RingError::NoRing("the frame is beyond the limits"))?;
+        let others = self.bytes_of_users_but(audience);
         let Some(published) = self.rings.get_mut(&audience) else { return Ok(()) };
-        if self.bytes.len() > published.ring.longest() {
-            let size = (FRAMES_OF_ROOM * self.bytes.len()).next_power_of_two();
+        let most = if audience == Audience::All { usize::MAX } else { USERS_BYTES.saturating_sub(others) };
+        let size = published.room.of_ring(published.ring.size(), self.bytes.len(), most);
+        let Some(bytes) = size else {
+            published.ring.skip();
+            return Err(RingError::TooLong { length: self.bytes.len(), longest: most / 2 });
+        };
+        if bytes != published.ring.size() {
             let old = Reader::open(published.ring.fd())?;
-            published.ring =
-                Ring::successor(&memory_name(audience), Size { bytes: size, frames: FRAMES }, &old)?;
-            log(&format!("the ring of {} has {size} bytes from now on", name(audience)));
+            let ring = Ring::successor(&memory_name(audience), Size { bytes, frames: FRAMES }, &old)?;
+            let old = std::mem::replace(&mut published.ring, ring);
+            self.retire(old);
+            log(&format!("the ring of {} has {bytes} bytes from now on", name(audience)));
         }
+        let Some(published) = self.rings.get_mut(&audience) else { return Ok(()) };
         published.ring.publish(&self.bytes).map(|_| ())
+    }
+
+    /// The bytes of the rings of users, but for this one.
+    fn bytes_of_users_but(&self, audience: Audience) -> usize {
+        let others = self.rings.iter().filter(|(other, _)| **other != audience && **other != Audience::All);
+        others.map(|(_, of)| of.ring.size()).sum()
     }
 }
 
-fn create(audience: Audience, bytes: usize) -> Result<Ring, RingError> {
-    Ring::create(&memory_name(audience), Size { bytes, frames: FRAMES })
+fn create(audience: Audience) -> Result<Ring, RingError> {
+    Ring::create(&memory_name(audience), Size { bytes: FIRST_BYTES, frames: FRAMES })
 }
 
 fn memory_name(audience: Audience) -> String {

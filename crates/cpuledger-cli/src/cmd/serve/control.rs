@@ -174,13 +174,17 @@ impl Control {
         }
         let (name, audience) = self.audience(peer, wanted.audience.as_deref())?;
         let unavailable = |sentence: String| Refusal::Unavailable { sentence };
-        if self.held.get(&peer.connection).is_some_and(|held| held.audiences.len() >= MOST_SUBSCRIPTIONS) {
+        let has = self.held.get(&peer.connection).map_or(&[][..], |held| &held.audiences);
+        let is_new = !has.contains(&audience);
+        if is_new && has.len() >= MOST_SUBSCRIPTIONS {
             let sentence = format!("a connection has at most {MOST_SUBSCRIPTIONS} subscriptions");
             return Err(Refusal::LimitReached { sentence });
         }
         let limits = &self.config.limits;
-        let ring =
-            self.audiences.subscribe(audience, limits).map_err(|error| unavailable(error.to_string()))?;
+        let ring = self
+            .audiences
+            .subscribe(audience, is_new, limits)
+            .map_err(|error| unavailable(error.to_string()))?;
         let ring = ring.ok_or_else(|| Refusal::LimitReached {
             sentence: format!(
                 "the service has as many rings as its configuration allows: {} of a user, {} in all",
@@ -188,7 +192,9 @@ impl Control {
             ),
         })?;
         let held = self.held.entry(peer.connection).or_default();
-        held.audiences.push(audience);
+        if is_new {
+            held.audiences.push(audience);
+        }
         held.interval_ns = interval_ns;
         self.choose_interval();
         let subscription = Subscription {

@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use cpuledger::clock;
 use cpuledger::source::ledger::{self, Ledger};
 use cpuledger_service::Inherited;
+use cpuledger_service::ring::Retired;
 use cpuledger_service::sealed::{Sealed, seal};
 
 use super::audiences::{Audience, Audiences};
@@ -113,7 +114,8 @@ impl Left {
             Ok(keeping) => Ok((keeping, rings)),
             Err(error) => {
                 log(&format!("cannot go on with the ledger that was kept: {error:#}; begins anew"));
-                drop(rings);
+                // If its memory cannot be taken back, it stays for as long as readers keep it.
+                rings.into_iter().for_each(|(_, file)| drop(Retired::of(file).free()));
                 Ok((begin()?, Vec::new()))
             }
         }
