@@ -37,23 +37,42 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List ta
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r -f -a "wait\t''
+cgroup\t''
+user\t''
+command\t''
+wait\,cgroup\t''
+wait\,user\t''
+wait\,command\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''
+json\t''
+csv\t''
+csv-safe\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r -f -a "auto\t''
+service\t''
+ledger\t''
+walk\t''
+netlink\t''
+procfs\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Leave out what a recording has before this time' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Leave out what a recording has from this time on' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Leave out what a recording has before this time' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Leave out what a recording has from this time on' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r -f -a "auto\t''
+16\t''
+256\t''
+true\t''
+contrast\t''
+mono\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval: the default, unless the configuration file says otherwise'
@@ -62,29 +81,43 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, summary and columns (see `cpuledger top --procps --help`)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s d -l interval -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 1]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l retain -d 'Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l min-free -d 'Leave this much free in the file system: delete the oldest files, and pause if that is not enough' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more) [default: auto]' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s d -l interval -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 1]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l retain -d 'Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l min-free -d 'Leave this much free in the file system: delete the oldest files, and pause if that is not enough' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more) [default: auto]' -r -f -a "auto\t''
+service\t''
+ledger\t''
+walk\t''
+netlink\t''
+procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 'The size of the ledger, as for `cpuledger top`' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 'The size of the ledger, as for `cpuledger top`' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads also where the source would list them only for this (walk, netlink, procfs)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'From then on [default: the begin of the recording]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Until then [default: the end of the recording]' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor or unit' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'From then on [default: the begin of the recording]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Until then [default: the end of the recording]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor or unit' -r -f -a "command\t''
+user\t''
+cgroup\t''
+process\t''
+ancestor\t''
+unit\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l top -d 'Number of rows; the rest is one row' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l format -d 'Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)' -r -f -a "text\t''
+json\t''
+csv\t''
+csv-safe\t''
+html\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file, which is complete or not there' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l config -d 'The configuration; otherwise /etc/cpuledger/config.toml, if it is there' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l socket -d 'The socket that readers connect to; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -d 'Length of an interval in seconds, whatever the configuration says' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l interval -d 'Length of an interval in seconds, whatever the configuration says' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -l check-config -d 'Check the configuration, explain it, and end'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand serve" -s h -l help -d 'Print help'
@@ -97,18 +130,22 @@ ledger\t'A ledger of its own: root, or CAP_BPF and CAP_PERFMON'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l output -d 'The directory of the tables; it is made if it is missing' -r -f -a "(__fish_complete_directories)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
 arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
 csv\t'CSV with a header'
 jsonl\t'A JSON object a line'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l until -d 'Only intervals until this time' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l until -d 'Only intervals until this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand ps" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON' -r
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l as -d 'Which file\'s text to print' -r -f -a "status\t''
+stat\t''
+statm\t''"
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -l source -d 'Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON' -r -f -a "auto\t''
+walk\t''
+procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s e -l all -d 'Print every process, in order of pid'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s H -l threads -d 'Print one entry per thread, as in /proc/PID/task/TID'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand status" -s n -l numbered -d 'Put the pid or tid before each entry (useful with statm, whose text lacks it)'
@@ -129,3 +166,4 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -f -a "(__fish_complete_subcommand --fcs-skip=2 -o --format --output --source --socket)"

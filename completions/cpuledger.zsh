@@ -32,29 +32,29 @@ _cpuledger() {
         case $line[1] in
             (top)
 _arguments "${_arguments_options[@]}" : \
-'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
-'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
-'-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
-'--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:_default' \
-'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
-'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
-'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files' \
+'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:' \
+'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:' \
+'-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'*-p+[Show only these processes (pids, separated by commas)]:LIST:' \
+'*--pid=[Show only these processes (pids, separated by commas)]:LIST:' \
+'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
+'--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:(wait cgroup user command wait,cgroup wait,user wait,command)' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
+'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
+'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show the intervals of a recording, a directory or a file, in place of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
-'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m, @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:_default' \
-'--since=[Leave out what a recording has before this time]:TIME:_default' \
-'--until=[Leave out what a recording has from this time on]:TIME:_default' \
+'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m, @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
+'--since=[Leave out what a recording has before this time]:TIME:' \
+'--until=[Leave out what a recording has from this time on]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
-'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:_default' \
+'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:_default' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true contrast mono)' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
@@ -73,34 +73,34 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (record)
 _arguments "${_arguments_options[@]}" : \
-'-d+[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
-'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
-'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:_default' \
-'--duration=[End after this time, rounded up to whole intervals\: seconds, or with a unit (90s, 10m, 24h)]:TIME:_default' \
-'--retain=[Delete the oldest files\: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)]:LIMITS:_default' \
-'--min-free=[Leave this much free in the file system\: delete the oldest files, and pause if that is not enough]:SIZE:_default' \
-'*--tier=[Merge intervals to lengths, and keep each for a time, as in 1s\:24h,1m\:30d \[default\: intervals as they come\]]:LIST:_default' \
-'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:_default' \
+'-d+[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
+'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
+'--duration=[End after this time, rounded up to whole intervals\: seconds, or with a unit (90s, 10m, 24h)]:TIME:' \
+'--retain=[Delete the oldest files\: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)]:LIMITS:' \
+'--min-free=[Leave this much free in the file system\: delete the oldest files, and pause if that is not enough]:SIZE:' \
+'*--tier=[Merge intervals to lengths, and keep each for a time, as in 1s\:24h,1m\:30d \[default\: intervals as they come\]]:LIST:' \
+'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
-'--slots=[The size of the ledger, as for \`cpuledger top\`]:N:_default' \
+'--slots=[The size of the ledger, as for \`cpuledger top\`]:N:' \
 '-H[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
 '--threads[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
 '--help[Print help]' \
-'::folder -- The directory; it is made if it is missing \[default\: /var/log/cpuledger for root, else $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger\]:_files' \
+'::folder -- The directory; it is made if it is missing \[default\: /var/log/cpuledger for root, else $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger\]:_files -/' \
 && ret=0
 ;;
 (report)
 _arguments "${_arguments_options[@]}" : \
-'--since=[From then on \[default\: the begin of the recording\]]:TIME:_default' \
-'--until=[Until then \[default\: the end of the recording\]]:TIME:_default' \
-'--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:_default' \
-'--top=[Number of rows; the rest is one row]:N:_default' \
-'--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:_default' \
+'--since=[From then on \[default\: the begin of the recording\]]:TIME:' \
+'--until=[Until then \[default\: the end of the recording\]]:TIME:' \
+'--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:(command user cgroup process ancestor unit)' \
+'--top=[Number of rows; the rest is one row]:N:' \
+'--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
 '--output=[Write to this file, which is complete or not there]:FILE:_files' \
-'(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A:_default:A:_default' \
+'(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A::A:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
@@ -112,7 +112,7 @@ _arguments "${_arguments_options[@]}" : \
 _arguments "${_arguments_options[@]}" : \
 '--config=[The configuration; otherwise /etc/cpuledger/config.toml, if it is there]:FILE:_files' \
 '--socket=[The socket that readers connect to; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
-'--interval=[Length of an interval in seconds, whatever the configuration says]:SECONDS:_default' \
+'--interval=[Length of an interval in seconds, whatever the configuration says]:SECONDS:' \
 '--check-config[Check the configuration, explain it, and end]' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
@@ -134,19 +134,19 @@ ledger\:"A ledger of its own\: root, or CAP_BPF and CAP_PERFMON"))' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::command -- The command and its arguments:_default' \
+'*::command -- The command and its arguments:_cmdambivalent' \
 && ret=0
 ;;
 (export)
 _arguments "${_arguments_options[@]}" : \
-'-o+[The directory of the tables; it is made if it is missing]:DIR:_files' \
-'--output=[The directory of the tables; it is made if it is missing]:DIR:_files' \
+'-o+[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
+'--output=[The directory of the tables; it is made if it is missing]:DIR:_files -/' \
 '--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
 arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
 csv\:"CSV with a header"
 jsonl\:"A JSON object a line"))' \
-'--since=[Only intervals from this time on\: \`2026-03-01 03\:12\`, \`yesterday 03\:12\`, \`03\:12\`, \`10m ago\`, \`@1700000000\`]:TIME:_default' \
-'--until=[Only intervals until this time]:TIME:_default' \
+'--since=[Only intervals from this time on\: \`2026-03-01 03\:12\`, \`yesterday 03\:12\`, \`03\:12\`, \`10m ago\`, \`@1700000000\`]:TIME:' \
+'--until=[Only intervals until this time]:TIME:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -163,8 +163,8 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'--as=[Which file'\''s text to print]:status|stat|statm:_default' \
-'--source=[Where the text comes from\: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON]:auto|walk|procfs:_default' \
+'--as=[Which file'\''s text to print]:status|stat|statm:(status stat statm)' \
+'--source=[Where the text comes from\: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON]:auto|walk|procfs:(auto walk procfs)' \
 '()-e[Print every process, in order of pid]' \
 '()--all[Print every process, in order of pid]' \
 '-H[Print one entry per thread, as in /proc/PID/task/TID]' \

@@ -1,20 +1,39 @@
-complete -c ptop -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r
-complete -c ptop -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r
-complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r
-complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r
-complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r
-complete -c ptop -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r
-complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r
-complete -c ptop -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r
-complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -F
+complete -c ptop -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r -f
+complete -c ptop -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r -f
+complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
+complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
+complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
+complete -c ptop -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r -f -a "wait\t''
+cgroup\t''
+user\t''
+command\t''
+wait\,cgroup\t''
+wait\,user\t''
+wait\,command\t''"
+complete -c ptop -l format -d 'Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) [default: text]' -r -f -a "text\t''
+json\t''
+csv\t''
+csv-safe\t''"
+complete -c ptop -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]' -r -f -a "auto\t''
+service\t''
+ledger\t''
+walk\t''
+netlink\t''
+procfs\t''"
+complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
 complete -c ptop -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
-complete -c ptop -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r
-complete -c ptop -l since -d 'Leave out what a recording has before this time' -r
-complete -c ptop -l until -d 'Leave out what a recording has from this time on' -r
+complete -c ptop -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r -f
+complete -c ptop -l since -d 'Leave out what a recording has before this time' -r -f
+complete -c ptop -l until -d 'Leave out what a recording has from this time on' -r -f
 complete -c ptop -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
-complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r
+complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
 complete -c ptop -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
-complete -c ptop -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r
+complete -c ptop -l theme -d 'Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file\'s theme, else auto]' -r -f -a "auto\t''
+16\t''
+256\t''
+true\t''
+contrast\t''
+mono\t''"
 complete -c ptop -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c ptop -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c ptop -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'

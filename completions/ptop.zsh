@@ -15,29 +15,29 @@ _ptop() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
-'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:_default' \
-'-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:_default' \
-'*-p+[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'*--pid=[Show only these processes (pids, separated by commas)]:LIST:_default' \
-'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_default' \
-'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
-'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:_default' \
-'--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:_default' \
-'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:_default' \
-'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:_default' \
-'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files' \
+'-n+[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:' \
+'--iterations=[Exit after N intervals \[default\: unlimited on the screen and with -b, otherwise 2\]]:N:' \
+'-d+[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'--delay=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'--interval=[Length of an interval in seconds, at least 0.01 \[default\: 3\]]:S:' \
+'*-p+[Show only these processes (pids, separated by commas)]:LIST:' \
+'*--pid=[Show only these processes (pids, separated by commas)]:LIST:' \
+'*-u+[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
+'-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
+'--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
+'--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:(wait cgroup user command wait,cgroup wait,user wait,command)' \
+'--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
+'--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
+'--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show the intervals of a recording, a directory or a file, in place of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
-'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m, @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:_default' \
-'--since=[Leave out what a recording has before this time]:TIME:_default' \
-'--until=[Leave out what a recording has from this time on]:TIME:_default' \
+'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m, @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
+'--since=[Leave out what a recording has before this time]:TIME:' \
+'--until=[Leave out what a recording has from this time on]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
-'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:_default' \
+'--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
-'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:_default' \
+'--theme=[Colours of the screen\: auto, 16, 256, true, contrast or mono \[default\: the configuration file'\''s theme, else auto\]]:NAME:(auto 16 256 true contrast mono)' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-b[Print one interval after another instead of showing the screen; -n limits their number]' \

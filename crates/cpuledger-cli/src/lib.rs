@@ -23,6 +23,7 @@ mod recording;
 mod registry;
 mod stop;
 mod tui;
+mod values;
 mod when;
 
 use std::ffi::OsString;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueHint};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, italic, roman};
@@ -35,15 +35,101 @@ fn pages() -> Vec<(PathBuf, Vec<u8>)> {
     let name = "cpuledger-top-procps";
     pages.push((Path::new("man").join(format!("{name}.1")), page(procps_top(), name, Vec::new())));
     pages.push(("man/ptop.1".into(), page(Ptop::command(), "ptop", screen_sections())));
-    for (mut command, name) in [(Cli::command(), "cpuledger"), (shown_of_ptop(), "ptop")] {
+    for (command, name) in [(Cli::command(), "cpuledger"), (shown_of_ptop(), "ptop")] {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut command, name, &mut text);
-            let ending = shell.to_string();
-            pages.push((Path::new("completions").join(format!("{name}.{ending}")), without_blanks(&text)));
+            let text = completions(shell, without_files(command.clone()), name);
+            pages.push((Path::new("completions").join(format!("{name}.{shell}")), text));
         }
     }
     pages
+}
+
+/// What a shell completes.
+fn completions(shell: Shell, mut command: clap::Command, name: &str) -> Vec<u8> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut text);
+    let mut text = String::from_utf8(without_blanks(&text)).expect("UTF-8");
+    if shell == Shell::Bash {
+        let before = "    cmd=\"\"\n    opts=\"\"\n";
+        assert_eq!(text.matches(before).count(), 1, "clap_complete makes other scripts now");
+        text = text.replace(before, &format!("{before}\n{BASH_VALUE_AFTER_EQUALS_SIGN}"));
+    }
+    // clap_complete knows a command that takes another one for zsh alone.
+    if let Some(run) = command.find_subcommand("run") {
+        let options = words_of_options_with_value(run);
+        match shell {
+            Shell::Bash => {
+                let before = "    case \"${cmd}\" in\n        cpuledger)\n";
+                assert_eq!(text.matches(before).count(), 1, "clap_complete makes other scripts now");
+                let own = BASH_COMMAND_OF_RUN.replace("OPTIONS", &options.join("|"));
+                text = text.replace(before, &format!("{own}\n{before}"));
+            }
+            Shell::Fish => text += &FISH_COMMAND_OF_RUN.replace("OPTIONS", &options.join(" ")),
+            _ => {}
+        }
+    }
+    text.into_bytes()
+}
+
+/// Bash splits `--by=wait` at the sign.
+const BASH_VALUE_AFTER_EQUALS_SIGN: &str = r#"    if [[ "${cur}" == "=" ]]; then
+        cur=""
+    elif [[ "${prev}" == "=" ]]; then
+        prev="${COMP_WORDS[COMP_CWORD-2]}"
+    fi
+"#;
+
+/// The first word of `run` that is no option is a command. It, and what follows, completes as it does by itself.
+const BASH_COMMAND_OF_RUN: &str = r#"    if [[ "${cmd}" == "cpuledger__subcmd__run" ]]; then
+        local at=1
+        while [[ "${COMP_WORDS[at]}" != "run" ]]; do (( at++ )); done
+        (( at++ ))
+        while (( at < COMP_CWORD )); do
+            case "${COMP_WORDS[at]}" in
+                --) (( at++ )); break ;;
+                OPTIONS)
+                    (( at++ ))
+                    if [[ "${COMP_WORDS[at]}" == "=" ]]; then (( at++ )); fi
+                    ;;
+                -*) ;;
+                *) break ;;
+            esac
+            (( at++ ))
+        done
+        if (( at < COMP_CWORD )); then
+            if declare -F _command_offset >/dev/null; then
+                _command_offset "${at}"
+            elif declare -F _comp_command_offset >/dev/null; then
+                _comp_command_offset "${at}"
+            fi
+            return 0
+        elif (( at == COMP_CWORD )) && [[ "${cur}" != -* ]]; then
+            COMPREPLY=( $(compgen -c -- "${cur}" | sort -u) )
+            return 0
+        fi
+    fi
+"#;
+
+/// Likewise. The function of fish takes long options at the beginning for its own.
+const FISH_COMMAND_OF_RUN: &str = "complete -c cpuledger -n \"__fish_cpuledger_using_subcommand run\" -f \
+     -a \"(__fish_complete_subcommand --fcs-skip=2 OPTIONS)\"\n";
+
+/// The options that take a value, as they are written: the short ones first.
+fn words_of_options_with_value(command: &clap::Command) -> Vec<String> {
+    let short = command.get_opts().filter_map(|option| option.get_short().map(|letter| format!("-{letter}")));
+    let long = command.get_opts().filter_map(|option| option.get_long().map(|name| format!("--{name}")));
+    short.chain(long).collect()
+}
+
+/// Shells offer files for values of which nothing is known. Those here are times, numbers and lists.
+fn without_files(command: clap::Command) -> clap::Command {
+    let known = |argument: clap::Arg| match argument.get_value_hint() {
+        ValueHint::Unknown if !argument.is_positional() && argument.get_action().takes_values() => {
+            argument.value_hint(ValueHint::Other)
+        }
+        _ => argument,
+    };
+    command.mut_args(known).mut_subcommands(without_files)
 }
 
 /// `ptop` without its hidden options: scripts of completions offer these too.

@@ -328,6 +328,7 @@ pub const LAYERS: &[Layers] = &[
         package: "crates/cpuledger-cli",
         from_below: &[
             "when",
+            "values",
             "colors",
             "output",
             "exit",

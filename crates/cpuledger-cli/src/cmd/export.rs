@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(value_name = "DIR|FILE")]
     recording: Option<PathBuf>,
     /// The directory of the tables; it is made if it is missing
-    #[arg(short = 'o', long, value_name = "DIR")]
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     output: PathBuf,
     /// Format of the files
     #[arg(long, value_enum, default_value_t = FormatName::Parquet)]

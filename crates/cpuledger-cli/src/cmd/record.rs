@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueHint};
 use cpuledger::source::service::name_socket;
 
 use super::top;
@@ -17,6 +17,7 @@ use crate::record::place;
 use crate::record::recorder::{self, Place, Recorder};
 use crate::recording;
 use crate::stop::Stop;
+use crate::values::{named, sources};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -40,7 +41,7 @@ const NS: f64 = 1e9;
 pub struct Arguments {
     /// The directory; it is made if it is missing [default: /var/log/cpuledger for root, else
     /// $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger]
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: Option<PathBuf>,
     /// Length of an interval in seconds, at least 0.01 [default: 1]
     #[arg(short = 'd', long, visible_alias = "delay", value_name = "S", allow_hyphen_values = true)]
@@ -62,7 +63,7 @@ pub struct Arguments {
     threads: bool,
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more)
     /// [default: auto]
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", value_parser = named(sources()), hide_possible_values = true)]
     source: Option<String>,
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
     #[arg(long, value_name = "PATH")]

@@ -16,6 +16,7 @@ use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, 
 use crate::exit::Failure;
 use crate::record::place;
 use crate::recording::{self, OpenTier, TimeSpan};
+use crate::values::named;
 use crate::{output, when};
 use names::Names;
 use read::Interrupt;
@@ -54,14 +55,14 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// What the rows are: command, user, cgroup, process, ancestor or unit
-    #[arg(long, value_name = "WHAT", default_value = "command")]
+    #[arg(long, value_name = "WHAT", default_value = "command", value_parser = named(BY.map(|by| by.name)), hide_possible_values = true)]
     by: String,
     /// Number of rows; the rest is one row
     #[arg(long, value_name = "N", default_value = "30", allow_hyphen_values = true)]
     top: String,
     /// Output format: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula)
     /// or html (one page that needs nothing else)
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = named(FORMATS.map(|(name, _)| name)), hide_possible_values = true)]
     format: String,
     /// Write to this file, which is complete or not there
     #[arg(long, value_name = "FILE")]

@@ -8,6 +8,7 @@ use cpuledger::source::status::{StatusTexts, Wanted};
 
 use crate::exit::Failure;
 use crate::output;
+use crate::values::named_for;
 
 /// Bytes that are written at once: few calls, and a buffer that stays in the cache.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -22,7 +23,13 @@ pub struct Arguments {
     #[arg(short = 'e', long, conflicts_with = "pids")]
     all: bool,
     /// Which file's text to print
-    #[arg(long = "as", value_name = "status|stat|statm", default_value_t = Form::Status)]
+    #[arg(
+        long = "as",
+        value_name = "status|stat|statm",
+        default_value_t = Form::Status,
+        value_parser = named_for(["status", "stat", "statm"], |text: &str| text.parse::<Form>()),
+        hide_possible_values = true
+    )]
     form: Form,
     /// Print one entry per thread, as in /proc/PID/task/TID
     #[arg(short = 'H', long)]
@@ -32,7 +39,13 @@ pub struct Arguments {
     numbered: bool,
     /// Where the text comes from: walk, procfs (the files in /proc), or auto, which takes the walk for long listings if it
     /// works. The walk is a BPF program; it needs Linux 6.7, and root or CAP_BPF and CAP_PERFMON
-    #[arg(long, value_name = "auto|walk|procfs", default_value = "auto", value_parser = source)]
+    #[arg(
+        long,
+        value_name = "auto|walk|procfs",
+        default_value = "auto",
+        value_parser = named_for(["auto", "walk", "procfs"], source),
+        hide_possible_values = true
+    )]
     source: Source,
 }
 

@@ -429,6 +429,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn completions_offer_every_theme() {
+        let names: Vec<&str> = ThemeName::NAMES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, crate::values::THEMES);
+    }
+
+    #[test]
     fn what_is_written_is_read() {
         let mut settings = Settings::default();
         assert_eq!(read(&write(&settings)).expect("TOML"), (settings.clone(), Vec::new()));

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use clap::ValueHint;
 use cpuledger::FieldSet;
 use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
@@ -11,6 +12,7 @@ use cpuledger_view::shares::{MOST_HELD, StateColumn};
 use super::order::{Order, SortBy};
 use super::replay::Asked;
 use crate::exit::Failure;
+use crate::values::{THEMES, named, sources};
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.
 #[derive(Debug, Default, clap::Args)]
@@ -31,7 +33,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "LIST", allow_hyphen_values = true)]
     pub pid: Vec<String>,
     /// Show only processes of these effective users (names or numbers, separated by commas)
-    #[arg(short, long, value_name = "LIST")]
+    #[arg(short, long, value_name = "LIST", value_hint = ValueHint::Username)]
     pub user: Vec<String>,
     /// Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first.
     /// The manual (man/ptop.1) lists them
@@ -39,7 +41,7 @@ pub struct Arguments {
     pub sort: Option<String>,
     /// Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits
     /// most comes first. Both work together: wait,cgroup
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
     /// Hide what did not run in the interval: the default, unless the configuration file says otherwise
     #[arg(short, long)]
@@ -49,13 +51,13 @@ pub struct Arguments {
     pub command_line: bool,
     /// Output format: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a
     /// spreadsheet would run as a formula) [default: text]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = named(FORMATS.map(|(name, _)| name)), hide_possible_values = true)]
     pub format: Option<String>,
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) [default: auto]
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", value_parser = named(sources()), hide_possible_values = true)]
     pub source: Option<String>,
     /// Also record the intervals, in this directory; nothing that is in it is deleted
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<std::path::PathBuf>,
     /// Show the intervals of a recording, a directory or a file, in place of this machine's; without -d, as they were recorded
     #[arg(long, value_name = "PATH")]
@@ -86,7 +88,7 @@ pub struct Arguments {
     pub config: Option<std::path::PathBuf>,
     /// Colours of the screen: auto, 16, 256, true, contrast or mono [default: the configuration file's
     /// theme, else auto]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = named(THEMES), hide_possible_values = true)]
     pub theme: Option<String>,
 }
 
@@ -292,14 +294,19 @@ pub fn parse_users(lists: &[String]) -> Result<Vec<u32>, Failure> {
     lists.iter().flat_map(|list| list.split(',')).map(str::trim).map(parse).collect()
 }
 
+const FORMATS: [(&str, Format); 4] =
+    [("text", Format::Text), ("json", Format::Json), ("csv", Format::Csv), ("csv-safe", Format::CsvSafe)];
+
 fn parse_format(text: &str) -> Result<Format, Failure> {
-    match text {
-        "text" => Ok(Format::Text),
-        "json" => Ok(Format::Json),
-        "csv" => Ok(Format::Csv),
-        "csv-safe" => Ok(Format::CsvSafe),
-        _ => Err(usage(format!("unknown format `{text}`; the formats are text, json, csv and csv-safe"))),
-    }
+    let found = FORMATS.into_iter().find(|(name, _)| *name == text);
+    found.map(|(_, format)| format).ok_or_else(|| {
+        usage(format!("unknown format `{text}`; the formats are text, json, csv and csv-safe"))
+    })
+}
+
+/// What `--by` takes: each alone, and the first with one of the others.
+fn names_of_by() -> [&'static str; 7] {
+    ["wait", "cgroup", "user", "command", "wait,cgroup", "wait,user", "wait,command"]
 }
 
 fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> Result<By, Failure> {

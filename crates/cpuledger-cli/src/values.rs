@@ -1,0 +1,44 @@
+//! Values of options that are some names: completions offer them.
+
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, Error};
+use cpuledger::SourceKind;
+
+/// Parses as another parser does, which says what is wrong with other values; and knows the names.
+#[derive(Debug, Clone)]
+pub struct Named<P> {
+    names: Vec<&'static str>,
+    parser: P,
+}
+
+/// A text that should be one of these names.
+pub fn named(names: impl IntoIterator<Item = &'static str>) -> Named<StringValueParser> {
+    named_for(names, StringValueParser::new())
+}
+
+/// The same with a parser of its own.
+pub fn named_for<P: TypedValueParser>(names: impl IntoIterator<Item = &'static str>, parser: P) -> Named<P> {
+    Named { names: names.into_iter().collect(), parser }
+}
+
+impl<P: TypedValueParser> TypedValueParser for Named<P> {
+    type Value = P::Value;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<P::Value, Error> {
+        self.parser.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.names.iter().copied().map(PossibleValue::new)))
+    }
+}
+
+/// The sources, and the choice among them.
+pub fn sources() -> impl Iterator<Item = &'static str> {
+    std::iter::once("auto").chain(SourceKind::ALL.into_iter().map(SourceKind::name))
+}
+
+/// The themes of the screen.
+pub const THEMES: [&str; 6] = ["auto", "16", "256", "true", "contrast", "mono"];
