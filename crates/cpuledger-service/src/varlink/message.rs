@@ -1,5 +1,8 @@
 //! Messages: calls, replies, and how a stream of bytes is cut into them.
 
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -37,7 +40,7 @@ pub struct Call {
     /// The interface, a dot, the method.
     pub method: String,
     /// Its parameters by name.
-    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "none_is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "named_once")]
     pub parameters: Map<String, Value>,
     /// The caller takes more than one reply.
     #[serde(default, skip_serializing_if = "is_false", deserialize_with = "none_is_false")]
@@ -54,7 +57,7 @@ pub struct Call {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// What the method returns, or what the error says, by name.
-    #[serde(default, deserialize_with = "none_is_empty")]
+    #[serde(default, deserialize_with = "named_once")]
     pub parameters: Map<String, Value>,
     /// Another reply to the same call follows.
     #[serde(default, skip_serializing_if = "is_false", deserialize_with = "none_is_false")]
@@ -165,8 +168,34 @@ fn none_is_false<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bo
     Ok(Option::deserialize(deserializer)?.unwrap_or(false))
 }
 
-fn none_is_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+/// An object in which no name comes twice: which of two values is meant, nobody knows.
+fn named_once<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    struct Named;
+
+    impl<'de> Visitor<'de> for Named {
+        type Value = Map<String, Value>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an object or null")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Map::new())
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+            let mut map = Map::new();
+            while let Some((name, value)) = members.next_entry::<String, Value>()? {
+                if map.contains_key(&name) {
+                    return Err(A::Error::custom("a parameter has two values"));
+                }
+                map.insert(name, value);
+            }
+            Ok(map)
+        }
+    }
+
+    deserializer.deserialize_any(Named)
 }
 
 /// Cuts a stream of bytes into messages.
@@ -252,6 +281,12 @@ mod tests {
         }
         assert!(Call::parse(br#"{"method":"a.B","parameters":[]}"#).is_err());
         assert!(Call::parse(br#"{"method":"a.B","method":"a.C"}"#).is_err());
+        for twice in [r#""x":1,"x":2"#, r#""x":1,"y":2,"x":1"#, r#""x":null,"\u0078":2"#] {
+            let bytes = format!(r#"{{"method":"a.B","parameters":{{{twice}}}}}"#);
+            let error = Call::parse(bytes.as_bytes()).expect_err(twice).to_string();
+            assert!(error.contains("a parameter has two values"), "{error}");
+            assert!(Reply::parse(bytes.replace("method", "error").as_bytes()).is_err(), "{twice}");
+        }
         assert!(Call::parse(b"{\"method\":\"a.\xff\"}").is_err());
     }
 
