@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, SeekFrom, Stat};
 
 /// The permissions of files and directories.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o640);
@@ -127,10 +128,13 @@ impl Folder {
         rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// The names of what is in it.
+    /// The names of what is in it, by the descriptor alone: this process may have given up the right to open the directory.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        rustix::fs::seek(&self.descriptor, SeekFrom::Start(0))?;
+        let mut space = [MaybeUninit::uninit(); 8192];
+        let mut entries = RawDir::new(&self.descriptor, &mut space);
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.descriptor)? {
+        while let Some(entry) = entries.next() {
             names.extend(entry?.file_name().to_str().map(str::to_owned).ok());
         }
         Ok(names)

@@ -123,7 +123,7 @@ impl Recording {
     /// a segment was deleted.
     ///
     /// # Errors
-    /// When reading fails.
+    /// When reading fails: then it has what could be read. To this process a new segment may be closed, because it has given up privileges.
     pub fn refresh(&mut self) -> Result<bool, Error> {
         let Some(folder) = &self.folder else {
             let refresh =
@@ -135,22 +135,32 @@ impl Recording {
         let before = sequences(&self.parts);
         let names = folder.segments().map_err(|error| io_error(&folder.path, error))?;
         let mut old = std::mem::take(&mut self.parts);
+        let mut failed = None;
         for name in names {
             let path = folder.path.join(name.text());
             let same = |part: &Part| part.name.is_some_and(|own| own.sequence == name.sequence);
             if let Some(place) = old.iter().position(same) {
                 let mut part = old.swap_remove(place);
-                if part.name != Some(name) || name.state == State::Open {
-                    part.segment.refresh().map_err(|error| io_error(&path, error))?;
+                if (part.name != Some(name) || name.state == State::Open)
+                    && let Err(error) = part.segment.refresh()
+                {
+                    failed = failed.or(Some(io_error(&path, error)));
                 }
                 self.parts.push(Part { name: Some(name), path, segment: part.segment });
                 continue;
             }
-            // It may have been deleted or renamed by now; then the next refresh finds it.
-            let file = folder.read(&name.text()).map_err(|error| io_error(&path, error))?;
-            if let Some(file) = file {
-                self.parts.push(open_part(Some(name), path, Box::new(file))?);
+            let opened = folder.read(&name.text()).map_err(|error| io_error(&path, error));
+            let opened = opened
+                .and_then(|file| file.map(|file| open_part(Some(name), path, Box::new(file))).transpose());
+            match opened {
+                Ok(Some(part)) => self.parts.push(part),
+                // It may have been deleted or renamed by now; then the next refresh finds it.
+                Ok(None) => {}
+                Err(error) => failed = failed.or(Some(error)),
             }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         Ok(sequences(&self.parts).starts_with(&before))
     }

@@ -88,6 +88,8 @@ impl Arrival {
 pub struct Timeline {
     past: Past,
     tiers: Option<Tiers>,
+    /// Some of it could not be read at the last look, which was said.
+    has_failed: bool,
     /// Where this screen records to.
     path: Option<PathBuf>,
     /// Whether it was looked for recordings, because what the screen has seen does not go back far enough.
@@ -121,6 +123,7 @@ impl Timeline {
         Timeline {
             past: Past::default(),
             tiers: None,
+            has_failed: false,
             path,
             has_looked: false,
             unread: None,
@@ -289,10 +292,13 @@ impl Timeline {
         if self.is_live {
             return self.return_to_now();
         }
-        self.refresh()?;
+        // Whoever asks for the end is told each time what is behind it.
+        self.has_failed = false;
+        let said = self.refresh()?.map(Err);
         self.is_following = true;
         let last = self.tiers.as_mut().map_or(Ok(None), Tiers::last)?;
-        last.map_or(Ok(Arrival::default()), |last| self.show(Point::Recorded(last)))
+        let shown = last.map_or(Ok(Arrival::default()), |last| self.show(Point::Recorded(last)))?;
+        Ok(Arrival { said: said.or(shown.said), ..shown })
     }
 
     /// Shows what has come last, and then what comes.
@@ -310,8 +316,10 @@ impl Timeline {
         let Some(begin) = self.here.as_ref().map(|here| here.point).or_else(newest) else {
             return Ok(Arrival::saying("no interval is over yet"));
         };
+        let mut failed = None;
         if count > 0 && self.here.as_ref().is_some_and(|here| here.next.is_none()) {
-            self.refresh()?;
+            self.has_failed = false;
+            failed = self.refresh()?;
         }
         let mut point = begin;
         for _ in 0..count.unsigned_abs() {
@@ -325,6 +333,9 @@ impl Timeline {
         }
         if point != begin {
             return self.show(point);
+        }
+        if let Some(error) = failed {
+            return Ok(Arrival { frame: None, said: Some(Err(error)) });
         }
         Ok(match (count < 0, &self.unread) {
             (true, Some(unread)) => Arrival::saying(unread),
@@ -512,7 +523,7 @@ impl Timeline {
             (self.tiers, self.unread) = (behind.tiers, behind.unread);
             return Ok(());
         }
-        self.refresh()
+        self.refresh().map(drop)
     }
 
     /// Looks at later intervals until the deadline.

@@ -173,23 +173,25 @@ impl Tiers {
         self.tiers.iter_mut().for_each(|tier| tier.replay.set_length(length_ns));
     }
 
-    /// Takes what was recorded since.
-    ///
-    /// # Errors
-    /// When reading fails.
-    pub fn refresh(&mut self) -> Result<Refreshed, Error> {
+    /// Takes what was recorded since, as far as it can be read. Beside that, why the rest cannot.
+    pub fn refresh(&mut self) -> (Refreshed, Option<Error>) {
         let before = self.span().until_ns;
-        let mut is_valid = true;
+        let (mut is_valid, mut failed) = (true, None);
         for tier in &mut self.tiers {
-            is_valid &= tier.replay.refresh()?;
+            match tier.replay.refresh() {
+                Ok(still) => is_valid &= still,
+                Err(error) => failed = failed.or(Some(error)),
+            }
             if let Some((since_ns, until_ns)) = tier.replay.span_realtime_ns() {
                 tier.span = TimeSpan { since_ns, until_ns };
             }
         }
-        if !is_valid {
-            return Ok(Refreshed::Moved);
-        }
-        Ok(if self.span().until_ns > before { Refreshed::Longer } else { Refreshed::Same })
+        let refreshed = match is_valid {
+            false => Refreshed::Moved,
+            true if self.span().until_ns > before => Refreshed::Longer,
+            true => Refreshed::Same,
+        };
+        (refreshed, failed)
     }
 
     /// Begin and end of all that was recorded, CLOCK_REALTIME.

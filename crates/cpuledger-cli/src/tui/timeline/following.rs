@@ -22,9 +22,9 @@ impl Timeline {
     /// Looks whether there is more, and shows it if that is wanted.
     pub(super) fn follow(&mut self) -> anyhow::Result<Arrival> {
         let end_ns = self.here.as_ref().map(|here| here.end_ns);
-        self.refresh()?;
+        let said = self.refresh()?.map(Err);
         let Some(begin) = self.here.as_ref().map(|here| here.point).filter(|_| self.is_following) else {
-            return Ok(Arrival::default());
+            return Ok(Arrival { frame: None, said });
         };
         let mut point = begin;
         for _ in 0..MOST_STEPS {
@@ -41,17 +41,19 @@ impl Timeline {
         }
         // One of merged intervals may have grown.
         if point == begin && self.end_of(point)? == end_ns {
-            return Ok(Arrival::default());
+            return Ok(Arrival { frame: None, said });
         }
         self.cells.retain(|(of, _)| *of != begin);
-        self.show(point)
+        let shown = self.show(point)?;
+        Ok(Arrival { said: said.or(shown.said), ..shown })
     }
 
-    /// Takes what was recorded since.
-    pub(super) fn refresh(&mut self) -> anyhow::Result<()> {
+    /// Takes what was recorded since. Returns why some of it cannot be read, when that was not so at the last look.
+    pub(super) fn refresh(&mut self) -> anyhow::Result<Option<anyhow::Error>> {
         self.looked = Instant::now();
-        let Some(tiers) = &mut self.tiers else { return Ok(()) };
-        match tiers.refresh()? {
+        let Some(tiers) = &mut self.tiers else { return Ok(None) };
+        let (refreshed, failed) = tiers.refresh();
+        match refreshed {
             Refreshed::Same => {}
             Refreshed::Longer => {
                 self.is_whole[1] = false;
@@ -64,7 +66,8 @@ impl Timeline {
                 self.find_again()?;
             }
         }
-        Ok(())
+        let had_failed = std::mem::replace(&mut self.has_failed, failed.is_some());
+        Ok(failed.filter(|_| !had_failed).map(Into::into))
     }
 
     /// What comes behind the interval that is shown, now.
