@@ -19,7 +19,7 @@ use crate::source::cost::{Activity, Costs};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::Netlink;
 use crate::source::procfs::Procfs;
-use crate::source::service::{ServiceListing, listens};
+use crate::source::service::{ServiceLedger, ServiceListing, listens};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
@@ -278,6 +278,8 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
 
 fn try_service() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
+    // Intervals have limits of their own.
+    ServiceLedger::open(u64::try_from(LOOK_AHEAD.as_nanos()).unwrap_or(u64::MAX))?;
     let mut service = ServiceListing::open()?;
     let opened_ns = machine::monotonic_ns();
     let snapshot = try_snapshot(&mut service, Scope::Tasks)?;

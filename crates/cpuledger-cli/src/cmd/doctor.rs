@@ -8,6 +8,7 @@ use cpuledger::source::cost::{
 use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
+use cpuledger::text::escape::append_sentence;
 use serde::Serialize;
 
 /// The version of the JSON.
@@ -213,7 +214,8 @@ impl Page {
         self.row("  needs", &needs(source.needs));
         for (index, fact) in source.facts.iter().enumerate() {
             let answer = self.answer(fact);
-            self.row(if index == 0 { "  facts" } else { "" }, &format!("{:<26} {answer}", fact.name));
+            let label = if index == 0 { "  facts" } else { "" };
+            self.line(&format!("{label:<12} {:<26} {answer}", fact.name));
         }
         for (index, line) in source.log.iter().enumerate() {
             self.row(if index == 0 { "  log" } else { "" }, line);
@@ -228,8 +230,11 @@ impl Page {
         }
     }
 
+    /// The value may have words of others: a path, a service.
     fn row(&mut self, label: &str, value: &str) {
-        self.line(&format!("{label:<12} {value}"));
+        let mut shown = Vec::new();
+        append_sentence(&mut shown, value);
+        self.line(&format!("{label:<12} {}", String::from_utf8_lossy(&shown)));
     }
 
     fn line(&mut self, line: &str) {

@@ -20,7 +20,7 @@ pub fn open(kind: SourceKind) -> Result<Box<dyn Source>, Error> {
                           `walk` or `procfs`";
             return Err(Error::Unusable { source_kind: kind, reason: reason.to_owned() });
         }
-        SourceKind::Service => Box::new(ServiceListing::open()?),
+        SourceKind::Service => Box::new(ServiceListing::open_only()?),
         SourceKind::Walk => Box::new(Walk::open_whole(FieldSet::ALL, None)?),
         SourceKind::Netlink => Box::new(Netlink::open()?),
         SourceKind::Procfs => Box::new(Procfs::open()?),

@@ -35,7 +35,7 @@ const LONG_LISTING: Duration = Duration::from_millis(6);
 /// Calls gather for this times as long as the last listing took.
 const PAUSE_TIMES: u32 = 5;
 /// Until none has come for that long, but no longer than this.
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Nor that number of times as long.
 const MOST_PAUSES: u32 = 4;
 

@@ -10,12 +10,30 @@ use rustix::net::sockopt::socket_peercred;
 use crate::error::Error;
 use crate::source::SourceKind;
 use crate::source::namespace::check_namespace;
+use crate::text::escape::escaped;
+
+/// How long a service may take to answer a call, or to take a connection: one that does not is stopped, or has too much to do, and the next
+/// best source is asked. Its calls gather for less, and so does a walk of a million tasks take.
+pub(super) const ANSWER: Duration = Duration::from_millis(500);
 
 /// The user that the service may run as, beside root.
 const SERVICE_USER: &str = "cpuledger";
 
+/// A sentence has no more characters. Those of a service of this version have half as many.
+const MOST_CHARACTERS: usize = 400;
+
 pub(super) fn unusable(reason: impl ToString) -> Error {
-    Error::Unusable { source_kind: SourceKind::Service, reason: reason.to_string() }
+    Error::Unusable { source_kind: SourceKind::Service, reason: sentence(reason) }
+}
+
+/// What is said of a service: one line in which nothing moves a cursor or hides. It may have the words of the service, whoever that is, and
+/// every message about one is made here.
+pub(super) fn sentence(reason: impl ToString) -> String {
+    let reason = reason.to_string();
+    match reason.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => escaped(&reason.as_bytes()[..end]) + "...",
+        None => escaped(reason.as_bytes()),
+    }
 }
 
 /// Connects to the socket that `--socket` or `$CPULEDGER_SOCKET` names, else to that of the machine. No call takes longer than `timeout`.
@@ -68,6 +86,13 @@ pub fn recording() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_a_service_are_one_short_line() {
+        assert_eq!(sentence("no\x1b]0;title\x07\n\u{202e}"), r"no\x1b]0;title\x07\n\xe2\x80\xae");
+        let long = sentence("\u{e4}".repeat(1 << 20));
+        assert_eq!(long.chars().count(), MOST_CHARACTERS + 3);
+    }
 
     #[test]
     fn another_user_is_not_believed() {

@@ -6,7 +6,7 @@ use cpuledger_frame::{Frame, Section, Wanted};
 use cpuledger_service::client::Client;
 use cpuledger_service::varlink::{self, List};
 
-use super::connection::{connect, unusable};
+use super::connection::{ANSWER, connect, unusable};
 use super::families::ListedFamilies;
 use crate::error::Error;
 use crate::field::{FIELDS, FieldSet};
@@ -14,8 +14,8 @@ use crate::frames;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::{Families, Source, SourceKind};
 
-/// For one listing. A walk of a million tasks takes half a second, and others may wait before this one.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// For a listing of a service that has answered, where no other source may be asked.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Snapshots by the service.
 #[derive(Debug)]
@@ -38,11 +38,22 @@ impl ServiceListing {
     /// When there is none, or it is not to be believed.
     pub fn open() -> Result<ServiceListing, Error> {
         Ok(ServiceListing {
-            client: connect(TIMEOUT)?,
+            client: connect(ANSWER)?,
             bytes: Vec::new(),
             frame: Frame::new(),
             shows_all: false,
         })
+    }
+
+    /// The same, for a caller that has no other source: it gives a service that answers more time for a listing.
+    ///
+    /// # Errors
+    /// As [`ServiceListing::open`], and when it does not answer.
+    pub fn open_only() -> Result<ServiceListing, Error> {
+        let mut listing = ServiceListing::open()?;
+        listing.client.info().map_err(unusable)?;
+        listing.client.set_timeout(PATIENCE);
+        Ok(listing)
     }
 
     /// Makes the service list for [`ServiceListing::listed`]: the tasks of the listing are not decoded yet.

@@ -11,7 +11,7 @@ use cpuledger_service::varlink::{Info, Subscribe};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::connection::{connect, unusable};
+use super::connection::{ANSWER, connect, sentence, unusable};
 use super::follower::{Arrival, Follower};
 use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
@@ -24,8 +24,6 @@ use crate::source::gap::tell_gap;
 use crate::source::{Source as _, SourceKind};
 use crate::task::{Pid, Task};
 
-/// For each call.
-const TIMEOUT: Duration = Duration::from_secs(1);
 /// By how much a frame may be late, beyond twice its length, before the service counts as dead.
 const LATENESS: Duration = Duration::from_secs(3);
 /// For each call to a service that is being restarted: its manager listens meanwhile.
@@ -51,7 +49,7 @@ impl fmt::Display for Ended {
 impl std::error::Error for Ended {}
 
 fn ended(reason: impl ToString) -> Ended {
-    Ended(reason.to_string())
+    Ended(sentence(reason))
 }
 
 /// The intervals of the service, merged to the length that is wanted. Between two of them there is no time that is not told.
@@ -86,7 +84,7 @@ impl ServiceLedger {
     /// # Errors
     /// When there is no service, it is not to be believed, or does not grant it.
     pub fn open(wanted_ns: u64) -> Result<ServiceLedger, Error> {
-        let mut client = connect(TIMEOUT)?;
+        let mut client = connect(ANSWER)?;
         let info = client.info().map_err(unusable)?;
         let (subscription, reader) = client.subscribe(&request(wanted_ns, &info)).map_err(unusable)?;
         Ok(ServiceLedger {
@@ -302,7 +300,7 @@ impl ServiceLedger {
                         },
                     }
                 }
-                Arrival::Failed(reason) => return Err(Ended(reason)),
+                Arrival::Failed(reason) => return Err(ended(reason)),
             }
         }
     }
