@@ -33,13 +33,14 @@ pub fn refuse_setuid() -> Result<(), Failure> {
     )))
 }
 
-/// Allows itself as many open files as it may have: BPF objects are files.
-pub fn raise_open_files() {
+/// Allows itself as many open files as it may have: BPF objects are files. Returns how many those are.
+pub fn raise_open_files() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
         // Where it is refused, what is there has to do.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
+    getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }
 
 /// Gives up everything except what the open source still needs, and what the user may do anyway. After sudo, the process belongs to

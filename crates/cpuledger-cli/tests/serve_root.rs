@@ -78,21 +78,19 @@ fn intervals_of_each_audience_balance_and_follow_each_other_root() {
     }
 }
 
-/// A process of another user, which sleeps.
-struct Sleeper(Child);
+/// A process that is killed when this is dropped.
+struct Killed(Child);
 
-impl Sleeper {
-    fn start() -> Sleeper {
-        let started = Command::new("sleep").arg("600").uid(STRANGER).gid(STRANGER).spawn();
-        Sleeper(started.expect("sleep runs"))
-    }
-}
-
-impl Drop for Sleeper {
+impl Drop for Killed {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A process of another user, which sleeps.
+fn sleeper() -> Killed {
+    Killed(Command::new("sleep").arg("600").uid(STRANGER).gid(STRANGER).spawn().expect("sleep runs"))
 }
 
 /// Connects as another user, in a thread that belongs to it, and looks.
@@ -112,7 +110,7 @@ fn as_stranger(service: &Service, look: impl FnOnce(Client) + Send) {
 fn another_user_has_its_own_rows_and_the_rest_as_one_root() {
     let _alone = alone();
     let service = Service::start("[audiences]\neveryone = \"self\"\n");
-    let (_shells, own) = (ForkingShells::start(1).expect("shells"), Sleeper::start());
+    let (_shells, own) = (ForkingShells::start(1).expect("shells"), sleeper());
     as_stranger(&service, |mut client| {
         assert_eq!(client.info().expect("it answers").audiences, ["self"]);
         let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("its own");
@@ -189,6 +187,32 @@ fn a_signal_reads_the_configuration_again_and_another_ends_it_root() {
     service.signal(rustix::process::Signal::TERM);
     assert_eq!(service.child.wait().expect("it ends").code(), Some(0));
     assert!(!service.socket().exists(), "the socket is removed");
+}
+
+#[test]
+fn a_service_that_ends_leaves_the_socket_of_another_root() {
+    let _alone = alone();
+    let mut first = Service::start("");
+    first.client().info().expect("it answers, and so waits for signals");
+    fs::remove_file(first.socket()).expect("it is there");
+    let _second = Killed(Service::command(&first.folder).spawn().expect("it starts"));
+    first.wait();
+    first.signal(rustix::process::Signal::TERM);
+    assert_eq!(first.child.wait().expect("it ends").code(), Some(0));
+    first.client().info().expect("the socket of the second is there");
+}
+
+#[test]
+fn too_few_files_are_told_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("config.toml"), "").expect("a file");
+    let script = "ulimit -n 64 && exec \"$0\" serve --config \"$1/config.toml\" --socket \"$1/socket\"";
+    let mut limited = Command::new("sh");
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_cpuledger")]).arg(folder.path());
+    let told = limited.output().expect("sh runs");
+    let words = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(1), "{words}");
+    assert!(words.contains("its limit is 64") && words.contains("ulimit -n"), "{words}");
 }
 
 #[test]

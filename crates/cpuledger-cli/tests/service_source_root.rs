@@ -213,7 +213,7 @@ fn another_source_takes_over_until_it_is_back_root() {
     // It takes over within an interval, however long that has become.
     let without = others.iter().filter(|end_ns| **end_ns > killed_ns).count();
     assert!(without <= WITHOUT, "{others:?} after {killed_ns}");
-    service.child = Service::spawn(&service.folder);
+    service.child = Service::command(&service.folder).spawn().expect("it starts");
     service.wait();
     until("service");
     rustix::process::kill_process(rustix::process::Pid::from_child(&top.0), rustix::process::Signal::INT)

@@ -171,12 +171,12 @@ impl Client {
         let call = Call { upgrade: true, ..Call::new(&format!("{INTERFACE}.List"), wanted)? };
         let (reply, _) = self.call_until(&call, deadline)?;
         let listing: Listing = serde_json::from_value(reply.parameters.into()).map_err(Fault::from)?;
-        let frame = self.bytes(listing.length, deadline)?;
+        let frame = self.bytes(listing.length)?;
         Ok((listing, frame))
     }
 
-    /// Bytes that follow a reply.
-    fn bytes(&mut self, length: u64, deadline: Instant) -> Result<Vec<u8>, ClientError> {
+    /// Bytes that follow a reply. They may take longer than the time limit, as long as they keep coming.
+    fn bytes(&mut self, length: u64) -> Result<Vec<u8>, ClientError> {
         let no_memory = || ClientError::NoMemory(length);
         let length = usize::try_from(length.min(MAX_LISTING_BYTES + 1)).map_err(|_| no_memory())?;
         let first = self.received.take_bytes(length);
@@ -188,10 +188,12 @@ impl Client {
             .filter(|()| length as u64 <= MAX_LISTING_BYTES)
             .ok_or_else(no_memory)?;
         bytes.extend_from_slice(&first);
+        let mut deadline = Instant::now() + self.timeout;
         while bytes.len() < length {
             match recv(&self.socket, spare_capacity(&mut bytes), RecvFlags::DONTWAIT) {
                 Ok((0, _)) | Err(Errno::CONNRESET) => return Err(ClientError::Closed),
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok(_) => deadline = Instant::now() + self.timeout,
+                Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait(PollFlags::IN, deadline)?,
                 Err(errno) => return Err(ClientError::Connection(errno)),
             }

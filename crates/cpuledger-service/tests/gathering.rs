@@ -36,8 +36,8 @@ impl Handler for Refusing {
 fn ended_connections_do_not_keep_a_gathering_awake() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("socket");
-    let mut server =
-        Server::new(listen(&path).expect("a socket"), "0.0.0", Limits::default()).expect("it serves");
+    let (listener, _file) = listen(&path).expect("a socket");
+    let mut server = Server::new(listener, "0.0.0", Limits::default()).expect("it serves");
     let mut handler = Refusing::default();
     let caller = |bytes: &[u8]| {
         let mut stream = UnixStream::connect(&path).expect("it listens");

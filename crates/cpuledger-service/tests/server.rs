@@ -103,7 +103,7 @@ fn a_client_does_not_wait_for_a_silent_service() {
     let timeout = Duration::from_millis(200);
     let error = Client::connect(&path, timeout).expect_err("nothing is there");
     assert!(matches!(error, ClientError::NoService { .. }), "{error}");
-    let listener = cpuledger_service::server::listen(&path).expect("a socket");
+    let (listener, _file) = cpuledger_service::server::listen(&path).expect("a socket");
     let begin = Instant::now();
     let mut client = Client::connect(&path, timeout).expect("it waits to be accepted");
     assert!(matches!(client.info(), Err(ClientError::TimedOut(_))));

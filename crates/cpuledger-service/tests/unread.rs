@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cpuledger_service::server::{Answer, Handler, Limits, Peer, Server, listen};
+use cpuledger_service::server::{Answer, Handler, Limits, Peer, Server, SocketFile, listen};
 use cpuledger_service::varlink::{LedgerRequest, Listing, Refusal};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
@@ -46,6 +46,7 @@ struct Served {
     server: Server,
     made: Made,
     path: PathBuf,
+    _file: SocketFile,
     _folder: tempfile::TempDir,
 }
 
@@ -53,8 +54,9 @@ impl Served {
     fn new(limits: Limits) -> Served {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
-        let server = Server::new(listen(&path).expect("a socket"), "0.0.0", limits).expect("it serves");
-        Served { server, made: Made::default(), path, _folder: folder }
+        let (listener, _file) = listen(&path).expect("a socket");
+        let server = Server::new(listener, "0.0.0", limits).expect("it serves");
+        Served { server, made: Made::default(), path, _file, _folder: folder }
     }
 
     fn call(&self, bytes: &[u8]) -> UnixStream {

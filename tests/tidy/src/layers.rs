@@ -426,6 +426,7 @@ pub const LAYERS: &[Layers] = &[
             "cmd/serve/room",
             "cmd/serve/audiences",
             "cmd/serve/recording",
+            "cmd/serve/reload",
             "cmd/serve/handover",
             "cmd/serve/books",
             "cmd/serve/listing",

@@ -1,7 +1,8 @@
 //! `cpuledger serve`: one ledger, any number of readers.
 //!
 //! Two threads: one closes the intervals and publishes them, the other serves the control socket. A listing keeps the second busy, so that
-//! no cut waits for it. Where it records, a third one writes.
+//! no cut waits for it. Neither waits for a disk, the journal or the service manager: what it records, its lines for the journal, and a new
+//! look at the configuration have threads of their own.
 
 mod audiences;
 mod books;
@@ -13,6 +14,7 @@ mod listing;
 mod log;
 mod manager;
 mod recording;
+mod reload;
 mod room;
 mod signals;
 
@@ -26,15 +28,16 @@ use clap::Args;
 use cpuledger::SourceKind;
 use cpuledger_service::client::socket_path;
 use cpuledger_service::inherited;
-use cpuledger_service::server::{Ended, Limits, Server, listen};
+use cpuledger_service::server::{Ended, Limits, Server, SocketFile, listen};
 
 use self::audiences::Audiences;
 use self::books::Books;
 use self::config::Config;
 use self::control::Control;
 use self::handover::Left;
-use self::log::log;
+use self::log::{Journal, log};
 use self::recording::Recording;
+use self::reload::Reload;
 use self::signals::{Asked, Signals};
 use crate::privileges;
 use crate::{cmd::top::options::parse_length, output};
@@ -52,6 +55,17 @@ SIGHUP reads the configuration again; SIGTERM ends it. Exit codes: 0 ended; 1 th
 
 /// How often the service tells its manager of its readers, if the manager does not ask for signs of life more often.
 const LONGEST_TURN: Duration = Duration::from_secs(60);
+/// After that time it repeats what the manager had no room for.
+const SAY_AGAIN: Duration = Duration::from_secs(1);
+/// Files that the service has open itself, at most, beside rings: 70 with the ledger, 20 for a walk, and 70 more while a larger ledger
+/// begins.
+const OWN_FILES: usize = 192;
+/// One that can be written, and one for readers.
+const FILES_OF_RING: usize = 2;
+/// A connection is a file, and another one goes with a reply.
+const FILES_OF_CONNECTION: usize = 2;
+/// With fewer connections it would be of no use.
+const LEAST_CONNECTIONS: usize = 16;
 
 /// The options of `serve`.
 #[derive(Debug, Args)]
@@ -76,15 +90,19 @@ pub struct Arguments {
 /// When the configuration is wrong, there is no socket to serve, or the ledger cannot be attached or fails.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     privileges::refuse_setuid()?;
-    let config = read(arguments)?;
+    let (config, origin) = Config::read(arguments.config.as_deref(), None)?;
+    let config = config.with_interval(arguments.interval);
     if arguments.check_config {
         return output::write(config.to_string().as_bytes());
     }
-    privileges::raise_open_files();
+    let journal = Journal;
+    let files = privileges::raise_open_files();
+    let most_connections = connections_of(files, config.limits.rings)?;
     let mut left = Left::of(inherited()?);
     let (listener, _socket) = listener(arguments, std::mem::take(&mut left.sockets))?;
     let (keeping, rings) = left.take_up()?;
     privileges::give_up_as_service(SourceKind::Ledger)?;
+    journal.start().context("cannot begin a thread")?;
     let signals = Signals::watch().context("cannot wait for signals")?;
     let audiences = Arc::new(Audiences::new(rings)?);
     let attached_ns = keeping.course.attached_ns;
@@ -93,15 +111,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
     let books = Books::start(keeping, config.interval_ns, of_books, signals.waker()?)?;
     let limits = Limits {
-        connections: config.limits.connections,
+        connections: config.limits.connections.min(most_connections),
         connections_of_user: config.limits.connections_per_user,
         ..Limits::default()
     };
+    if limits.connections < config.limits.connections {
+        log(&format!("serves {} connections at most, as it may have {files} files open", limits.connections));
+    }
     let mut server = Server::new(listener, env!("CARGO_PKG_VERSION"), limits)?;
     server.watch(&signals)?;
     let mut control = Control::new(config, Arc::clone(&audiences), books.clone(), attached_ns);
-    manager::ready();
-    let served = serve(arguments, &mut server, (&mut control, &recording), &books, &signals);
+    let asked = (arguments.config.clone(), arguments.interval);
+    let mut reload = Reload::new(asked, origin, Arc::clone(&recording), signals.waker()?);
+    let served = serve(&mut server, &mut control, &mut reload, &books, &signals);
     manager::stopping();
     let keeping = books.stop();
     served?;
@@ -114,20 +136,30 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How many connections there may be where the process may have that many files open, some of them rings.
+fn connections_of(files: usize, rings: usize) -> anyhow::Result<usize> {
+    let own = OWN_FILES.saturating_add(rings.saturating_mul(FILES_OF_RING));
+    let least = own.saturating_add(FILES_OF_CONNECTION * LEAST_CONNECTIONS);
+    ensure!(
+        files >= least,
+        "the service needs {least} open files, and its limit is {files}: raise it (ulimit -n, or LimitNOFILE= of the unit)"
+    );
+    Ok((files - own) / FILES_OF_CONNECTION)
+}
+
 /// The loop of the control socket.
 fn serve(
-    arguments: &Arguments,
     server: &mut Server,
-    (control, recording): (&mut Control, &Recording),
+    control: &mut Control,
+    reload: &mut Reload,
     books: &Books,
     signals: &Signals,
 ) -> anyhow::Result<()> {
     let turn = manager::watchdog().map_or(LONGEST_TURN, |time| (time / 3).min(LONGEST_TURN));
     loop {
+        let is_heard = !books.is_alive() || manager::alive(server.connections(), !reload.is_running());
+        let turn = if is_heard { turn } else { turn.min(SAY_AGAIN) };
         let ended = server.serve_until(Instant::now() + turn, control)?;
-        if books.is_alive() {
-            manager::alive(server.connections());
-        }
         if ended == Ended::Deadline {
             continue;
         }
@@ -136,44 +168,15 @@ fn serve(
                 log("ends, as a signal asks for it");
                 return Ok(());
             }
-            Asked::Reload => reload(arguments, control, recording),
+            Asked::Reload => reload.ask(),
             Asked::Nothing => {}
+        }
+        if let Some(config) = reload.take() {
+            control.configure(config);
         }
         if let Some(error) = books.failure() {
             return Err(error.context("the ledger has failed"));
         }
-    }
-}
-
-/// Takes the configuration as it is now. If it is wrong, the old one goes on.
-fn reload(arguments: &Arguments, control: &mut Control, recording: &Recording) {
-    manager::reloading();
-    match read(arguments) {
-        Ok(config) => {
-            let place = config.recording();
-            control.configure(config);
-            recording.configure(place);
-            log("has read its configuration again");
-        }
-        Err(error) => log(&format!("goes on with its old configuration: {error:#}")),
-    }
-    manager::ready();
-}
-
-fn read(arguments: &Arguments) -> anyhow::Result<Config> {
-    let config = Config::read(arguments.config.as_deref())?;
-    Ok(match arguments.interval {
-        Some(interval_ns) => config.with_interval(interval_ns),
-        None => config,
-    })
-}
-
-/// A socket file that this service has made, and removes.
-struct SocketFile(PathBuf);
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -188,7 +191,7 @@ fn listener(arguments: &Arguments, sockets: Vec<OwnedFd>) -> anyhow::Result<(Own
         // If it cannot be made, the socket says why.
         let _ = std::fs::create_dir_all(folder);
     }
-    let listener = listen(&path)?;
+    let (listener, file) = listen(&path)?;
     log(&format!("listens at {}", path.display()));
-    Ok((listener, Some(SocketFile(path))))
+    Ok((listener, Some(file)))
 }

@@ -21,28 +21,35 @@ pub struct Service {
 impl Service {
     /// Starts it, and waits until it listens.
     pub fn start(configuration: &str) -> Service {
+        Service::start_as(configuration, |mut command| {
+            command.stderr(Stdio::piped());
+            command
+        })
+    }
+
+    /// The same with a command that is changed before.
+    pub fn start_as(configuration: &str, change: impl FnOnce(Command) -> Command) -> Service {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("config.toml"), configuration).expect("a file");
         // Other users reach the socket.
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .expect("its owner may");
-        let child = Service::spawn(&folder);
+        let child = change(Service::command(&folder)).spawn().expect("it starts");
         let service = Service { child, folder };
         service.wait();
         service
     }
 
-    /// Starts one in that folder.
-    pub fn spawn(folder: &tempfile::TempDir) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+    /// What starts one in that folder.
+    pub fn command(folder: &tempfile::TempDir) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+        command
             .args(["serve", "--interval", "0.2", "--config"])
             .arg(folder.path().join("config.toml"))
             .arg("--socket")
             .arg(folder.path().join("socket"))
-            .env_remove("NOTIFY_SOCKET")
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts")
+            .env_remove("NOTIFY_SOCKET");
+        command
     }
 
     /// Waits until it listens.

@@ -1,9 +1,10 @@
 //! The listening socket of a service that no service manager has made one for.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
@@ -34,11 +35,29 @@ pub enum ListenError {
     },
 }
 
+/// The file of a socket that listens here. It is removed when this is dropped, unless it was replaced by that of another service.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// While it is open, no other file has its inode.
+    file: File,
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let found =
+            std::fs::symlink_metadata(&self.path).and_then(|found| Ok((found, self.file.metadata()?)));
+        if found.is_ok_and(|(found, own)| (found.dev(), found.ino()) == (own.dev(), own.ino())) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// Listens at `path` for any user of the machine. A socket that a killed service has left there is replaced.
 ///
 /// # Errors
 /// When a service answers there, something else has that name, or the kernel refuses it.
-pub fn listen(path: &Path) -> Result<OwnedFd, ListenError> {
+pub fn listen(path: &Path) -> Result<(OwnedFd, SocketFile), ListenError> {
     let name = || path.display().to_string();
     let failed = |error: io::Error| ListenError::Kernel { path: name(), error };
     let address = SocketAddrUnix::new(path).map_err(|errno| failed(errno.into()))?;
@@ -57,20 +76,24 @@ pub fn listen(path: &Path) -> Result<OwnedFd, ListenError> {
     let socket = new_socket().map_err(failed)?;
     bind(&socket, &address).map_err(|errno| failed(errno.into()))?;
     // Any user may ask. What it gets is decided for each.
-    open_to_all(path).map_err(failed)?;
+    let file = SocketFile { path: path.to_owned(), file: open_to_all(path).map_err(failed)? };
     start(&socket, QUEUE).map_err(|errno| failed(errno.into()))?;
-    Ok(socket)
+    Ok((socket, file))
 }
 
-/// Lets every user connect to the socket that was made there. In a folder of another user, something else may have that name by now, and a
-/// link to a file of root's must not be followed.
-fn open_to_all(path: &Path) -> io::Result<()> {
+/// Lets every user connect to the socket that was made there, and returns it. In a folder of another user, something else may have that name
+/// by now, and a link to a file of root's must not be followed.
+fn open_to_all(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = std::fs::File::from(open(path, flags, Mode::empty())?);
+    let found = File::from(open(path, flags, Mode::empty())?);
     if !found.metadata()?.file_type().is_socket() {
         return Err(io::Error::other("the socket was replaced by something else"));
     }
-    std::fs::set_permissions(format!("/proc/self/fd/{}", found.as_raw_fd()), PermissionsExt::from_mode(0o666))
+    std::fs::set_permissions(
+        format!("/proc/self/fd/{}", found.as_raw_fd()),
+        PermissionsExt::from_mode(0o666),
+    )?;
+    Ok(found)
 }
 
 fn new_socket() -> io::Result<OwnedFd> {
@@ -90,8 +113,14 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o666);
         let error = listen(&path).expect_err("it is taken");
         assert!(matches!(error, ListenError::Taken(_)), "{error}");
-        drop(first);
-        listen(&path).expect("nothing answers there any more");
+        // The one that was killed removes nothing.
+        let (socket, left) = first;
+        drop(socket);
+        let second = listen(&path).expect("nothing answers there any more");
+        drop(left);
+        assert!(path.exists(), "the socket of the second is its own");
+        drop(second);
+        assert!(!path.exists(), "it removes its own");
         let file = folder.path().join("file");
         std::fs::write(&file, "text").expect("a file");
         assert!(matches!(listen(&file), Err(ListenError::NoSocket(_))));

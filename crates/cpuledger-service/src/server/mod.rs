@@ -25,6 +25,6 @@ mod users;
 
 pub use handler::{Answer, Gathering, Handler};
 pub use limits::Limits;
-pub use listen::{ListenError, listen};
+pub use listen::{ListenError, SocketFile, listen};
 pub use peer::{FOREIGN, Peer};
 pub use serve::{Ended, Server};

@@ -94,7 +94,7 @@ pub fn play_service() {
         connections_of_user: CONNECTIONS_OF_USER,
         ..Limits::default()
     };
-    let listener = listen(Path::new(&path)).expect("a socket");
+    let (listener, _file) = listen(Path::new(&path)).expect("a socket");
     let mut server = Server::new(listener, "0.0.0", limits).expect("a server");
     server.watch(std::io::stdin()).expect("standard input is a pipe");
     let ring = Ring::create("test", Size { bytes: 4096, frames: 4 }).expect("a ring");

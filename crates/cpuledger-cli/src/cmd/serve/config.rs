@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,6 +36,17 @@ pub struct Config {
     pub limits: Limits,
     /// Whether and how the service records.
     pub record: Option<Record>,
+}
+
+/// How much there was to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// No file.
+    Missing,
+    /// A file of 0 bytes.
+    Empty,
+    /// A file.
+    Written,
 }
 
 /// A recording.
@@ -180,28 +192,45 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the file of that path or, if there is none, the usual one. Where the usual one is missing, it has no say.
+    /// Reads the file of that path or, if there is none, the usual one. Where the usual one is missing, it has no say. One that had been there
+    /// before, or had not been empty, is lost rather than meant to open everything: then the old configuration has to go on.
     ///
     /// # Errors
     /// [`Failure::Usage`] if it cannot be read, or says what cannot be.
-    pub fn read(path: Option<&Path>) -> anyhow::Result<Config> {
+    pub fn read(path: Option<&Path>, before: Option<Origin>) -> anyhow::Result<(Config, Origin)> {
         let place = path.map_or_else(|| PathBuf::from(USUAL_PATH), Path::to_path_buf);
-        let text = match fs::read_to_string(&place) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => String::new(),
+        let refused = |reason: String| {
+            Failure::Usage(format!("the configuration {} cannot be used: {reason}", place.display()))
+        };
+        let is_pipe = || fs::metadata(&place).is_ok_and(|file| file.file_type().is_fifo());
+        if before.is_some() && is_pipe() {
+            return Err(refused("it is a pipe, which has nothing to read the second time".into()).into());
+        }
+        let (text, origin) = match fs::read_to_string(&place) {
+            Ok(text) if text.is_empty() => (text, Origin::Empty),
+            Ok(text) => (text, Origin::Written),
+            Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => {
+                (String::new(), Origin::Missing)
+            }
             Err(error) => {
                 let sentence = format!("cannot read the configuration {}: {error}", place.display());
                 return Err(Failure::Usage(sentence).into());
             }
         };
-        Config::parse(&text).map_err(|reason| {
-            Failure::Usage(format!("the configuration {} cannot be used: {reason}", place.display())).into()
-        })
+        if before.is_some_and(|before| before > origin) {
+            let state = if origin == Origin::Empty { "is empty now" } else { "is gone" };
+            let sentence = format!(
+                "it {state}; if the defaults are wanted, write one with a comment, or restart the service"
+            );
+            return Err(refused(sentence).into());
+        }
+        Ok((Config::parse(&text).map_err(refused)?, origin))
     }
 
-    /// With an interval that the command line asks for, and no reader shortens beyond it.
+    /// With the interval that the command line asks for, if it does, and no reader shortens beyond it.
     #[must_use]
-    pub fn with_interval(self, interval_ns: u64) -> Config {
+    pub fn with_interval(self, interval_ns: Option<u64>) -> Config {
+        let Some(interval_ns) = interval_ns else { return self };
         let shortest_interval_ns = self.shortest_interval_ns.min(interval_ns);
         Config { interval_ns, shortest_interval_ns, ..self }
     }

@@ -15,7 +15,7 @@ use cpuledger_service::sealed::{Sealed, seal};
 
 use super::audiences::{Audience, Audiences};
 use super::log::log;
-use super::manager;
+use super::manager::Talk;
 
 /// Before the name of a map or link.
 const PART: &str = "ledger-";
@@ -109,7 +109,7 @@ impl Left {
         let adopted =
             memory.ok_or_else(|| anyhow!("{MEMORY} is missing")).and_then(|memory| adopt(&memory, parts));
         // From here on they are of this process alone, or of none.
-        manager::forget(&names);
+        Talk::begin().forget(&names);
         match adopted {
             Ok(keeping) => Ok((keeping, rings)),
             Err(error) => {
@@ -155,10 +155,11 @@ pub fn leave(keeping: Keeping, audiences: &Audiences) -> anyhow::Result<()> {
     let Keeping { ledger, course, .. } = keeping;
     let memory = ledger.memory().context("the ledger could not close an interval")?;
     let bytes = [&course.bytes(), memory.as_slice()].concat();
+    let talk = Talk::begin();
     let mut count = 0;
     let mut store = |name: &str, fd: &dyn AsFd| {
         count += 1;
-        manager::store(name, fd.as_fd()).with_context(|| format!("cannot store {name}"))
+        talk.store(name, fd.as_fd()).with_context(|| format!("cannot store {name}"))
     };
     for (audience, ring) in audiences.rings()? {
         store(&format!("{RING}{}", audience.key()), &ring)?;
@@ -168,7 +169,7 @@ pub fn leave(keeping: Keeping, audiences: &Audiences) -> anyhow::Result<()> {
     }
     // Last: without it the others are of no use.
     store(MEMORY, &seal("cpuledger-memory", &bytes)?)?;
-    manager::wait_until_read()?;
+    talk.wait_until_read()?;
     log(&format!("leaves the ledger with the service manager: {count} descriptors, {} bytes", bytes.len()));
     Ok(())
 }

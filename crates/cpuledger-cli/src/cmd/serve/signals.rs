@@ -32,6 +32,14 @@ pub struct Signals {
 pub struct Waker(PipeWriter);
 
 impl Waker {
+    /// One more.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub fn try_clone(&self) -> io::Result<Waker> {
+        Ok(Waker(self.0.try_clone()?))
+    }
+
     /// The control loop looks up.
     pub fn wake(&mut self) {
         // A pipe that is full wakes it, too.
