@@ -38,7 +38,7 @@ fn assert_serves(mut service: Service) {
 }
 
 #[test]
-fn a_manager_that_does_not_read_keeps_nobody_waiting_root() {
+fn a_manager_that_does_not_read_keeps_no_reader_waiting_root() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notify");
@@ -69,7 +69,7 @@ fn a_manager_that_does_not_read_keeps_nobody_waiting_root() {
     assert_serves(service);
 }
 
-/// A pipe that nobody reads, and that is full.
+/// A full pipe that no process reads.
 fn full_pipe() -> (PipeReader, Stdio) {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
@@ -79,7 +79,7 @@ fn full_pipe() -> (PipeReader, Stdio) {
 }
 
 #[test]
-fn a_journal_that_does_not_read_keeps_nobody_waiting_root() {
+fn a_journal_that_does_not_read_keeps_no_reader_waiting_root() {
     let _alone = alone();
     assert_serves(Service::start(""));
     let (_reader, stderr) = full_pipe();

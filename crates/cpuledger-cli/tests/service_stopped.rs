@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_secs(6);
 fn no_command_waits_long_for_a_service_that_does_not_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("socket");
-    // The kernel takes connections, and nobody else does.
+    // The kernel takes connections, and no process does.
     let _listener = UnixListener::bind(&socket).expect("a socket");
     for line in [
         "ps -e",

@@ -1,4 +1,4 @@
-//! A recording that was opened as root and is read on by a user who may open nothing of it.
+//! A recording that was opened as root and is read on by a user that may open nothing of it.
 
 mod frames;
 
@@ -11,7 +11,7 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// A user without privileges.
-const NOBODY: u32 = 65_534;
+const STRANGER: u32 = 65_534;
 
 /// Writes a segment of five seconds.
 fn write(folder: &Path, machine: &mut Machine) {
@@ -21,12 +21,12 @@ fn write(folder: &Path, machine: &mut Machine) {
 }
 
 /// Acts in a thread without privileges.
-fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+fn as_stranger<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     let given_up = || {
         set_thread_groups(&[]).expect("root may");
-        set_thread_res_gid(Gid::from_raw(NOBODY), Gid::from_raw(NOBODY), Gid::from_raw(NOBODY))
+        set_thread_res_gid(Gid::from_raw(STRANGER), Gid::from_raw(STRANGER), Gid::from_raw(STRANGER))
             .expect("root may");
-        set_thread_res_uid(Uid::from_raw(NOBODY), Uid::from_raw(NOBODY), Uid::from_raw(NOBODY))
+        set_thread_res_uid(Uid::from_raw(STRANGER), Uid::from_raw(STRANGER), Uid::from_raw(STRANGER))
             .expect("root may");
         act()
     };
@@ -41,7 +41,7 @@ fn what_was_opened_as_root_is_read_without_privileges_root() {
     write(&folder, &mut machine);
     let mut recording = Recording::open(&folder).expect("a recording");
     let last = recording.last().expect("it has records");
-    let refreshed = as_nobody(|| {
+    let refreshed = as_stranger(|| {
         Recording::open(&folder).expect_err("it is closed to this user");
         // More than once: the directory is read from its begin.
         (0..3).map(|_| recording.refresh()).collect::<Result<Vec<bool>, Error>>()
@@ -50,7 +50,7 @@ fn what_was_opened_as_root_is_read_without_privileges_root() {
     assert_eq!(recording.last(), Some(last));
     // A new segment is closed to the user. What was open stays.
     write(&folder, &mut machine);
-    let refused = as_nobody(|| recording.refresh()).expect_err("the new segment is closed to this user");
+    let refused = as_stranger(|| recording.refresh()).expect_err("the new segment is closed to this user");
     let is_denied = |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied);
     assert!(is_denied(&refused), "{refused}");
     assert_eq!((recording.segments().count(), recording.last()), (1, Some(last)));

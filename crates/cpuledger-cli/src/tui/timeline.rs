@@ -292,7 +292,7 @@ impl Timeline {
         if self.is_live {
             return self.return_to_now();
         }
-        // Whoever asks for the end is told each time what is behind it.
+        // Each time that the end is asked for, it is said what is behind it.
         self.has_failed = false;
         let said = self.refresh()?.map(Err);
         self.is_following = true;

@@ -168,7 +168,7 @@ fn none_is_false<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bo
     Ok(Option::deserialize(deserializer)?.unwrap_or(false))
 }
 
-/// An object in which no name comes twice: which of two values is meant, nobody knows.
+/// An object in which no name comes twice: it does not say which of two values is meant.
 fn named_once<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
     struct Named;
 

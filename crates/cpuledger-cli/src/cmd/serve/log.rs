@@ -72,7 +72,7 @@ impl Drop for Journal {
             Some(waiting) => waiting.try_iter().for_each(write),
             None => {
                 let (mark, written) = sync_channel(1);
-                // If the queue is full, the thread is stuck.
+                // If the queue is full, the journal takes nothing.
                 if QUEUE.orders.try_send(Order::Mark(mark)).is_ok() {
                     let _ = written.recv_timeout(LONGEST_END);
                 }

@@ -26,7 +26,7 @@ pub(super) fn unusable(reason: impl ToString) -> Error {
     Error::Unusable { source_kind: SourceKind::Service, reason: sentence(reason) }
 }
 
-/// What is said of a service: one line in which nothing moves a cursor or hides. It may have the words of the service, whoever that is, and
+/// What is said of a service: one line in which nothing moves a cursor or hides. It may have the words of the service, which may be any process, and
 /// every message about one is made here.
 pub(super) fn sentence(reason: impl ToString) -> String {
     let reason = reason.to_string();
