@@ -178,7 +178,7 @@ _cpuledger() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -W "parquet arrow csv jsonl" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "parquet arrow csv csv-safe jsonl" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi

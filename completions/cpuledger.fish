@@ -82,7 +82,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'B
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s h -l help -d 'Print help'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s d -l interval -l delay -d 'Length of an interval in seconds, at least 0.01 [default: 1]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time: seconds, or with a unit (90s, 10m, 24h); the last interval may be shorter' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l retain -d 'Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l min-free -d 'Leave this much free in the file system: delete the oldest files, and pause if that is not enough' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]' -r -f
@@ -134,6 +134,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s o -l outp
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l format -d 'Format of the files' -r -f -a "parquet\t'Apache Parquet, compressed by zstd'
 arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
 csv\t'CSV with a header'
+csv-safe\t'CSV with an apostrophe before text that a spreadsheet would run as a formula'
 jsonl\t'A JSON object a line'"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l until -d 'Only intervals until this time' -r -f

@@ -76,7 +76,7 @@ _arguments "${_arguments_options[@]}" : \
 '-d+[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
 '--interval=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
 '--delay=[Length of an interval in seconds, at least 0.01 \[default\: 1\]]:S:' \
-'--duration=[End after this time, rounded up to whole intervals\: seconds, or with a unit (90s, 10m, 24h)]:TIME:' \
+'--duration=[End after this time\: seconds, or with a unit (90s, 10m, 24h); the last interval may be shorter]:TIME:' \
 '--retain=[Delete the oldest files\: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)]:LIMITS:' \
 '--min-free=[Leave this much free in the file system\: delete the oldest files, and pause if that is not enough]:SIZE:' \
 '*--tier=[Merge intervals to lengths, and keep each for a time, as in 1s\:24h,1m\:30d \[default\: intervals as they come\]]:LIST:' \
@@ -144,6 +144,7 @@ _arguments "${_arguments_options[@]}" : \
 '--format=[Format of the files]:FORMAT:((parquet\:"Apache Parquet, compressed by zstd"
 arrow\:"Arrow IPC files (Feather 2), compressed by zstd"
 csv\:"CSV with a header"
+csv-safe\:"CSV with an apostrophe before text that a spreadsheet would run as a formula"
 jsonl\:"A JSON object a line"))' \
 '--since=[Only intervals from this time on\: \`2026-03-01 03\:12\`, \`yesterday 03\:12\`, \`03\:12\`, \`10m ago\`, \`@1700000000\`]:TIME:' \
 '--until=[Only intervals until this time]:TIME:' \

@@ -25,6 +25,8 @@ pub enum Format {
     Arrow,
     /// CSV with a header (RFC 4180).
     Csv,
+    /// The same with an apostrophe before text that a spreadsheet would take for a formula.
+    CsvSafe,
     /// A JSON object a line.
     JsonLines,
 }
@@ -35,7 +37,7 @@ impl Format {
         match self {
             Format::Parquet => "parquet",
             Format::Arrow => "arrow",
-            Format::Csv => "csv",
+            Format::Csv | Format::CsvSafe => "csv",
             Format::JsonLines => "jsonl",
         }
     }
@@ -53,7 +55,7 @@ const GROUP_ROWS: usize = 512 * 1024;
 pub(crate) enum Writer {
     Parquet(Box<ArrowWriter<File>>),
     Arrow(Box<FileWriter<BufWriter<File>>>),
-    Csv(Box<csv::Writer<File>>),
+    Csv(Box<csv::Writer<File>>, text::Cells),
     JsonLines(File),
 }
 
@@ -75,10 +77,11 @@ impl Writer {
                 let writer = FileWriter::try_new_with_options(file, &schema::schema(table), options);
                 Writer::Arrow(Box::new(writer.map_err(io_of_arrow)?))
             }
-            Format::Csv => {
+            Format::Csv | Format::CsvSafe => {
                 let mut writer = csv::WriterBuilder::new().buffer_capacity(1 << 20).from_writer(file);
                 writer.write_record(schema::columns(table).map(|column| column.name))?;
-                Writer::Csv(Box::new(writer))
+                let is_safe = format == Format::CsvSafe;
+                Writer::Csv(Box::new(writer), if is_safe { text::Cells::Inert } else { text::Cells::Plain })
             }
             Format::JsonLines => Writer::JsonLines(file),
         })
@@ -88,7 +91,7 @@ impl Writer {
         match self {
             Writer::Parquet(writer) => writer.write(batch).map_err(io_of_parquet),
             Writer::Arrow(writer) => writer.write(batch).map_err(io_of_arrow),
-            Writer::Csv(writer) => text::write_csv(writer, batch),
+            Writer::Csv(writer, cells) => text::write_csv(writer, batch, *cells),
             Writer::JsonLines(file) => file.write_all(&text::json_lines(batch)),
         }
     }
@@ -101,7 +104,7 @@ impl Writer {
                 let buffered = writer.into_inner().map_err(io_of_arrow)?;
                 buffered.into_inner().map_err(io::IntoInnerError::into_error)
             }
-            Writer::Csv(writer) => writer.into_inner().map_err(|error| error.into_error()),
+            Writer::Csv(writer, _) => writer.into_inner().map_err(|error| error.into_error()),
             Writer::JsonLines(file) => Ok(file),
         }
     }

@@ -1,6 +1,7 @@
 //! A dictionary of texts that grows.
 
 use arrow_array::StringArray;
+use cpuledger_proc::escape::escaped;
 use rustc_hash::FxHashMap;
 
 /// Texts, each once, with their numbers.
@@ -13,7 +14,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a text.
+    /// The number of a text that is printable.
     pub(crate) fn number(&mut self, text: &str) -> i32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
@@ -29,14 +30,14 @@ impl Names {
         self.of_frame.clear();
     }
 
-    /// The number of a text of the present frame. Bytes that are no text are replaced.
+    /// The number of a text of the present frame, escaped as in all outputs: two different names stay different.
     pub(crate) fn number_in_frame(&mut self, in_frame: u64, text: &[u8]) -> i32 {
         let place = in_frame as usize;
         if self.of_frame.len() <= place {
             self.of_frame.resize(place + 1, -1);
         }
         if self.of_frame[place] < 0 {
-            self.of_frame[place] = self.number(&String::from_utf8_lossy(text));
+            self.of_frame[place] = self.number(&escaped(text));
         }
         self.of_frame[place]
     }

@@ -5,6 +5,7 @@ use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::Int32Type;
 use arrow_schema::ArrowError;
 use cpuledger_frame::{Column, Frame, Kind, Section};
+use cpuledger_proc::escape::escaped;
 use cpuledger_recording::Entry;
 
 use crate::builder::Builder;
@@ -135,7 +136,7 @@ fn add_texts(
     names.begin_frame();
     match origin {
         Origin::Interval(column) => match frame.text_of(Section::Interval, column, 0) {
-            Some(text) => keys.append_value_n(names.number(&String::from_utf8_lossy(text)), rows),
+            Some(text) => keys.append_value_n(names.number(&escaped(text)), rows),
             None => keys.append_nulls(rows),
         },
         Origin::Row(column) => keys.extend(frame.table(section).all(column).map(|number| {
@@ -143,8 +144,8 @@ fn add_texts(
             Some(names.number_in_frame(number, frame.text(number)?))
         })),
         Origin::Letter(column) => keys.extend(frame.table(section).all(column).map(|letter| {
-            let letter = char::from_u32(u32::try_from(letter?).ok()?)?;
-            Some(names.number(letter.encode_utf8(&mut [0; 4])))
+            let letter = u8::try_from(letter?).ok()?;
+            Some(names.number(&escaped(&[letter])))
         })),
         _ => keys.append_nulls(rows),
     }

@@ -6,6 +6,7 @@ use std::io;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, RecordBatch};
+pub(crate) use cpuledger_proc::escape::Cells;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
 
@@ -36,13 +37,13 @@ fn time(micros: i64) -> String {
 }
 
 /// Appends rows. What is absent is an empty cell.
-pub(crate) fn write_csv(writer: &mut csv::Writer<File>, batch: &RecordBatch) -> io::Result<()> {
+pub(crate) fn write_csv(writer: &mut csv::Writer<File>, batch: &RecordBatch, cells: Cells) -> io::Result<()> {
     let mut cell = Vec::new();
     for row in 0..batch.num_rows() {
         for array in batch.columns() {
             cell.clear();
             if array.is_valid(row) {
-                append(&mut cell, array, row, |cell, text| cell.extend_from_slice(text.as_bytes()));
+                append(&mut cell, array, row, |cell, text| cells.append(cell, text.as_bytes()));
             }
             writer.write_field(&cell)?;
         }

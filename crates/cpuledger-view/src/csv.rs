@@ -7,31 +7,8 @@ use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger::field::Value;
 use cpuledger::interval::Usage;
 use cpuledger::task::Task;
+pub use cpuledger::text::escape::Cells;
 use cpuledger::text::escape::append_escaped;
-
-/// How cells of text are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Cells {
-    /// As they are.
-    #[default]
-    Plain,
-    /// With an apostrophe before what a spreadsheet would take for a formula: a name may be one that its owner has chosen for it.
-    Inert,
-}
-
-impl Cells {
-    /// Appends the text of a cell. Where a spreadsheet separates cells by semicolons, as it does in some languages, each may begin one.
-    pub(crate) fn append(self, cell: &mut Vec<u8>, text: &[u8]) {
-        let mut begins = true;
-        for &byte in text {
-            if self == Cells::Inert && begins && matches!(byte, b'=' | b'+' | b'-' | b'@' | b'\'') {
-                cell.push(b'\'');
-            }
-            begins = byte == b';' || begins && byte == b' ';
-            cell.push(byte);
-        }
-    }
-}
 
 /// Of each of the keys: whether only processes have it.
 static IS_OF_PROCESSES: LazyLock<Vec<bool>> = LazyLock::new(|| {
@@ -129,32 +106,6 @@ impl Rows<'_, '_> {
                 append_escaped(&mut self.escaped, bytes);
                 self.cells.append(&mut self.cell, &self.escaped);
                 self.writer.write_field(&self.cell)
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Cells;
-
-    #[test]
-    fn formulas_are_text_for_a_spreadsheet() {
-        for (text, inert) in [
-            ("=1+1", "'=1+1"),
-            ("+1", "'+1"),
-            ("-x", "'-x"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("'=1", "''=1"),
-            ("a=1", "a=1"),
-            (" =1", " '=1"),
-            ("x;=1+1; -2;y", "x;'=1+1; '-2;y"),
-            ("", ""),
-        ] {
-            for (cells, expected) in [(Cells::Plain, text), (Cells::Inert, inert)] {
-                let mut cell = Vec::new();
-                cells.append(&mut cell, text.as_bytes());
-                assert_eq!(String::from_utf8_lossy(&cell), expected);
             }
         }
     }

@@ -60,7 +60,17 @@ const TOUCHING: &[&str] = &[
 pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger-proc",
-        from_below: &["number", "signal", "entries", "cpu_list", "task/cgroup", "task", "machine"],
+        from_below: &[
+            "invisible",
+            "escape",
+            "number",
+            "signal",
+            "entries",
+            "cpu_list",
+            "task/cgroup",
+            "task",
+            "machine",
+        ],
     },
     Layers {
         package: "crates/cpuledger-service",
@@ -104,6 +114,7 @@ pub const LAYERS: &[Layers] = &[
             "column",
             "table",
             "frame",
+            "bounds",
             "owners",
             "encode",
             "decode",

@@ -66,6 +66,8 @@ enum FormatName {
     Arrow,
     /// CSV with a header
     Csv,
+    /// CSV with an apostrophe before text that a spreadsheet would run as a formula
+    CsvSafe,
     /// A JSON object a line
     Jsonl,
 }
@@ -76,6 +78,7 @@ impl From<FormatName> for Format {
             FormatName::Parquet => Format::Parquet,
             FormatName::Arrow => Format::Arrow,
             FormatName::Csv => Format::Csv,
+            FormatName::CsvSafe => Format::CsvSafe,
             FormatName::Jsonl => Format::JsonLines,
         }
     }

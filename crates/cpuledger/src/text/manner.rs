@@ -1,6 +1,6 @@
 //! Two ways to write what has no one form: exactly, or as scripts know it from procps.
 
-use crate::text::escape::{append_escaped, append_printable};
+use cpuledger_proc::escape::{append_escaped, append_printable};
 
 /// How names and unknown figures are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,5 +1,5 @@
 //! Text of the machine's users made ready for a screen: escaped.
 
-pub mod escape;
-mod invisible;
 pub mod manner;
+
+pub use cpuledger_proc::escape;

@@ -1,13 +1,13 @@
 //! Names and arguments of tasks are any bytes their owner likes: nothing of them may reach a terminal as a control.
 
-use crate::text::invisible::is_invisible;
+use crate::invisible::is_invisible;
 
 /// Appends `bytes` as one line of printable UTF-8, from which the original can be told. What is not UTF-8 or would move a cursor
 /// becomes `\xNN`, the usual controls become `\n`, `\t`, `\r`, and a backslash becomes `\\`.
 ///
 /// ```
 /// let mut line = Vec::new();
-/// cpuledger::text::escape::append_escaped(&mut line, b"a\x1b[31m\n\xff");
+/// cpuledger_proc::escape::append_escaped(&mut line, b"a\x1b[31m\n\xff");
 /// assert_eq!(line, br"a\x1b[31m\n\xff");
 /// ```
 pub fn append_escaped(line: &mut Vec<u8>, bytes: &[u8]) {
@@ -58,7 +58,7 @@ pub fn append_sentence(text: &mut Vec<u8>, sentence: &str) {
 ///
 /// ```
 /// let mut line = Vec::new();
-/// cpuledger::text::escape::append_printable(&mut line, b"C:\\dir \x1b[31m\xff");
+/// cpuledger_proc::escape::append_printable(&mut line, b"C:\\dir \x1b[31m\xff");
 /// assert_eq!(line, br"C:\dir ?[31m?");
 /// ```
 pub fn append_printable(line: &mut Vec<u8>, bytes: &[u8]) {
@@ -97,9 +97,33 @@ fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// How cells of CSV are written that have text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cells {
+    /// As they are.
+    #[default]
+    Plain,
+    /// With an apostrophe before what a spreadsheet would take for a formula: a name may be one that its owner has chosen for it.
+    Inert,
+}
+
+impl Cells {
+    /// Appends the text of a cell. Where a spreadsheet separates cells by semicolons, as it does in some languages, each may begin one.
+    pub fn append(self, cell: &mut Vec<u8>, text: &[u8]) {
+        let mut begins = true;
+        for &byte in text {
+            if self == Cells::Inert && begins && matches!(byte, b'=' | b'+' | b'-' | b'@' | b'\'') {
+                cell.push(b'\'');
+            }
+            begins = byte == b';' || begins && byte == b' ';
+            cell.push(byte);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{append_printable, escaped};
+    use super::{Cells, append_printable, escaped};
 
     #[test]
     fn printable_text_is_unchanged() {
@@ -148,6 +172,27 @@ mod tests {
             let mut line = Vec::new();
             append_printable(&mut line, bytes);
             assert_eq!(String::from_utf8_lossy(&line), expected);
+        }
+    }
+
+    #[test]
+    fn formulas_are_text_for_a_spreadsheet() {
+        for (text, inert) in [
+            ("=1+1", "'=1+1"),
+            ("+1", "'+1"),
+            ("-x", "'-x"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("'=1", "''=1"),
+            ("a=1", "a=1"),
+            (" =1", " '=1"),
+            ("x;=1+1; -2;y", "x;'=1+1; '-2;y"),
+            ("", ""),
+        ] {
+            for (cells, expected) in [(Cells::Plain, text), (Cells::Inert, inert)] {
+                let mut cell = Vec::new();
+                cells.append(&mut cell, text.as_bytes());
+                assert_eq!(String::from_utf8_lossy(&cell), expected);
+            }
         }
     }
 }
