@@ -29,6 +29,7 @@ mod when;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -42,6 +43,9 @@ pub fn main() -> ExitCode {
 #[inline(never)]
 fn run() -> ExitCode {
     memory::reserve_stack();
+    // A write beyond the limit of the size of files fails, and is an error as any other. A handler, and not to ignore the signal: a command
+    // that is run has neither.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // A link is the command that it is named after.
     let name = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();

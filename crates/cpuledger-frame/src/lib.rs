@@ -28,6 +28,7 @@
 //! can be read unless that says otherwise.
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod chain;
 mod column;
 mod decode;

@@ -147,18 +147,19 @@ impl Folder {
         Ok(names)
     }
 
-    /// A file for reading, which is no link and no device. `None`: there is none.
+    /// A file for reading. `None`: there is none, or what has the name is a directory, a link, a pipe or a device.
     pub(crate) fn read(&self, name: &str) -> io::Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.descriptor, name, flags, Mode::empty()) {
             Ok(file) => file,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            // A link, and a socket.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::LOOP | rustix::io::Errno::NXIO) => {
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         };
-        if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it is not a file"));
-        }
-        Ok(Some(file.into()))
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+        Ok((kind == FileType::RegularFile).then(|| file.into()))
     }
 
     /// A file that was not there before.

@@ -47,7 +47,7 @@ pub struct Loss {
 impl Loss {
     /// Adds what is lost behind it without a record in between.
     pub fn extend(&mut self, behind: &Loss) {
-        self.intervals += behind.intervals;
+        self.intervals = self.intervals.saturating_add(behind.intervals);
         self.is_least |= behind.is_least;
         self.to_realtime_ns = behind.to_realtime_ns;
     }

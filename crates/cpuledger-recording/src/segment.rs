@@ -10,8 +10,8 @@ use cpuledger_frame::{ChainReader, Frame, Section, Wanted};
 use crate::compress::Unpacker;
 use crate::index;
 use crate::layout::{
-    HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, Most, RECORD_BYTES, RecordHeader, TRAILER_BYTES, Trailer,
-    Unreadable,
+    HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, Most, RECORD_BYTES, RecordHeader, SEGMENT_MAGIC, TRAILER_BYTES,
+    Trailer, Unreadable,
 };
 use crate::scan::{Found, entry_of};
 use crate::source::ReadAt;
@@ -105,6 +105,14 @@ impl Segment {
         self.trailer.is_some()
     }
 
+    /// Whether it begins as each segment does, as far as it goes.
+    pub(crate) fn has_magic(&self) -> io::Result<bool> {
+        let mut begin = [0; SEGMENT_MAGIC.len()];
+        let length = self.source.length()?.min(begin.len() as u64) as usize;
+        self.source.read_at(0, &mut begin[..length])?;
+        Ok(SEGMENT_MAGIC.starts_with(&begin[..length]))
+    }
+
     /// Its records that were found.
     pub(crate) fn entries(&mut self) -> io::Result<&[Entry]> {
         Ok(&self.found()?.entries)
@@ -192,6 +200,7 @@ impl Segment {
         frame: &mut Frame,
     ) -> Result<(), NotRead> {
         let read = self.read_with_needed(place, wanted, frame);
+        let read = read.and_then(|()| frame.check_figures().map_err(|_| NotRead::Damaged));
         let entry = self.found().map_err(NotRead::Io)?.entries.get(place);
         let offset = entry.map(|entry| entry.offset);
         if matches!(read, Err(NotRead::Damaged)) {

@@ -180,12 +180,14 @@ pub fn compare(before: &Report, after: &Report, top: usize) -> Vec<Difference> {
     let capacities = [before, after].map(|report| i128::from(report.balance.capacity_ns.max(1)));
     // The difference of two shares, times both capacities, as an integer.
     let growth = |(one, other): &(Amounts, Amounts)| {
-        i128::from(other.self_ns) * capacities[0] - i128::from(one.self_ns) * capacities[1]
+        // Sums of many intervals stop at the greatest number.
+        let share = |ns: u64, capacity| i128::from(ns).saturating_mul(capacity);
+        share(other.self_ns, capacities[0]).saturating_sub(share(one.self_ns, capacities[1]))
     };
     let mut rows: Vec<(i128, &Name, (Amounts, Amounts))> =
         names.into_iter().map(|(name, both)| (growth(&both), name, both)).collect();
     // What has changed most is told.
-    rows.sort_by_key(|(growth, name, _)| (Reverse(growth.abs()), *name));
+    rows.sort_by_key(|(growth, name, _)| (Reverse(growth.unsigned_abs()), *name));
     let mut rest = (before.other, after.other);
     for (_, _, (one, other)) in rows.drain(top.min(rows.len())..) {
         rest.0.add(&one);

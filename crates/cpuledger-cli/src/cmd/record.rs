@@ -1,6 +1,8 @@
 //! `cpuledger record`: intervals in a directory.
 
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueHint};
@@ -16,7 +18,7 @@ use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
 use crate::record::place;
 use crate::record::recorder::{self, Place, Recorder};
 use crate::recording;
-use crate::stop::Stop;
+use crate::stop::{Stop, Waker};
 use crate::values::{named, sources};
 
 /// What follows the options in the help.
@@ -46,7 +48,7 @@ pub struct Arguments {
     /// Length of an interval in seconds, at least 0.01 [default: 1]
     #[arg(short = 'd', long, visible_alias = "delay", value_name = "S", allow_hyphen_values = true)]
     interval: Option<String>,
-    /// End after this time, rounded up to whole intervals: seconds, or with a unit (90s, 10m, 24h)
+    /// End after this time: seconds, or with a unit (90s, 10m, 24h); the last interval may be shorter
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     duration: Option<String>,
     /// Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)
@@ -86,11 +88,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         None => None,
     };
     let options = options(arguments)?;
-    let wanted = duration.map(|duration| duration.as_nanos().div_ceil(options.delay_ns.into()));
     let writer = place.open()?;
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let give_up = |kind| privileges::give_up_as_recorder(kind, &place.path);
     let mut collector = Collector::open_as(&options, stop, give_up)?;
+    let wanted = duration.map(|duration| wanted(duration, options.delay_ns, &waker)).transpose()?;
     waker.wake_on_first_signal().context("cannot handle signals")?;
     let path = place.path.clone();
     let mut recorder = Recorder::start(place, Some(writer), warn)?;
@@ -115,6 +117,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let recorded = tell(&path, recorder.finish());
     ended.and(recorded)
+}
+
+/// How many intervals end in that time. One that would end later is ended at its end.
+fn wanted(duration: Duration, delay_ns: u64, waker: &Waker) -> anyhow::Result<u128> {
+    let wanted = duration.as_nanos().div_ceil(delay_ns.into());
+    if !duration.as_nanos().is_multiple_of(delay_ns.into()) {
+        let waker = waker.clone();
+        let end = move || {
+            thread::sleep(duration);
+            waker.wake();
+        };
+        thread::Builder::new().name("duration".into()).spawn(end).context("cannot begin a thread")?;
+    }
+    Ok(wanted)
 }
 
 /// Says what was recorded.

@@ -24,7 +24,8 @@ impl Frame {
     /// What a process or a task did off the CPU is absent where it has a row in one of both only, and the frames do not tell how it rested.
     ///
     /// # Errors
-    /// When `later` does not begin where this one ends, is of another boot or source, or when a frame lacks what the merge needs.
+    /// When `later` does not begin where this one ends, is of another boot or source, when a frame lacks what the merge needs, or when
+    /// sums are [too large](Frame::check_figures).
     pub fn merge(&self, later: &Frame) -> Result<Frame, Error> {
         let times = times(self, later)?;
         let mut merge = Merge {
@@ -36,6 +37,7 @@ impl Frame {
         };
         merge.whole()?;
         merge.out.names = merge.texts.to;
+        merge.out.check_figures()?;
         Ok(merge.out)
     }
 }

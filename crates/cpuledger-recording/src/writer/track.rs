@@ -1,7 +1,7 @@
 //! One tier in the making: its directory, its open segment, and what is closed.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use cpuledger_frame::{Column, Frame, Section};
 
@@ -85,6 +85,8 @@ impl Track {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::ReadOnlyFilesystem => {
                 Error::Paused { path, source }
             }
+            // The limit of the size of files: what is said of a frame has no number.
+            io::ErrorKind::FileTooLarge if source.raw_os_error().is_some() => Error::Paused { path, source },
             io::ErrorKind::FileTooLarge => Error::Frame("it is too long".into()),
             _ => Error::Io { path, source },
         }
@@ -229,23 +231,27 @@ fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
     let failed = |error: io::Error| Error::Io { path: folder.path.clone(), source: error };
     let (mut all, mut headers, mut next) = (Vec::new(), Vec::new(), 0);
     for mut name in folder.segments().map_err(failed)? {
-        if name.state == State::Open {
-            let cut_off = Name { state: State::CutOff, ..name };
-            folder.rename(&name.text(), &cut_off.text()).map_err(failed)?;
-            name = cut_off;
-        }
         next = next.max(name.sequence.saturating_add(1));
         let Some(file) = folder.read(&name.text()).map_err(failed)? else { continue };
-        let bytes = file.metadata().map_err(failed)?.len();
-        let mut end_realtime_ns = 0;
+        let metadata = file.metadata().map_err(failed)?;
+        let bytes = metadata.len();
+        let end_realtime_ns;
         match Segment::open(Box::new(file)) {
             Ok(mut segment) => {
-                if let Some(summary) = segment.summary().map_err(failed)? {
+                let summary = segment.summary().map_err(failed)?;
+                // What neither begins as a segment nor has a record is another's: it stays as it is.
+                if summary.is_none() && !segment.has_magic().map_err(failed)? {
+                    continue;
+                }
+                let written_ns =
+                    metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                let written_ns = written_ns.map_or(0, |time| time.as_nanos() as u64);
+                end_realtime_ns = summary.map_or(written_ns, |summary| summary.end_realtime_ns);
+                if let Some(summary) = summary {
                     // Of what was cut off, at least one was begun behind what is whole.
                     let torn =
                         u64::from(!segment.is_closed() && !segment.damaged().map_err(failed)?.is_empty());
                     next = next.max(summary.last_sequence.saturating_add(1 + torn));
-                    end_realtime_ns = summary.end_realtime_ns;
                 }
                 headers.extend(segment.header().cloned());
             }
@@ -254,6 +260,11 @@ fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
                 return Err(Error::Newer { path: folder.path.join(name.text()), version });
             }
             Err(NotOpened::Io(error)) => return Err(failed(error)),
+        }
+        if name.state == State::Open {
+            let cut_off = Name { state: State::CutOff, ..name };
+            folder.rename(&name.text(), &cut_off.text()).map_err(failed)?;
+            name = cut_off;
         }
         all.push(Closed { name, bytes, end_realtime_ns, length_ns: 0 });
     }

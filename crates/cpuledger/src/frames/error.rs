@@ -10,6 +10,8 @@ pub enum FrameError {
         /// Its column.
         column: &'static str,
     },
+    /// Figures whose sums would be no number.
+    TooLarge,
     /// The source is none of those known here.
     UnknownSource,
     /// A row lacks this.
@@ -23,6 +25,7 @@ impl fmt::Display for FrameError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::OutOfRange { column } => write!(formatter, "the frame has a {column} out of range"),
+            FrameError::TooLarge => formatter.write_str("the frame has figures that are too large"),
             FrameError::UnknownSource => {
                 formatter.write_str("the frame is of a source that is not known here")
             }

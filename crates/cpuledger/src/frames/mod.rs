@@ -182,6 +182,7 @@ fn write_identities(frame: &mut Frame, section: Section, rows: &[Task]) {
 /// # Errors
 /// When the frame has what no interval can have, or is of a source that is not known here.
 pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> Result<(), FrameError> {
+    frame.check_figures().map_err(|_| FrameError::TooLarge)?;
     snapshot.clear();
     let is_true = |column| frame.figure(column) == Some(1);
     interval.renew(Interval {

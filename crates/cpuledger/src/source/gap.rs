@@ -22,7 +22,7 @@ pub(crate) fn tell_gap_of(
     snapshot.source = source;
     snapshot.begin_ns = end_ns;
     snapshot.end_ns = end_ns;
-    let capacity_ns = end_ns.saturating_sub(start_ns) * u64::from(online_cpus);
+    let capacity_ns = end_ns.saturating_sub(start_ns).saturating_mul(online_cpus.into());
     into.renew(Interval {
         source,
         start_ns,
