@@ -14,6 +14,7 @@ mod printed;
 mod proc_text;
 mod query;
 mod segment;
+mod shown;
 mod varlink;
 
 /// A target: bytes in, no panic.
@@ -30,6 +31,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("varlink", varlink),
     ("frame", frame),
     ("segment", segment),
+    ("shown", shown),
 ];
 
 /// Files of /proc, in any of which any process may have a hand: its name is in `stat` and `status`, its cgroups' are its owner's.
@@ -113,4 +115,9 @@ pub fn frame(bytes: &[u8]) {
 /// A segment of a recording: records, losses, gaps. `docs/recording.md` promises how much memory that takes.
 pub fn segment(bytes: &[u8]) {
     peak::within(Most { at_all: 8 << 20, per_byte: 16 << 10 }, bytes, segment::segment);
+}
+
+/// A frame or a segment, through everything that shows it: `top --replay`, `report` and `export`, in each format.
+pub fn shown(bytes: &[u8]) {
+    shown::shown(bytes);
 }

@@ -1,10 +1,12 @@
 //! Entry points for the fuzz targets in `fuzz/`. No part of the interface.
 
 use std::hint::black_box;
+use std::path::Path;
 
 use cpuledger_view::filter::Caller;
 
 use crate::cmd::ps::{Personality, Plan, Surrounding, help};
+use crate::cmd::{report, top};
 use crate::tui::config;
 
 /// Reads the arguments of ps in the personality that the first one names, and makes the plan of a listing.
@@ -39,4 +41,31 @@ pub fn config(text: &str) -> Result<Vec<String>, String> {
     assert_eq!((&read, complaints), (&settings, Vec::new()), "{written}");
     assert_eq!(config::write(&read), written);
     Ok(warnings)
+}
+
+/// All that `top --batch` and `report` show of a recording, in each format. What cannot be shown is an error, and an answer.
+pub fn shown(path: &Path) -> Vec<Vec<u8>> {
+    let mut shown = Vec::new();
+    for format in ["text", "json", "csv", "csv-safe"] {
+        for (by, delay) in
+            [(None, None), (Some("wait"), None), (Some("wait,cgroup"), None), (None, Some("60"))]
+        {
+            let arguments = top::Arguments {
+                batch: true,
+                threads: delay.is_none(),
+                format: Some(format.into()),
+                by: by.filter(|_| format == "text").map(str::to_owned),
+                delay: delay.map(str::to_owned),
+                replay: Some(path.to_owned()),
+                ..top::Arguments::default()
+            };
+            shown.extend(top::printed(&arguments));
+        }
+    }
+    for by in ["command", "user", "cgroup", "process", "ancestor", "unit"] {
+        for format in ["text", "json", "csv", "csv-safe", "html"] {
+            shown.extend(report::made(path, by, format));
+        }
+    }
+    shown
 }

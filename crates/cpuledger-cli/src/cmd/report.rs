@@ -216,6 +216,22 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
+/// A report of all of a recording, for fuzz targets.
+///
+/// # Errors
+/// As [`run`].
+pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
+    let by = choose("--by", by, BY.into_iter().map(|by| (by.name, by)))?;
+    let format = choose("--format", format, FORMATS.into_iter())?;
+    let question = Question { by, top: 30, format, spans: vec![(None, None)] };
+    let part = || Part::read(path, None, None, &question, &Interrupt::default());
+    let mut bytes = render(&question, &[part()?])?;
+    if format != Format::Html {
+        bytes.extend(render_comparison(&question, &part()?, &part()?));
+    }
+    Ok(bytes)
+}
+
 /// What was read of one span.
 struct Part {
     about: About,

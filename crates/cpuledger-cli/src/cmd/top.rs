@@ -136,6 +136,28 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
     if printer.selection.has_matched { Ok(()) } else { Err(nothing_matched(options)) }
 }
 
+/// What is printed of a recording, for fuzz targets.
+///
+/// # Errors
+/// As [`run`].
+pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
+    let options = Options::parse(arguments, false)?;
+    let asked = options.replay.as_ref().context("of a recording")?;
+    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
+    tiers.set_length(options.delay_ns);
+    let mut next = Some(tiers.begin(asked)?);
+    let (mut printer, mut printed) = (Printer::new(&options), Vec::new());
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    while let Some(moment) = next {
+        let Some((told, behind)) = tiers.read(moment, &mut snapshot, &mut interval)? else { break };
+        replay::notice(&told);
+        printer.make(&interval, &snapshot, Some(&told))?;
+        printed.append(&mut printer.buffer);
+        next = behind;
+    }
+    Ok(printed)
+}
+
 /// What is said where no interval had a row that was asked for.
 fn nothing_matched(options: &Options) -> anyhow::Error {
     anyhow::anyhow!(match (&*options.pids, options.euids.is_empty()) {
@@ -189,14 +211,19 @@ impl Printer<'_> {
 
     /// Prints an interval; of a recording, with what that says of it.
     fn print(&mut self, interval: &Interval, snapshot: &Snapshot, of: Option<&Told>) -> anyhow::Result<()> {
+        self.make(interval, snapshot, of)?;
+        output::write(&self.buffer)
+    }
+
+    /// Makes what is printed of it.
+    fn make(&mut self, interval: &Interval, snapshot: &Snapshot, of: Option<&Told>) -> anyhow::Result<()> {
         self.buffer.clear();
         match of {
             Some(told) => self.take_machine(interval, told),
             None if self.options.format == Format::Text => self.read_machine(),
             None => {}
         }
-        self.append(interval, snapshot)?;
-        output::write(&self.buffer)
+        self.append(interval, snapshot)
     }
 
     /// Reads the clocks and the load, which the head of the text shows.

@@ -27,7 +27,7 @@ const MOST_THREADS: usize = 8;
 const BATCH: usize = 8;
 
 /// Requests to end. The first request ends it in order, the second at once.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     has_come: Arc<AtomicBool>,
     at_once: Arc<AtomicBool>,
