@@ -1,4 +1,4 @@
-//! How large figures may be, so that whoever adds them up gets a number: a frame is made by others.
+//! How large figures may be, so that their sums are numbers: a frame is made by others.
 //!
 //! Sums over rows are less than 2^60. So sixteen of them fit into 64 bits: the states of a task, the parts of the capacity.
 
@@ -28,8 +28,8 @@ const ADDED: [Column; 7] = [
 ];
 
 impl Frame {
-    /// Checks that figures are below their limits: each below 2^62, and the sum over the rows of a section of what they have of the
-    /// interval below 2^60, so that sums of a few of them do not overflow. Who shows or adds up a frame of others asks for this first.
+    /// Checks that each figure is below 2^62, and that sums are below 2^60: those over the rows of a section of what they have of the
+    /// interval. Then sums of a few of them do not overflow. A frame of others is checked before it is shown or added up.
     ///
     /// # Errors
     /// When one is not, or the interval ends before it begins.
