@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -43,7 +43,7 @@ fn root() -> PathBuf {
 }
 
 /// `make` with these words, and not with the variables of a make that runs the tests.
-fn make(words: &[String]) {
+fn make(words: &[String]) -> String {
     let output = Command::new("make")
         .current_dir(root())
         .args(["--no-print-directory", concat!("BINARY=", env!("CARGO_BIN_EXE_cpuledger"))])
@@ -53,6 +53,7 @@ fn make(words: &[String]) {
         .output()
         .expect("make runs");
     assert!(output.status.success(), "make {words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 fn words(target: &str, folder: &Path, prefix: &str) -> Vec<String> {
@@ -80,7 +81,10 @@ fn files(folder: &Path) -> BTreeSet<String> {
 fn every_file_comes_and_goes() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name);
-    make(&words("install", folder.path(), "/usr"));
+    let said = make(&words("install", folder.path(), "/usr"));
+    for name in ["usr/bin", "usr/lib/systemd/system", "etc/cpuledger/config.toml"] {
+        assert!(said.contains(&place(name).display().to_string()), "{name} in: {said}");
+    }
     let expected: BTreeSet<String> = INSTALLED.iter().map(ToString::to_string).collect();
     assert_eq!(files(folder.path()), expected);
     for name in INSTALLED.iter().filter(|name| **name != "usr/bin/ptop") {
@@ -97,12 +101,37 @@ fn every_file_comes_and_goes() {
     make(&words("install", folder.path(), "/usr"));
     let kept = fs::read_to_string(place("etc/cpuledger/config.toml")).expect("it is there");
     assert!(kept.contains("2.0"), "the configuration was overwritten");
-    make(&words("uninstall", folder.path(), "/usr"));
+    let said = make(&words("uninstall", folder.path(), "/usr"));
+    assert!(said.contains(&place("usr").display().to_string()), "{said}");
     assert_eq!(files(folder.path()), BTreeSet::from(["etc/cpuledger/config.toml".to_owned()]));
     fs::remove_file(place("etc/cpuledger/config.toml")).expect("removed");
     make(&words("install", folder.path(), "/usr"));
     make(&words("uninstall", folder.path(), "/usr"));
     assert_eq!(files(folder.path()), BTreeSet::new());
+}
+
+/// Cargo puts the whole program back at each build, also if it has built nothing.
+#[test]
+fn a_build_with_nothing_to_do_leaves_the_program_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [built, program] = ["built", "program"].map(|name| folder.path().join(name));
+    let split_again = || {
+        let _ = fs::remove_file(&program);
+        fs::hard_link(&built, &program).expect("a link");
+        let status = Command::new(root().join("scripts/split-debug")).arg(&program).status();
+        assert!(status.expect("it runs: install the Debian package binutils").success());
+        let of = fs::metadata(&program).expect("it is there");
+        (of.ino(), of.modified().expect("a time"), of.len())
+    };
+    // A test program has line tables.
+    let whole = fs::read(std::env::current_exe().expect("a path")).expect("it is there");
+    fs::write(&built, &whole).expect("written");
+    let first = split_again();
+    assert!(first.2 < whole.len() as u64, "the tables are in a file of their own");
+    assert_eq!(split_again(), first);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    fs::write(&built, &whole).expect("written");
+    assert!(split_again().1 > first.1, "what was built anew is split anew");
 }
 
 /// `--check-config` of a configuration with this text.
