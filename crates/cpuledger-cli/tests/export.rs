@@ -1,5 +1,6 @@
 //! `cpuledger export` from outside: what it writes, says and returns.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -108,4 +109,54 @@ fn errors_are_one_sentence_and_an_exit_code() {
         assert!(said(&output).contains(words), "{}", said(&output));
         assert!(!said(&output).contains("panicked"));
     }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn an_export_may_be_read_by_those_that_may_read_the_recording() {
+    for (of_recording, of_file, of_folder) in [(0o640, 0o640, 0o750), (0o600, 0o600, 0o700)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join("a.seg");
+        std::fs::copy(segment(), &copy).expect("a copy");
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(of_recording)).expect("it is ours");
+        let to = folder.path().join("tables");
+        assert!(export(&[], &copy, &to).status.success());
+        let mut folders = vec![to];
+        let mut files = 0;
+        while let Some(next) = folders.pop() {
+            assert_eq!(mode(&next), of_folder, "{}", next.display());
+            for entry in std::fs::read_dir(&next).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    assert_eq!(mode(&path), of_file, "{}", path.display());
+                    files += 1;
+                }
+            }
+        }
+        assert_eq!(files, 3);
+    }
+}
+
+#[test]
+fn an_export_of_nothing_but_damage_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = folder.path().join("a.seg");
+    let mut bytes = std::fs::read(segment()).expect("it is there");
+    // The segment and the begins of records are found, and no record can be read.
+    bytes.iter_mut().skip(460).step_by(200).for_each(|byte| *byte ^= 0xff);
+    std::fs::write(&damaged, bytes).expect("written");
+    let output = export(&[], &damaged, &folder.path().join("tables"));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let replay = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+        .args(["top", "--batch", "--replay"])
+        .arg(&damaged)
+        .output()
+        .expect("cpuledger starts");
+    assert_eq!(replay.status.code(), Some(1), "{}", said(&replay));
+    assert!(!said(&replay).contains("-p"), "{}", said(&replay));
 }

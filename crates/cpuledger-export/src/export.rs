@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::rights::Rights;
 use crate::segment::Part;
 use crate::summary::Summary;
 
@@ -38,7 +39,8 @@ pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) ->
         }
     }
     drop(recording);
-    let output = Output::open(to)?;
+    let paths: Vec<PathBuf> = segments.iter().map(|(path, _)| path.clone()).collect();
+    let output = Output::open(to, Rights::of(&paths)?)?;
     let mut parts = Vec::new();
     let mut intervals = 0;
     for (path, header) in segments {

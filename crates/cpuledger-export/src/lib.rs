@@ -14,6 +14,7 @@ mod names;
 mod options;
 mod output;
 mod progress;
+mod rights;
 mod schema;
 mod segment;
 mod summary;

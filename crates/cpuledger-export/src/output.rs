@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::Error;
 use crate::file_name::{FileName, in_path, is_of_older_version};
+use crate::rights::Rights;
 use crate::schema::Table;
 
 /// What names of unfinished files begin with. Readers of such folders leave out what begins with a point.
@@ -20,6 +21,7 @@ const UNFINISHED: &str = ".cpuledger-";
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
+    rights: Rights,
     /// What it had at the begin.
     there: Vec<There>,
     _lock: File,
@@ -56,8 +58,8 @@ fn folder_of_host(host: &[u8]) -> String {
 
 impl Output {
     /// Makes the directory where it is missing, and removes what an export that was killed has left.
-    pub(crate) fn open(path: &Path) -> Result<Output, Error> {
-        fs::create_dir_all(path).map_err(Error::of(path))?;
+    pub(crate) fn open(path: &Path, rights: Rights) -> Result<Output, Error> {
+        rights.make(path).map_err(Error::of(path))?;
         let lock = File::open(path).map_err(Error::of(path))?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
@@ -65,7 +67,7 @@ impl Output {
             Err(error) => return Err(Error::of(path)(error.into())),
         }
         let there = look_through(path)?;
-        Ok(Output { path: path.into(), there, _lock: lock })
+        Ok(Output { path: path.into(), rights, there, _lock: lock })
     }
 
     /// Whether all tables have this segment of that day, in a file that has all of it.
@@ -111,11 +113,11 @@ impl Output {
     pub(crate) fn create(&self, table: Table, date: Date, name: &Name) -> Result<Unfinished, Error> {
         let (date, host) = (folder_of_date(date), folder_of_host(&name.host));
         let folder = self.path.join(table.name()).join(&date).join(&host);
-        fs::create_dir_all(&folder).map_err(Error::of(&folder))?;
+        self.rights.make(&folder).map_err(Error::of(&folder))?;
         let mut builder = tempfile::Builder::new();
-        // As the umask has it, like files of other programs.
-        let builder = builder.prefix(UNFINISHED).permissions(rights());
+        let builder = builder.prefix(UNFINISHED).permissions(self.rights.of_file());
         let file = builder.tempfile_in(&folder).map_err(Error::of(&folder))?;
+        self.rights.give(file.path()).map_err(Error::of(file.path()))?;
         let is_instead = |there: &&There| {
             (there.table, &there.date, &there.host) == (table, &date, &host)
                 && there.name.segment == name.file.segment
@@ -126,10 +128,6 @@ impl Output {
         let instead = instead.collect();
         Ok(Unfinished { file, to: folder.join(name.file.text()), instead })
     }
-}
-
-fn rights() -> fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
 /// The files of all tables. What an export that was killed has left is removed.

@@ -188,6 +188,7 @@ pub const LAYERS: &[Layers] = &[
             "format",
             "progress",
             "file_name",
+            "rights",
             "output",
             "options",
             "summary",

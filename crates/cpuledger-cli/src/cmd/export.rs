@@ -121,6 +121,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         error => anyhow::Error::from(error).context("cannot export"),
     })?;
     tell(&summary, begin.elapsed());
+    let has_nothing = summary.intervals == 0 && summary.segments_there == 0;
+    if has_nothing && !summary.losses.is_empty() {
+        anyhow::bail!("nothing was exported: what the recording has of that time cannot be read");
+    }
     Ok(())
 }
 

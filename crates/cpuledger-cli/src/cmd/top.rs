@@ -161,6 +161,7 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
 /// What is said where no interval had a row that was asked for.
 fn nothing_matched(options: &Options) -> anyhow::Error {
     anyhow::anyhow!(match (&*options.pids, options.euids.is_empty()) {
+        ([], true) => "no interval could be read: what the recording has of that time is damaged".to_owned(),
         ([pid], true) => format!("no process has pid {pid}"),
         (_, true) => "no process has any of the pids of -p".to_owned(),
         ([], _) => "no process matched -u".to_owned(),
