@@ -186,3 +186,48 @@ fn the_command_has_what_the_caller_has() {
     let run = cpuledger(&["--", "sh", "-c", script]).output().expect("cpuledger starts");
     assert_eq!(String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&direct.stdout));
 }
+
+/// What the kernel says of the signals of a command.
+fn signals(command: &mut Command) -> Vec<String> {
+    let output = command.output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = text.lines().filter(|line| line.starts_with("Sig")).map(str::to_owned).collect::<Vec<_>>();
+    assert!(!lines.is_empty(), "{output:?}");
+    lines
+}
+
+#[test]
+fn the_command_has_the_signals_of_the_caller() {
+    let look = "grep -E Sig(Blk|Ign) /proc/self/status";
+    let words: Vec<&str> = look.split(' ').collect();
+    // A shell forks, so that nothing is between.
+    let plain = signals(Command::new("sh").args(["-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status; true"]));
+    let run = format!("timeout 120 {} run --source ledger -- \"$@\"; true", env!("CARGO_BIN_EXE_cpuledger"));
+    let through = signals(Command::new("sh").args(["-c", &run, "sh"]).args(&words));
+    assert_eq!(through, plain);
+}
+
+#[test]
+fn an_account_that_cannot_be_written_does_not_hide_the_exit_code() {
+    let code = |arguments: &[&str], stderr: Stdio| {
+        cpuledger(arguments).stderr(stderr).status().expect("cpuledger starts").code()
+    };
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let to_file = ["--output", "/dev/full", "--", "sh", "-c"];
+    assert_eq!(code(&[&to_file[..], &["exit 7"]].concat(), Stdio::null()), Some(7));
+    assert_eq!(code(&[&to_file[..], &["exit 0"]].concat(), Stdio::null()), Some(1));
+    assert_eq!(code(&["sh", "-c", "exit 7"], full().into()), Some(7));
+    assert_eq!(code(&["true"], full().into()), Some(1), "an account that is lost is no success");
+}
+
+#[test]
+fn user_and_system_time_are_parts_of_the_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for _ in 0..5 {
+        let (account, _) =
+            account(folder.path(), &["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"]);
+        let [cpu_ns, user_ns, system_ns, stolen_ns] =
+            ["cpu_ns", "user_ns", "system_ns", "stolen_ns"].map(|key| ns(&account, key));
+        assert!(user_ns + system_ns + stolen_ns <= cpu_ns, "{account}");
+    }
+}

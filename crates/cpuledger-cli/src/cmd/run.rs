@@ -119,20 +119,42 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let real_ns = end_ns.saturating_sub(begin_ns);
     let tree = descent.finish(Boottime::now(), real_ns, is_alive);
     let code = launch::code_of(status);
-    let [user_ns, system_ns] = split(&tree, before_ns)?;
+    let [user_ns, system_ns] =
+        within(split(&tree, before_ns)?, tree.booked_ns - tree.all.stolen_ns.min(tree.booked_ns));
     let command: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let account =
         Account { command: &command, exit_code: code, source, real_ns, user_ns, system_ns, tree: &tree };
     let text = if arguments.format == Format::Json { account.json() } else { account.text() };
-    match &mut file {
-        Some(file) => file.write_all(text.as_bytes()).context("the account cannot be written")?,
+    let written = match &mut file {
+        Some(file) => file.write_all(text.as_bytes()),
         // A command that could not be executed has used nothing: the launcher has said why.
-        None if !has_begun && arguments.format == Format::Text => {}
-        // If standard error is closed, there is no place for it.
-        None => drop(std::io::stderr().write_all(text.as_bytes())),
+        None if !has_begun && arguments.format == Format::Text => Ok(()),
+        None => std::io::stderr().write_all(text.as_bytes()),
+    };
+    end_as(code, written.context("the account cannot be written"))
+}
+
+/// The exit code of the command counts. Only one that has succeeded leaves room for what went wrong here.
+fn end_as(code: u8, written: anyhow::Result<()>) -> anyhow::Result<()> {
+    if code == 0 {
+        return written;
     }
-    if code == 0 { Ok(()) } else { Err(Failure::OfCommand(code).into()) }
+    if let Err(error) = written {
+        output::warn(&format!("{error:#}"));
+    }
+    Err(Failure::OfCommand(code).into())
+}
+
+/// User and system time as parts of the whole: they are divided by ticks, and by another clock than the books.
+fn within([user_ns, system_ns]: [u64; 2], whole_ns: u64) -> [u64; 2] {
+    let told_ns = u128::from(user_ns) + u128::from(system_ns);
+    if told_ns <= whole_ns.into() {
+        return [user_ns, system_ns];
+    }
+    let user_ns = u128::from(user_ns) * u128::from(whole_ns) / told_ns;
+    let user_ns = u64::try_from(user_ns).unwrap_or(whole_ns);
+    [user_ns, whole_ns - user_ns]
 }
 
 /// The books that are read.
@@ -287,4 +309,33 @@ fn is_alive(member: &Member) -> bool {
         stat.get(behind + 2).copied()
     };
     stat.ok().and_then(state).is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_are_never_more_than_the_whole() {
+        assert_eq!(within([300, 100], 1000), [300, 100]);
+        assert_eq!(within([300, 100], 400), [300, 100]);
+        assert_eq!(within([300, 101], 400), [299, 101]);
+        assert_eq!(within([1, 1], 0), [0, 0]);
+        assert_eq!(within([u64::MAX, u64::MAX], u64::MAX).iter().sum::<u64>(), u64::MAX);
+    }
+
+    #[test]
+    fn an_account_that_is_lost_fails_a_command_that_has_not() {
+        let lost = || Err(anyhow::anyhow!("no space left"));
+        let code = |ended: anyhow::Result<()>| match ended.map_err(|error| error.downcast::<Failure>()) {
+            Ok(()) => Some(0),
+            Err(Ok(Failure::OfCommand(code))) => Some(code),
+            Err(_) => None,
+        };
+        assert_eq!(
+            [end_as(0, Ok(())), end_as(7, Ok(())), end_as(7, lost())].map(code),
+            [Some(0), Some(7), Some(7)]
+        );
+        assert_eq!(code(end_as(0, lost())), None, "another failure");
+    }
 }

@@ -42,12 +42,16 @@ impl Launched {
     pub fn start(command: &[OsString]) -> anyhow::Result<Launched> {
         let (mut socket, theirs) = UnixStream::pair().context("cannot make a socket")?;
         fcntl_setfd(&theirs, FdFlags::empty()).context("cannot pass a socket on")?;
-        let child = Command::new("/proc/self/exe")
-            .arg(LAUNCHER)
-            .arg(theirs.as_raw_fd().to_string())
-            .args(command)
-            .spawn()
-            .context("cannot start a process")?;
+        let mut launcher = Command::new("/proc/self/exe");
+        launcher.arg(LAUNCHER).arg(theirs.as_raw_fd().to_string()).args(command);
+        // SAFETY: it does nothing. With it the child is forked, where posix_spawn(3) of glibc has it ignore signals 32 and 33.
+        unsafe { launcher.pre_exec(|| Ok(())) };
+        let child = launcher.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => anyhow::anyhow!(
+                "run needs /proc, and there is none here: mount it with `mount -t proc proc /proc`"
+            ),
+            _ => anyhow::Error::from(error).context("cannot start a process"),
+        })?;
         drop(theirs);
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).context("cannot watch a process")?;

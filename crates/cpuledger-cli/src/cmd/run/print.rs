@@ -122,8 +122,13 @@ impl Account<'_> {
         };
         line("real", self.real_ns);
         line("cpu", self.tree.booked_ns);
-        line("  user", self.user_ns);
-        line("  system", self.system_ns);
+        // No more digits than are known. The point is below that of the others.
+        let split = |name: &str, ns: u64| format!("{name:<9}{:>7} s\n", hundredths(ns));
+        text += &split("  user", self.user_ns);
+        text += &split("  system", self.system_ns);
+        let mut line = |name: &str, ns: u64| {
+            let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
+        };
         line("  stolen", self.tree.all.stolen_ns);
         if self.unsplit_ns() > 0 {
             line("  unsplit", self.unsplit_ns());
@@ -202,6 +207,11 @@ fn rows(sums: &std::collections::BTreeMap<String, Used>) -> Vec<Row<'_>> {
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns));
     rows
+}
+
+/// Seconds to a tick of 10 ms, rounded down: the kernel divides user and system time by ticks.
+fn hundredths(ns: u64) -> String {
+    format!("{}.{:02}", ns / 1_000_000_000, ns / 10_000_000 % 100)
 }
 
 fn seconds(ns: u64) -> String {
