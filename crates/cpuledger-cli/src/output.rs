@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use cpuledger::machine::stdout_was_closed;
+pub use cpuledger::text::count::count_of;
 use cpuledger::text::escape::append_sentence;
 use rustix::io::Errno;
 
@@ -30,11 +31,6 @@ pub fn complain(sentence: &str) {
     line.push(b'\n');
     // If standard error is closed, only the exit code says it.
     let _ = io::stderr().write_all(&line);
-}
-
-/// A count and its noun.
-pub fn count_of(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// As much as an ordinary user may give a pipe, unless the administrator has chosen otherwise.

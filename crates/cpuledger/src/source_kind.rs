@@ -17,6 +17,17 @@ macro_rules! sources {
             /// Every source, best first.
             pub const ALL: [SourceKind; [$($name),*].len()] = [$(SourceKind::$kind),*];
 
+            /// What figures are said to come from.
+            pub fn origin(self) -> &'static str {
+                match self {
+                    SourceKind::Service => "the service",
+                    SourceKind::Ledger => "the ledger",
+                    SourceKind::Walk => "the walk",
+                    SourceKind::Netlink => "netlink",
+                    SourceKind::Procfs => "/proc",
+                }
+            }
+
             /// Its name.
             pub fn name(self) -> &'static str {
                 match self {

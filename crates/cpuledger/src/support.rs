@@ -22,6 +22,7 @@ use crate::source::procfs::Procfs;
 use crate::source::service::{ServiceLedger, ServiceListing, listens};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
+use crate::text::count::count_of;
 
 pub use crate::facts::{self, Fact, names};
 use rules::{explanations, sight};
@@ -453,7 +454,9 @@ fn success(attempt: &Attempt) -> String {
     let Attempt { open_ns, snapshot_ns, processes, tasks, .. } = attempt;
     let milliseconds = |nanoseconds: &u64| *nanoseconds as f64 / 1e6;
     format!(
-        "listed {processes} processes ({tasks} tasks) in {:.3} ms, {how}; opening took {:.1} ms",
+        "listed {} ({}) in {:.3} ms, {how}; opening took {:.1} ms",
+        count_of(*processes as u64, "process"),
+        count_of(*tasks as u64, "task"),
         milliseconds(snapshot_ns),
         milliseconds(open_ns)
     )

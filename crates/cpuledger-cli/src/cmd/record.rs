@@ -97,10 +97,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let path = place.path.clone();
     let mut recorder = Recorder::start(place, Some(writer), warn)?;
     warn(&format!(
-        "recording to {}: intervals of {} s from the {}; Ctrl-C ends it",
+        "recording to {}: intervals of {} s from {}; Ctrl-C ends it",
         path.display(),
         options.delay_ns as f64 / NS,
-        collector.kind()
+        collector.kind().origin()
     ));
     let mut intervals = 0;
     let ended = loop {

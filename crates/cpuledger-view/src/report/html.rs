@@ -6,10 +6,11 @@ mod chart;
 mod escape;
 mod icicle;
 
+use cpuledger::text::count::count_of;
 use cpuledger_report::{Amounts, Report};
 
 use super::document::Document;
-use super::text::{cpus, percent, seconds};
+use super::text::{percent, seconds, words_of_cpus};
 use escape::{append_text, name_of};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -57,7 +58,7 @@ fn append_head(html: &mut String, document: &Document<'_>) {
         let (from, to) =
             ((document.local)(extent.start_realtime_ns), (document.local)(extent.end_realtime_ns));
         html.push_str("<p>");
-        append_text(html, &format!("{from} to {to}, {} intervals", balance.intervals));
+        append_text(html, &format!("{from} to {to}, {}", count_of(balance.intervals, "interval")));
         html.push_str("</p>\n");
     }
     html.push_str("<dl class=\"balance\">\n");
@@ -78,9 +79,9 @@ fn append_head(html: &mut String, document: &Document<'_>) {
         figure("stolen_ns", "stolen (part of attributed)", stolen_ns);
     }
     html.push_str(&format!(
-        "<div><dt>capacity</dt><dd data-figure=\"capacity_ns\" data-ns=\"{}\">{} CPUs <small>{} s</small></dd></div>\n</dl>\n",
+        "<div><dt>capacity</dt><dd data-figure=\"capacity_ns\" data-ns=\"{}\">{} <small>{} s</small></dd></div>\n</dl>\n",
         balance.capacity_ns,
-        cpus(balance.capacity_ns, balance.length_ns),
+        words_of_cpus(balance.capacity_ns, balance.length_ns),
         seconds(balance.capacity_ns)
     ));
     let mut notes = document.notes();

@@ -1,5 +1,6 @@
 //! A report as text.
 
+use cpuledger::text::count::count_of;
 use cpuledger_report::Amounts;
 
 use super::document::{Comparison, Document};
@@ -39,12 +40,11 @@ fn append_head(text: &mut String, document: &Document<'_>) {
     });
     let host = about.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
     text.push_str(&format!("cpuledger report{host} - {from} to {to}\n"));
-    let plural = if balance.intervals == 1 { "interval" } else { "intervals" };
     text.push_str(&format!(
-        "{} {plural}, {} s, {} CPUs: attributed {} idle {} unattributed {} ns",
-        balance.intervals,
+        "{}, {} s, {}: attributed {} idle {} unattributed {} ns",
+        count_of(balance.intervals, "interval"),
         seconds(balance.length_ns),
-        cpus(balance.capacity_ns, balance.length_ns),
+        words_of_cpus(balance.capacity_ns, balance.length_ns),
         percent(balance.attributed_ns, balance.capacity_ns),
         percent(balance.idle_ns, balance.capacity_ns),
         balance.unattributed_ns,
@@ -139,8 +139,15 @@ pub(super) fn percent(ns: u64, of_ns: u64) -> String {
     format!("{:.1}%", share(ns, of_ns))
 }
 
-/// How many CPUs that is, in the mean.
-pub(super) fn cpus(capacity_ns: u64, length_ns: u64) -> String {
+/// How many CPUs that is, in the mean, as `2 CPUs`.
+pub(super) fn words_of_cpus(capacity_ns: u64, length_ns: u64) -> String {
+    match cpus(capacity_ns, length_ns) {
+        one if one == "1" => "1 CPU".to_owned(),
+        more => format!("{more} CPUs"),
+    }
+}
+
+fn cpus(capacity_ns: u64, length_ns: u64) -> String {
     if length_ns == 0 || capacity_ns.is_multiple_of(length_ns) {
         return (capacity_ns / length_ns.max(1)).to_string();
     }

@@ -1,5 +1,6 @@
 //! Text of the machine's users made ready for a screen: escaped.
 
+pub mod count;
 pub mod manner;
 
 pub use cpuledger_proc::escape;

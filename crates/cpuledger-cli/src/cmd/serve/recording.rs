@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::audiences::Last;
 use super::log::log;
+use crate::output::count_of;
 use crate::record::limits;
 use crate::record::recorder::{self, Place, Recorder};
 
@@ -63,7 +64,10 @@ impl Recording {
                     outcome.intervals,
                     recorder::deleted(outcome.deleted_ns)
                 )),
-                None => log(&format!("has recorded {} intervals to {path}", outcome.intervals)),
+                None => {
+                    let intervals = count_of(outcome.intervals, "interval");
+                    log(&format!("has recorded {intervals} to {path}"));
+                }
             },
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use cpuledger::field::Field;
+use cpuledger::text::count::count_of;
 use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
 use cpuledger_view::key::{Key, PROCESS_KEYS};
@@ -165,7 +166,7 @@ fn file_lines(files: Option<&FileDetail>) -> Vec<(&'static str, String)> {
 
 fn draw_threads(state: &State, frame: &Frame, look: &Look, buffer: &mut Buffer, area: Rect) {
     let threads = state.detail_threads(frame);
-    let title = format!("{} threads listed", threads.len());
+    let title = format!("{} listed", count_of(threads.len() as u64, "thread"));
     write(buffer, area.x, area.y, &title, look.theme.header);
     for (line, &at) in (area.y + 1..area.bottom()).zip(&threads) {
         let row = frame.whole(at);

@@ -1,6 +1,7 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
 use cpuledger::host_statistics::{CpuShare, Memory};
+use cpuledger::text::count::count_of;
 use cpuledger_view::interval::by::append_blocked_task;
 use cpuledger_view::interval::column::{append_bytes, append_decimals};
 use cpuledger_view::interval::{Writer, append_uptime};
@@ -98,7 +99,7 @@ fn counts(state: &State, frame: &Frame) -> String {
     let interval = &frame.interval;
     let mut parts = Vec::new();
     if let Some(tasks) = frame.statistics.load.as_ref().and_then(|load| load.tasks) {
-        parts.push(format!("{tasks} tasks"));
+        parts.push(count_of(tasks.into(), "task"));
     }
     if let Some(running) = frame.statistics.running {
         parts.push(format!("{running} running"));
