@@ -437,6 +437,7 @@ pub const LAYERS: &[Layers] = &[
             "cmd/serve/signals",
             "cmd/serve/room",
             "cmd/serve/audiences",
+            "cmd/serve/requests",
             "cmd/serve/recording",
             "cmd/serve/reload",
             "cmd/serve/handover",

@@ -15,6 +15,7 @@ mod log;
 mod manager;
 mod recording;
 mod reload;
+mod requests;
 mod room;
 mod signals;
 
@@ -109,7 +110,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let recording = Arc::new(Recording::default());
     recording.configure(config.recording());
     let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
-    let books = Books::start(keeping, config.interval_ns, of_books, signals.waker()?)?;
+    let books = Books::start(keeping, config.bounds(), of_books, signals.waker()?)?;
     let limits = Limits {
         connections: config.limits.connections.min(most_connections),
         connections_of_user: config.limits.connections_per_user,

@@ -1,8 +1,9 @@
 //! The thread that closes the intervals and publishes them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use anyhow::Context;
 use cpuledger::frames::Circumstances;
@@ -10,9 +11,12 @@ use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
 use cpuledger::{FieldSet, balance, machine};
 
 use super::audiences::{Audiences, Last};
+use super::budget::thread_time;
+use super::config::Bounds;
 use super::handover::Keeping;
 use super::log::log;
 use super::recording::Recording;
+use super::requests::Requests;
 use super::signals::Waker;
 use crate::stop::Stop;
 
@@ -28,7 +32,7 @@ const SLACK_NS: u64 = 10_000_000_000;
 /// What both threads know.
 #[derive(Debug)]
 struct Shared {
-    interval_ns: AtomicU64,
+    requests: Mutex<Requests>,
     /// When the last interval was published, CLOCK_MONOTONIC.
     published_ns: AtomicU64,
     is_over: AtomicBool,
@@ -37,6 +41,12 @@ struct Shared {
     watch: Mutex<Option<Watch>>,
     /// Whether the last one was taken, and is over or of no use.
     wants_watch: AtomicBool,
+}
+
+impl Shared {
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The thread, for those that ask something of it.
@@ -48,19 +58,19 @@ pub struct Books {
 }
 
 impl Books {
-    /// Closes intervals of this length from now on, and publishes them. If it fails, it wakes `told`.
+    /// Closes intervals within these bounds from now on, and publishes them. If it fails, it wakes `told`.
     ///
     /// # Errors
     /// When there is no second thread to be had.
     pub fn start(
         keeping: Keeping,
-        interval_ns: u64,
+        bounds: Bounds,
         (audiences, recording): (Arc<Audiences>, Arc<Recording>),
         mut told: Waker,
     ) -> anyhow::Result<Books> {
         let (stop, waker) = Stop::new()?;
         let shared = Arc::new(Shared {
-            interval_ns: AtomicU64::new(interval_ns),
+            requests: Mutex::new(Requests::new(bounds)),
             published_ns: AtomicU64::new(machine::monotonic_ns()),
             is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -81,16 +91,19 @@ impl Books {
         Ok(Books { shared, waker, thread: Arc::new(Mutex::new(Some(thread))) })
     }
 
-    /// The length of intervals from the running one on.
-    pub fn set_interval(&self, interval_ns: u64) {
-        if self.shared.interval_ns.swap(interval_ns, Ordering::SeqCst) > interval_ns {
+    /// Changes what readers request, or what they may. It holds for the running interval, too.
+    pub fn change_requests(&self, change: impl FnOnce(&mut Requests)) {
+        let mut requests = self.shared.requests();
+        let before_ns = requests.shortest_ns();
+        change(&mut requests);
+        if requests.shortest_ns() < before_ns {
             self.waker.wake();
         }
     }
 
-    /// The length of the running interval.
+    /// The length of intervals at present.
     pub fn interval_ns(&self) -> u64 {
-        self.shared.interval_ns.load(Ordering::SeqCst)
+        self.shared.requests().interval_ns()
     }
 
     /// Whether it closes intervals.
@@ -140,6 +153,8 @@ fn keep(
         let _ = ledger.find_blocked();
     }
     let mut is_read = false;
+    // All of this thread's time is charged: that of waking readers, too.
+    let mut charged = thread_time();
     loop {
         let cut_ns = wait(ledger, is_read, shared, stop);
         if shared.is_over.load(Ordering::SeqCst) {
@@ -153,10 +168,14 @@ fn keep(
             *shared.watch.lock().unwrap_or_else(PoisonError::into_inner) = ledger.watch();
         }
         course.sequence += 1;
+        let length_ns = last.interval.length_ns();
         last.of = Circumstances::of_next(course.sequence, last.interval.end_ns, &mut course.suspended_ns);
         let (before, is_published) = audiences.publish(last);
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);
+        let spent = thread_time();
+        shared.requests().charge(length_ns, spent.saturating_sub(charged));
+        charged = spent;
         audiences.show_last(|last| recording.add(last));
         is_read = is_published;
         if is_read {
@@ -168,7 +187,7 @@ fn keep(
 /// Looks for readers that were left asleep, again and again while there are any in the interval that began at `start_ns`. As a rule the
 /// readers have woken each other when it looks first, and it costs the same for one as for 1,000.
 fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences, stop: &Stop) {
-    let interval_ns = shared.interval_ns.load(Ordering::SeqCst);
+    let interval_ns = shared.requests().interval_ns();
     let pause_ns = (interval_ns / PAUSE_PART).min(LONGEST_PAUSE_NS);
     let last_look_ns = start_ns + interval_ns / 2;
     loop {
@@ -184,7 +203,7 @@ fn wake_rest(start_ns: u64, shared: &Shared, audiences: &Audiences, stop: &Stop)
 /// chosen at once, so that there is one wake-up an interval; another length holds from the next one on.
 fn wait(ledger: &mut Ledger, is_read: bool, shared: &Shared, stop: &Stop) -> u64 {
     let start_ns = ledger.start_ns();
-    let end_ns = || start_ns + shared.interval_ns.load(Ordering::SeqCst);
+    let end_ns = || shared.requests().end_ns(start_ns, Instant::now(), machine::monotonic_ns());
     let chosen_ns = if is_read { None } else { ledger.choose_cut(end_ns()) };
     loop {
         let cut_ns = chosen_ns.unwrap_or_else(end_ns);

@@ -38,6 +38,17 @@ pub struct Config {
     pub record: Option<Record>,
 }
 
+/// How long intervals are, and how short they may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Their length without requests.
+    pub usual_ns: u64,
+    /// The shortest that a reader may ask for.
+    pub least_ns: u64,
+    /// How much of a CPU the requests of users may take together.
+    pub percent: u32,
+}
+
 /// How much there was to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
@@ -97,6 +108,8 @@ pub struct Limits {
     pub rings_per_user: usize,
     /// How much of a CPU the calls of one user may take; root has no limit.
     pub cpu_percent_per_user: u32,
+    /// How much of a CPU intervals may take, beyond usual ones, that users request shorter; of one user, half of it. Root has no limit.
+    pub cpu_percent_of_intervals: u32,
 }
 
 impl Default for Limits {
@@ -107,6 +120,7 @@ impl Default for Limits {
             rings: 64,
             rings_per_user: 4,
             cpu_percent_per_user: 50,
+            cpu_percent_of_intervals: 20,
         }
     }
 }
@@ -235,6 +249,12 @@ impl Config {
         Config { interval_ns, shortest_interval_ns, ..self }
     }
 
+    /// How long intervals are.
+    pub fn bounds(&self) -> Bounds {
+        let percent = self.limits.cpu_percent_of_intervals;
+        Bounds { usual_ns: self.interval_ns, least_ns: self.shortest_interval_ns, percent }
+    }
+
     /// Where and how it records. Intervals that a reader has asked to be shorter are merged again, unless the configuration has tiers.
     pub fn recording(&self) -> Option<Place> {
         let Record { folder, tiers, retain, least_free_bytes } = self.record.as_ref()?;
@@ -276,7 +296,7 @@ impl Config {
 
 impl Limits {
     fn check(&self) -> Result<(), String> {
-        let Limits { connections, connections_per_user, rings, rings_per_user, cpu_percent_per_user } = *self;
+        let Limits { connections, connections_per_user, rings, rings_per_user, .. } = *self;
         for (key, value) in [
             ("connections", connections),
             ("connections_per_user", connections_per_user),
@@ -287,8 +307,13 @@ impl Limits {
                 return Err(format!("`{key}` must be 1 or more"));
             }
         }
-        if !(1..=100).contains(&cpu_percent_per_user) {
-            return Err("`cpu_percent_per_user` must be from 1 to 100".into());
+        for (key, percent) in [
+            ("cpu_percent_per_user", self.cpu_percent_per_user),
+            ("cpu_percent_of_intervals", self.cpu_percent_of_intervals),
+        ] {
+            if !(1..=100).contains(&percent) {
+                return Err(format!("`{key}` must be from 1 to 100"));
+            }
         }
         Ok(())
     }
@@ -338,11 +363,15 @@ impl std::fmt::Display for Config {
             Everyone::Nothing => "nothing",
         };
         writeln!(formatter, ".\nOthers see {others}.")?;
-        let Limits { connections, connections_per_user, rings, rings_per_user, cpu_percent_per_user } =
-            self.limits;
+        let Limits { connections, connections_per_user, rings, rings_per_user, .. } = self.limits;
         writeln!(formatter, "There may be {connections} connections, {connections_per_user} of one user.")?;
         writeln!(formatter, "There may be {rings} rings of users, {rings_per_user} of one user.")?;
-        writeln!(formatter, "The calls of a user may take {cpu_percent_per_user} % of a CPU.")?;
+        writeln!(formatter, "The calls of a user may take {} % of a CPU.", self.limits.cpu_percent_per_user)?;
+        writeln!(
+            formatter,
+            "Shorter intervals, if users request them, may take {} % of a CPU more than usual ones.",
+            self.limits.cpu_percent_of_intervals
+        )?;
         match self.recording() {
             None => writeln!(formatter, "Nothing is recorded."),
             Some(Place { path, options }) => {
@@ -406,6 +435,7 @@ mod tests {
             ("[limits]\nconnections = 0", "`connections` must be 1 or more"),
             ("[limits]\nrings_per_user = 0", "`rings_per_user` must be 1 or more"),
             ("[limits]\ncpu_percent_per_user = 101", "must be from 1 to 100"),
+            ("[limits]\ncpu_percent_of_intervals = 0", "`cpu_percent_of_intervals` must be from 1 to 100"),
             ("[record]\ndirectory = \"books\"", "`directory` must begin with /"),
             ("[record]\nretain = \"7\"", "`retain` needs a time, a size or both"),
             ("[record]\nmin_free = \"some\"", "`min_free` needs a size"),

@@ -26,8 +26,6 @@ const ALL: &str = "all";
 const PROC: &str = "proc";
 const SELF: &str = "self";
 
-/// Maximum number of rings that a connection subscribes to.
-const MOST_SUBSCRIPTIONS: usize = 16;
 /// How long it is believed that /proc is mounted as it was.
 const MOUNT_HOLDS: Duration = Duration::from_secs(1);
 /// After a turn whose listings took longer than this, calls gather.
@@ -39,21 +37,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// Nor that number of times as long.
 const MOST_PAUSES: u32 = 4;
 
-/// What a connection has.
-#[derive(Debug, Default)]
-struct Held {
-    audiences: Vec<Audience>,
-    /// The interval that it asks for.
-    interval_ns: Option<u64>,
-}
-
 /// Answers calls.
 pub struct Control {
     config: Config,
     audiences: Arc<Audiences>,
     books: Books,
     listings: Listings,
-    held: HashMap<u64, Held>,
+    /// The audiences that each connection reads: one ring for each.
+    read: HashMap<u64, Vec<Audience>>,
     budgets: Budgets,
     /// How /proc hides processes, and when that was looked at.
     mount: Option<(Option<Hiding>, Instant)>,
@@ -70,7 +61,7 @@ impl Control {
             audiences,
             listings: Listings::new(books.clone()),
             books,
-            held: HashMap::new(),
+            read: HashMap::new(),
             budgets: Budgets::default(),
             mount: None,
             attached_since_ns,
@@ -81,16 +72,8 @@ impl Control {
 
     /// Takes another configuration. What a reader has, it keeps until it subscribes again.
     pub fn configure(&mut self, config: Config) {
+        self.books.change_requests(|requests| requests.set_bounds(config.bounds()));
         self.config = config;
-        self.choose_interval();
-    }
-
-    /// The shortest that a living reader asks for, if it is shorter than that of the configuration.
-    fn choose_interval(&self) {
-        let asked_for = self.held.values().filter_map(|held| held.interval_ns);
-        let shortest_ns = asked_for.min().unwrap_or(self.config.interval_ns);
-        let least_ns = self.config.shortest_interval_ns;
-        self.books.set_interval(shortest_ns.min(self.config.interval_ns).max(least_ns));
     }
 
     /// Whether the mount of /proc shows the processes of all users to this one.
@@ -174,12 +157,8 @@ impl Control {
         }
         let (name, audience) = self.audience(peer, wanted.audience.as_deref())?;
         let unavailable = |sentence: String| Refusal::Unavailable { sentence };
-        let has = self.held.get(&peer.connection).map_or(&[][..], |held| &held.audiences);
-        let is_new = !has.contains(&audience);
-        if is_new && has.len() >= MOST_SUBSCRIPTIONS {
-            let sentence = format!("a connection has at most {MOST_SUBSCRIPTIONS} subscriptions");
-            return Err(Refusal::LimitReached { sentence });
-        }
+        // A second call for the same audience asks for its ring again, which another one may have followed.
+        let is_new = !self.read.get(&peer.connection).is_some_and(|audiences| audiences.contains(&audience));
         let limits = &self.config.limits;
         let ring = self
             .audiences
@@ -191,12 +170,14 @@ impl Control {
                 limits.rings_per_user, limits.rings
             ),
         })?;
-        let held = self.held.entry(peer.connection).or_default();
         if is_new {
-            held.audiences.push(audience);
+            self.read.entry(peer.connection).or_default().push(audience);
         }
-        held.interval_ns = interval_ns;
-        self.choose_interval();
+        if let Some(interval_ns) = interval_ns {
+            self.books.change_requests(|requests| {
+                requests.add((peer.connection, audience), peer.user(), interval_ns);
+            });
+        }
         let subscription = Subscription {
             ring: 0,
             layout: ring::VERSION,
@@ -266,10 +247,9 @@ impl Handler for Control {
     }
 
     fn closed(&mut self, peer: &Peer) {
-        let Some(held) = self.held.remove(&peer.connection) else { return };
-        held.audiences.into_iter().for_each(|audience| self.audiences.unsubscribe(audience));
-        if held.interval_ns.is_some() {
-            self.choose_interval();
+        for audience in self.read.remove(&peer.connection).into_iter().flatten() {
+            self.audiences.unsubscribe(audience);
+            self.books.change_requests(|requests| requests.remove((peer.connection, audience)));
         }
     }
 }

@@ -311,7 +311,8 @@ impl ServiceLedger {
         let asks_for =
             |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
         self.subscribe(&asks_for(self.shortest_ns))?;
-        let deadline = Instant::now() + self.hurry;
+        // A user whose budget for short intervals is used up waits for a longer one.
+        let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
         loop {
             self.receive()?;
             if let Some(whole) = self.gathering.take(self.wanted_ns, true) {
