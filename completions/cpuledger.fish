@@ -61,7 +61,7 @@ netlink\t''
 procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Leave out what a recording has before this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Leave out what a recording has from this time on' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
@@ -136,7 +136,7 @@ arrow\t'Arrow IPC files (Feather 2), compressed by zstd'
 csv\t'CSV with a header'
 csv-safe\t'CSV with an apostrophe before text that a spreadsheet would run as a formula'
 jsonl\t'A JSON object a line'"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l since -d 'Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `@1700000000`, or `10m ago` before the end' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -l until -d 'Only intervals until this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -31,7 +31,7 @@ _ptop() {
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
 '--replay=[Show the intervals of a recording, a directory or a file, in place of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
-'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m, @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
+'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
 '--since=[Leave out what a recording has before this time]:TIME:' \
 '--until=[Leave out what a recording has from this time on]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \

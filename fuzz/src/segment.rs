@@ -1,6 +1,6 @@
 //! Segments from any bytes, as they are and with checksums that are right.
 
-use cpuledger_recording::{Recording, Step};
+use cpuledger_recording::{Recording, Step, When};
 
 /// The bytes as a segment. What only checksums keep out is tried, too.
 ///
@@ -27,7 +27,7 @@ fn read(bytes: Vec<u8>) {
         next = match recording.step(place).expect("bytes can be read") {
             Step::Record(record, next) => {
                 met += 1;
-                recording.at_realtime(record.entry.end_realtime_ns);
+                recording.at(When::Realtime(record.entry.end_realtime_ns));
                 assert_eq!(record.frame.length_ns().unwrap_or(0), record.entry.length_ns());
                 next
             }

@@ -1,17 +1,18 @@
 //! The segments of a recording, one or several at a time.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread;
 
-use cpuledger_recording::{Gap, Header, Loss, Recording};
+use cpuledger_recording::{Place, Recording};
 
 use crate::error::Error;
 use crate::options::Options;
-use crate::output::Output;
+use crate::output::{Output, Plan};
 use crate::progress::Progress;
 use crate::rights::Rights;
-use crate::segment::Part;
+use crate::segment::{Part, Source};
 use crate::summary::Summary;
 
 /// Segments at a time, at most: each takes up to some hundred megabytes.
@@ -23,38 +24,57 @@ const MOST_THREADS: usize = 4;
 /// When the recording cannot be read, the output not be written, or the export was asked to end. Files are whole or not there.
 pub fn export(from: &Path, to: &Path, options: &Options, progress: &Progress) -> Result<Summary, Error> {
     let mut recording = Recording::open(from)?;
-    let mut summary = Summary {
-        losses: recording.losses()?.into_iter().filter(|loss| is_in(options, loss)).collect(),
-        gaps: recording.gaps()?.into_iter().filter(|gap| overlaps_gap(options, gap)).collect(),
-        ..Summary::default()
-    };
-    let id = recording.id().unwrap_or(0);
-    let mut segments: Vec<(PathBuf, Option<Header>)> = Vec::new();
+    let places = recording.select(&options.span);
+    let (losses, gaps) = recording.missing(&options.span)?;
+    let repeated = recording.repeated(&places, &options.span);
+    let mut summary = Summary { losses, gaps, repeated, ..Summary::default() };
     let is_being_written = recording.is_being_written()?;
-    for (path, segment) in recording.segments() {
-        if is_being_written && path.extension().is_some_and(|ending| ending == "open") {
+    let segments = segments_of(&mut recording, &places);
+    let paths: Vec<PathBuf> = segments.iter().map(|segment| segment.path.clone()).collect();
+    let rights = Rights::of(&paths)?;
+    let mut parts = Vec::new();
+    for segment in segments {
+        if is_being_written && segment.path.extension().is_some_and(|ending| ending == "open") {
             summary.segments_open += 1;
         } else {
-            segments.push((path.into(), segment.header().cloned()));
+            parts.extend(Part::open(segment, options.format)?);
         }
     }
+    let segments = parts.iter().map(|part| part.name().file.segment.clone()).collect();
+    let plan = Plan { segments, tiers: recording.ids() };
     drop(recording);
-    let paths: Vec<PathBuf> = segments.iter().map(|(path, _)| path.clone()).collect();
-    let output = Output::open(to, Rights::of(&paths)?)?;
-    let mut parts = Vec::new();
-    let mut intervals = 0;
-    for (path, header) in segments {
-        let Some(part) = Part::open(&path, id, header, options)? else { continue };
-        if part.is_done(&output)? {
+    let output = Output::open(to, rights)?;
+    let (mut wanted, mut intervals) = (Vec::new(), 0);
+    for mut part in parts {
+        part.leave_out(&output.taken(part.name(), &plan));
+        if part.is_done(&output, &plan)? {
             summary.segments_there += 1;
         } else {
             intervals += part.intervals();
-            parts.push(part);
+            wanted.push(part);
         }
     }
     progress.set_total(intervals);
-    summary.merge(write_all(parts, &output, progress)?);
+    summary.merge(write_all(wanted, &output, progress)?);
     Ok(summary)
+}
+
+/// The segments that have these records. A segment may have others in between, of which another tier has the time.
+fn segments_of(recording: &mut Recording, places: &[Place]) -> Vec<Source> {
+    let mut segments: Vec<Source> = Vec::new();
+    for place in places {
+        let Some(entry) = recording.entry(*place) else { continue };
+        let Some((path, header)) = recording.segment(*place) else { continue };
+        let known = segments.iter().rposition(|segment| segment.path == path);
+        let known = known.unwrap_or_else(|| {
+            let (path, header) = (path.into(), header.cloned());
+            let id = recording.id(*place).unwrap_or(0);
+            segments.push(Source { path, header, id, sequences: HashSet::new() });
+            segments.len() - 1
+        });
+        segments[known].sequences.insert(entry.sequence);
+    }
+    segments
 }
 
 /// Several at a time; after an error no other is begun.
@@ -87,12 +107,4 @@ fn write_all(parts: Vec<Part>, output: &Output, progress: &Progress) -> Result<S
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn is_in(options: &Options, loss: &Loss) -> bool {
-    options.overlaps(loss.from_realtime_ns.unwrap_or(0), loss.to_realtime_ns.unwrap_or(u64::MAX))
-}
-
-fn overlaps_gap(options: &Options, gap: &Gap) -> bool {
-    options.overlaps(gap.from_realtime_ns, gap.to_realtime_ns)
 }

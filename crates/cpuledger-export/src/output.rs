@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 use crate::error::Error;
-use crate::file_name::{FileName, in_path, is_of_older_version};
+use crate::file_name::{FileName, SegmentId, in_path, is_of_older_version};
 use crate::rights::Rights;
 use crate::schema::Table;
 
@@ -46,6 +46,20 @@ pub(crate) struct Name {
     pub(crate) file: FileName,
     /// Begin and end of the whole segment, CLOCK_MONOTONIC in milliseconds.
     pub(crate) segment_ms: Range<u64>,
+}
+
+/// What is written, and what it is of.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) segments: Vec<SegmentId>,
+    /// The tiers of the recording, and what identifies each.
+    pub(crate) tiers: Vec<(String, u64)>,
+}
+
+impl Plan {
+    fn has_tier_of(&self, segment: &SegmentId) -> bool {
+        self.tiers.iter().any(|(tier, id)| (tier, *id) == (&segment.tier, segment.recording))
+    }
 }
 
 fn folder_of_date(date: Date) -> String {
@@ -84,8 +98,22 @@ impl Output {
         Table::ALL.into_iter().all(has)
     }
 
+    /// The times that the tables have from other tiers of the recording, CLOCK_MONOTONIC in milliseconds: a tier of longer intervals keeps
+    /// what a finer one has deleted. Parts of segments are written anew, unless their segments were deleted.
+    pub(crate) fn taken(&self, name: &Name, plan: &Plan) -> Vec<Range<u64>> {
+        let (host, own) = (folder_of_host(&name.host), &name.file.segment);
+        let is_taken = |there: &&There| {
+            let FileName { segment, is_part, .. } = &there.name;
+            (&there.host, &segment.boot) == (&host, &own.boot)
+                && segment.tier != own.tier
+                && plan.has_tier_of(segment)
+                && !(*is_part && plan.segments.contains(segment))
+        };
+        self.there.iter().filter(is_taken).map(|there| there.name.span_ms.clone()).collect()
+    }
+
     /// An error if there are other intervals of the same time: sums over both would count it twice.
-    pub(crate) fn check(&self, name: &Name) -> Result<(), Error> {
+    pub(crate) fn check(&self, name: &Name, plan: &Plan) -> Result<(), Error> {
         let host = folder_of_host(&name.host);
         let of_boot =
             |there: &&There| there.host == host && there.name.segment.boot == name.file.segment.boot;
@@ -99,6 +127,8 @@ impl Output {
                     return Err(Error::OtherRecording { path: path() });
                 }
             } else if !there.overlaps(&name.file) {
+            } else if there.segment.tier != own.tier && plan.has_tier_of(&there.segment) {
+                // What is taken was left out.
             } else if there.segment.tier != own.tier {
                 let (found, wanted) = (there.segment.tier.clone(), own.tier.clone());
                 return Err(Error::OtherTier { path: path(), found, wanted });

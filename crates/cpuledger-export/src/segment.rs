@@ -1,8 +1,8 @@
 //! The three files of a segment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 
 use cpuledger_frame::{Frame, Wanted};
 use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
@@ -12,8 +12,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use crate::error::{Error, io_of_arrow};
 use crate::file_name::{FileName, SegmentId, in_path};
 use crate::format::{Format, Writer};
-use crate::options::Options;
-use crate::output::{Name, Output, Unfinished};
+use crate::output::{Name, Output, Plan, Unfinished};
 use crate::progress::Progress;
 use crate::schema::{Table, wanted};
 use crate::summary::Summary;
@@ -61,24 +60,34 @@ fn span_ms<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Option<Range
     Some(start_ns / 1_000_000..end_ns / 1_000_000)
 }
 
+/// Where a segment is, and what of it is wanted.
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) header: Option<Header>,
+    /// What identifies its tier of the recording.
+    pub(crate) id: u64,
+    /// The numbers of the records.
+    pub(crate) sequences: HashSet<u64>,
+}
+
 /// A segment whose intervals are wanted, or a part of them.
 pub(crate) struct Part {
     recording: Recording,
     name: Name,
     format: Format,
+    /// Its intervals that are wanted.
     places: Vec<(Place, Entry)>,
+    /// How many it has.
+    records: usize,
+    /// Their days.
     dates: Vec<Date>,
 }
 
 impl Part {
-    /// Of the recording with this id. `None`: nothing of it is wanted.
-    pub(crate) fn open(
-        path: &Path,
-        id: u64,
-        header: Option<Header>,
-        options: &Options,
-    ) -> Result<Option<Part>, Error> {
-        let mut recording = Recording::open(path)?;
+    /// `None`: nothing of it is there any more.
+    pub(crate) fn open(source: Source, format: Format) -> Result<Option<Part>, Error> {
+        let Source { path, header, id, sequences } = source;
+        let mut recording = Recording::open(&path)?;
         let mut places = Vec::new();
         let mut all: Vec<Entry> = Vec::new();
         let mut next = recording.first();
@@ -86,12 +95,11 @@ impl Part {
             next = recording.next(place);
             let Some(entry) = recording.entry(place) else { continue };
             all.push(entry);
-            if options.wants(&entry) {
+            if sequences.contains(&entry.sequence) {
                 places.push((place, entry));
             }
         }
-        let wanted = span_ms(places.iter().map(|(_, entry)| entry));
-        let Some((segment_ms, wanted_ms)) = span_ms(all.iter()).zip(wanted) else { return Ok(None) };
+        let Some(segment_ms) = span_ms(all.iter()) else { return Ok(None) };
         let first_sequence = all.first().map_or(0, |first| first.sequence);
         let header = header.unwrap_or(Header { first_sequence, ..Header::default() });
         let segment = SegmentId {
@@ -100,17 +108,37 @@ impl Part {
             recording: id,
             sequence: header.first_sequence,
         };
-        let file = FileName {
-            segment,
-            span_ms: wanted_ms,
-            is_part: places.len() < all.len(),
-            ending: options.format.ending().into(),
-        };
+        let file = FileName { segment, span_ms: 0..0, is_part: false, ending: format.ending().into() };
         let name = Name { host: header.host, file, segment_ms };
-        let mut dates: Vec<Date> = places.iter().map(|(_, entry)| date(entry.start_realtime_ns())).collect();
-        dates.sort_unstable();
-        dates.dedup();
-        Ok(Some(Part { recording, name, format: options.format, places, dates }))
+        let mut part = Part { recording, name, format, places, records: all.len(), dates: Vec::new() };
+        part.set_name();
+        Ok(Some(part))
+    }
+
+    /// After its intervals.
+    fn set_name(&mut self) {
+        let entries = self.places.iter().map(|(_, entry)| entry);
+        self.name.file.span_ms = span_ms(entries.clone()).unwrap_or_default();
+        self.name.file.is_part = self.places.len() < self.records;
+        self.dates = entries.map(|entry| date(entry.start_realtime_ns())).collect();
+        self.dates.sort_unstable();
+        self.dates.dedup();
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Leaves out the intervals of times that the tables have already, CLOCK_MONOTONIC in milliseconds.
+    pub(crate) fn leave_out(&mut self, taken: &[Range<u64>]) {
+        let before = self.places.len();
+        self.places.retain(|(_, entry)| {
+            let own = entry.start_ns / 1_000_000..entry.end_ns / 1_000_000;
+            !taken.iter().any(|taken| own.start < taken.end && taken.start < own.end)
+        });
+        if self.places.len() < before {
+            self.set_name();
+        }
     }
 
     pub(crate) fn intervals(&self) -> u64 {
@@ -121,8 +149,8 @@ impl Part {
     ///
     /// # Errors
     /// When it must not come there.
-    pub(crate) fn is_done(&self, output: &Output) -> Result<bool, Error> {
-        output.check(&self.name)?;
+    pub(crate) fn is_done(&self, output: &Output, plan: &Plan) -> Result<bool, Error> {
+        output.check(&self.name, plan)?;
         Ok(self.dates.iter().all(|date| output.has(*date, &self.name)))
     }
 

@@ -19,6 +19,8 @@ pub struct Summary {
     pub segments_there: u64,
     /// Segments that a writer has, and that were left out.
     pub segments_open: u64,
+    /// Intervals whose time the calendar of others has too, as the clock was set back.
+    pub repeated: u64,
     /// Intervals whose parts are not their capacity. The ledger makes none.
     pub unbalanced: u64,
     /// Intervals that the recording does not have.

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
+use cpuledger_recording::{Span, When};
 use machine::{BEGIN_NS, SECOND_NS, Sums};
 
 const FORMATS: [Format; 4] = [Format::Parquet, Format::Arrow, Format::Csv, Format::JsonLines];
@@ -142,8 +143,7 @@ fn a_part_of_a_segment_gives_way_to_all_of_it() {
     machine::record(&recording, 60);
     let at = |second: u64| BEGIN_NS + second * SECOND_NS;
     let span = |since: u64, until: u64| Options {
-        since_realtime_ns: at(since),
-        until_realtime_ns: at(until),
+        span: Span { since: When::Realtime(at(since)), until: When::Realtime(at(until)) },
         ..Options::all(Format::Csv)
     };
     let sequences = || -> Vec<u64> {
@@ -249,7 +249,8 @@ fn another_recording_of_the_same_time_is_refused() {
     assert!(matches!(error, Error::OtherRecording { .. }), "{error}");
     assert_eq!(files(&to), before);
     // What is not of that time is another thing.
-    let behind = Options { since_realtime_ns: BEGIN_NS + 60 * SECOND_NS, ..options };
+    let since = When::Realtime(BEGIN_NS + 60 * SECOND_NS);
+    let behind = Options { span: Span { since, ..Span::ALL }, ..options };
     assert_eq!(run(&second, &to, &behind).intervals, 40);
     assert_eq!(intervals_of(&to, Format::Csv).len(), 100);
 }

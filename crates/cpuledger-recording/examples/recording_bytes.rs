@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cpuledger_frame::{ChainWriter, Column, Frame, Link};
-use cpuledger_recording::{Options, Recording, Writer};
+use cpuledger_recording::{Options, Recording, When, Writer};
 use zstd::bulk::Compressor;
 
 type Failed = Box<dyn std::error::Error>;
@@ -99,7 +99,8 @@ fn day(mut frames: Vec<Frame>) -> Result<(), Failed> {
         // Far from the one before, and in each place of a group.
         let second = jump * 30_011 % DAY;
         let begin = Instant::now();
-        let place = recording.at_realtime(second * SECOND_NS).ok_or("it is in the day")?;
+        let place =
+            recording.at(When::Realtime(second * SECOND_NS)).first().copied().ok_or("it is in the day")?;
         let record = recording.read(place)?.ok_or("it is whole")?;
         times.push(begin.elapsed().as_micros());
         assert_eq!(record.entry.start_ns, second * SECOND_NS);

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::compress::unpack;
+use crate::extent::Extent;
 use crate::layout::{INDEX_MAGIC, MOST_RECORDS};
 
 /// Where a record is, and of when.
@@ -32,6 +33,21 @@ impl Entry {
     /// Length of the interval by CLOCK_MONOTONIC.
     pub fn length_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            start_realtime_ns: self.start_realtime_ns(),
+            end_realtime_ns: self.end_realtime_ns,
+        }
+    }
+
+    /// Whether it begins where that one of the same boot ends, by both clocks: CLOCK_REALTIME was not set in between, and the machine not
+    /// suspended.
+    pub fn follows(&self, before: &Entry) -> bool {
+        self.extent().follows(&before.extent())
     }
 
     fn numbers(&self) -> [u64; COLUMNS] {

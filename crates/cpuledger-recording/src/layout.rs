@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::extent::Extent;
 use crate::length;
 
 /// The version that is written.
@@ -294,6 +295,15 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            start_realtime_ns: self.start_realtime_ns,
+            end_realtime_ns: self.end_realtime_ns,
+        }
+    }
+
     pub(crate) fn write(&self) -> [u8; TRAILER_BYTES] {
         let mut bytes = [0; TRAILER_BYTES];
         put(&mut bytes, 0, &TRAILER_MAGIC);

@@ -23,17 +23,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod boots;
 mod compress;
 mod error;
+mod extent;
 mod folder;
 mod index;
 mod layout;
 mod length;
 mod loss;
+mod order;
+mod part;
 mod recording;
 mod scan;
 mod segment;
 mod source;
+mod span;
 mod writer;
 
 pub use error::{Error, Kind};
@@ -42,4 +47,5 @@ pub use loss::{Cause, Gap, Loss};
 pub use recording::{Place, Record, Recording, Step};
 pub use segment::{Entry, Header, Segment};
 pub use source::ReadAt;
+pub use span::{Span, When};
 pub use writer::{Deleted, Options, Tier, Writer};

@@ -8,6 +8,7 @@ pub use crate::layout::Header;
 use cpuledger_frame::{ChainReader, Frame, Section, Wanted};
 
 use crate::compress::Unpacker;
+use crate::extent::Extent;
 use crate::index;
 use crate::layout::{
     HEADER_BYTES, MOST_NEEDED, MOST_RECORDS, Most, RECORD_BYTES, RecordHeader, SEGMENT_MAGIC, TRAILER_BYTES,
@@ -22,8 +23,19 @@ pub(crate) struct Summary {
     pub(crate) records: u64,
     pub(crate) first_sequence: u64,
     pub(crate) last_sequence: u64,
-    pub(crate) start_realtime_ns: u64,
-    pub(crate) end_realtime_ns: u64,
+    pub(crate) extent: Extent,
+}
+
+impl Summary {
+    /// `None`: it has no record.
+    pub(crate) fn of(entries: &[Entry]) -> Option<Summary> {
+        Some(Summary {
+            records: entries.len() as u64,
+            first_sequence: entries.first()?.sequence,
+            last_sequence: entries.last()?.sequence,
+            extent: entries.iter().map(Entry::extent).reduce(Extent::with)?,
+        })
+    }
 }
 
 /// Why a segment cannot be opened.
@@ -53,6 +65,8 @@ pub struct Segment {
     trailer: Option<Trailer>,
     /// Once it was wanted.
     found: Option<Found>,
+    /// Likewise, until there is more.
+    summary: Option<Option<Summary>>,
     /// The frame that was the dictionary last, with its place.
     dictionary: Option<(u64, Vec<u8>)>,
     unpacker: Unpacker,
@@ -88,6 +102,7 @@ impl Segment {
             header,
             trailer,
             found: None,
+            summary: None,
             dictionary: None,
             unpacker: Unpacker::default(),
             chain: None,
@@ -123,15 +138,11 @@ impl Segment {
         Ok(&self.found()?.damaged)
     }
 
-    /// Whether nothing is missing at its end.
-    pub(crate) fn is_complete(&mut self) -> io::Result<bool> {
-        Ok(self.found()?.is_complete)
-    }
-
     /// Takes what was added to it since.
     pub(crate) fn refresh(&mut self) -> io::Result<()> {
         let length = self.source.length()?;
         self.trailer = read_trailer(&*self.source, length)?;
+        self.summary = None;
         if let Some(found) = &mut self.found {
             let end = self.trailer.map_or(length, |trailer| trailer.index_offset);
             found.scan(&*self.source, end)?;
@@ -141,26 +152,24 @@ impl Segment {
     }
 
     pub(crate) fn summary(&mut self) -> io::Result<Option<Summary>> {
-        if let (Some(trailer), None) = (self.trailer, &self.found) {
-            return Ok((trailer.records > 0).then(|| Summary {
+        if let Some(summary) = self.summary {
+            return Ok(summary);
+        }
+        let summary = match self.trailer {
+            // An older version wrote what the clock was at both ends. If it was set in between, the records tell.
+            Some(trailer) if trailer.records > 0 && !trailer.extent().was_set() => Some(Summary {
                 records: trailer.records.into(),
                 first_sequence: trailer.first_sequence,
                 last_sequence: trailer.last_sequence,
-                start_realtime_ns: trailer.start_realtime_ns,
-                end_realtime_ns: trailer.end_realtime_ns,
-            }));
-        }
-        let entries = self.entries()?;
-        Ok(entries.first().zip(entries.last()).map(|(first, last)| Summary {
-            records: entries.len() as u64,
-            first_sequence: first.sequence,
-            last_sequence: last.sequence,
-            start_realtime_ns: first.start_realtime_ns(),
-            end_realtime_ns: last.end_realtime_ns,
-        }))
+                extent: trailer.extent(),
+            }),
+            _ => Summary::of(self.entries()?),
+        };
+        Ok(*self.summary.insert(summary))
     }
 
-    fn found(&mut self) -> io::Result<&Found> {
+    /// What was found where records are.
+    pub(crate) fn found(&mut self) -> io::Result<&Found> {
         let found = match self.found.take() {
             Some(found) => found,
             None => self.find()?,
@@ -185,14 +194,7 @@ impl Segment {
         Ok(found)
     }
 
-    /// The frame of the record at this place of [`Segment::entries`].
-    pub(crate) fn read(&mut self, place: usize) -> Result<Frame, NotRead> {
-        let mut frame = Frame::new();
-        self.read_into(place, &Wanted::ALL, &mut frame)?;
-        Ok(frame)
-    }
-
-    /// Likewise, only what is wanted of it, into the memory of a frame.
+    /// What is wanted of the record at this place of [`Segment::entries`], into the memory of a frame.
     pub(crate) fn read_into(
         &mut self,
         place: usize,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cpuledger_frame::{Column, Frame, Section};
-use cpuledger_recording::{Kind, Options, Recording, Tier, Writer};
+use cpuledger_recording::{Kind, Options, Recording, Tier, When, Writer};
 use frames::{EPOCH, Machine, SECOND, frames_of, walk};
 use proptest::prelude::*;
 
@@ -44,11 +44,11 @@ proptest! {
         prop_assert!(backwards == frames);
         for (nth, frame) in frames.iter().enumerate() {
             for inside in [0, SECOND / 2, SECOND - 1] {
-                let place = recording.at_realtime(EPOCH + nth as u64 * SECOND + inside).expect("there is one");
+                let place = recording.at(When::Realtime(EPOCH + nth as u64 * SECOND + inside)).first().copied().expect("there is one");
                 prop_assert!(recording.read(place).expect("read").expect("whole").frame == *frame);
             }
         }
-        prop_assert_eq!(recording.at_realtime(EPOCH + count as u64 * SECOND), None);
+        prop_assert_eq!(recording.at(When::Realtime(EPOCH + count as u64 * SECOND)).first().copied(), None);
         prop_assert_eq!(recording.span_realtime_ns(), Some((EPOCH, EPOCH + count as u64 * SECOND)));
     }
 }
@@ -134,7 +134,7 @@ fn gaps_and_boots_are_told() {
         .collect();
     assert_eq!(told, [(5 * SECOND, 8 * SECOND, false), (13 * SECOND, 13 * SECOND, true)]);
     // What is in the gap is found behind it.
-    let place = recording.at_realtime(EPOCH + 6 * SECOND).expect("there is one");
+    let place = recording.at(When::Realtime(EPOCH + 6 * SECOND)).first().copied().expect("there is one");
     assert_eq!(recording.entry(place).expect("there").start_ns, 8 * SECOND);
 }
 

@@ -8,7 +8,7 @@ use cpuledger::interval::{Interval, Usage};
 use cpuledger::source::replay::{Replay, Share, Spot, Told};
 use cpuledger::{Boottime, Comm, FieldSet, Pid, Snapshot, SourceKind, Task, Tid};
 use cpuledger_frame::Frame;
-use cpuledger_recording::{Options, Writer};
+use cpuledger_recording::{Options, Span, When, Writer};
 
 const SECOND: u64 = 1_000_000_000;
 /// CLOCK_REALTIME when CLOCK_MONOTONIC is 0.
@@ -84,13 +84,13 @@ fn told_at(replay: &mut Replay, spot: Spot) -> Option<(Told, Seconds)> {
 /// All of it, forwards; and it is the same backwards.
 fn all(replay: &mut Replay) -> Vec<Seconds> {
     let (mut all, mut spots) = (Vec::new(), Vec::new());
-    let mut next = replay.first();
+    let mut next = replay.first().expect("it can be read");
     while let Some((told, one)) = next.and_then(|spot| told_at(replay, spot)) {
         let spot = told.spot.expect("it is somewhere");
         let glance = replay.glance(spot).expect("it can be read").expect("it is there");
         assert_eq!((glance.share == Share::Gap, glance.next), (one.2.is_none(), told.next));
         assert_eq!(glance.end_realtime_ns, told.end_realtime_ns);
-        assert_eq!(replay.at(told.start_realtime_ns).expect("read"), Some(spot));
+        assert_eq!(replay.at(When::Realtime(told.start_realtime_ns)).expect("read"), [spot]);
         all.push(one);
         spots.push(spot);
         next = told.next;
@@ -120,13 +120,13 @@ fn intervals_come_back_in_both_directions() {
     assert_eq!(all(&mut replay), [three(10), three(13)]);
     // Between two records, and beyond the last.
     replay.set_length(0);
-    let found = replay.at(EPOCH + 12 * SECOND + 1).expect("read").expect("it is there");
+    let found = replay.at(When::Realtime(EPOCH + 12 * SECOND + 1)).expect("read")[0];
     assert_eq!(told_at(&mut replay, found).expect("it is there").1.0, 12);
-    assert_eq!(replay.at(EPOCH + 16 * SECOND).expect("read"), None);
+    assert_eq!(replay.at(When::Realtime(EPOCH + 16 * SECOND)).expect("read"), []);
     // Nothing is read behind the end, even in part.
-    replay.set_end(EPOCH + 14 * SECOND);
+    replay.set_span(Span { until: When::Realtime(EPOCH + 14 * SECOND), ..Span::ALL });
     replay.set_length(3 * SECOND);
-    let mut spot = replay.first().expect("there is one");
+    let mut spot = replay.first().expect("it can be read").expect("there is one");
     let (told, _) = told_at(&mut replay, spot).expect("it is there");
     spot = told.next.expect("there is more");
     let (told, one) = told_at(&mut replay, spot).expect("it is there");
@@ -146,7 +146,7 @@ fn what_was_not_recorded_is_a_gap() {
     // A merged interval does not reach over it.
     replay.set_length(10 * SECOND);
     assert_eq!(times(all(&mut replay)), [(10, 12, false), (12, 15, true), (15, 17, false)]);
-    let in_gap = replay.at(EPOCH + 13 * SECOND).expect("read").expect("it is there");
+    let in_gap = replay.at(When::Realtime(EPOCH + 13 * SECOND)).expect("read")[0];
     let (told, _) = told_at(&mut replay, in_gap).expect("it is there");
     assert_eq!(told.gap, Some(0), "nothing is lost: nothing was recorded");
 }
@@ -176,7 +176,7 @@ fn a_damaged_record_is_a_gap_of_lost_intervals() {
 
 fn all_forwards(replay: &mut Replay) -> Vec<(Told, Seconds)> {
     let mut all: Vec<(Told, _)> = Vec::new();
-    let mut next = replay.first();
+    let mut next = replay.first().expect("it can be read");
     while let Some(one) = next.and_then(|spot| told_at(replay, spot)) {
         next = one.0.next;
         all.push(one);
@@ -197,7 +197,7 @@ fn another_boot_is_told() {
     let mut replay = Replay::open(folder.path()).expect("a recording");
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let mut met = Vec::new();
-    let mut next = replay.first();
+    let mut next = replay.first().expect("it can be read");
     while let Some(told) =
         next.and_then(|spot| replay.read(spot, &mut snapshot, &mut interval).expect("it can be read"))
     {

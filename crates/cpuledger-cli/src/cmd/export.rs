@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
-use cpuledger_recording::Gap;
+use cpuledger_recording::{Gap, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -17,8 +17,7 @@ use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::Failure;
 use crate::output::{count_of, warn};
 use crate::record::place;
-use crate::recording::{TimeSpan, finest, open};
-use crate::when;
+use crate::{recording, when};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -50,7 +49,7 @@ pub struct Arguments {
     /// Format of the files
     #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
     format: FormatName,
-    /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `10m ago`, `@1700000000`
+    /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `@1700000000`, or `10m ago` before the end
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only intervals until this time
@@ -91,16 +90,13 @@ impl From<FormatName> for Format {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let span = span(arguments)?;
     let usual = || place::usual().ok_or_else(|| Failure::Usage("name a recording: there is no home".into()));
-    let recording = match &arguments.recording {
+    let path = match &arguments.recording {
         Some(path) => path.clone(),
         None => usual()?,
     };
-    let recording = finest(open(&recording)?, span).path;
-    let options = Options {
-        format: arguments.format.into(),
-        since_realtime_ns: span.since_ns,
-        until_realtime_ns: span.until_ns,
-    };
+    // For its sentences.
+    drop(recording::open(&path)?);
+    let options = Options { format: arguments.format.into(), span };
     let progress = Arc::new(Progress::default());
     let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
     end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;
@@ -111,7 +107,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let progress = &progress;
             scope.spawn(move || show(progress, &is_done));
         }
-        let result = export(&recording, &arguments.output, &options, &progress);
+        let result = export(&path, &arguments.output, &options, &progress);
         drop(done);
         result
     });
@@ -128,16 +124,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn span(arguments: &Arguments) -> anyhow::Result<TimeSpan> {
+fn span(arguments: &Arguments) -> anyhow::Result<Span> {
     let time = |option: &str, text: &Option<String>, without| match text {
-        Some(text) => when::parse(text).map_err(|error| Failure::Usage(format!("{option}: {error}"))),
-        None => Ok(without),
+        Some(text) => {
+            let named = when::parse(text).map_err(|error| Failure::Usage(format!("{option}: {error}")))?;
+            Ok(named.when)
+        }
+        None => Ok::<_, Failure>(without),
     };
-    let span = TimeSpan {
-        since_ns: time("--since", &arguments.since, TimeSpan::ALL.since_ns)?,
-        until_ns: time("--until", &arguments.until, TimeSpan::ALL.until_ns)?,
+    let span = Span {
+        since: time("--since", &arguments.since, Span::ALL.since)?,
+        until: time("--until", &arguments.until, Span::ALL.until)?,
     };
-    if span.since_ns >= span.until_ns {
+    if span.is_empty() {
         return Err(Failure::Usage("--until is not later than --since".into()).into());
     }
     Ok(span)
@@ -183,6 +182,7 @@ fn tell(summary: &Summary, elapsed: Duration) {
         let why = if *is_boot { "the machine was booted" } else { "nothing is recorded" };
         warn(&format!("{why}{}", between(Some(*from_realtime_ns), Some(*to_realtime_ns))));
     }
+    recording::repeated(summary.repeated).into_iter().for_each(|sentence| warn(&sentence));
     if summary.unbalanced > 0 {
         let intervals = count_of(summary.unbalanced, "interval");
         warn(&format!("{intervals} out of balance: the rows are not what was attributed"));

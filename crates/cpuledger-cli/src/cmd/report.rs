@@ -8,6 +8,7 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use cpuledger_recording::{Recording, Span, When};
 use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
 use cpuledger_view::csv::Cells;
 use cpuledger_view::near::did_you_mean;
@@ -15,16 +16,16 @@ use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, 
 
 use crate::exit::Failure;
 use crate::record::place;
-use crate::recording::{self, OpenTier, TimeSpan};
 use crate::values::named;
-use crate::{output, when};
+use crate::when::{self, written_exactly as local};
+use crate::{output, recording};
 use names::Names;
 use read::Interrupt;
 
 /// What stands behind the options in help and manual.
 pub const AFTER_HELP: &str = "\
-A TIME is `2026-03-01 03:12`, `03:12:30` (today), `yesterday 03:12`, `10m ago` or `-10m`, `@1700000000` (seconds since
-1970), `2026-03-01T03:12:00Z` or `now`. A SPAN is two of them with `..` in between: `yesterday 03:00..yesterday 04:00`.
+A TIME is `2026-03-01 03:12`, `03:12:30` (today), `yesterday 03:12`, `2026-10-25 02:30+01:00` (with an offset from UTC),
+`@1700000000` (seconds since 1970) or `2026-03-01T03:12:00Z`. `10m ago`, `-10m` and `now` count from the end of the recording. A SPAN is two of them with `..` in between: `yesterday 03:00..yesterday 04:00`.
 Whole intervals are counted: one is in the span if its middle is.
 
 Examples:
@@ -114,41 +115,40 @@ struct Question {
     top: usize,
     format: Format,
     /// One span, or two to be compared.
-    spans: Vec<(Option<u64>, Option<u64>)>,
+    spans: Vec<Span>,
 }
 
 impl Question {
     fn of(arguments: &Arguments) -> anyhow::Result<Question> {
         let by = choose("--by", &arguments.by, BY.into_iter().map(|by| (by.name, by)))?;
         let format = choose("--format", &arguments.format, FORMATS.into_iter())?;
-        let time =
-            |option: &str, text: &str| when::parse(text).map_err(|error| usage(format!("{option}: {error}")));
-        let optional =
-            |option, text: &Option<String>| text.as_ref().map(|text| time(option, text)).transpose();
+        let time = |option: &str, text: &str| {
+            when::parse(text).map(|named| named.when).map_err(|error| usage(format!("{option}: {error}")))
+        };
+        let optional = |option, text: &Option<String>, without| {
+            text.as_ref().map_or(Ok(without), |text| time(option, text))
+        };
         let mut spans = Vec::new();
         match &arguments.compare {
-            None => {
-                spans.push((optional("--since", &arguments.since)?, optional("--until", &arguments.until)?))
-            }
+            None => spans.push(Span {
+                since: optional("--since", &arguments.since, Span::ALL.since)?,
+                until: optional("--until", &arguments.until, Span::ALL.until)?,
+            }),
             Some(both) => {
                 for span in both {
                     let (since, until) = span.split_once("..").ok_or_else(|| {
                         usage(format!("--compare: `{span}` is no span; write two times with `..` in between, as `-2h..-1h`"))
                     })?;
-                    spans.push((Some(time("--compare", since)?), Some(time("--compare", until)?)));
+                    spans.push(Span { since: time("--compare", since)?, until: time("--compare", until)? });
                 }
             }
         }
-        for (since, until) in &spans {
-            if let (Some(since), Some(until)) = (since, until)
-                && since >= until
-            {
-                return Err(usage(format!(
-                    "the span ends ({}) before it begins ({})",
-                    local(*until),
-                    local(*since)
-                )));
-            }
+        if let Some(span) = spans.iter().find(|span| span.is_empty()) {
+            return Err(usage(format!(
+                "the span ends ({}) before it begins ({})",
+                words(span.until),
+                words(span.since)
+            )));
         }
         if spans.len() == 2 && format == Format::Html {
             return Err(usage("--compare has no html; use text, json or csv".to_owned()));
@@ -182,12 +182,6 @@ fn dimension(by: By) -> Dimension {
     }
 }
 
-/// A time as a report shows it: with milliseconds where it has any.
-fn local(realtime_ns: u64) -> String {
-    let (text, milliseconds) = (when::written(realtime_ns), realtime_ns / 1_000_000 % 1_000);
-    if milliseconds == 0 { text } else { format!("{text}.{milliseconds:03}") }
-}
-
 /// Writes the report.
 ///
 /// # Errors
@@ -200,8 +194,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         path.ok_or_else(|| usage("which recording? This user has no home; name its directory".to_owned()))?;
     let interrupt = Interrupt::watch();
     let mut parts = Vec::new();
-    for (since, until) in &question.spans {
-        parts.push(Part::read(path, *since, *until, &question, &interrupt)?);
+    for span in &question.spans {
+        parts.push(Part::read(path, span, &question, &interrupt)?);
     }
     let bytes = render(&question, &parts)?;
     if interrupt.has_come() {
@@ -223,13 +217,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
     let by = choose("--by", by, BY.into_iter().map(|by| (by.name, by)))?;
     let format = choose("--format", format, FORMATS.into_iter())?;
-    let question = Question { by, top: 30, format, spans: vec![(None, None)] };
-    let part = || Part::read(path, None, None, &question, &Interrupt::default());
+    let question = Question { by, top: 30, format, spans: vec![Span::ALL] };
+    let part = || Part::read(path, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
     if format != Format::Html {
         bytes.extend(render_comparison(&question, &part()?, &part()?));
     }
     Ok(bytes)
+}
+
+/// An instant that was asked for.
+fn words(when: When) -> String {
+    match when {
+        When::Realtime(ns) => local(ns),
+        When::BeforeEnd(ns) => format!("{} s before the end", ns / 1_000_000_000),
+    }
 }
 
 /// What was read of one span.
@@ -240,45 +242,42 @@ struct Part {
 }
 
 impl Part {
-    fn read(
-        path: &Path,
-        since: Option<u64>,
-        until: Option<u64>,
-        question: &Question,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<Part> {
-        let span = TimeSpan { since_ns: since.unwrap_or(0), until_ns: until.unwrap_or(u64::MAX) };
-        let tiers = recording::open(path)?;
-        let begin_ns = tiers.iter().map(|tier| tier.span.since_ns).min().unwrap_or(0);
-        let end_ns = tiers.iter().map(|tier| tier.span.until_ns).max().unwrap_or(0);
-        let mut tier = recording::finest(tiers, span);
+    fn read(path: &Path, span: &Span, question: &Question, interrupt: &Interrupt) -> anyhow::Result<Part> {
+        let mut recording = recording::open(path)?;
+        let places = recording.select(span);
         let mut empty = Accumulator::new(&question.dimensions());
-        if question.format == Format::Html {
-            let (since_ns, until_ns) =
-                (span.since_ns.max(tier.span.since_ns), span.until_ns.min(tier.span.until_ns));
-            let records = read::records(&mut tier.recording, span);
-            let buckets = u32::try_from(records).unwrap_or(BUCKETS).clamp(1, BUCKETS);
+        if question.format == Format::Html
+            && let Some((since_ns, until_ns)) = recording.realtime_of(&places)
+        {
+            let buckets = u32::try_from(places.len()).unwrap_or(BUCKETS).clamp(1, BUCKETS);
             empty = empty.with_time_line(since_ns, until_ns, buckets);
         }
-        let OpenTier { path: tier_path, mut recording, length, .. } = tier;
-        let read = read::accumulate(&tier_path, &mut recording, span, &empty, interrupt)
+        let read = read::accumulate(path, &mut recording, (span, &places), &empty, interrupt)
             .with_context(|| path.display().to_string())?;
         if read.accumulator.intervals() == 0 {
             let is_lost = if read.losses.is_empty() { "" } else { "; what was there cannot be read" };
             bail!(
-                "{}: nothing is recorded in that span{is_lost}; the recording is from {} to {}",
+                "{}: nothing is recorded in that span{is_lost}; the recording is {}",
                 path.display(),
-                local(begin_ns),
-                local(end_ns)
+                recording::extent(recording.span_realtime_ns())
             );
         }
         let header = recording.segments().find_map(|(_, segment)| segment.header());
+        let host = header.map(|header| header.host.clone()).map(text_of).filter(|host| !host.is_empty());
+        let asked = |recording: &mut Recording, when: When, without: When| {
+            Some(when)
+                .filter(|when| *when != without)
+                .and_then(|when| recording::realtime_ns(recording, when))
+        };
+        let tiers = places.iter().filter_map(|place| recording.tier(*place));
+        let tier_ns = tiers.max().map_or(0, |length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
         let about = About {
             recording: path.display().to_string(),
-            host: header.map(|header| header.host.clone()).map(text_of).filter(|host| !host.is_empty()),
-            since_ns: since,
-            until_ns: until,
-            tier_ns: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
+            host,
+            since_ns: asked(&mut recording, span.since, Span::ALL.since),
+            until_ns: asked(&mut recording, span.until, Span::ALL.until),
+            tier_ns,
+            repeated: recording.repeated(&places, span),
             losses: read.losses.iter().map(lost).collect(),
             gaps: read
                 .gaps

@@ -35,7 +35,7 @@ use crate::stop::Stop;
 use collect::{Collector, Outcome};
 pub use options::Arguments;
 use options::{Format, Options};
-use replay::{Asked, Tiers};
+use replay::{Asked, Recorded};
 use select::Selection;
 use terminal::{has_screen, terminal_width};
 
@@ -112,17 +112,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Prints the intervals of a recording.
 fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> anyhow::Result<()> {
-    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
+    let mut recorded = Recorded::open(&asked.path, asked.span)?;
     privileges::give_up(SourceKind::Service)?;
     crate::tui::check(arguments)?;
-    tiers.set_length(options.delay_ns);
-    let mut next = Some(tiers.begin(asked)?);
+    recorded.replay.set_length(options.delay_ns);
+    let begin = recorded.begin(asked)?;
+    begin.notice.iter().for_each(|sentence| output::warn(sentence));
+    let mut next = Some(begin.spot);
     let mut printer = Printer::new(options);
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
-        let Some(moment) = next else { break };
-        let Some((told, behind)) = tiers.read(moment, &mut snapshot, &mut interval)? else { break };
+        let Some(spot) = next else { break };
+        let Some(told) = recorded.replay.read(spot, &mut snapshot, &mut interval)? else { break };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
         if options.by.has_states && !interval.source.is_of_ledger() {
             let sentence =
@@ -131,7 +133,7 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
         }
         printer.print(&interval, &snapshot, Some(&told))?;
         intervals += 1;
-        next = behind;
+        next = told.next;
     }
     if printer.selection.has_matched { Ok(()) } else { Err(nothing_matched(options)) }
 }
@@ -143,17 +145,17 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
 pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
     let options = Options::parse(arguments, false)?;
     let asked = options.replay.as_ref().context("of a recording")?;
-    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
-    tiers.set_length(options.delay_ns);
-    let mut next = Some(tiers.begin(asked)?);
+    let mut recorded = Recorded::open(&asked.path, asked.span)?;
+    recorded.replay.set_length(options.delay_ns);
+    let mut next = Some(recorded.begin(asked)?.spot);
     let (mut printer, mut printed) = (Printer::new(&options), Vec::new());
     let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    while let Some(moment) = next {
-        let Some((told, behind)) = tiers.read(moment, &mut snapshot, &mut interval)? else { break };
+    while let Some(spot) = next {
+        let Some(told) = recorded.replay.read(spot, &mut snapshot, &mut interval)? else { break };
         replay::notice(&told);
         printer.make(&interval, &snapshot, Some(&told))?;
         printed.append(&mut printer.buffer);
-        next = behind;
+        next = told.next;
     }
     Ok(printed)
 }

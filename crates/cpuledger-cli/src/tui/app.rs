@@ -26,7 +26,7 @@ use super::view::{self, Look};
 use super::{act, export};
 use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
-use crate::cmd::top::replay::{Asked, Tiers};
+use crate::cmd::top::replay::{Asked, Recorded};
 use crate::colors::Colors;
 use crate::end::{self, Notice, Reason, Watched};
 use crate::exit::{self, Failure};
@@ -111,10 +111,10 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
 /// Shows a recording until the user has enough.
 fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Result<()> {
     let theme = theme(arguments)?;
-    let mut tiers = Tiers::open(&asked.path, asked.span.until_ns)?;
+    let mut recorded = Recorded::open(&asked.path, asked.span)?;
     privileges::give_up(SourceKind::Service)?;
-    tiers.set_length(options.delay_ns);
-    let (timeline, arrival) = Timeline::of_recording(tiers, asked)?;
+    recorded.replay.set_length(options.delay_ns);
+    let (timeline, arrival) = Timeline::of_recording(recorded, asked)?;
     let state = begin(options, arguments, theme)?;
     let (told, events) = mpsc::channel();
     let requests = Requests::default();

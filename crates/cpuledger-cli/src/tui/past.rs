@@ -25,6 +25,7 @@ const MOST_BYTES: usize = 32 << 20;
 struct Kept {
     frame: Vec<u8>,
     cell: Cell,
+    start_ns: u64,
     end_ns: u64,
     start_realtime_ns: u64,
     end_realtime_ns: u64,
@@ -66,6 +67,7 @@ impl Past {
         self.kept.push_back(Kept {
             frame: bytes,
             cell: cell_of(interval),
+            start_ns: interval.start_ns,
             end_ns: interval.end_ns,
             start_realtime_ns: end_realtime_ns.saturating_sub(interval.length_ns()),
             end_realtime_ns,
@@ -97,8 +99,17 @@ impl Past {
 
     /// The number of the interval that has this instant, CLOCK_REALTIME, or of the first behind it. `None`: there is none.
     pub fn at(&self, realtime_ns: u64) -> Option<u64> {
-        let place = self.kept.iter().position(|kept| kept.end_realtime_ns > realtime_ns)?;
+        let has_it = |kept: &Kept| (kept.start_realtime_ns..kept.end_realtime_ns).contains(&realtime_ns);
+        let place = self.kept.iter().position(has_it);
+        // Where the clock was set, an earlier one may end later.
+        let place = place.or_else(|| self.kept.iter().position(|kept| kept.end_realtime_ns > realtime_ns))?;
         Some(self.first + place as u64)
+    }
+
+    /// The boot of an interval, and its begin, CLOCK_MONOTONIC.
+    pub fn begin(&self, number: u64) -> Option<(Option<&str>, u64)> {
+        let kept = self.find(number)?;
+        Some((kept.boot_id.as_deref(), kept.start_ns))
     }
 
     /// Begin and end of an interval, CLOCK_REALTIME, and what the time line shows of it.

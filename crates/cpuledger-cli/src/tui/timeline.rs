@@ -14,8 +14,9 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::machine::Machine;
 use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
-use cpuledger::source::replay::Told;
+use cpuledger::source::replay::{Glance, Spot, Told};
 use cpuledger::{Boottime, Interval, Snapshot, machine};
+use cpuledger_recording::When;
 use cpuledger_view::query::Query;
 
 use super::frame::{Asleep, Frame, Sums};
@@ -24,8 +25,8 @@ use super::matching::matches;
 use super::past::{Past, learn_users};
 use super::play::{Play, Speed};
 use super::travel::{Cell, Strip, Travel};
-use crate::cmd::top::replay::{Asked, Behind, Glance, Moment, Tiers, notice};
-use crate::when;
+use crate::cmd::top::replay::{Asked, Begin, Behind, Recorded, notice};
+use crate::when::{self, Named};
 
 /// How long it searches or reads neighbours before it looks for keys.
 const TURN: Duration = Duration::from_millis(20);
@@ -45,7 +46,7 @@ enum Point {
     /// Among those that the screen has seen.
     Past(u64),
     /// In the recording.
-    Recorded(Moment),
+    Recorded(Spot),
 }
 
 /// The interval that is shown.
@@ -53,8 +54,11 @@ enum Point {
 struct Here {
     point: Point,
     next: Option<Point>,
+    /// Begin and end, CLOCK_REALTIME.
     start_ns: u64,
     end_ns: u64,
+    /// Its boot, and its begin, CLOCK_MONOTONIC.
+    begin: (Option<String>, u64),
     /// What is to be said of it.
     notice: Option<String>,
     is_gap: bool,
@@ -87,7 +91,7 @@ impl Arrival {
 #[derive(Debug)]
 pub struct Timeline {
     past: Past,
-    tiers: Option<Tiers>,
+    recorded: Option<Recorded>,
     /// Some of it could not be read at the last look, which was said.
     has_failed: bool,
     /// Where this screen records to.
@@ -122,7 +126,7 @@ impl Timeline {
         machine.look_up(Lookups::CALENDAR);
         Timeline {
             past: Past::default(),
-            tiers: None,
+            recorded: None,
             has_failed: false,
             path,
             has_looked: false,
@@ -147,12 +151,12 @@ impl Timeline {
     ///
     /// # Errors
     /// When there is none.
-    pub fn of_recording(mut tiers: Tiers, asked: &Asked) -> anyhow::Result<(Timeline, Arrival)> {
-        let begin = tiers.begin(asked)?;
+    pub fn of_recording(mut recorded: Recorded, asked: &Asked) -> anyhow::Result<(Timeline, Arrival)> {
+        let begin = recorded.begin(asked)?;
         let mut timeline = Timeline::of_machine(None);
         timeline.is_live = false;
-        timeline.tiers = Some(tiers);
-        let arrival = timeline.show(Point::Recorded(begin))?;
+        timeline.recorded = Some(recorded);
+        let arrival = timeline.show_begin(begin)?;
         match arrival.frame {
             Some(_) => Ok((timeline, arrival)),
             None => Err(anyhow!("{}: the recording cannot be read", asked.path.display())),
@@ -170,11 +174,11 @@ impl Timeline {
     /// # Errors
     /// When reading fails.
     pub fn set_length(&mut self, length_ns: u64) -> anyhow::Result<Arrival> {
-        let Some(tiers) = &mut self.tiers else { return Ok(Arrival::default()) };
-        tiers.set_length(length_ns);
+        let Some(recorded) = &mut self.recorded else { return Ok(Arrival::default()) };
+        recorded.replay.set_length(length_ns);
         self.cells.clear();
-        match self.here.as_ref().map(|here| here.start_ns) {
-            Some(start_ns) => self.jump(start_ns),
+        match self.find_again()? {
+            Some(point) => self.show(point),
             None => Ok(Arrival::default()),
         }
     }
@@ -200,7 +204,7 @@ impl Timeline {
                 None => Ok(Arrival::saying("no interval is over yet")),
             },
             Travel::Last => self.last(),
-            Travel::Jump(realtime_ns) => self.jump(*realtime_ns),
+            Travel::Jump(at) => self.jump(*at),
             Travel::Find(text) => {
                 let query = Query::parse(text)?;
                 let point = self.here.as_ref().map(|here| here.point);
@@ -280,8 +284,8 @@ impl Timeline {
 
     fn first(&mut self) -> anyhow::Result<Option<Point>> {
         self.open_recording()?;
-        if let Some(tiers) = &mut self.tiers
-            && let Some(first) = tiers.first()?
+        if let Some(recorded) = &mut self.recorded
+            && let Some(first) = recorded.replay.first()?
         {
             return Ok(Some(Point::Recorded(first)));
         }
@@ -296,7 +300,7 @@ impl Timeline {
         self.has_failed = false;
         let said = self.refresh()?.map(Err);
         self.is_following = true;
-        let last = self.tiers.as_mut().map_or(Ok(None), Tiers::last)?;
+        let last = self.recorded.as_mut().map_or(Ok(None), |recorded| recorded.replay.last())?;
         let shown = last.map_or(Ok(Arrival::default()), |last| self.show(Point::Recorded(last)))?;
         Ok(Arrival { said: said.or(shown.said), ..shown })
     }
@@ -344,31 +348,53 @@ impl Timeline {
         })
     }
 
-    fn jump(&mut self, realtime_ns: u64) -> anyhow::Result<Arrival> {
+    fn jump(&mut self, at: Named) -> anyhow::Result<Arrival> {
+        let at = self.counted_from_here(at);
         let seen_ns =
             self.past.oldest().and_then(|oldest| self.past.glance(oldest)).map(|(start, _, _)| start);
-        if self.is_live && seen_ns.is_some_and(|seen_ns| realtime_ns >= seen_ns) {
+        if let (true, When::Realtime(realtime_ns)) = (self.is_live, at.when)
+            && seen_ns.is_some_and(|seen_ns| realtime_ns >= seen_ns)
+        {
             return match self.past.at(realtime_ns) {
                 Some(number) => self.show(Point::Past(number)),
                 None => self.return_to_now(),
             };
         }
         self.open_recording()?;
-        let Some(tiers) = &mut self.tiers else {
+        let Some(recorded) = &mut self.recorded else {
             if let Some(unread) = &self.unread {
                 return Ok(Arrival::saying(unread));
             }
             let since = seen_ns.map_or_else(|| "now".to_owned(), when::written);
             return Ok(Arrival::saying(format!("this screen has seen what is since {since}")));
         };
-        let span = tiers.span();
-        match tiers.at(realtime_ns)? {
-            Some(moment) if realtime_ns >= span.since_ns => self.show(Point::Recorded(moment)),
-            _ => {
-                let [at, since, until] = [realtime_ns, span.since_ns, span.until_ns].map(when::written);
-                Ok(Arrival::saying(format!("{at} is not in the recording, which is from {since} to {until}")))
-            }
+        match recorded.at(at)? {
+            Ok(begin) => self.show_begin(begin),
+            Err(sentence) => Ok(Arrival::saying(sentence)),
         }
+    }
+
+    /// `10m ago` counts from the interval that is shown: in a recording by the order of that, else by the calendar.
+    fn counted_from_here(&mut self, at: Named) -> Named {
+        let (When::BeforeEnd(ago_ns), Some(here)) = (at.when, &self.here) else { return at };
+        let shown = match (here.point, &mut self.recorded) {
+            (Point::Recorded(spot), Some(recorded)) => recorded.replay.begin_before_end_ns(spot),
+            _ => None,
+        };
+        let length_ns = here.end_ns.saturating_sub(here.start_ns);
+        match shown {
+            Some(begin_ns) => {
+                let when = When::BeforeEnd(begin_ns.saturating_sub(length_ns).saturating_add(ago_ns));
+                Named { when, again_ns: None }
+            }
+            None => Named::realtime(here.end_ns.saturating_sub(ago_ns)),
+        }
+    }
+
+    /// Shows where a way begins, and says what is to be said of that.
+    fn show_begin(&mut self, begin: Begin) -> anyhow::Result<Arrival> {
+        let arrival = self.show(Point::Recorded(begin.spot))?;
+        Ok(Arrival { said: arrival.said.or(begin.notice.map(Ok)), ..arrival })
     }
 
     /// Shows the interval at a point.
@@ -380,27 +406,30 @@ impl Timeline {
                     return Ok(Arrival::saying("it is too long ago"));
                 };
                 let frame = self.past.frame(number, &mut self.users)?;
+                let begin = self.past.begin(number);
                 let here = Here {
                     point,
                     next: newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)),
                     start_ns,
                     end_ns,
+                    begin: begin.map_or((None, 0), |(boot, ns)| (boot.map(str::to_owned), ns)),
                     notice: None,
                     is_gap: cell == Cell::Gap,
                     is_of_other_boot: false,
                 };
                 (frame, here)
             }
-            Point::Recorded(moment) => {
+            Point::Recorded(spot) => {
                 let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-                let Some((told, next)) = self.read(moment, &mut snapshot, &mut interval)? else {
+                let Some(told) = self.read(spot, &mut snapshot, &mut interval)? else {
                     return Ok(Arrival::saying("this interval is not in the recording any more"));
                 };
                 let here = Here {
                     point,
-                    next: self.behind_recorded(next, told.end_realtime_ns),
+                    next: self.behind_recorded(told.next, told.boot_id.as_deref(), told.times_ns[1]),
                     start_ns: told.start_realtime_ns,
                     end_ns: told.end_realtime_ns,
+                    begin: (told.boot_id.clone(), told.times_ns[0]),
                     notice: notice(&told),
                     is_gap: told.gap.is_some(),
                     is_of_other_boot: told.boot_id.is_none() || told.boot_id != self.own_boot_id,
@@ -418,12 +447,12 @@ impl Timeline {
 
     fn read(
         &mut self,
-        moment: Moment,
+        spot: Spot,
         snapshot: &mut Snapshot,
         into: &mut Interval,
-    ) -> anyhow::Result<Option<(Told, Option<Moment>)>> {
-        match &mut self.tiers {
-            Some(tiers) => Ok(tiers.read(moment, snapshot, into)?),
+    ) -> anyhow::Result<Option<Told>> {
+        match &mut self.recorded {
+            Some(recorded) => Ok(recorded.replay.read(spot, snapshot, into)?),
             None => Ok(None),
         }
     }
@@ -456,14 +485,23 @@ impl Timeline {
         }
     }
 
-    /// What comes behind a recorded interval: what this screen has seen, from where it begins.
-    fn behind_recorded(&self, next: Option<Moment>, end_ns: u64) -> Option<Point> {
+    /// What comes behind a recorded interval of a boot, which ends then, CLOCK_MONOTONIC: what this screen has seen, from where it begins.
+    fn behind_recorded(&self, next: Option<Spot>, boot_id: Option<&str>, end_ns: u64) -> Option<Point> {
         let oldest = self.past.oldest();
-        let seen_ns = oldest.and_then(|oldest| self.past.glance(oldest)).map(|(start_ns, ..)| start_ns);
-        if seen_ns.is_some_and(|seen_ns| end_ns >= seen_ns) || next.is_none() {
+        let seen = oldest.and_then(|oldest| self.past.begin(oldest));
+        let is_seen = seen.is_some_and(|(boot, begin_ns)| boot == boot_id && end_ns >= begin_ns);
+        if is_seen || next.is_none() {
             return oldest.map(Point::Past);
         }
         next.map(Point::Recorded)
+    }
+
+    /// Likewise, of the interval at a spot.
+    fn behind_glance(&mut self, spot: Spot) -> anyhow::Result<Option<Point>> {
+        let Some(recorded) = &mut self.recorded else { return Ok(None) };
+        let Some(Glance { next, times_ns, .. }) = recorded.replay.glance(spot)? else { return Ok(None) };
+        let boot_id = recorded.replay.boot_id(spot);
+        Ok(self.behind_recorded(next, boot_id.as_deref(), times_ns[1]))
     }
 
     fn behind(&mut self, point: Point) -> anyhow::Result<Option<Point>> {
@@ -475,11 +513,7 @@ impl Timeline {
                 let newest = self.past.newest();
                 Ok(newest.filter(|newest| number < *newest).map(|_| Point::Past(number + 1)))
             }
-            Point::Recorded(moment) => {
-                let Some(tiers) = &mut self.tiers else { return Ok(None) };
-                let glance = tiers.glance(moment)?;
-                Ok(glance.and_then(|glance| self.behind_recorded(glance.next, glance.end_realtime_ns)))
-            }
+            Point::Recorded(spot) => self.behind_glance(spot),
         }
     }
 
@@ -489,24 +523,33 @@ impl Timeline {
                 if self.past.oldest().is_some_and(|oldest| oldest < number) {
                     return Ok(Some(Point::Past(number - 1)));
                 }
-                let Some((start_ns, ..)) = self.past.glance(number) else { return Ok(None) };
-                self.open_recording()?;
-                let Some(tiers) = &mut self.tiers else { return Ok(None) };
-                let moment = match tiers.at(start_ns.saturating_sub(1))? {
-                    Some(moment) => Some(moment),
-                    None => tiers.last()?,
-                };
-                let Some(moment) = moment else { return Ok(None) };
-                // What is being recorded may have this interval too, and what is behind it.
-                let begins_before =
-                    |glance: Glance| glance.start_realtime_ns.saturating_add(SLACK_NS) < start_ns;
-                Ok(tiers.glance(moment)?.is_some_and(begins_before).then_some(Point::Recorded(moment)))
+                self.before_seen(number)
             }
-            Point::Recorded(moment) => {
-                let Some(tiers) = &mut self.tiers else { return Ok(None) };
-                Ok(tiers.previous(moment)?.map(Point::Recorded))
+            Point::Recorded(spot) => {
+                let Some(recorded) = &mut self.recorded else { return Ok(None) };
+                Ok(recorded.replay.previous(spot)?.map(Point::Recorded))
             }
         }
+    }
+
+    /// What is recorded before an interval that this screen has seen.
+    fn before_seen(&mut self, number: u64) -> anyhow::Result<Option<Point>> {
+        self.open_recording()?;
+        let (Some((boot_id, begin_ns)), Some(recorded)) = (self.past.begin(number), &mut self.recorded)
+        else {
+            return Ok(None);
+        };
+        let replay = &mut recorded.replay;
+        let Some(spot) = boot_id.map_or(Ok(None), |boot_id| replay.in_boot(boot_id, begin_ns))? else {
+            return Ok(replay.last()?.map(Point::Recorded));
+        };
+        // What is being recorded may have this interval too, and what is behind it.
+        let begins_before = |glance: Glance| glance.times_ns[0].saturating_add(SLACK_NS) < begin_ns;
+        let spot = match replay.glance(spot)?.is_some_and(begins_before) {
+            true => Some(spot),
+            false => replay.previous(spot)?,
+        };
+        Ok(spot.map(Point::Recorded))
     }
 
     /// Opens the recordings that are behind what the screen has seen, if there are any, or takes what they have got since.
@@ -518,9 +561,9 @@ impl Timeline {
             return Ok(());
         }
         self.looked = Instant::now();
-        if self.tiers.is_none() {
+        if self.recorded.is_none() {
             let behind = Behind::find(self.path.as_deref());
-            (self.tiers, self.unread) = (behind.tiers, behind.unread);
+            (self.recorded, self.unread) = (behind.recorded, behind.unread);
             return Ok(());
         }
         self.refresh().map(drop)
@@ -538,8 +581,8 @@ impl Timeline {
                     Some(frame) => matches(&query, &frame.interval, &frame.snapshot, &self.users, arguments),
                     None => false,
                 },
-                Point::Recorded(moment) => {
-                    self.read(moment, &mut snapshot, &mut interval)?;
+                Point::Recorded(spot) => {
+                    self.read(spot, &mut snapshot, &mut interval)?;
                     learn_users(&mut self.users, &interval, &snapshot);
                     matches(&query, &interval, &snapshot, &self.users, arguments)
                 }

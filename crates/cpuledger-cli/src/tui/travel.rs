@@ -1,5 +1,7 @@
 //! Ways through time, and what the screen shows of where it is.
 
+use crate::when::Named;
+
 /// A way through time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Travel {
@@ -9,8 +11,8 @@ pub enum Travel {
     First,
     /// To the last interval or, where intervals go on, to that of now.
     Last,
-    /// To the interval of this instant, CLOCK_REALTIME.
-    Jump(u64),
+    /// To the interval of this instant; `10m ago` counts from the interval that is shown.
+    Jump(Named),
     /// To the next interval that has a row which matches this filter.
     Find(String),
     /// Play, or pause.

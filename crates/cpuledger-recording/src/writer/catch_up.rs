@@ -2,42 +2,14 @@
 
 use std::path::Path;
 
-use cpuledger_frame::{Column, Frame, Section};
-
 use crate::error::{Error, Kind};
-use crate::recording::Recording;
+use crate::recording::{Place, Recording};
 
+use super::times::times_of;
 use super::track::Track;
 
 /// How far back it is looked for, in lengths of the tier: what a killed writer had in memory is shorter than one of them.
 const LENGTHS: u64 = 2;
-
-/// The end of the last interval of a tier.
-struct End {
-    end_ns: u64,
-    end_realtime_ns: u64,
-    boot_id: Vec<u8>,
-}
-
-impl End {
-    fn of(frame: &Frame) -> End {
-        End {
-            end_ns: frame.figure(Column::END_NS).unwrap_or(0),
-            end_realtime_ns: frame.figure(Column::END_REALTIME_NS).unwrap_or(0),
-            boot_id: frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default().to_vec(),
-        }
-    }
-
-    /// Whether an interval lies behind it.
-    fn is_before(&self, frame: &Frame) -> bool {
-        let other = End::of(frame);
-        if other.boot_id == self.boot_id {
-            frame.figure(Column::START_NS).is_some_and(|start_ns| start_ns >= self.end_ns)
-        } else {
-            other.end_realtime_ns > self.end_realtime_ns
-        }
-    }
-}
 
 /// Adds to each tier what the tier of the shortest intervals has behind its end.
 pub(super) fn catch_up(tracks: &mut [Track]) -> Result<(), Error> {
@@ -52,32 +24,50 @@ pub(super) fn catch_up(tracks: &mut [Track]) -> Result<(), Error> {
 }
 
 fn catch_up_from(path: &Path, track: &mut Track) -> Result<(), Error> {
-    let (Some(mut from), end) = (open(path)?, open(&track.folder.path)?) else { return Ok(()) };
-    let last = |recording: &mut Recording| match recording.last() {
-        Some(place) => recording.read(place),
-        None => Ok(None),
+    let Some(mut from) = open(path)? else { return Ok(()) };
+    let Some(last) = from.last() else { return Ok(()) };
+    let boot_id = from.boot_id(last).map(<[u8]>::to_vec);
+    let end_ns = match open(&track.folder.path)? {
+        Some(mut own) => end_of_boot(&mut own, boot_id.as_deref()),
+        None => 0,
     };
-    let end = match end {
-        Some(mut own) => last(&mut own)?.map(|record| End::of(&record.frame)),
-        None => None,
-    };
-    let Some(newest_ns) = from.last().and_then(|place| from.entry(place)).map(|entry| entry.end_realtime_ns)
-    else {
-        return Ok(());
-    };
-    let oldest_ns = newest_ns.saturating_sub(LENGTHS.saturating_mul(track.length_ns));
-    let begin_ns = end.as_ref().map_or(oldest_ns, |end| end.end_realtime_ns.max(oldest_ns));
-    let mut next = from.at_realtime(begin_ns);
+    let most_ns = LENGTHS.saturating_mul(track.length_ns);
+    let mut next = begin(&mut from, last, end_ns, most_ns);
     while let Some(place) = next {
         // One that is damaged is missing here, too.
-        if let Some(record) = from.read(place)?
-            && end.as_ref().is_none_or(|end| end.is_before(&record.frame))
-        {
+        if let Some(record) = from.read(place)? {
+            track.meet(&record.frame, &times_of(&record.frame)?);
             track.append(&record.frame)?;
         }
         next = from.next(place);
     }
     Ok(())
+}
+
+/// The first record of the boot of the last one that is behind this end, and not further back than that. What is merged is of one boot.
+fn begin(from: &mut Recording, last: Place, end_ns: u64, most_ns: u64) -> Option<Place> {
+    let newest_ns = from.entry(last)?.end_ns;
+    let (mut begin, mut place) = (None, Some(last));
+    while let Some(here) = place.filter(|here| from.is_same_boot(*here, last)) {
+        let start_ns = from.entry(here)?.start_ns;
+        if start_ns < end_ns || newest_ns.saturating_sub(start_ns) > most_ns {
+            break;
+        }
+        (begin, place) = (Some(here), from.previous(here));
+    }
+    begin
+}
+
+/// The end of the last record of a boot, CLOCK_MONOTONIC; 0: there is none.
+fn end_of_boot(own: &mut Recording, boot_id: Option<&[u8]>) -> u64 {
+    let mut place = own.last();
+    while let Some(here) = place {
+        if own.boot_id(here) == boot_id {
+            return own.entry(here).map_or(0, |entry| entry.end_ns);
+        }
+        place = own.previous(here);
+    }
+    0
 }
 
 /// `None`: there is nothing yet.

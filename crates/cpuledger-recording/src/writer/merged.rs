@@ -4,14 +4,24 @@ use std::borrow::Cow;
 
 use cpuledger_frame::{Frame, Section};
 
+use crate::extent::Extent;
+
 use super::times::Times;
 
 /// The beginning of a longer frame.
 #[derive(Debug)]
 pub(super) struct Merged {
     length_ns: u64,
-    /// With the number of the minute, or what the length is, that it belongs to.
-    so_far: Option<(u64, Frame)>,
+    so_far: Option<SoFar>,
+}
+
+#[derive(Debug)]
+struct SoFar {
+    /// The number of the minute, or what the length is, that it belongs to.
+    number: u64,
+    frame: Frame,
+    /// When its last frame was.
+    last: Extent,
 }
 
 /// What is to be written, in this order.
@@ -36,22 +46,25 @@ impl Merged {
         let own = number(times.end_realtime_ns.saturating_sub(length_ns / 2));
         let (earlier, now) = match self.so_far.take() {
             None => (None, frame.clone()),
-            Some((same, so_far)) => match so_far.merge(frame) {
-                Ok(merged) if same == own => (None, merged),
-                // A gap, another boot, or a clock that was set.
-                _ => (Some(Cow::Owned(so_far)), frame.clone()),
-            },
+            Some(SoFar { number, frame: so_far, last }) => {
+                // A clock that was set, or a gap; another boot, too, is not merged.
+                let goes_on = number == own && times.extent().follows(&last);
+                match goes_on.then(|| so_far.merge(frame).ok()).flatten() {
+                    Some(merged) => (None, merged),
+                    None => (Some(Cow::Owned(so_far)), frame.clone()),
+                }
+            }
         };
         let is_last = own != number(times.end_realtime_ns.saturating_add(length_ns / 2));
         if is_last || now.table(Section::Exited).len() >= MOST_EXITED {
             return [earlier, Some(Cow::Owned(now))];
         }
-        self.so_far = Some((own, now));
+        self.so_far = Some(SoFar { number: own, frame: now, last: times.extent() });
         [earlier, None]
     }
 
     /// What there is of the next.
     pub(super) fn take(&mut self) -> Option<Frame> {
-        self.so_far.take().map(|(_, frame)| frame)
+        self.so_far.take().map(|so_far| so_far.frame)
     }
 }

@@ -1,5 +1,6 @@
 //! Writes recordings: one writer at a time in a directory.
 
+mod boots;
 mod catch_up;
 mod deleted;
 mod merged;
@@ -68,10 +69,11 @@ impl Writer {
     /// # Errors
     /// Of the kind [`Paused`](crate::Kind::Paused) when there is no room now: the interval is lost, and the next may be written again.
     pub fn append(&mut self, frame: &Frame) -> Result<(), Error> {
-        let newest_ns = times_of(frame)?.end_realtime_ns;
-        let ready = self
-            .stay_in_place()
-            .and_then(|()| retention::apply(&self.limits, &self.folder, &mut self.tracks, newest_ns));
+        let times = times_of(frame)?;
+        let ready = self.stay_in_place().and_then(|()| {
+            self.tracks.iter_mut().for_each(|track| track.meet(frame, &times));
+            retention::apply(&self.limits, &self.folder, &mut self.tracks)
+        });
         if let Err(error) = ready {
             self.skip(1);
             return Err(error);

@@ -10,6 +10,7 @@ use crate::compress::Packer;
 use crate::folder::{Folder, Name, State};
 use crate::index::{self, Entry};
 use crate::layout::{HEADER_BYTES, Header, RecordHeader, TRAILER_BYTES, Trailer};
+use crate::segment::Summary;
 
 use super::times::Times;
 
@@ -105,7 +106,7 @@ impl OpenSegment {
     /// Adds index and trailer, and gives it the name of what is closed. A segment without records is deleted. Returns its length.
     pub(super) fn close(mut self, folder: &Folder) -> io::Result<u64> {
         let open = self.name(State::Open);
-        let Some((first, last)) = self.entries.first().zip(self.entries.last()) else {
+        let Some(summary) = Summary::of(&self.entries) else {
             folder.remove(&open)?;
             return Ok(0);
         };
@@ -115,12 +116,12 @@ impl OpenSegment {
             records: self.entries.len() as u32,
             index_offset: self.bytes,
             index_bytes: index.len() as u64,
-            first_sequence: first.sequence,
-            last_sequence: last.sequence,
-            start_ns: first.start_ns,
-            end_ns: last.end_ns,
-            start_realtime_ns: first.start_realtime_ns(),
-            end_realtime_ns: last.end_realtime_ns,
+            first_sequence: summary.first_sequence,
+            last_sequence: summary.last_sequence,
+            start_ns: summary.extent.start_ns,
+            end_ns: summary.extent.end_ns,
+            start_realtime_ns: summary.extent.start_realtime_ns,
+            end_realtime_ns: summary.extent.end_realtime_ns,
         };
         let end = [&index[..], &trailer.write()[..]].concat();
         let written = self.file.write_all_at(&end, self.bytes).and_then(|()| self.file.sync_all());

@@ -1,5 +1,7 @@
 //! What is deleted: the oldest segments that are not written any more.
 
+use std::cmp::Reverse;
+
 use crate::error::Error;
 use crate::folder::Folder;
 
@@ -11,17 +13,10 @@ pub(super) struct Limits {
     pub(super) least_free_bytes: Option<u64>,
 }
 
-/// Deletes what is too old and, the oldest first, what is too much. The newest frame says what time it is.
-pub(super) fn apply(
-    limits: &Limits,
-    folder: &Folder,
-    tracks: &mut [Track],
-    newest_ns: u64,
-) -> Result<(), Error> {
+/// Deletes what is too old and, the oldest first, what is too much.
+pub(super) fn apply(limits: &Limits, folder: &Folder, tracks: &mut [Track]) -> Result<(), Error> {
     for track in &mut *tracks {
-        let Some(keep) = track.keep else { continue };
-        let oldest_ns = newest_ns.saturating_sub(u64::try_from(keep.as_nanos()).unwrap_or(u64::MAX));
-        while track.closed.first().is_some_and(|first| first.end_realtime_ns < oldest_ns) {
+        while track.keep_ns.zip(track.age_ns()).is_some_and(|(keep_ns, age_ns)| age_ns > keep_ns) {
             drop_first(track)?;
         }
     }
@@ -43,8 +38,8 @@ pub(super) fn apply(
 
 /// Whether there was one.
 fn drop_oldest(tracks: &mut [Track]) -> Result<bool, Error> {
-    let oldest = tracks.iter_mut().filter(|track| !track.closed.is_empty());
-    match oldest.min_by_key(|track| track.closed[0].end_realtime_ns) {
+    let with_closed = tracks.iter_mut().filter(|track| !track.closed.is_empty());
+    match with_closed.min_by_key(|track| Reverse(track.age_ns())) {
         Some(track) => drop_first(track).map(|()| true),
         None => Ok(false),
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use cpuledger_frame::{Column, Frame};
 
 use crate::error::Error;
+use crate::extent::Extent;
 
 /// The times of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,18 @@ pub(super) struct Times {
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
     pub(super) end_realtime_ns: u64,
+}
+
+impl Times {
+    pub(super) fn extent(&self) -> Extent {
+        let length_ns = self.end_ns - self.start_ns;
+        Extent {
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            start_realtime_ns: self.end_realtime_ns.saturating_sub(length_ns),
+            end_realtime_ns: self.end_realtime_ns,
+        }
+    }
 }
 
 /// Without CLOCK_REALTIME, it is what that clock is now.

@@ -1,7 +1,7 @@
 //! One tier in the making: its directory, its open segment, and what is closed.
 
 use std::io;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use cpuledger_frame::{Column, Frame, Section};
 
@@ -10,6 +10,7 @@ use crate::folder::{Folder, Name, State};
 use crate::layout::{Header, MOST_RECORDS, cut_boot_id};
 use crate::segment::{NotOpened, Segment};
 
+use super::boots::{Boots, End};
 use super::deleted::Deleted;
 use super::merged::Merged;
 use super::open_segment::OpenSegment;
@@ -18,6 +19,13 @@ use super::times::{Times, realtime_ns, times_of};
 
 /// A segment has at least this many records, unless it is too long: each stands alone, and begins with all names.
 const LEAST_RECORDS: usize = 60;
+
+/// What a limit keeps is at least this many segments.
+const SEGMENTS: u64 = 8;
+
+fn boot_id_of(frame: &Frame) -> &[u8] {
+    frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default()
+}
 
 fn clock_ns(id: rustix::time::ClockId) -> u64 {
     let now = rustix::time::clock_gettime(id);
@@ -29,7 +37,8 @@ fn clock_ns(id: rustix::time::ClockId) -> u64 {
 pub(super) struct Closed {
     pub(super) name: Name,
     pub(super) bytes: u64,
-    pub(super) end_realtime_ns: u64,
+    /// `None`: it has no record.
+    end: Option<End>,
     /// How long its intervals are together, if this writer wrote them.
     length_ns: u64,
 }
@@ -37,13 +46,14 @@ pub(super) struct Closed {
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) folder: Folder,
-    pub(super) keep: Option<Duration>,
+    pub(super) keep_ns: Option<u64>,
     pub(super) length_ns: u64,
     segment_length_ns: u64,
     segment_bytes: u64,
     host: Vec<u8>,
     /// The oldest first.
     pub(super) closed: Vec<Closed>,
+    boots: Boots,
     open: Option<OpenSegment>,
     merged: Option<Merged>,
     /// Number of the next record.
@@ -57,15 +67,19 @@ pub(super) struct Track {
 impl Track {
     pub(super) fn open(folder: Folder, tier: Tier, options: &Options, host: Vec<u8>) -> Result<Track, Error> {
         let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-        let TakenOver { closed, sequence, recording } = take_over(&folder)?;
+        let TakenOver { closed, boots, sequence, recording } = take_over(&folder)?;
+        let keep_ns = tier.keep.map(ns);
+        // Segments are deleted as a whole. They are short enough that a limit means what it says.
+        let part = |limit: Option<u64>, of: u64| limit.map_or(u64::MAX, |limit| limit / (SEGMENTS * of));
         Ok(Track {
             folder,
-            keep: tier.keep,
+            keep_ns,
             length_ns: ns(tier.length),
-            segment_length_ns: ns(options.segment_length),
-            segment_bytes: options.segment_bytes,
+            segment_length_ns: ns(options.segment_length).min(part(keep_ns, 1)),
+            segment_bytes: options.segment_bytes.min(part(options.most_bytes, options.tiers.len() as u64)),
             host,
             closed,
+            boots,
             open: None,
             merged: (!tier.length.is_zero()).then(|| Merged::new(ns(tier.length))),
             sequence,
@@ -116,12 +130,24 @@ impl Track {
 
     /// Goes on in another directory, with what is there already.
     pub(super) fn go_on_in(&mut self, folder: Folder) -> Result<(), Error> {
-        let TakenOver { closed, sequence, recording } = take_over(&folder)?;
+        let TakenOver { closed, boots, sequence, recording } = take_over(&folder)?;
         self.folder = folder;
         self.closed = closed;
+        self.boots = boots;
         self.sequence = self.sequence.max(sequence);
         self.recording = recording.or(self.recording);
         Ok(())
+    }
+
+    /// Takes note of an interval that is to be appended.
+    pub(super) fn meet(&mut self, frame: &Frame, times: &Times) {
+        self.boots.take(Some(cut_boot_id(boot_id_of(frame))), times.extent());
+    }
+
+    /// How old the oldest closed segment is. One without records was written before the next that has some; `None`: none has any.
+    pub(super) fn age_ns(&self) -> Option<u64> {
+        let end = self.closed.iter().find_map(|closed| closed.end)?;
+        Some(self.boots.age_ns(end))
     }
 
     pub(super) fn append(&mut self, frame: &Frame) -> Result<(), Error> {
@@ -152,8 +178,7 @@ impl Track {
         let times = times_of(frame)?;
         let sequence = self.sequence;
         self.sequence = self.sequence.saturating_add(1);
-        let boot_id = frame.text_of(Section::Interval, Column::BOOT_ID, 0).unwrap_or_default();
-        let boot_id = cut_boot_id(boot_id).to_vec();
+        let boot_id = cut_boot_id(boot_id_of(frame)).to_vec();
         if self.open.as_ref().is_some_and(|open| self.is_full(open, &boot_id, &times)) {
             self.close_open()?;
         }
@@ -188,13 +213,15 @@ impl Track {
         open.boot_id != boot_id
             || open.bytes >= self.segment_bytes
             || open.records() >= MOST_RECORDS as usize
+            // Where it is not known, it is another boot if the clock begins anew.
+            || (boot_id.is_empty() && open.last().is_some_and(|last| times.start_ns < last.end_ns))
             || (open.records() >= LEAST_RECORDS && length_ns > self.segment_length_ns)
     }
 
     fn close_open(&mut self) -> Result<(), Error> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let (sequence, bytes) = (open.sequence, open.bytes);
-        let end_realtime_ns = open.last().map_or(0, |last| last.end_realtime_ns);
+        let end = open.last().and_then(|last| self.boots.end_of(&open.boot_id, last.end_ns));
         let length_ns = open.length_ns();
         let closed = open.close(&self.folder);
         let (state, bytes) = match &closed {
@@ -205,7 +232,7 @@ impl Track {
             }
             Err(_) => (State::CutOff, bytes),
         };
-        self.closed.push(Closed { name: Name { sequence, state }, bytes, end_realtime_ns, length_ns });
+        self.closed.push(Closed { name: Name { sequence, state }, bytes, end, length_ns });
         closed.map(drop).map_err(|error| self.failed(error))
     }
 
@@ -220,6 +247,7 @@ impl Track {
 /// What other writers have left.
 struct TakenOver {
     closed: Vec<Closed>,
+    boots: Boots,
     /// The number of the next record.
     sequence: u64,
     /// What identifies the recording, if it has begun.
@@ -229,13 +257,12 @@ struct TakenOver {
 /// What was not closed gets the name of what was cut off.
 fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
     let failed = |error: io::Error| Error::Io { path: folder.path.clone(), source: error };
-    let (mut all, mut headers, mut next) = (Vec::new(), Vec::new(), 0);
+    let (mut all, mut headers, mut boots, mut next) = (Vec::new(), Vec::new(), Boots::default(), 0);
     for mut name in folder.segments().map_err(failed)? {
         next = next.max(name.sequence.saturating_add(1));
         let Some(file) = folder.read(&name.text()).map_err(failed)? else { continue };
-        let metadata = file.metadata().map_err(failed)?;
-        let bytes = metadata.len();
-        let end_realtime_ns;
+        let bytes = file.metadata().map_err(failed)?.len();
+        let mut end = None;
         match Segment::open(Box::new(file)) {
             Ok(mut segment) => {
                 let summary = segment.summary().map_err(failed)?;
@@ -243,15 +270,13 @@ fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
                 if summary.is_none() && !segment.has_magic().map_err(failed)? {
                     continue;
                 }
-                let written_ns =
-                    metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                let written_ns = written_ns.map_or(0, |time| time.as_nanos() as u64);
-                end_realtime_ns = summary.map_or(written_ns, |summary| summary.end_realtime_ns);
                 if let Some(summary) = summary {
                     // Of what was cut off, at least one was begun behind what is whole.
                     let torn =
                         u64::from(!segment.is_closed() && !segment.damaged().map_err(failed)?.is_empty());
                     next = next.max(summary.last_sequence.saturating_add(1 + torn));
+                    let boot_id = segment.header().map(|header| &header.boot_id[..]);
+                    end = Some(boots.take(boot_id, summary.extent));
                 }
                 headers.extend(segment.header().cloned());
             }
@@ -266,8 +291,8 @@ fn take_over(folder: &Folder) -> Result<TakenOver, Error> {
             folder.rename(&name.text(), &cut_off.text()).map_err(failed)?;
             name = cut_off;
         }
-        all.push(Closed { name, bytes, end_realtime_ns, length_ns: 0 });
+        all.push(Closed { name, bytes, end, length_ns: 0 });
     }
     let recording = Header::recording_of(headers.iter());
-    Ok(TakenOver { closed: all, sequence: next, recording })
+    Ok(TakenOver { closed: all, boots, sequence: next, recording })
 }

@@ -105,8 +105,10 @@ pub struct About {
     pub since_ns: Option<u64>,
     /// Its end.
     pub until_ns: Option<u64>,
-    /// The length of the intervals; 0: as they came.
+    /// The length of the longest intervals; 0: as they came.
     pub tier_ns: u64,
+    /// How many intervals have a time that others have too, as the clock was set back.
+    pub repeated: u64,
     /// What is lost in it.
     pub losses: Vec<Lost>,
     /// Of when there is nothing.
@@ -153,6 +155,14 @@ impl Document<'_> {
     /// Sentences about what is missing, and what is counted.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.about.repeated > 0 {
+            let plural =
+                if self.about.repeated == 1 { "interval has a time" } else { "intervals have times" };
+            notes.push(format!(
+                "{} {plural} that earlier ones have too: the clock was set back, and all are counted",
+                self.about.repeated
+            ));
+        }
         let local = |ns: Option<u64>, none: &str| ns.map_or_else(|| none.to_owned(), self.local);
         for lost in &self.about.losses {
             let least = if lost.is_least { "at least " } else { "" };
@@ -174,33 +184,7 @@ impl Document<'_> {
                 (self.local)(gap.to_ns)
             ));
         }
-        if let Some(extent) = self.report.extent {
-            let is_cut = |asked: Option<u64>, own: u64| asked.is_some_and(|asked| asked != own);
-            let is_within = |asked: Option<u64>, own: u64| {
-                asked.is_some_and(|asked| asked.abs_diff(own) < self.longest_ns())
-            };
-            if (is_cut(self.about.since_ns, extent.start_realtime_ns)
-                && is_within(self.about.since_ns, extent.start_realtime_ns))
-                || (is_cut(self.about.until_ns, extent.end_realtime_ns)
-                    && is_within(self.about.until_ns, extent.end_realtime_ns))
-            {
-                notes.push(format!(
-                    "whole intervals are counted, by their middle: from {} to {}",
-                    (self.local)(extent.start_realtime_ns),
-                    (self.local)(extent.end_realtime_ns)
-                ));
-            }
-            for (asked, own, words) in [
-                (self.about.since_ns, extent.start_realtime_ns, "begin"),
-                (self.about.until_ns, extent.end_realtime_ns, "end"),
-            ] {
-                let is_short =
-                    asked.is_some_and(|asked| if words == "begin" { asked < own } else { asked > own });
-                if is_short && !is_within(asked, own) {
-                    notes.push(format!("the intervals that are recorded {words} at {}", (self.local)(own)));
-                }
-            }
-        }
+        self.add_notes_of_extent(&mut notes);
         let balance = &self.report.balance;
         for (count, words) in [
             (
@@ -215,6 +199,35 @@ impl Document<'_> {
             }
         }
         notes
+    }
+
+    /// Where what is counted begins and ends at other times than was asked for.
+    fn add_notes_of_extent(&self, notes: &mut Vec<String>) {
+        let Some(extent) = self.report.extent else { return };
+        let is_cut = |asked: Option<u64>, own: u64| asked.is_some_and(|asked| asked != own);
+        let is_within =
+            |asked: Option<u64>, own: u64| asked.is_some_and(|asked| asked.abs_diff(own) < self.longest_ns());
+        if (is_cut(self.about.since_ns, extent.start_realtime_ns)
+            && is_within(self.about.since_ns, extent.start_realtime_ns))
+            || (is_cut(self.about.until_ns, extent.end_realtime_ns)
+                && is_within(self.about.until_ns, extent.end_realtime_ns))
+        {
+            notes.push(format!(
+                "whole intervals are counted, by their middle: from {} to {}",
+                (self.local)(extent.start_realtime_ns),
+                (self.local)(extent.end_realtime_ns)
+            ));
+        }
+        for (asked, own, words) in [
+            (self.about.since_ns, extent.start_realtime_ns, "begin"),
+            (self.about.until_ns, extent.end_realtime_ns, "end"),
+        ] {
+            let is_short =
+                asked.is_some_and(|asked| if words == "begin" { asked < own } else { asked > own });
+            if is_short && !is_within(asked, own) {
+                notes.push(format!("the intervals that are recorded {words} at {}", (self.local)(own)));
+            }
+        }
     }
 
     /// About the length of an interval.

@@ -89,6 +89,7 @@ fn append_head(line: &mut Vec<u8>, document: &Document<'_>) {
         ("until_realtime_ns", known(about.until_ns)),
         ("start_realtime_ns", known(extent.map(|extent| extent.start_realtime_ns))),
         ("end_realtime_ns", known(extent.map(|extent| extent.end_realtime_ns))),
+        ("repeated_intervals", Value::Unsigned(about.repeated)),
     ] {
         append_member(line, key, value);
     }

@@ -1,11 +1,11 @@
-//! Intervals of a recording: in the order of time, forwards and backwards, and by time.
+//! Intervals of a recording: in the order in which they were recorded, forwards and backwards, and by time.
 //!
 //! What was not recorded, or cannot be read any more, is an interval without books.
 
 use std::path::Path;
 
 use cpuledger_frame::{Column, Frame, Section};
-use cpuledger_recording::{Entry, Place, Recording};
+use cpuledger_recording::{Entry, Place, Recording, Span, When};
 
 use crate::attribution::difference::EXITS_LIMIT;
 use crate::balance;
@@ -36,6 +36,8 @@ pub struct Told {
     pub start_realtime_ns: u64,
     /// Its end, CLOCK_REALTIME.
     pub end_realtime_ns: u64,
+    /// Begin and end, CLOCK_MONOTONIC.
+    pub times_ns: [u64; 2],
     /// Its end by the clock of starts, where that is known.
     pub end: Option<Boottime>,
     /// Identifier of the boot, where that is known.
@@ -62,6 +64,8 @@ pub enum Share {
 pub struct Glance {
     /// How much was used.
     pub share: Share,
+    /// Begin and end, CLOCK_MONOTONIC.
+    pub times_ns: [u64; 2],
     /// Its begin, CLOCK_REALTIME.
     pub start_realtime_ns: u64,
     /// Its end, CLOCK_REALTIME.
@@ -76,14 +80,16 @@ pub struct Replay {
     recording: Recording,
     /// 0: as they were recorded.
     length_ns: u64,
-    until_realtime_ns: u64,
+    /// What is read of it.
+    span: Span,
 }
 
 /// Neighbours, merged.
 struct Merged {
     frame: Frame,
+    /// The last of them.
     last: Entry,
-    next: Option<Place>,
+    place: Place,
 }
 
 impl Replay {
@@ -97,7 +103,7 @@ impl Replay {
 
     /// Of an open one.
     pub fn of(recording: Recording) -> Replay {
-        Replay { recording, length_ns: 0, until_realtime_ns: u64::MAX }
+        Replay { recording, length_ns: 0, span: Span::ALL }
     }
 
     /// From now on, neighbours are merged to intervals of that length, to half a record; 0: as they were recorded.
@@ -105,14 +111,25 @@ impl Replay {
         self.length_ns = length_ns;
     }
 
-    /// Nothing is read that begins at this time or behind it, CLOCK_REALTIME.
-    pub fn set_end(&mut self, until_realtime_ns: u64) {
-        self.until_realtime_ns = until_realtime_ns;
+    /// Only intervals of this span are read.
+    pub fn set_span(&mut self, span: Span) {
+        self.span = span;
     }
 
-    /// Begin and end of all that was recorded, CLOCK_REALTIME. `None`: it has no interval.
+    /// The earliest and the latest that CLOCK_REALTIME was in all that was recorded. `None`: it has no interval.
     pub fn span_realtime_ns(&mut self) -> Option<(u64, u64)> {
         self.recording.span_realtime_ns()
+    }
+
+    /// Number of records of all that was recorded.
+    pub fn records(&mut self) -> u64 {
+        self.recording.len()
+    }
+
+    /// How long before the end of all that was recorded an interval begins, or the gap before it ends.
+    pub fn begin_before_end_ns(&mut self, spot: Spot) -> Option<u64> {
+        let length_ns = self.recording.entry(spot.place)?.length_ns();
+        Some(self.recording.before_end_ns(spot.place)?.saturating_add(length_ns))
     }
 
     /// Takes what was recorded since. Returns whether spots from before are valid still.
@@ -124,8 +141,13 @@ impl Replay {
     }
 
     /// The first interval.
-    pub fn first(&mut self) -> Option<Spot> {
-        Some(record(self.recording.first()?))
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn first(&mut self) -> Result<Option<Spot>, Error> {
+        let Some(place) = self.recording.next_in(&self.span, None) else { return Ok(None) };
+        let is_in_gap = self.begins_in_gap(place)?;
+        Ok(Some(Spot { place, is_record: !is_in_gap }))
     }
 
     /// The last interval.
@@ -133,19 +155,44 @@ impl Replay {
     /// # Errors
     /// When reading fails.
     pub fn last(&mut self) -> Result<Option<Spot>, Error> {
-        let Some(last) = self.recording.last() else { return Ok(None) };
-        let whole = if self.is_whole(last)? { Some(last) } else { self.whole_before(last)? };
-        whole.map_or(Ok(None), |place| self.begin_of(place).map(Some))
+        let mut last = self.recording.previous_in(&self.span, None);
+        while let Some(place) = last {
+            if self.is_whole(place)? {
+                return self.begin_of(place).map(Some);
+            }
+            last = self.recording.previous_in(&self.span, Some(place));
+        }
+        Ok(None)
     }
 
-    /// The interval that has this instant, CLOCK_REALTIME, or the first behind it.
+    /// The intervals that have this instant, or that are the first behind it: the calendar may have shown it more than once.
     ///
     /// # Errors
     /// When reading fails.
-    pub fn at(&mut self, realtime_ns: u64) -> Result<Option<Spot>, Error> {
-        let Some(place) = self.recording.at_realtime(realtime_ns) else { return Ok(None) };
-        let begins_behind =
-            self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > realtime_ns);
+    pub fn at(&mut self, when: When) -> Result<Vec<Spot>, Error> {
+        let mut spots = Vec::new();
+        for place in self.recording.at(when) {
+            let begins_behind = match when {
+                When::Realtime(ns) => {
+                    self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > ns)
+                }
+                When::BeforeEnd(ns) => {
+                    self.begin_before_end_ns(record(place)).is_some_and(|begin| begin < ns)
+                }
+            };
+            let is_in_gap = begins_behind && self.gap_before(place)?.is_some();
+            spots.push(Spot { place, is_record: !is_in_gap });
+        }
+        Ok(spots)
+    }
+
+    /// The interval of a boot that has this instant, CLOCK_MONOTONIC, or the first behind it.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn in_boot(&mut self, boot_id: &str, ns: u64) -> Result<Option<Spot>, Error> {
+        let Some(place) = self.recording.in_boot(boot_id.as_bytes(), ns) else { return Ok(None) };
+        let begins_behind = self.recording.entry(place).is_some_and(|entry| entry.start_ns > ns);
         let is_in_gap = begins_behind && self.gap_before(place)?.is_some();
         Ok(Some(Spot { place, is_record: !is_in_gap }))
     }
@@ -155,14 +202,17 @@ impl Replay {
     /// # Errors
     /// When reading fails.
     pub fn previous(&mut self, spot: Spot) -> Result<Option<Spot>, Error> {
-        let is_in_gap = spot.is_record && self.gap_before(spot.place)?.is_some();
-        if is_in_gap {
+        if spot.is_record && self.begins_in_gap(spot.place)? {
             return Ok(Some(Spot { is_record: false, ..spot }));
         }
-        match self.whole_before(spot.place)? {
-            Some(last) => self.begin_of(last).map(Some),
-            None => Ok(None),
+        let mut before = self.recording.previous_in(&self.span, Some(spot.place));
+        while let Some(place) = before {
+            if self.is_whole(place)? {
+                return self.begin_of(place).map(Some);
+            }
+            before = self.recording.previous_in(&self.span, Some(place));
         }
+        Ok(None)
     }
 
     /// Reads the interval at a spot. `None`: there is none any more.
@@ -197,15 +247,22 @@ impl Replay {
         into.is_replayed = true;
         let (entry, last) = (self.recording.entry(spot.place), self.recording.entry(before));
         let Some((entry, last)) = entry.zip(last) else { return Ok(None) };
+        // Numbers are those of a tier.
+        let is_same_tier = self.recording.tier(spot.place) == self.recording.tier(before);
         Ok(Some(Told {
             spot: Some(spot),
-            next: Some(record(spot.place)).filter(|_| entry.start_realtime_ns() < self.until_realtime_ns),
+            next: Some(record(spot.place)).filter(|_| self.recording.is_in(spot.place, &self.span)),
+            times_ns: times,
             start_realtime_ns: last.end_realtime_ns,
             end_realtime_ns: entry.start_realtime_ns(),
             end,
-            boot_id: self.boot_id(spot.place),
+            boot_id: self.boot_id(spot),
             cgroups: Vec::new(),
-            gap: Some(entry.sequence.saturating_sub(last.sequence).saturating_sub(1)),
+            gap: Some(if is_same_tier {
+                entry.sequence.saturating_sub(last.sequence).saturating_sub(1)
+            } else {
+                0
+            }),
             begins_boot: false,
         }))
     }
@@ -215,54 +272,52 @@ impl Replay {
     /// # Errors
     /// When reading fails.
     pub fn glance(&mut self, spot: Spot) -> Result<Option<Glance>, Error> {
-        let begin_ns = |replay: &mut Replay, place: Place| {
-            replay.recording.entry(place).map_or(0, |entry| entry.start_realtime_ns())
+        let begin = |replay: &mut Replay, place: Place| {
+            let entry = replay.recording.entry(place);
+            entry.map_or((0, 0), |entry| (entry.start_ns, entry.start_realtime_ns()))
+        };
+        let gap = |begin: (u64, u64), end: (u64, u64), place| Glance {
+            share: Share::Gap,
+            times_ns: [begin.0, end.0],
+            start_realtime_ns: begin.1,
+            end_realtime_ns: end.1,
+            next: Some(record(place)),
         };
         if !spot.is_record {
-            let end_realtime_ns = begin_ns(self, spot.place);
+            let end = begin(self, spot.place);
             let before = self.gap_before(spot.place)?.and_then(|(before, _)| self.recording.entry(before));
-            let start_realtime_ns = before.map_or(end_realtime_ns, |before| before.end_realtime_ns);
-            let next = Some(record(spot.place));
-            return Ok(Some(Glance { share: Share::Gap, start_realtime_ns, end_realtime_ns, next }));
+            let begin = before.map_or(end, |before| (before.end_ns, before.end_realtime_ns));
+            return Ok(Some(gap(begin, end, spot.place)));
         }
         let Some(merged) = self.merged(spot.place)? else {
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
-            let [start_realtime_ns, end_realtime_ns] =
-                [spot.place, behind].map(|place| begin_ns(self, place));
-            let next = Some(record(behind));
-            return Ok(Some(Glance { share: Share::Gap, start_realtime_ns, end_realtime_ns, next }));
+            let [begin, end] = [spot.place, behind].map(|place| begin(self, place));
+            return Ok(Some(gap(begin, end, behind)));
         };
         let figure = |column| u128::from(merged.frame.figure(column).unwrap_or(0));
         let capacity = figure(Column::CAPACITY_NS).max(1);
         let used = (figure(Column::ATTRIBUTED_NS) * 1000 / capacity).min(1000) as u32;
         let told = self.told(spot, &merged);
         let share = Share::Used(used);
-        let Told { start_realtime_ns, end_realtime_ns, next, .. } = told;
-        Ok(Some(Glance { share, start_realtime_ns, end_realtime_ns, next }))
+        let Told { times_ns, start_realtime_ns, end_realtime_ns, next, .. } = told;
+        Ok(Some(Glance { share, times_ns, start_realtime_ns, end_realtime_ns, next }))
     }
 
     fn told(&mut self, spot: Spot, merged: &Merged) -> Told {
         let first = self.recording.entry(spot.place);
-        let starts_before = |place: &Place| {
-            let entry = self.recording.entry(*place);
-            entry.is_some_and(|entry| entry.start_realtime_ns() < self.until_realtime_ns)
-        };
-        let next = merged.next.filter(starts_before);
+        let next = self.recording.next_in(&self.span, Some(merged.place));
         let begins_boot = match self.recording.previous(spot.place) {
-            Some(before) => !self.is_same_boot(before, spot.place),
+            Some(before) => !self.recording.is_same_boot(before, spot.place),
             None => false,
         };
         Told {
             spot: Some(spot),
-            next: next.map(|place| {
-                let entry = self.recording.entry(place);
-                let adjoins = entry.is_some_and(|entry| entry.start_ns == merged.last.end_ns);
-                Spot { place, is_record: adjoins || !self.is_same_boot(spot.place, place) }
-            }),
+            next: next.map(|place| Spot { place, is_record: self.is_adjoining(place) }),
+            times_ns: [first.map_or(0, |entry| entry.start_ns), merged.last.end_ns],
             start_realtime_ns: first.map_or(0, |entry| entry.start_realtime_ns()),
             end_realtime_ns: merged.last.end_realtime_ns,
             end: merged.frame.figure(Column::END_BOOTTIME_NS).map(Boottime::from_ns),
-            boot_id: self.boot_id(spot.place),
+            boot_id: self.boot_id(spot),
             gap: None,
             cgroups: frames::cgroups(&merged.frame),
             begins_boot,
@@ -272,30 +327,36 @@ impl Replay {
     /// The record at a place, merged with its neighbours behind it up to the wanted length. `None`: it is damaged.
     fn merged(&mut self, place: Place) -> Result<Option<Merged>, Error> {
         let Some(first) = self.recording.read(place)? else { return Ok(None) };
-        let mut next = self.recording.next(place);
-        let (mut frame, mut last) = (first.frame, first.entry);
+        let (mut frame, mut last, mut place) = (first.frame, first.entry, place);
         let begin_ns = last.start_ns;
-        while let Some(behind) = next {
+        while let Some(behind) = self.recording.next(place) {
             let length_ns = last.end_ns.saturating_sub(begin_ns);
             let is_full = frame.table(Section::Exited).len() >= EXITS_LIMIT;
             let is_long = length_ns.saturating_add(last.length_ns() / 2) >= self.length_ns;
-            if is_full || is_long || !self.is_neighbour(&last, place, behind) {
+            if is_full || is_long || !self.are_neighbours(place, behind) {
                 break;
             }
             let Some(record) = self.recording.read(behind)? else { break };
             let Ok(longer) = frame.merge(&record.frame) else { break };
-            (frame, last, next) = (longer, record.entry, self.recording.next(behind));
+            (frame, last, place) = (longer, record.entry, behind);
         }
-        Ok(Some(Merged { frame, last, next }))
+        Ok(Some(Merged { frame, last, place }))
     }
 
-    /// Whether the record behind goes on where that one ends, before the end of what is to be read.
-    fn is_neighbour(&mut self, last: &Entry, place: Place, behind: Place) -> bool {
-        let entry = self.recording.entry(behind);
-        let adjoins = entry.is_some_and(|entry| {
-            entry.start_ns == last.end_ns && entry.start_realtime_ns() < self.until_realtime_ns
-        });
-        adjoins && self.is_same_boot(place, behind)
+    /// Whether a record goes on where the one before ends, and both are read.
+    fn are_neighbours(&mut self, before: Place, behind: Place) -> bool {
+        let follows = self.recording.entry(before).zip(self.recording.entry(behind));
+        follows.is_some_and(|(before, behind)| behind.follows(&before))
+            && self.recording.is_same_boot(before, behind)
+            && [before, behind].into_iter().all(|place| self.recording.is_in(place, &self.span))
+    }
+
+    /// Whether there is no gap before a record, as far as the times of the one before tell.
+    fn is_adjoining(&mut self, place: Place) -> bool {
+        let Some(before) = self.recording.previous(place) else { return true };
+        let times = self.recording.entry(before).zip(self.recording.entry(place));
+        let is_gap = times.is_some_and(|(before, own)| before.end_ns < own.start_ns);
+        !is_gap || !self.recording.is_same_boot(before, place)
     }
 
     /// The begin of the interval of the wanted length that ends with this record.
@@ -310,13 +371,25 @@ impl Replay {
                 break;
             }
             let Some(before) = self.recording.previous(place) else { break };
-            let adjoins = self.recording.entry(before).is_some_and(|before| before.end_ns == entry.start_ns);
-            if !adjoins || !self.is_same_boot(before, place) || !self.is_whole(before)? {
+            if !self.are_neighbours(before, place) || !self.is_whole(before)? {
                 break;
             }
             place = before;
         }
         Ok(record(place))
+    }
+
+    /// Whether there is a gap before a record, of which a part is in the span.
+    fn begins_in_gap(&mut self, place: Place) -> Result<bool, Error> {
+        let begins_before = match self.span.since {
+            When::Realtime(since_ns) => {
+                self.recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() > since_ns)
+            }
+            When::BeforeEnd(since_ns) => {
+                self.begin_before_end_ns(record(place)).is_some_and(|begin_ns| begin_ns < since_ns)
+            }
+        };
+        Ok(begins_before && self.gap_before(place)?.is_some())
     }
 
     /// The record before the gap before a place, and the times of the gap, CLOCK_MONOTONIC.
@@ -325,7 +398,7 @@ impl Replay {
         let (Some(last), Some(first)) = (self.recording.entry(before), self.recording.entry(place)) else {
             return Ok(None);
         };
-        let has_gap = last.end_ns < first.start_ns && self.is_same_boot(before, place);
+        let has_gap = last.end_ns < first.start_ns && self.recording.is_same_boot(before, place);
         Ok(has_gap.then_some((before, [last.end_ns, first.start_ns])))
     }
 
@@ -368,17 +441,10 @@ impl Replay {
         Ok(into.source)
     }
 
-    fn boot_id(&self, place: Place) -> Option<String> {
-        let id = self.recording.boot_id(place).filter(|id| !id.is_empty())?;
+    /// Identifier of the boot of an interval, where that is known.
+    pub fn boot_id(&self, spot: Spot) -> Option<String> {
+        let id = self.recording.boot_id(spot.place).filter(|id| !id.is_empty())?;
         Some(String::from_utf8_lossy(id).into_owned())
-    }
-
-    /// Whether two records are of one boot; those of damaged segments may be.
-    fn is_same_boot(&self, one: Place, other: Place) -> bool {
-        match (self.recording.boot_id(one), self.recording.boot_id(other)) {
-            (Some(one), Some(other)) => one == other,
-            _ => true,
-        }
     }
 }
 

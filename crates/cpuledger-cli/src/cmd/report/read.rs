@@ -9,16 +9,15 @@ use std::thread;
 
 use anyhow::bail;
 use cpuledger_frame::{Frame, Wanted};
-use cpuledger_recording::{Gap, Loss, Place, Recording, Step};
+use cpuledger_recording::{Gap, Loss, Place, Recording, Span};
 use cpuledger_report::{Accumulator, Instants};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::progress::Count;
-use crate::recording::{TimeSpan, missing};
 
 /// With fewer records a second thread is not worth its start.
-const LEAST_RECORDS: u64 = 512;
+const LEAST_RECORDS: usize = 512;
 
 /// More threads wait for the disk.
 const MOST_THREADS: usize = 8;
@@ -82,64 +81,55 @@ struct Lost {
 /// What all threads look at.
 #[derive(Clone, Copy)]
 struct Work<'a> {
-    span: TimeSpan,
     count: &'a Count,
     interrupt: &'a Interrupt,
 }
 
-/// A part of the records: from the one up to the other.
-struct Range {
-    from: Place,
-    to: Option<Place>,
-}
-
-/// Adds up the intervals of a span. `empty` says by what.
+/// Adds up the intervals at these places, which are those of a span. `empty` says by what.
 pub fn accumulate(
     path: &Path,
     recording: &mut Recording,
-    span: TimeSpan,
+    (span, places): (&Span, &[Place]),
     empty: &Accumulator,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Read> {
     let cpus = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let is_ordered = empty.depends_on_order();
-    let ranges = ranges(recording, span, if is_ordered { 1 } else { cpus });
-    let (mut losses, gaps) = missing(recording, span)?;
+    let mut parts = divided(places, if is_ordered { 1 } else { cpus });
+    let (mut losses, gaps) = recording.missing(span)?;
     let mut readers: Vec<Recording> = Vec::new();
-    for _ in 1..ranges.1.len() {
-        readers.extend(again(path, recording, &ranges.1)?);
+    for part in parts.iter().skip(1) {
+        readers.extend(again(path, recording, part)?);
     }
-    let (records, ranges) = if readers.len() + 1 < ranges.1.len() {
+    if readers.len() + 1 < parts.len() {
         // It has changed meanwhile: places are of the one that is open.
-        let to = ranges.1.last().and_then(|range| range.to);
-        (ranges.0, ranges.1.into_iter().take(1).map(|range| Range { to, ..range }).collect())
-    } else {
-        ranges
-    };
+        parts = vec![places];
+        readers.clear();
+    }
     let count = Count::default();
-    let work = Work { span, count: &count, interrupt };
+    let work = Work { count: &count, interrupt };
     let parts: Vec<anyhow::Result<Part>> = thread::scope(|scope| {
-        let shown = count.show(scope, records);
-        let mut ranges = ranges.into_iter();
-        let first = ranges.next();
+        let shown = count.show(scope, places.len() as u64);
+        let mut parts = parts.into_iter();
+        let first = parts.next();
         let threads: Vec<_> = readers
             .iter_mut()
-            .zip(ranges)
-            .map(|(reader, range)| {
+            .zip(parts)
+            .map(|(reader, places)| {
                 let empty = empty.clone();
-                scope.spawn(move || add_up(reader, &range, work, empty))
+                scope.spawn(move || add_up(reader, places, work, empty))
             })
             .collect();
-        let mut parts = Vec::new();
-        if let Some(range) = first {
+        let mut read = Vec::new();
+        if let Some(places) = first {
             let add_up = if is_ordered && cpus > 1 { add_up_behind } else { add_up };
-            parts.push(add_up(recording, &range, work, empty.clone()));
+            read.push(add_up(recording, places, work, empty.clone()));
         }
-        parts.extend(
+        read.extend(
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread has failed"))),
         );
         drop(shown);
-        parts
+        read
     });
     let accumulator = merged(parts, &mut losses)?;
     if interrupt.has_come() {
@@ -172,61 +162,36 @@ fn merged(parts: Vec<anyhow::Result<Part>>, losses: &mut Vec<Loss>) -> anyhow::R
     Ok(accumulator)
 }
 
-/// The records that begin before the end of the span, and the first behind them.
-fn places(recording: &mut Recording, span: TimeSpan) -> (Vec<Place>, Option<Place>) {
-    let mut places = Vec::new();
-    let mut next = recording.at_realtime(span.since_ns);
-    while let Some(place) = next
-        && recording.entry(place).is_some_and(|entry| entry.start_realtime_ns() < span.until_ns)
-    {
-        places.push(place);
-        next = recording.next(place);
-    }
-    (places, next)
-}
-
-/// How many records a span has.
-pub fn records(recording: &mut Recording, span: TimeSpan) -> u64 {
-    places(recording, span).0.len() as u64
-}
-
-/// The records of the span: how many, and a part for each thread.
-fn ranges(recording: &mut Recording, span: TimeSpan, threads: usize) -> (u64, Vec<Range>) {
-    let (places, next) = places(recording, span);
-    let records = places.len() as u64;
-    let parts = (records / LEAST_RECORDS).clamp(1, threads as u64) as usize;
+/// A part for each thread.
+fn divided(places: &[Place], threads: usize) -> Vec<&[Place]> {
+    let parts = (places.len() / LEAST_RECORDS).clamp(1, threads);
     let begin = |part: usize| part * places.len() / parts;
-    let range = |part: usize| {
-        let to = if part + 1 == parts { next } else { places.get(begin(part + 1)).copied() };
-        Some(Range { from: *places.get(begin(part))?, to })
-    };
-    (records, (0..parts).filter_map(range).collect())
+    (0..parts).map(|part| &places[begin(part)..begin(part + 1)]).collect()
 }
 
 /// The same recording once more; `None`: it has changed.
-fn again(path: &Path, recording: &mut Recording, ranges: &[Range]) -> anyhow::Result<Option<Recording>> {
+fn again(path: &Path, recording: &mut Recording, places: &[Place]) -> anyhow::Result<Option<Recording>> {
     let mut other = Recording::open(path)?;
-    let places = ranges.iter().flat_map(|range| [Some(range.from), range.to]).flatten();
-    let is_same = places.into_iter().all(|place| recording.entry(place) == other.entry(place));
+    let is_same = places.iter().all(|place| recording.entry(*place) == other.entry(*place));
     Ok(is_same.then_some(other))
 }
 
-/// Adds up the records of a range.
+/// Adds up the records at these places.
 fn add_up(
     recording: &mut Recording,
-    range: &Range,
+    places: &[Place],
     work: Work<'_>,
     mut accumulator: Accumulator,
 ) -> anyhow::Result<Part> {
     let wanted = accumulator.wanted();
-    let lost = read_range(recording, range, work, &wanted, |frame, when| accumulator.add(frame, when))?;
+    let lost = read_all(recording, places, work, &wanted, |frame, when| accumulator.add(frame, when))?;
     Ok(Part { accumulator, lost })
 }
 
 /// Likewise, while another thread reads ahead.
 fn add_up_behind(
     recording: &mut Recording,
-    range: &Range,
+    places: &[Place],
     work: Work<'_>,
     mut accumulator: Accumulator,
 ) -> anyhow::Result<Part> {
@@ -237,7 +202,7 @@ fn add_up_behind(
         let reader = scope.spawn(move || {
             let mut batch = Batch::default();
             // Nothing is received any more if the other thread has failed, which is told there.
-            let lost = read_range(recording, range, work, &wanted, |frame, when| {
+            let lost = read_all(recording, places, work, &wanted, |frame, when| {
                 batch.take(frame, when);
                 if batch.filled == BATCH {
                     let next = empty.try_recv().unwrap_or_default();
@@ -279,47 +244,36 @@ impl Batch {
     }
 }
 
-/// Reads the records of a range, and hands over each interval.
-fn read_range(
+/// Reads the records at these places, and hands over each interval.
+fn read_all(
     recording: &mut Recording,
-    range: &Range,
-    Work { span, count, interrupt }: Work<'_>,
+    places: &[Place],
+    Work { count, interrupt }: Work<'_>,
     wanted: &Wanted,
     mut take: impl FnMut(&mut Frame, Instants),
 ) -> anyhow::Result<Lost> {
     let mut lost = Lost::default();
     let mut frame = Frame::new();
-    let mut next = Some(range.from);
-    while let Some(place) = next.filter(|place| range.to.is_none_or(|to| *place < to)) {
+    // The first and the last of those that cannot be read, and how many they are.
+    let mut damaged: Option<(Place, Place, u64)> = None;
+    for (number, &place) in places.iter().enumerate() {
         if interrupt.has_come() {
             break;
         }
         count.add();
         let Some(entry) = recording.entry(place) else { break };
-        let when =
-            Instants { start_realtime_ns: entry.start_realtime_ns(), end_realtime_ns: entry.end_realtime_ns };
-        if !span.has(when.start_realtime_ns, when.end_realtime_ns) {
-            next = recording.next(place);
-            continue;
-        }
-        lost.ends_lost = false;
         if recording.read_into(place, wanted, &mut frame)? {
-            take(&mut frame, when);
-            next = recording.next(place);
+            let losses = damaged.take().map(|(first, last, count)| recording.damaged(first, last, count));
+            lost.losses.extend(losses);
+            let (start_realtime_ns, end_realtime_ns) = (entry.start_realtime_ns(), entry.end_realtime_ns);
+            take(&mut frame, Instants { start_realtime_ns, end_realtime_ns });
             continue;
         }
-        match recording.step_before(place, range.to)? {
-            Step::Record(mut record, behind) => {
-                take(&mut record.frame, when);
-                next = behind;
-            }
-            Step::Loss(loss, behind) => {
-                lost.begins_lost |= place == range.from;
-                lost.ends_lost = true;
-                lost.losses.push(loss);
-                next = behind;
-            }
-        }
+        lost.begins_lost |= number == 0;
+        let (first, _, intervals) = damaged.unwrap_or((place, place, 0));
+        damaged = Some((first, place, intervals + 1));
     }
+    lost.ends_lost = damaged.is_some();
+    lost.losses.extend(damaged.map(|(first, last, count)| recording.damaged(first, last, count)));
     Ok(lost)
 }

@@ -62,7 +62,7 @@ pub struct Arguments {
     /// Show the intervals of a recording, a directory or a file, in place of this machine's; without -d, as they were recorded
     #[arg(long, value_name = "PATH")]
     pub replay: Option<std::path::PathBuf>,
-    /// Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m, @SECONDS or 2026-03-01T03:12:00Z
+    /// Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
     /// Leave out what a recording has before this time
@@ -387,6 +387,8 @@ fn parse_sort(text: &str, shown: By) -> Result<SortBy, Failure> {
 mod tests {
     use clap::Parser;
 
+    use cpuledger_recording::When;
+
     use super::*;
 
     #[derive(Debug, Parser)]
@@ -420,12 +422,12 @@ mod tests {
         assert_eq!((options.iterations, options.delay_ns), (None, 0));
         let asked = options.replay.expect("it is asked for");
         assert_eq!(
-            (asked.span.since_ns, asked.span.until_ns),
-            (1_700_000_000_000_000_000, 1_700_000_060_000_000_000)
+            (asked.span.since, asked.span.until),
+            (When::Realtime(1_700_000_000_000_000_000), When::Realtime(1_700_000_060_000_000_000))
         );
         let options = parse("--replay DIR -n 5 -d 10 --at -10m").expect("it is good");
         assert_eq!((options.iterations, options.delay_ns), (Some(5), 10_000_000_000));
-        assert!(options.replay.is_some_and(|asked| asked.at_ns.is_some()));
+        assert!(options.replay.is_some_and(|asked| asked.at.is_some()));
     }
 
     #[test]

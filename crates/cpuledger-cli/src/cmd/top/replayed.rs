@@ -75,7 +75,7 @@ fn options(line: &str) -> Options {
 /// Compares all that a recording gives with the intervals that it is of.
 fn assert_prints_the_same(path: &Path, machine: &Machine, intervals: &[Interval], lines: &[&str]) {
     let mut replay = Replay::open(path).expect("a recording");
-    let mut next = replay.first();
+    let mut next = replay.first().expect("it can be read");
     let mut compared = 0;
     let (mut snapshot, mut replayed) = (Snapshot::default(), Interval::default());
     while let Some(told) =

@@ -37,10 +37,10 @@ impl Timeline {
             self.is_whole[side] = true;
             return Ok(());
         };
-        let cell = match (point, &mut self.tiers) {
+        let cell = match (point, &mut self.recorded) {
             (Point::Past(number), _) => self.past.glance(number).map_or(Cell::Gap, |(_, _, cell)| cell),
-            (Point::Recorded(moment), Some(tiers)) => {
-                tiers.glance(moment)?.map_or(Cell::Gap, |glance| match glance.share {
+            (Point::Recorded(spot), Some(recorded)) => {
+                recorded.replay.glance(spot)?.map_or(Cell::Gap, |glance| match glance.share {
                     Share::Used(share) => Cell::Used(share),
                     Share::Gap => Cell::Gap,
                 })

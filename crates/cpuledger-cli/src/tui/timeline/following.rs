@@ -34,13 +34,13 @@ impl Timeline {
             }
         }
         if self.behind(point)?.is_some()
-            && let Some(tiers) = &mut self.tiers
-            && let Some(last) = tiers.last()?
+            && let Some(recorded) = &mut self.recorded
+            && let Some(last) = recorded.replay.last()?
         {
             point = Point::Recorded(last);
         }
         // One of merged intervals may have grown.
-        if point == begin && self.end_of(point)? == end_ns {
+        if point == begin && self.times_of(point)?.map(|(_, end_ns)| end_ns) == end_ns {
             return Ok(Arrival { frame: None, said });
         }
         self.cells.retain(|(of, _)| *of != begin);
@@ -51,8 +51,8 @@ impl Timeline {
     /// Takes what was recorded since. Returns why some of it cannot be read, when that was not so at the last look.
     pub(super) fn refresh(&mut self) -> anyhow::Result<Option<anyhow::Error>> {
         self.looked = Instant::now();
-        let Some(tiers) = &mut self.tiers else { return Ok(None) };
-        let (refreshed, failed) = tiers.refresh();
+        let Some(recorded) = &mut self.recorded else { return Ok(None) };
+        let (refreshed, failed) = recorded.refresh();
         match refreshed {
             Refreshed::Same => {}
             Refreshed::Longer => {
@@ -63,7 +63,10 @@ impl Timeline {
                 self.cells.clear();
                 self.is_whole = [false; 2];
                 self.search = None;
-                self.find_again()?;
+                if let (Some(point), Some(here)) = (self.find_again()?, &mut self.here) {
+                    here.point = point;
+                }
+                self.look_behind()?;
             }
         }
         let had_failed = std::mem::replace(&mut self.has_failed, failed.is_some());
@@ -72,27 +75,23 @@ impl Timeline {
 
     /// What comes behind the interval that is shown, now.
     fn look_behind(&mut self) -> anyhow::Result<()> {
-        let Some(Point::Recorded(moment)) = self.here.as_ref().map(|here| here.point) else { return Ok(()) };
-        let Some(tiers) = &mut self.tiers else { return Ok(()) };
-        let Some(glance) = tiers.glance(moment)? else { return Ok(()) };
-        let next = self.behind_recorded(glance.next, glance.end_realtime_ns);
+        let Some(Point::Recorded(spot)) = self.here.as_ref().map(|here| here.point) else { return Ok(()) };
+        let next = self.behind_glance(spot)?;
         if let Some(here) = &mut self.here {
             here.next = next;
         }
         Ok(())
     }
 
-    /// Finds the interval that is shown at its new place; it is the first one, if it was deleted.
-    fn find_again(&mut self) -> anyhow::Result<()> {
-        let (Some(here), Some(tiers)) = (&mut self.here, &mut self.tiers) else { return Ok(()) };
+    /// Finds the recorded interval that is shown at its new place; it is the first one, if it was deleted. `None`: none is shown.
+    pub(super) fn find_again(&mut self) -> anyhow::Result<Option<Point>> {
+        let (Some(here), Some(recorded)) = (&self.here, &mut self.recorded) else { return Ok(None) };
         if !matches!(here.point, Point::Recorded(_)) {
-            return Ok(());
+            return Ok(None);
         }
-        // Clocks may differ a little from one interval to the next.
-        let inside_ns = here.start_ns + (here.end_ns - here.start_ns).min(1_000_000) / 2;
-        if let Some(moment) = tiers.at(inside_ns)? {
-            here.point = Point::Recorded(moment);
-        }
-        self.look_behind()
+        let (boot_id, begin_ns) = &here.begin;
+        let spot = recorded.replay.in_boot(boot_id.as_deref().unwrap_or_default(), *begin_ns)?;
+        let spot = spot.map_or_else(|| recorded.replay.first(), |spot| Ok(Some(spot)))?;
+        Ok(spot.map(Point::Recorded))
     }
 }

@@ -3,6 +3,9 @@
 use super::super::play::Play;
 use super::{Arrival, Point, Timeline};
 
+/// Clocks that are read one after the other may differ by that much where none was set.
+const SLACK_NS: u64 = 1_000_000_000;
+
 impl Timeline {
     pub(super) fn play_or_pause(&mut self) -> Arrival {
         if self.play.take().is_none() {
@@ -24,12 +27,17 @@ impl Timeline {
         if !is_over {
             return Ok(Arrival::default());
         }
-        let (is_gap, mut point) = (here.is_gap, here.point);
-        let mut next = self.behind(point)?;
+        let (is_gap, mut point, mut end_ns) = (here.is_gap, here.point, Some(here.end_ns));
+        let (mut next, mut was_set) = (self.behind(point)?, false);
         while let Some(behind) = next {
+            let times = self.times_of(behind)?;
             point = behind;
+            // Where the clock was set, it goes on from there.
+            was_set =
+                times.zip(end_ns).is_some_and(|((begin_ns, _), end_ns)| begin_ns.abs_diff(end_ns) > SLACK_NS);
+            end_ns = times.map(|(_, end_ns)| end_ns);
             // Intervals that are over already are not shown, except for the last.
-            let is_over = !is_gap && self.end_of(point)?.is_some_and(|end_ns| end_ns <= at_ns);
+            let is_over = !is_gap && !was_set && end_ns.is_some_and(|end_ns| end_ns <= at_ns);
             next = if is_over { self.behind(point)? } else { None };
         }
         if Some(point) == self.here.as_ref().map(|here| here.point) {
@@ -41,17 +49,21 @@ impl Timeline {
             return Ok(Arrival::saying("this is the end"));
         }
         let arrival = self.show(point)?;
-        if is_gap {
+        if is_gap || was_set {
             self.play_from_here();
         }
         Ok(arrival)
     }
 
-    pub(super) fn end_of(&mut self, point: Point) -> anyhow::Result<Option<u64>> {
-        match (point, &mut self.tiers) {
-            (Point::Past(number), _) => Ok(self.past.glance(number).map(|(_, end_ns, _)| end_ns)),
-            (Point::Recorded(moment), Some(tiers)) => {
-                Ok(tiers.glance(moment)?.map(|glance| glance.end_realtime_ns))
+    /// Begin and end, CLOCK_REALTIME.
+    pub(super) fn times_of(&mut self, point: Point) -> anyhow::Result<Option<(u64, u64)>> {
+        match (point, &mut self.recorded) {
+            (Point::Past(number), _) => {
+                Ok(self.past.glance(number).map(|(start_ns, end_ns, _)| (start_ns, end_ns)))
+            }
+            (Point::Recorded(spot), Some(recorded)) => {
+                let glance = recorded.replay.glance(spot)?;
+                Ok(glance.map(|glance| (glance.start_realtime_ns, glance.end_realtime_ns)))
             }
             (Point::Recorded(_), None) => Ok(None),
         }

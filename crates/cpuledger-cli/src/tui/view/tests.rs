@@ -18,6 +18,8 @@ use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::travel::{Cell, Strip, Travel};
 use crate::tui::{config, export, fixture};
+use crate::when::Named;
+use cpuledger_recording::When;
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::shares::{StateCell, StateColumn};
 
@@ -280,16 +282,16 @@ fn keys_go_through_time() {
         ("$", Travel::Last),
         ("=", Travel::Speed(1)),
         ("_", Travel::Speed(-1)),
-        (": @ 1 0 0 Enter", Travel::Jump(100_000_000_000)),
+        (": @ 1 0 0 Enter", Travel::Jump(Named::realtime(100_000_000_000))),
         ("; x Enter", Travel::Find("x".to_owned())),
         // The last filter is there already.
         ("; y Enter", Travel::Find("xy".to_owned())),
     ] {
         assert_eq!(travel(&mut state, keys), expected, "{keys}");
     }
-    // By the time that is shown.
-    let shown_ns = state.frame.as_ref().expect("it was given").end_realtime_ns;
-    assert_eq!(travel(&mut state, ": - 1 0 m Enter"), Travel::Jump(shown_ns - 600_000_000_000));
+    // From what is shown.
+    let before = Named { when: When::BeforeEnd(600_000_000_000), again_ns: None };
+    assert_eq!(travel(&mut state, ": - 1 0 m Enter"), Travel::Jump(before));
     assert_eq!(press(&mut state, ": n o o n Enter"), Effect::None);
     assert!(text(&mut state, 200, 24).contains("`noon` is no time"));
     assert_eq!(press(&mut state, "Esc Space"), Effect::Cut, "it comes from the machine");
