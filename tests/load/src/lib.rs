@@ -11,6 +11,7 @@
 //! - [`States`]: tasks that do one thing while they are on no CPU, and say for how long,
 //! - [`Mixture`]: forks, threads, compilers and tasks that wake each other, all at once,
 //! - [`LongArguments`]: a process with more arguments than a screen, or any exec, can take,
+//! - [`Hostile`]: users that try to harm the service,
 //! - [`Zoo`]: one process of each odd kind, each with the [`Truth`] about it,
 //! - [`Shared`]: what is dear to make, lent to one test after another,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
@@ -37,6 +38,7 @@ mod cgroup;
 mod cpus;
 mod error;
 mod held;
+mod hostile;
 mod kin;
 mod limits;
 mod mixture;
@@ -60,6 +62,7 @@ pub use cgroup::Cgroup;
 pub use cpus::{online_cpus, possible_cpus, removable_cpu};
 pub use error::Error;
 pub use held::BpfHeld;
+pub use hostile::{Harm, Harmed, Hostile};
 pub use kin::{Brood, Kin, Kinsman};
 pub use limits::{RaisedLimits, room_for};
 pub use mixture::{ForkingShells, Mixture, MixturePlan};

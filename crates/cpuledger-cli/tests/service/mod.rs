@@ -1,3 +1,4 @@
+#![allow(dead_code)] // each test has its own part of it
 //! A service for tests.
 
 use std::fs;

@@ -3,6 +3,7 @@
 pub(crate) mod actor;
 mod bare_thread;
 pub(crate) mod burn;
+pub(crate) mod hostile;
 pub(crate) mod kin;
 mod release;
 pub(crate) mod sleepers;

@@ -1,0 +1,108 @@
+//! The memory of the service, by the kernel's count of a memory cgroup, as that decides when it is killed: what users keep is not in it.
+//! Needs root.
+
+mod honest;
+mod service;
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cpuledger_load::scene::alone;
+use cpuledger_load::{Cgroup, Harm, Hostile, RaisedLimits, Sleepers};
+use honest::{Honest, as_user};
+use service::Service;
+
+/// The one that reads and does no harm, and those that do.
+const HONEST: u32 = 40_000_301;
+const HOSTILE: [u32; 3] = [40_000_302, 40_000_303, 40_000_304];
+/// Threads that sleep, so that a listing is long.
+const THREADS: usize = 20_000;
+/// By how much memory may be above that of the first half: each user has 16 MiB of listings on their way, and some rings.
+const SLACK_BYTES: u64 = 16 << 20;
+/// A reader or a cut that is later than this has waited for the attack.
+const LATE: Duration = Duration::from_secs(10);
+
+fn lasts() -> Duration {
+    let is_full = std::env::var_os("CPULEDGER_TEST_FULL").is_some();
+    Duration::from_secs(if is_full { 600 } else { 20 })
+}
+
+/// What the unit that is shipped allows the service, in bytes.
+fn memory_max() -> u64 {
+    let unit = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/cpuledger.service");
+    let unit = std::fs::read_to_string(unit).expect("it is there");
+    let line = unit.lines().find_map(|line| line.strip_prefix("MemoryMax=")).expect("it has a limit");
+    line.strip_suffix('M').and_then(|number| number.parse::<u64>().ok()).expect("in MiB") << 20
+}
+
+/// A cgroup with that limit.
+struct Limited(Cgroup);
+
+impl Limited {
+    fn new(bytes: u64) -> Limited {
+        let cgroup = Cgroup::new("memory")
+            .expect("a hierarchy with memory is mounted, and root may make a cgroup in it");
+        let limit = if cgroup.is_v1() { "memory.limit_in_bytes" } else { "memory.max" };
+        cgroup.write(limit, &bytes.to_string()).expect("a limit");
+        Limited(cgroup)
+    }
+
+    /// Starts a service in it.
+    fn start(&self) -> Service {
+        Service::start_as("", |usual| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(self.0.path());
+            command.arg(usual.get_program()).args(usual.get_args()).env_remove("NOTIFY_SOCKET");
+            command
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        let usage = if self.0.is_v1() { "memory.usage_in_bytes" } else { "memory.current" };
+        self.0.read(usage).expect("it is there").trim().parse().expect("a number")
+    }
+}
+
+/// Listings of 20,000 threads and rings, kept by three users: the service lives within its limit, and takes no more from minute to minute.
+#[test]
+fn what_users_keep_is_not_the_memory_of_the_service_root() {
+    let _alone = alone();
+    let _limits = RaisedLimits::for_threads(THREADS).expect("there is room for threads");
+    let _sleepers = Sleepers::start(THREADS, 1).expect("threads");
+    let limited = Limited::new(memory_max());
+    let mut service = limited.start();
+    let socket = service.socket();
+    let is_over = AtomicBool::new(false);
+    let (mut halves, mut has_ended) = ([0_u64; 2], None);
+    let mut honest = std::thread::scope(|scope| {
+        let honest = as_user(scope, HONEST, || Honest::read(&socket, &is_over));
+        let harms = [Harm::Listings, Harm::Rings];
+        let hostile: Vec<Hostile> = HOSTILE
+            .iter()
+            .flat_map(|uid| harms.map(|harm| Hostile::start(&socket, *uid, harm).expect("it begins")))
+            .collect();
+        let begin = Instant::now();
+        while begin.elapsed() < lasts() && has_ended.is_none() {
+            let half = usize::from(begin.elapsed() > lasts() / 2);
+            halves[half] = halves[half].max(limited.bytes());
+            has_ended = service.child.try_wait().expect("it is a child");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        is_over.store(true, Ordering::SeqCst);
+        for hostile in hostile {
+            let harmed = hostile.stop().expect("it ends").expect("none has stopped itself");
+            println!("{harmed:?}");
+            assert!(harmed.calls > 20, "it has done nothing");
+        }
+        honest.join()
+    });
+    let [first, second] = halves.map(|bytes| bytes >> 20);
+    println!("at most {first} MiB in the first half, {second} MiB in the second");
+    assert_eq!(has_ended, None, "the service has ended, with {first} and {second} MiB");
+    let honest = honest.as_mut().expect("the honest reader gets what it should");
+    let p99 = honest.p99();
+    println!("{} frames, p99 of their delay {:.1} ms", honest.frames, p99.as_secs_f64() * 1e3);
+    assert!(halves[1] < halves[0] + SLACK_BYTES, "{first} MiB in the first half, {second} MiB in the second");
+    assert!(p99 < LATE && honest.most_late_ns < LATE.as_nanos() as u64, "{p99:?}, {}", honest.most_late_ns);
+}
