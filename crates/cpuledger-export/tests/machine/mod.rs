@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Options, Recording, Step, Writer};
 
 /// Length of an interval.
@@ -109,7 +110,7 @@ pub fn record_span(path: &Path, intervals: std::ops::Range<u64>) {
 /// What a recording adds up to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// CPU time of each command: its living processes, and its dead.
+    /// CPU time of each command, its name escaped as in all outputs: its living processes, and its dead.
     pub by_command: BTreeMap<String, i128>,
     /// Of each effective user; -1: it is not known.
     pub by_user: BTreeMap<String, i128>,
@@ -150,7 +151,7 @@ pub fn sums(path: &Path) -> Sums {
                 let ns = i128::from(table.get(column, row).unwrap_or(0));
                 known += ns;
                 let comm = frame.text_of(section, Column::COMM, row).unwrap_or_default();
-                *sums.by_command.entry(String::from_utf8_lossy(comm).into_owned()).or_default() += ns;
+                *sums.by_command.entry(escaped(comm)).or_default() += ns;
                 let user = table.get(Column::EUID, row).map_or(-1, u64::cast_signed);
                 *sums.by_user.entry(user.to_string()).or_default() += ns;
             }
