@@ -75,7 +75,7 @@ fn a_recording_that_may_not_be_read_is_told_root() {
     }
     terminal.start_with(&as_stranger(&terminal), "--source procfs -d 0.3 --all");
     std::thread::sleep(Duration::from_secs(1));
-    let sentence = "what was recorded before may not be read by this user: sudo ptop --replay ";
+    let sentence = "what was recorded before may not be read by this user: sudo ptop --replay";
     terminal.press(&["^"]);
     let text = terminal.wait_for(sentence);
     assert!(!text.contains("2023-11-14"), "{text}");
