@@ -2,7 +2,7 @@
 //!
 //! Sums over rows are less than 2^60. So sixteen of them fit into 64 bits: the states of a task, the parts of the capacity.
 
-use crate::column::{Column, Kind, Rule};
+use crate::column::{Column, Kind, Rule, STATES};
 use crate::error::Error;
 use crate::frame::{Frame, Section};
 use crate::table::ABSENT;
@@ -15,17 +15,6 @@ const MOST_SUM: u64 = 1 << 60;
 
 /// Numbers of the kernel that are no amounts.
 const IDS: [Column; 2] = [Column::CGROUP_ID, Column::CGROUP_V1_CPU_ID];
-
-/// What a row has of an interval beside what merges add up.
-const ADDED: [Column; 7] = [
-    Column::ELAPSED_NS,
-    Column::WAITING_NS,
-    Column::BLOCKED_NS,
-    Column::IO_WAIT_NS,
-    Column::SLEEP_NS,
-    Column::STOPPED_NS,
-    Column::UNSEEN_NS,
-];
 
 impl Frame {
     /// Checks that each figure is below 2^62, and that sums are below 2^60: those over the rows of a section of what they have of the
@@ -58,7 +47,8 @@ impl Frame {
             if values.is_absent() || table.is_empty() {
                 continue;
             }
-            let is_added = column.rule() == Rule::Sum || ADDED.contains(&column);
+            // What a row has of an interval: what merges add up, and what its task did.
+            let is_added = column.rule() == Rule::Sum || STATES.contains(&column);
             let known = |raw: u64| if raw == ABSENT { 0 } else { raw };
             let (greatest, sum) = if values.each.is_empty() {
                 let value = known(values.constant);

@@ -54,7 +54,18 @@ macro_rules! columns {
         counters { $($counter_id:literal $counter:ident $counter_name:literal $counter_help:literal;)* }
         figures { $($id:literal $figure:ident $name:literal $kind:ident $rule:ident $help:literal;)* }
     ) => {
-        impl Column {
+        /// The figures of what a task did. The first is the length of its life.
+pub(crate) const STATES: [Column; 7] = [
+    Column::ELAPSED_NS,
+    Column::WAITING_NS,
+    Column::BLOCKED_NS,
+    Column::IO_WAIT_NS,
+    Column::SLEEP_NS,
+    Column::STOPPED_NS,
+    Column::UNSEEN_NS,
+];
+
+impl Column {
             $(#[doc = $field_help] pub const $field: Column = Column($field_id);)*
             $(#[doc = $counter_help] pub const $counter: Column = Column($counter_id);)*
             $(#[doc = $help] pub const $figure: Column = Column($id);)*

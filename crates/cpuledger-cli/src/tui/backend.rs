@@ -125,54 +125,46 @@ fn append_color(colors: Colors, bytes: &mut Vec<u8>, color: Color, from: u8) {
     written.expect("memory takes all");
 }
 
+/// The colours that terminals have by number. The first eight are those of a terminal that has no more.
+const SIXTEEN: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
 /// The number of one of the 16.
 fn number(color: Color) -> Option<u8> {
-    const SIXTEEN: [Color; 16] = [
-        Color::Black,
-        Color::Red,
-        Color::Green,
-        Color::Yellow,
-        Color::Blue,
-        Color::Magenta,
-        Color::Cyan,
-        Color::Gray,
-        Color::DarkGray,
-        Color::LightRed,
-        Color::LightGreen,
-        Color::LightYellow,
-        Color::LightBlue,
-        Color::LightMagenta,
-        Color::LightCyan,
-        Color::White,
-    ];
     SIXTEEN.iter().position(|of| *of == color).map(|number| number as u8)
 }
 
 /// The one of the eight that is nearest. A dark grey is their white, as it is there to be read.
 fn reduced(color: Color) -> Color {
-    const EIGHT: [Color; 8] = [
-        Color::Black,
-        Color::Red,
-        Color::Green,
-        Color::Yellow,
-        Color::Blue,
-        Color::Magenta,
-        Color::Cyan,
-        Color::Gray,
-    ];
     let (red, green, blue) = match color {
         Color::Reset => return color,
         Color::Rgb(red, green, blue) => (red, green, blue),
         Color::Indexed(index @ 16..) => of_palette(index),
         Color::Indexed(8) | Color::DarkGray => return Color::Gray,
-        Color::Indexed(index) => return EIGHT[usize::from(index % 8)],
-        named => return number(named).map_or(Color::Reset, |number| EIGHT[usize::from(number % 8)]),
+        Color::Indexed(index) => return SIXTEEN[usize::from(index % 8)],
+        named => return number(named).map_or(Color::Reset, |number| SIXTEEN[usize::from(number % 8)]),
     };
     let [most, least] = [red.max(green).max(blue), red.min(green).min(blue)];
     // What has no colour to speak of is black or white; of the others the brighter channels count.
     let limit = if most - least < 32 { 64 } else { least + (most - least) / 3 };
     let is_on = |channel: u8| usize::from(channel > limit);
-    EIGHT[is_on(red) | is_on(green) << 1 | is_on(blue) << 2]
+    SIXTEEN[is_on(red) | is_on(green) << 1 | is_on(blue) << 2]
 }
 
 /// Red, green and blue of one of the 256 behind the first 16.

@@ -1,20 +1,9 @@
 //! What tasks did off the CPU in two intervals together: where a frame has no row of one, it rested in one state.
 
-use crate::column::Column;
+use crate::column::{Column, STATES};
 use crate::table::{ABSENT, Table};
 
 use super::rows::sum;
-
-/// The figures of what a task did. The first is the length of its life.
-const STATES: [Column; 7] = [
-    Column::ELAPSED_NS,
-    Column::WAITING_NS,
-    Column::BLOCKED_NS,
-    Column::IO_WAIT_NS,
-    Column::SLEEP_NS,
-    Column::STOPPED_NS,
-    Column::UNSEEN_NS,
-];
 
 /// The figures that time in each state belongs to, in the order of [`Column::OFF_AT_START`].
 const RESTS: [&[Column]; 6] = [
