@@ -156,13 +156,16 @@ impl Segment {
             return Ok(summary);
         }
         let summary = match self.trailer {
-            // An older version wrote what the clock was at both ends. If it was set in between, the records tell.
-            Some(trailer) if trailer.records > 0 && !trailer.extent().was_set() => Some(Summary {
-                records: trailer.records.into(),
-                first_sequence: trailer.first_sequence,
-                last_sequence: trailer.last_sequence,
-                extent: trailer.extent(),
-            }),
+            // What was found says it better. An older version wrote what the clock was at both ends: if it was set in between, only the
+            // records show it.
+            Some(trailer) if self.found.is_none() && trailer.records > 0 && !trailer.extent().was_set() => {
+                Some(Summary {
+                    records: trailer.records.into(),
+                    first_sequence: trailer.first_sequence,
+                    last_sequence: trailer.last_sequence,
+                    extent: trailer.extent(),
+                })
+            }
             _ => Summary::of(self.entries()?),
         };
         Ok(*self.summary.insert(summary))
@@ -172,7 +175,11 @@ impl Segment {
     pub(crate) fn found(&mut self) -> io::Result<&Found> {
         let found = match self.found.take() {
             Some(found) => found,
-            None => self.find()?,
+            None => {
+                // Its end may count records that are not there.
+                self.summary = None;
+                self.find()?
+            }
         };
         Ok(self.found.insert(found))
     }
