@@ -1,14 +1,17 @@
 //! Memory that is used again from interval to interval: as much as they need, not as much as the largest of them needed.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, Hash};
+
 /// A buffer has room for at most this many times what it held.
 const MOST_ROOM: usize = 4;
-/// A smaller one is kept: that many entries.
-const LEAST: usize = 256;
+/// That many bytes are always held.
+const LEAST_BYTES: usize = 16 << 10;
 
 /// The room that a collection of this length shall have; `None`: that which it has. What is given back was filled before, so that a storm
 /// pays for it.
-fn room(length: usize, capacity: usize) -> Option<usize> {
-    let least = length.max(LEAST);
+fn room<T>(length: usize, capacity: usize) -> Option<usize> {
+    let least = length.max(LEAST_BYTES / size_of::<T>().max(1));
     (capacity > MOST_ROOM * least).then_some(2 * least)
 }
 
@@ -20,10 +23,48 @@ pub(crate) fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
 
 /// As [`emptied`], in its place.
 pub(crate) fn empty<T>(list: &mut Vec<T>) {
-    let room = room(list.len(), list.capacity());
+    let room = room::<T>(list.len(), list.capacity());
     list.clear();
+    // In this order, so that nothing is copied.
     if let Some(room) = room {
         list.shrink_to(room);
+    }
+}
+
+/// Gives back the room of a collection that is more than it needs for what it holds.
+pub(crate) trait Trim {
+    fn trim(&mut self);
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> Trim for HashMap<K, V, S> {
+    fn trim(&mut self) {
+        if let Some(room) = room::<(K, V)>(self.len(), self.capacity()) {
+            self.shrink_to(room);
+        }
+    }
+}
+
+impl<K: Eq + Hash, S: BuildHasher> Trim for HashSet<K, S> {
+    fn trim(&mut self) {
+        if let Some(room) = room::<K>(self.len(), self.capacity()) {
+            self.shrink_to(room);
+        }
+    }
+}
+
+impl<T> Trim for Vec<T> {
+    fn trim(&mut self) {
+        if let Some(room) = room::<T>(self.len(), self.capacity()) {
+            self.shrink_to(room);
+        }
+    }
+}
+
+impl<T> Trim for VecDeque<T> {
+    fn trim(&mut self) {
+        if let Some(room) = room::<T>(self.len(), self.capacity()) {
+            self.shrink_to(room);
+        }
     }
 }
 
@@ -40,9 +81,11 @@ mod tests {
         list.resize(400_000, 0);
         empty(&mut list);
         assert_eq!(list.capacity(), full, "it is filled to a third again and again");
-        list.resize(1_000, 0);
+        list.resize(10_000, 0);
         let list = emptied(list);
-        assert!((1_000..=4_000).contains(&list.capacity()), "{}", list.capacity());
-        assert!(emptied(list).capacity() >= 2 * LEAST, "a small one is not worth it");
+        assert!((10_000..=40_000).contains(&list.capacity()), "{}", list.capacity());
+        let list = emptied(list);
+        assert!(list.capacity() * size_of::<u64>() >= LEAST_BYTES, "what is small is not worth it");
+        assert!(list.capacity() <= 10_000);
     }
 }

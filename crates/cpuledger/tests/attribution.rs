@@ -153,6 +153,7 @@ fn a_storm_of_an_hour_is_not_remembered() {
             cpu_ns: 7,
             folded_threads_ns: 0,
             folded_children_ns: 0,
+            comm: None,
             has_died: true,
             process_is_dead: true,
         };
@@ -188,6 +189,7 @@ fn a_name_outlives_its_process_as_long_as_that_is_remembered() {
         cpu_ns: 1,
         folded_threads_ns: 0,
         folded_children_ns: 0,
+        comm: None,
         has_died: true,
         process_is_dead: true,
     };

@@ -9,11 +9,13 @@
 //! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
 //! shortened when they are followed, so that memory follows the living, and each is passed once.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::buffer::{Trim, empty};
 use crate::task::{Comm, TaskId};
 
 /// For how long a dead process without known children keeps its tombstone: a child may have been forked and not have run yet.
@@ -35,6 +37,8 @@ pub struct Increment {
     pub folded_threads_ns: u64,
     /// Of processes it inherits from whose identity was lost.
     pub folded_children_ns: u64,
+    /// Its name, where the source reports it with each increment, and whether it is that of a thread: see [`Attribution::name`].
+    pub comm: Option<(Comm, bool)>,
     /// Whether the task died in the interval.
     pub has_died: bool,
     /// Whether no thread of its process is left alive.
@@ -50,6 +54,7 @@ impl Increment {
             cpu_ns: 0,
             folded_threads_ns: 0,
             folded_children_ns: 0,
+            comm: None,
             has_died: false,
             process_is_dead: false,
         }
@@ -111,6 +116,9 @@ pub struct Attribution {
     members: FxHashMap<TaskId, Member>,
     /// Tombstones in their grace period, with the time of the death. Of one that has been revived, it is not that of its death.
     in_grace: VecDeque<(u64, TaskId)>,
+    /// For [`Attribution::settled_heir`]: one for each increment.
+    #[serde(skip)]
+    heirs: Vec<Option<TaskId>>,
     /// The dead from one that is asked for up to its heir. Memory is reused.
     #[serde(skip)]
     way: Vec<TaskId>,
@@ -156,29 +164,50 @@ impl Attribution {
     }
 
     /// Takes what all tasks used in the interval that ends at `now_ns`, and gives every nanosecond to a process that lives.
-    pub fn settle(&mut self, now_ns: u64, increments: &[Increment], accounts: &mut FxHashMap<TaskId, Parts>) {
+    pub fn settle<I>(&mut self, now_ns: u64, increments: I, accounts: &mut FxHashMap<TaskId, Parts>)
+    where
+        I: IntoIterator<Item: Borrow<Increment>> + Clone,
+    {
+        accounts.trim();
         accounts.clear();
-        for entry in increments {
-            if let Some(parent) = entry.parent {
-                self.add(entry.process, parent);
-            }
+        for entry in increments.clone() {
+            self.meet(entry.borrow(), now_ns);
         }
-        for entry in increments.iter().filter(|entry| entry.process_is_dead) {
-            self.end(entry.process, now_ns);
-        }
+        empty(&mut self.heirs);
         for entry in increments {
+            let entry = entry.borrow();
             if self.is_dead(entry.process) {
+                let heir = self.heir(entry.process);
+                self.heirs.push(Some(heir));
                 if entry.total_ns() > 0 {
-                    let heir = self.heir(entry.process);
                     accounts.entry(heir).or_default().exited_children_ns += entry.total_ns();
                 }
                 continue;
             }
+            self.heirs.push(None);
             let account = accounts.entry(entry.process).or_default();
             let part = if entry.has_died { &mut account.exited_threads_ns } else { &mut account.self_ns };
             *part += entry.cpu_ns;
             account.exited_threads_ns += entry.folded_threads_ns;
             account.exited_children_ns += entry.folded_children_ns;
+        }
+    }
+
+    /// The heir of the process of the increment at this place in the last call of [`Attribution::settle`]; `None`: that process lives.
+    pub fn settled_heir(&self, place: usize) -> Option<TaskId> {
+        self.heirs.get(place).copied().flatten()
+    }
+
+    /// Makes the process of an increment known, with its name, and ends it if it is dead.
+    fn meet(&mut self, entry: &Increment, now_ns: u64) {
+        if let Some(parent) = entry.parent {
+            self.add(entry.process, parent);
+        }
+        if let Some((comm, of_thread)) = entry.comm {
+            self.name(entry.process, comm, of_thread);
+        }
+        if entry.process_is_dead {
+            self.end(entry.process, now_ns);
         }
     }
 
@@ -194,6 +223,8 @@ impl Attribution {
                 self.release(process);
             }
         }
+        self.members.trim();
+        self.in_grace.trim();
     }
 
     /// Ends the processes whose death was not told: all but those that live.
@@ -214,7 +245,7 @@ impl Attribution {
             return process; // nothing is known of it
         };
         let mut way = std::mem::take(&mut self.way);
-        way.clear();
+        empty(&mut way);
         way.push(process);
         let mut heir = parent;
         while let Some(&Member { is_dead: true, parent: Some(next), .. }) = self.members.get(&heir) {

@@ -243,6 +243,7 @@ impl World {
             cpu_ns: slot.own_ns,
             folded_threads_ns: slot.folded_threads_ns,
             folded_children_ns: slot.folded_children_ns,
+            comm: None,
             has_died: slot.has_died,
             process_is_dead: slot.process_is_dead,
         });

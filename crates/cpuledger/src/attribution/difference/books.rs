@@ -376,7 +376,7 @@ impl Books {
             let parent = numbers.find(fold.ppid, snapshot.begin, listed, processes).unwrap_or_default();
             increments.push(Increment { folded_children_ns: fold.runtime_ns, ..Increment::of(parent) });
         }
-        self.attribution.settle(snapshot.begin_ns, increments, &mut self.accounts);
+        self.attribution.settle(snapshot.begin_ns, &*increments, &mut self.accounts);
         self.shares.clear();
         self.shares.resize(snapshot.processes.len(), Parts::default());
         for (process, parts) in &self.accounts {

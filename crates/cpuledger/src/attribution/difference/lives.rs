@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::buffer::Trim;
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
@@ -59,6 +60,9 @@ struct Life {
     shown: Shown,
     /// What it did since it was first seen; `None`: of some of that it is not known.
     states: Option<LifeStates>,
+    /// Whether the last list of what lives did not have it. Then it is dead, but the next interval may still report its death.
+    #[serde(skip)]
+    is_missing: bool,
 }
 
 /// What the totals of a task are.
@@ -84,7 +88,14 @@ impl Life {
             is_past_gap: false,
             shown: Shown::Own,
             states: None,
+            is_missing: false,
         }
+    }
+
+    /// Whether it is to be remembered after another list, which has it or not.
+    fn stays(&mut self, is_listed: bool) -> bool {
+        let was_missing = std::mem::replace(&mut self.is_missing, !is_listed);
+        is_listed || !was_missing
     }
 
     /// Adds an interval in which it ran.
@@ -136,6 +147,17 @@ pub(crate) struct Lives {
     processes: FxHashMap<TaskId, Counters>,
 }
 
+impl Trim for Lives {
+    fn trim(&mut self) {
+        let Lives { attached: _, tasks, former, renumbered, leaders, processes } = self;
+        tasks.trim();
+        former.trim();
+        renumbered.trim();
+        leaders.trim();
+        processes.trim();
+    }
+}
+
 impl Lives {
     pub(crate) fn new(attached: Boottime) -> Lives {
         Lives { attached, ..Lives::default() }
@@ -166,12 +188,24 @@ impl Lives {
         life
     }
 
-    /// Forgets the processes that do not live, whose deaths may not have been told.
-    pub(crate) fn keep_living(&mut self, mut lives: impl FnMut(TaskId) -> bool) {
+    /// Forgets the processes that do not live, whose deaths may not have been told. Of tasks it forgets those that did not live the last
+    /// time either: the death of one that is missing for the first time may be in the next interval.
+    pub(crate) fn keep_living(
+        &mut self,
+        mut lives: impl FnMut(TaskId) -> bool,
+        is_listed: impl Fn(TaskId) -> bool,
+    ) {
         self.processes.retain(|process, _| lives(*process));
         self.leaders.retain(|process, _| lives(*process));
         self.renumbered.retain(|process, _| lives(*process));
-        self.former.retain(|_, life| lives(life.process));
+        let mut stays = |life: &mut Life| life.stays(lives(life.process) && is_listed(life.task));
+        self.former.retain(|_, life| stays(life));
+        self.tasks.retain(|_, life| stays(life));
+    }
+
+    /// How many tasks are remembered.
+    pub(crate) fn tasks(&self) -> usize {
+        self.former.len() + self.tasks.len()
     }
 
     /// How much is remembered that only a death ends.
@@ -464,6 +498,26 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_is_missing_twice_is_forgotten() {
+        let mut lives = Lives::new(Boottime::from_ns(100));
+        let process = id(1, 150);
+        for number in 2..12 {
+            lives.go_on(&seen(number, id(number as i32, 200), process, 10), Some(&counters(10, 1)));
+            if number == 6 {
+                lives.hand_over();
+            }
+        }
+        let is_listed = |task: TaskId| task.tid.0 % 2 == 0;
+        lives.keep_living(|_| true, is_listed);
+        assert_eq!(lives.tasks(), 10);
+        // The death of this one comes after all: what it had at the last cut is known.
+        let (growth, _) = lives.end(&seen(11, id(11, 200), process, 5), &counters(15, 1));
+        assert_eq!(growth.counters.runtime_ns, 5);
+        lives.keep_living(|_| true, is_listed);
+        assert_eq!(lives.tasks(), 5);
+    }
+
+    #[test]
     fn who_does_not_live_is_forgotten() {
         let mut lives = Lives::new(Boottime::from_ns(100));
         for number in 0..10 {
@@ -473,7 +527,9 @@ mod tests {
         }
         lives.hand_over();
         assert_eq!(lives.len(), 20);
-        lives.keep_living(|process| process.tid.0 < 2);
+        let lives_on = |process: TaskId| process.tid.0 < 2;
+        lives.keep_living(lives_on, |_| true);
+        lives.keep_living(lives_on, |_| true);
         assert_eq!(lives.len(), 4);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::attribution::Parts;
 use crate::attribution::difference::lives::Growth;
+use crate::buffer::empty;
 use crate::counters::Counters;
 use crate::source::records::nothing_used;
 use crate::states::{OffTasks, States};
@@ -67,7 +68,7 @@ pub(super) struct Accounts(Vec<Account>);
 impl Accounts {
     /// Begins an interval with the processes that have time.
     pub(super) fn begin<'a>(&mut self, parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>) {
-        self.0.clear();
+        empty(&mut self.0);
         let with_time = parts.filter(|(_, parts)| parts.total_ns() > 0);
         self.0.extend(with_time.map(|(&process, &parts)| Account {
             process,

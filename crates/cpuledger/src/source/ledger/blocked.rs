@@ -6,6 +6,7 @@ use std::ops::Bound;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::buffer::Trim;
 use crate::clock::Boottime;
 use crate::field::Field;
 use crate::interval::{Blocked, Interval, MOST_BLOCKED};
@@ -28,6 +29,14 @@ type Key = (Option<u32>, u64, TaskId);
 
 fn key(blocked: &Blocked) -> Key {
     (blocked.euid, blocked.since_ns.unwrap_or(0), blocked.task)
+}
+
+impl Trim for BlockedTasks {
+    fn trim(&mut self) {
+        // A tree has no room to spare.
+        let BlockedTasks { by_task, by_user: _ } = self;
+        by_task.trim();
+    }
 }
 
 impl BlockedTasks {

@@ -118,6 +118,8 @@ impl Ledger {
             lost: rest.lost,
             walk: None,
             others: Snapshot::default(),
+            walked_ns: 0,
+            looks_again: true,
             finds_blocked: rest.finds_blocked,
         })
     }

@@ -59,15 +59,25 @@ pub struct Ledger {
     rows: RowBuilder,
     /// When more is remembered, a walk says what lives: deaths that were not reported leave something behind.
     remembered_limit: usize,
+    /// Whether a walk is due after the next interval, because deaths of the last one were not reported.
+    looks_again: bool,
     lost: Lost,
-    /// For those that did not run; loaded when it is first needed, for its buffers follow the population.
+    /// For those that did not run; loaded when it is needed.
     walk: Option<Walk>,
     others: Snapshot,
+    /// When the last walk ended, CLOCK_MONOTONIC.
+    walked_ns: u64,
     finds_blocked: bool,
 }
 
 /// How many more processes may be remembered than twice those alive.
 const REMEMBERED_SLACK: usize = 1 << 16;
+
+/// How many tasks may be remembered of which some do not live.
+const FEW_TASKS: usize = 1 << 12;
+
+/// For how long after a walk its program is kept for the next one.
+const WALK_KEPT_NS: u64 = 10_000_000_000;
 
 /// When fewer than 1/4 of the slots are free, a successor is attached.
 const LOW_SHARE: u32 = 4;
@@ -108,9 +118,11 @@ impl Ledger {
             most_slots: limits::most_slots(&caller),
             rows,
             remembered_limit: REMEMBERED_SLACK,
+            looks_again: false,
             lost,
             walk: None,
             others: Snapshot::default(),
+            walked_ns: 0,
             finds_blocked: false,
         })
     }
@@ -122,7 +134,6 @@ impl Ledger {
     /// When there cannot be a walk.
     pub fn find_blocked(&mut self) -> Result<(), Error> {
         self.finds_blocked = true;
-        let had_walk = self.walk.is_some();
         let fields = FieldSet::of(&[
             Field::Tid,
             Field::Pid,
@@ -135,11 +146,6 @@ impl Ledger {
         self.walk(Scope::Tasks, fields)?;
         let start_ns = self.start_ns();
         self.rows.find_blocked(&self.others, start_ns);
-        if !had_walk {
-            // Its buffers follow the population.
-            self.walk = None;
-            self.others = Snapshot::default();
-        }
         Ok(())
     }
 
@@ -193,6 +199,7 @@ impl Ledger {
         into: &mut Interval,
     ) -> Result<(), Error> {
         self.close_or_bridge(cut_ns, wanted, snapshot, into)?;
+        self.end_walk(wanted.all);
         balance::check(into);
         Ok(())
     }
@@ -250,6 +257,7 @@ impl Ledger {
             self.lost = kernel.lost();
             self.rows.resume_after_gap(Boottime::now());
             // Deaths in the gap were not told.
+            self.looks_again = true;
             self.forget_dead();
             if self.finds_blocked {
                 // Without a walk those are told that are blocked from now on.
@@ -350,7 +358,8 @@ impl Ledger {
         into.unidentified_exits = Some(folded(&lost) - folded(&before));
         into.missed_switches = Some(lost.missed - before.missed);
         let hides_runs = |lost: &Lost| lost.no_slot + lost.no_entry + folded(lost);
-        if hides_runs(&lost) > hides_runs(&before) {
+        let has_hidden = hides_runs(&lost) > hides_runs(&before);
+        if has_hidden {
             // What was blocked may have run and died.
             self.rows.forget_blocked();
             (into.blocked, into.blocked_tasks, into.blocked_without_row) = (None, 0, 0);
@@ -359,8 +368,11 @@ impl Ledger {
                 let _ = self.find_blocked();
             }
         }
-        let hides_deaths = |lost: &Lost| lost.no_slot + lost.no_entry + lost.folded_processes;
-        if hides_deaths(&lost) > hides_deaths(&before) || self.rows.remembered() > self.remembered_limit {
+        // What was missing for the first time is looked for once more.
+        if std::mem::replace(&mut self.looks_again, has_hidden)
+            || has_hidden
+            || self.rows.remembered() > self.remembered_limit
+        {
             self.forget_dead();
         }
     }
@@ -368,7 +380,10 @@ impl Ledger {
     /// Forgets what does not live, by a walk. If that fails (for lack of memory, say), the books go on, and the next cut tries again.
     fn forget_dead(&mut self) {
         const IDENTITY: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::StartTime]);
-        if self.walk(Scope::Leaders, IDENTITY).is_err() {
+        // Where few tasks are remembered, those that are no more may wait for the end of their process.
+        let is_long = self.rows.lives.tasks() > FEW_TASKS;
+        let scope = if is_long { Scope::Tasks } else { Scope::Leaders };
+        if self.walk(scope, IDENTITY).is_err() {
             self.remembered_limit = 0;
             return;
         }
@@ -395,11 +410,23 @@ impl Ledger {
         Ok(())
     }
 
+    /// Gives back what a walk takes, for that follows the population. Its program stays for a while: the kernel needs time to verify one.
+    fn end_walk(&mut self, is_listing: bool) {
+        if !is_listing {
+            self.others = Snapshot::default();
+        }
+        if self.walked_ns + WALK_KEPT_NS < machine::monotonic_ns() {
+            self.walk = None;
+        }
+    }
+
     fn walk(&mut self, scope: Scope, fields: FieldSet) -> Result<(), Error> {
         let walk = match &mut self.walk {
             Some(walk) => walk,
             None => self.walk.insert(Walk::open_whole(FieldSet::ALL, None)?),
         };
-        walk.snapshot(&Request { scope, fields }, &mut self.others)
+        walk.snapshot(&Request { scope, fields }, &mut self.others)?;
+        self.walked_ns = machine::monotonic_ns();
+        Ok(())
     }
 }

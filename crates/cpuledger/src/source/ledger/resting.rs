@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::blocked::BlockedTasks;
+use crate::buffer::{Trim, empty};
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
@@ -86,6 +87,17 @@ pub(super) struct RestingTasks {
     waiting: FxHashSet<TaskId>,
     /// Those of them that are blocked, by name.
     blocked: BlockedTasks,
+}
+
+impl Trim for RestingTasks {
+    fn trim(&mut self) {
+        let RestingTasks { by_task, by_slot, by_process, waiting, blocked } = self;
+        by_task.trim();
+        by_slot.trim();
+        by_process.trim();
+        waiting.trim();
+        blocked.trim();
+    }
 }
 
 impl RestingTasks {
@@ -222,7 +234,7 @@ impl RestingTasks {
     /// Lists the tasks that waited for a CPU in all of an interval, sorted by process and tid, the leader first. To be called when those that
     /// ran in it are awake. There are at most as many as are runnable.
     pub(super) fn list_starved(&self, into: &mut Vec<Starved>) {
-        into.clear();
+        empty(into);
         into.extend(self.waiting.iter().filter_map(|&task| {
             let Resting { process, slot, runtime_ns, .. } = *self.by_task.get(&task)?;
             Some(Starved { process, task, slot, runtime_ns })

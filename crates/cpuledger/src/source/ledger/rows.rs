@@ -1,12 +1,13 @@
 //! From the booked times of tasks to rows of processes and tasks with what each used.
 
+use cpuledger_bpf::Wanted as WantedTask;
 use cpuledger_bpf::ledger::{Interval as Closed, OffState, TaskTime};
-use cpuledger_bpf::{Wanted as WantedTask, abi};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::attribution::difference::lives::{Lives, Seen};
-use crate::attribution::{Attribution, Increment, Parts};
+use crate::attribution::{Attribution, Parts};
+use crate::buffer::{Trim, empty};
 use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet, IO};
@@ -45,13 +46,12 @@ pub(super) type RowMemory = (Attribution, Lives, RestingTasks, u64, u64);
 pub(super) struct RowBuilder {
     pub(super) detail: Detail,
     attribution: Attribution,
-    lives: Lives,
+    pub(super) lives: Lives,
     resting: RestingTasks,
     /// What each task that ran did off the CPU when the interval began; `None`: that is not known.
     off_at_start: Vec<Option<OffTasks>>,
     /// The slots whose tasks had a CPU at the last cut.
     running: FxHashSet<u32>,
-    increments: Vec<Increment>,
     parts: FxHashMap<TaskId, Parts>,
     accounts: Accounts,
     /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
@@ -105,7 +105,6 @@ impl RowBuilder {
             resting,
             off_at_start: Vec::new(),
             running: FxHashSet::default(),
-            increments: Vec::new(),
             parts: FxHashMap::default(),
             accounts: Accounts::default(),
             living: Vec::new(),
@@ -177,10 +176,12 @@ impl RowBuilder {
             closed.attributed_ns(),
             "each nanosecond is given to one process"
         );
-        for entry in self.increments.iter().filter(|entry| entry.process_is_dead) {
-            self.lives.forget_process(entry.process);
+        for time in closed.tasks.iter().filter(|time| ends_process(time)) {
+            self.lives.forget_process(process_of(&time.slot));
         }
         self.attribution.forget(closed.end_ns);
+        self.lives.trim();
+        self.resting.trim();
         Ok(())
     }
 
@@ -201,7 +202,7 @@ impl RowBuilder {
 
     /// None of those that ran rests any more: remembers what each did until it ran.
     fn wake(&mut self, closed: &Closed<'_>) {
-        self.off_at_start.clear();
+        empty(&mut self.off_at_start);
         for time in closed.tasks {
             let task = task_of(&time.slot);
             let rested = self.resting.wake(time.number, task);
@@ -217,16 +218,9 @@ impl RowBuilder {
 
     /// Gives every nanosecond to a living process.
     fn attribute(&mut self, closed: &Closed<'_>) {
-        self.increments.clear();
-        self.increments.extend(closed.tasks.iter().map(increment));
-        self.attribution.settle(closed.end_ns, &self.increments, &mut self.parts);
-        for slot in closed.tasks.iter().map(|time| &time.slot) {
-            let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
-            let of_thread = slot.tid != slot.pid || is_collector;
-            self.attribution.name(process_of(slot), Comm::from_c_bytes(&slot.comm), of_thread);
-        }
+        self.attribution.settle(closed.end_ns, closed.tasks.iter().map(increment), &mut self.parts);
         self.accounts.begin(self.parts.iter());
-        self.living.clear();
+        empty(&mut self.living);
         self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
         self.living.sort_unstable_by_key(|&index| order(&closed.tasks[index]));
     }
@@ -235,10 +229,10 @@ impl RowBuilder {
     /// are wanted anyway.
     fn list_wanted(&mut self, closed: &Closed<'_>, pids: &[Pid]) {
         let RowBuilder { wanted, wanted_processes: processes, wanted_threads: threads, starved, .. } = self;
-        wanted.clear();
-        processes.clear();
+        empty(wanted);
+        empty(processes);
         processes.extend(self.accounts.all().iter().map(|account| account.process.tid.0));
-        threads.clear();
+        empty(threads);
         let living = self.living.iter().map(|&index| &closed.tasks[index].slot);
         threads.extend(living.map(|slot| (slot.pid, slot.tid)).filter(|(pid, tid)| pid != tid));
         if !starved.is_empty() {
@@ -266,7 +260,7 @@ impl RowBuilder {
     fn end_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         let exited = into.exited.get_or_insert_default();
         // An exec by a thread ends two tids, and there may be several in an interval.
-        self.ended.clear();
+        empty(&mut self.ended);
         self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
         self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
         for place in 0..self.ended.len() {
@@ -275,7 +269,8 @@ impl RowBuilder {
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);
             let growth = if has_died(time) {
-                let heir = self.attribution.heir(seen.process);
+                let heir = self.attribution.settled_heir(index);
+                let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
                 let (growth, lived) = self.lives.end(&seen, &last);
                 exited.push(Exited {
                     exit: exit(time),
@@ -634,17 +629,19 @@ impl RowBuilder {
         }
     }
 
-    /// Takes those for dead that a walk of all leaders does not list.
-    pub(super) fn keep_living(&mut self, leaders: &Snapshot) {
-        let rows = &leaders.processes;
-        let lives = |process: TaskId| match find_process(rows, process.tid.0) {
-            Some(row) => is_start(row.start_time_ns, process.start_time_ns),
-            // Some hosts keep their own processes from programs.
-            None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
-        };
-        self.attribution.keep_living(leaders.end_ns, lives);
-        self.lives.keep_living(lives);
-        self.resting.keep_living(lives);
+    /// Takes those for dead that a walk does not list: of all leaders or, with its tasks, of all.
+    pub(super) fn keep_living(&mut self, walked: &Snapshot) {
+        let tasks = walked.tasks.iter().map(|row| (row.tid, row.start_time_ns));
+        let listed: FxHashMap<Tid, Boottime> = tasks.collect();
+        let is_it = |task: TaskId, start: &Boottime| is_start(*start, task.start_time_ns);
+        let is_listed =
+            |task: TaskId| listed.is_empty() || listed.get(&task.tid).is_some_and(|start| is_it(task, start));
+        let mut known = FxHashMap::default();
+        let mut lives =
+            |process| *known.entry(process).or_insert_with(|| is_there(process, &walked.processes));
+        self.attribution.keep_living(walked.end_ns, &mut lives);
+        self.lives.keep_living(&mut lives, is_listed);
+        self.resting.keep_living(&mut lives);
     }
 
     /// Remembers which of all tasks are blocked, stopped or wait for a CPU.
@@ -666,6 +663,15 @@ impl RowBuilder {
     /// How much is remembered that only a death ends.
     pub(super) fn remembered(&self) -> usize {
         self.attribution.lasting() + self.lives.len() + self.resting.len()
+    }
+}
+
+/// Whether a process lives that may be among these leaders.
+fn is_there(process: TaskId, leaders: &[Task]) -> bool {
+    match find_process(leaders, process.tid.0) {
+        Some(row) => is_start(row.start_time_ns, process.start_time_ns),
+        // Some hosts keep their own processes from programs.
+        None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
 
 pub(super) fn increment(time: &TaskTime) -> Increment {
     let slot = &time.slot;
+    let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
     Increment {
         process: process_of(slot),
         parent: Some(TaskId {
@@ -51,6 +52,7 @@ pub(super) fn increment(time: &TaskTime) -> Increment {
         cpu_ns: time.wall_ns,
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,
+        comm: Some((Comm::from_c_bytes(&slot.comm), slot.tid != slot.pid || is_collector)),
         has_died: has_died(time),
         process_is_dead: ends_process(time),
     }
