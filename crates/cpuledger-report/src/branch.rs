@@ -1,6 +1,7 @@
 //! A tree of names: what the processes of a name used, and those below them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::amounts::Amounts;
 use crate::names::Comm;
@@ -13,10 +14,26 @@ pub(crate) const MOST_DEPTH: usize = 48;
 pub(crate) struct Branch {
     pub(crate) amounts: Amounts,
     pub(crate) below: BTreeMap<Comm, Branch>,
+    /// How many names are below, in all. Only [`Branch::merge`] counts.
+    names: usize,
+    /// How many are above one another there.
+    height: usize,
 }
 
 impl Branch {
-    /// Adds all that another has. Returns how many names came to be.
+    /// These amounts of a name, and what another branch has below that.
+    pub(crate) fn of(amounts: Amounts, other: Branch) -> Branch {
+        Branch { amounts, ..other }
+    }
+
+    /// A branch that has this one below a name.
+    pub(crate) fn below(self, comm: Comm) -> Branch {
+        let (names, height) = (self.names + 1, self.height + 1);
+        Branch { amounts: Amounts::default(), below: [(comm, self)].into(), names, height }
+    }
+
+    /// Adds all that another has. Returns how many names came to be. A name that is new takes along all that is below it, unless that
+    /// becomes too deep: no branch is visited name by name each time that a process above it dies.
     pub(crate) fn merge(&mut self, other: Branch, depth: usize) -> usize {
         self.amounts.add(&other.amounts);
         let mut new = 0;
@@ -25,15 +42,34 @@ impl Branch {
                 self.amounts.add(&branch.total());
                 continue;
             }
-            new += usize::from(!self.below.contains_key(&comm));
-            new += self.below.entry(comm).or_default().merge(branch, depth + 1);
+            let (height, of_name) = match self.below.entry(comm) {
+                Entry::Vacant(vacant) if depth + 1 + branch.height <= MOST_DEPTH => {
+                    let own = vacant.insert(branch);
+                    (own.height, 1 + own.names)
+                }
+                entry => {
+                    let is_new = matches!(entry, Entry::Vacant(_));
+                    let own = entry.or_default();
+                    let of_own = own.merge(branch, depth + 1);
+                    (own.height, usize::from(is_new) + of_own)
+                }
+            };
+            self.height = self.height.max(height + 1);
+            new += of_name;
         }
+        self.names += new;
         new
+    }
+
+    /// The same with other names, as different as these.
+    pub(crate) fn renamed(self, rename: &impl Fn(Comm) -> Comm) -> Branch {
+        let below = self.below.into_iter().map(|(comm, below)| (rename(comm), below.renamed(rename)));
+        Branch { below: below.collect(), ..self }
     }
 
     /// How many names are below.
     pub(crate) fn names(&self) -> usize {
-        self.below.values().map(|below| 1 + below.names()).sum()
+        self.names
     }
 
     /// The sum of it all.

@@ -89,7 +89,7 @@ impl Lineage {
     /// Makes a process a part of its heir, or of what has no ancestors.
     fn fold(&mut self, pid: i64, heir: Option<i64>) {
         let Some(process) = self.processes.remove(&pid) else { return };
-        let branch = Branch { amounts: process.amounts, below: process.dead.below };
+        let branch = Branch::of(process.amounts, process.dead);
         // They go on as those of the heir, which may have them already.
         self.names -= branch.names();
         // The pid 0 stands for what is above all.
@@ -100,8 +100,7 @@ impl Lineage {
             into.amounts.add(&branch.total());
             return;
         }
-        let single = Branch { amounts: Amounts::default(), below: [(process.comm, branch)].into() };
-        self.names += into.dead.merge(single, 0);
+        self.names += into.dead.merge(branch.below(process.comm), 0);
     }
 
     /// Adds what came after.
@@ -114,7 +113,7 @@ impl Lineage {
             }
             own.parent = process.parent.or(own.parent);
             own.amounts.add(&process.amounts);
-            let new = own.dead.merge(renumbered(process.dead, comms), 0);
+            let new = own.dead.merge(process.dead.renamed(&|comm| comms.of(comm)), 0);
             self.names += new;
         }
     }
@@ -159,11 +158,6 @@ impl Lineage {
     }
 }
 
-fn renumbered(branch: Branch, comms: &Renumbered) -> Branch {
-    let below = branch.below.into_iter().map(|(comm, below)| (comms.of(comm), renumbered(below, comms)));
-    Branch { amounts: branch.amounts, below: below.collect() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +182,32 @@ mod tests {
         assert_eq!(shells.amounts.self_ns, MOST_NAMES as u64);
         assert_eq!(shells.below[&compiler].amounts.self_ns, MOST_NAMES as u64);
         assert_eq!(tree.below[&make].amounts.self_ns, 0);
+    }
+
+    /// A process with thousands of names below it dies, then the one above it, and so on: the names were visited at each death.
+    #[test]
+    fn names_go_over_to_an_heir_as_a_whole() {
+        let mut names = Names::default();
+        let one = Amounts { self_ns: 1, ..Amounts::default() };
+        let mut lineage = Lineage::default();
+        const CHAIN: i64 = 10_000;
+        const WIDE: u64 = 20_000;
+        for number in 0..WIDE {
+            let comm = names.intern(format!("n{number}").as_bytes());
+            lineage.end((CHAIN + 1, number), comm, Some((CHAIN, Some(0))), &one);
+        }
+        let own = names.intern(b"chain");
+        for pid in (1..=CHAIN).rev() {
+            lineage.end((pid, 0), own, Some((pid - 1, None)), &one);
+        }
+        let root = &lineage.processes[&0];
+        assert_eq!(root.dead.total().self_ns, CHAIN.unsigned_abs() + WIDE);
+        assert_eq!(lineage.names, root.dead.names());
+        let mut branch = &root.dead;
+        let mut depth = 0;
+        while let Some(below) = branch.below.get(&own) {
+            (branch, depth) = (below, depth + 1);
+        }
+        assert_eq!(depth, crate::branch::MOST_DEPTH);
     }
 }

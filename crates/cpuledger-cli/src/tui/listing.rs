@@ -168,7 +168,8 @@ impl Making<'_> {
         if entry.fold != Some(false) {
             return;
         }
-        let members = exited.iter().find(|(known, _)| *known == sum).map_or(&[][..], |(_, members)| members);
+        let place = exited.binary_search_by_key(&sum, |(known, _)| *known);
+        let members = place.map_or(&[][..], |place| &exited[place].1);
         for (index, &member) in members.iter().enumerate() {
             let follows = u64::from(index + 1 < members.len());
             let entry = Entry { depth: 1, follows, ..Entry::flat(Item::Exited(member as u32)) };

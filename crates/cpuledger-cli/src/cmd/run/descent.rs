@@ -1,6 +1,7 @@
 //! What descends from this process, and what it used, interval by interval. Pure: intervals in, sums out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 use cpuledger::interval::{Exited, Interval, Usage};
 use cpuledger::{Boottime, Pid, Snapshot, Task, TaskId, Tid};
@@ -126,6 +127,7 @@ impl Descent {
             Some((*id, *parent))
         };
         let parents: HashMap<TaskId, TaskId> = dead.iter().filter_map(parent_of).collect();
+        let mut strangers: HashSet<TaskId> = HashSet::new();
         for id in heirs.keys() {
             let mut line = Vec::new();
             let mut next = Some(*id);
@@ -133,6 +135,9 @@ impl Descent {
                 let Some(id) = next.filter(|_| line.len() <= heirs.len()) else { break false };
                 if self.members.contains_key(&id) {
                     break true;
+                }
+                if strangers.contains(&id) {
+                    break false;
                 }
                 let Some((pid, start)) = heirs.get(&id) else { break false };
                 let known = start.map(|start| TaskId { tid: Tid(pid.0), start_time_ns: start });
@@ -143,12 +148,14 @@ impl Descent {
                 }
                 next = heir;
             };
-            if is_ours {
-                for (id, heir) in line {
-                    let heir = parents.get(&id).copied().or(heir);
-                    let parent = heir.filter(|heir| Pid(heir.tid.0) != self.own);
-                    self.members.entry(id).or_insert_with(|| Member::new(id, parent));
-                }
+            if !is_ours {
+                strangers.extend(line.into_iter().map(|(id, _)| id));
+                continue;
+            }
+            for (id, heir) in line {
+                let heir = parents.get(&id).copied().or(heir);
+                let parent = heir.filter(|heir| Pid(heir.tid.0) != self.own);
+                self.members.entry(id).or_insert_with(|| Member::new(id, parent));
             }
         }
     }
@@ -188,46 +195,29 @@ impl Descent {
 
     /// Counts what processes used by their names and lines, and forgets them. What they have left descends from their parents.
     fn count_ended(&mut self, ended: &[TaskId]) {
-        for id in ended {
-            let line = self.line(*id);
+        if ended.is_empty() {
+            return;
+        }
+        let lines = lines(&self.members, ended);
+        for (id, line) in ended.iter().zip(&lines) {
             if let Some(member) = self.members.get(id) {
                 count(&mut self.by_name, &member.comm, &member.used);
-                count(&mut self.by_line, &line, &member.used);
+                count(&mut self.by_line, line, &member.used);
             }
         }
-        let gone: HashMap<TaskId, Option<TaskId>> =
+        let mut gone: HashMap<TaskId, Option<TaskId>> =
             ended.iter().filter_map(|id| Some((*id, self.members.remove(id)?.parent))).collect();
         for member in self.members.values_mut() {
-            let mut steps = 0;
-            while let Some(above) = member.parent.and_then(|parent| gone.get(&parent)) {
-                steps += 1;
-                member.parent = above.filter(|_| steps <= gone.len());
-            }
+            member.parent = member.parent.and_then(|parent| remaining(&mut gone, parent));
         }
-    }
-
-    /// The names from the command down to this process.
-    fn line(&self, id: TaskId) -> String {
-        let mut names = Vec::new();
-        let mut next = Some(id);
-        while let Some(member) = next.and_then(|id| self.members.get(&id)) {
-            if names.len() > MOST_NAMES_OF_LINE {
-                names[MOST_NAMES_OF_LINE / 2] = "…";
-                names.remove(MOST_NAMES_OF_LINE / 2 + 1);
-            }
-            names.push(if member.comm.is_empty() { "?" } else { &member.comm });
-            next = member.parent;
-        }
-        names.reverse();
-        names.join(" > ")
     }
 
     /// The sums, with those that live. `is_alive` says of a process whether it is there.
     pub fn finish(mut self, now: Boottime, real_ns: u64, is_alive: impl Fn(&Member) -> bool) -> Tree {
         let ids: Vec<TaskId> = self.members.keys().copied().collect();
+        let lines = lines(&self.members, &ids);
         let mut running = Vec::new();
-        for id in ids {
-            let line = self.line(id);
+        for (id, line) in ids.into_iter().zip(lines) {
             let Some(member) = self.members.get(&id) else { continue };
             let mut used = member.used;
             used.longest_ns = used.longest_ns.max(now.since_ns(id.start_time_ns));
@@ -255,7 +245,77 @@ impl Descent {
     }
 }
 
+/// The nearest process above one of the gone, itself included, that is not gone. All on the way there point to it from then on.
+fn remaining(gone: &mut HashMap<TaskId, Option<TaskId>>, first: TaskId) -> Option<TaskId> {
+    let mut way = Vec::new();
+    let mut next = Some(first);
+    while let Some((id, above)) = next.and_then(|id| Some((id, *gone.get(&id)?))) {
+        way.push(id);
+        next = above.filter(|_| way.len() <= gone.len());
+    }
+    for id in way {
+        gone.insert(id, next);
+    }
+    next
+}
+
+/// The names from the command down to each of these processes.
+fn lines(members: &HashMap<TaskId, Member>, ids: &[TaskId]) -> Vec<String> {
+    let mut tops: HashMap<TaskId, Rc<[&str]>> = HashMap::new();
+    ids.iter().map(|id| line(members, *id, &mut tops)).collect()
+}
+
+/// The members of a line, from a process up to the command.
+fn upwards(members: &HashMap<TaskId, Member>, id: TaskId) -> impl Iterator<Item = &Member> {
+    let above = |member: &&Member| member.parent.and_then(|parent| members.get(&parent));
+    std::iter::successors(members.get(&id), above).take(members.len())
+}
+
+fn line<'a>(
+    members: &'a HashMap<TaskId, Member>,
+    id: TaskId,
+    tops: &mut HashMap<TaskId, Rc<[&'a str]>>,
+) -> String {
+    let mut names: Vec<&str> = upwards(members, id).take(MOST_NAMES_OF_LINE + 2).map(Member::name).collect();
+    if names.len() > MOST_NAMES_OF_LINE + 1 {
+        let top = top(members, id, tops);
+        names.truncate(MOST_NAMES_OF_LINE / 2);
+        names.push("…");
+        names.extend(&*top);
+    }
+    names.reverse();
+    names.join(" > ")
+}
+
+/// The names at the top of a long line, from below. Each process of the line is passed once, whichever are asked for.
+fn top<'a>(
+    members: &'a HashMap<TaskId, Member>,
+    id: TaskId,
+    tops: &mut HashMap<TaskId, Rc<[&'a str]>>,
+) -> Rc<[&'a str]> {
+    let mut known = None;
+    let mut is_new = |member: &&Member| {
+        known = tops.get(&member.id).cloned();
+        known.is_none()
+    };
+    let way: Vec<&Member> = upwards(members, id).take_while(&mut is_new).collect();
+    // Those at the top have shorter lines.
+    let (top, long) = match known {
+        Some(top) => (top, &way[..]),
+        None => {
+            let (long, top) = way.split_at(way.len().saturating_sub(MOST_NAMES_OF_LINE / 2));
+            (top.iter().map(|member| member.name()).collect(), long)
+        }
+    };
+    tops.extend(long.iter().map(|member| (member.id, Rc::clone(&top))));
+    top
+}
+
 impl Member {
+    fn name(&self) -> &str {
+        if self.comm.is_empty() { "?" } else { &self.comm }
+    }
+
     fn new(id: TaskId, parent: Option<TaskId>) -> Member {
         let used = Used { processes: 1, ..Used::default() };
         Member { id, comm: String::new(), used, split_ns: [0; 2], parent }
@@ -287,4 +347,63 @@ fn count(sums: &mut BTreeMap<String, Used>, name: &str, used: &Used) {
 
 fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u32) -> TaskId {
+        TaskId { tid: Tid(number.cast_signed()), start_time_ns: Boottime::from_ns(number.into()) }
+    }
+
+    /// Of each process, what is its parent; 0 has none.
+    fn family(parents: &[u32]) -> HashMap<TaskId, Member> {
+        let member = |(number, parent): (u32, &u32)| {
+            let parent = (number > 0).then(|| id(*parent));
+            (id(number), Member { comm: format!("p{number}"), ..Member::new(id(number), parent) })
+        };
+        (0..).zip(parents).map(member).collect()
+    }
+
+    /// As it is written down: all names from the top, and where they are too many, the first and the last six.
+    fn expected(members: &HashMap<TaskId, Member>, id: TaskId) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        let mut next = Some(id);
+        while let Some(member) = next.and_then(|id| members.get(&id)) {
+            names.insert(0, &member.comm);
+            next = member.parent;
+        }
+        if names.len() > MOST_NAMES_OF_LINE + 1 {
+            let half = MOST_NAMES_OF_LINE / 2;
+            names.splice(half..names.len() - half, ["…"]);
+        }
+        names.join(" > ")
+    }
+
+    #[test]
+    fn a_long_line_has_its_first_and_last_names() {
+        let chain: Vec<u32> = (0..40_u32).map(|number| number.saturating_sub(1)).collect();
+        let tree: Vec<u32> = (0..200_u32).map(|number| number * 7 / 8).collect();
+        for parents in [chain, tree] {
+            let members = family(&parents);
+            let ids: Vec<TaskId> = (0..parents.len() as u32).rev().map(id).collect();
+            for (id, line) in ids.iter().zip(lines(&members, &ids)) {
+                assert_eq!(line, expected(&members, *id));
+            }
+        }
+    }
+
+    /// It took as many steps as the square of its length, which would be 2,500,000,000 here.
+    #[test]
+    fn a_chain_is_passed_once() {
+        let parents: Vec<u32> = (0..50_000_u32).map(|number| number.saturating_sub(1)).collect();
+        let mut descent = Descent { members: family(&parents), ..Descent::of(Pid(1)) };
+        let last = id(49_999);
+        let ended: Vec<TaskId> = (1..49_999).map(id).collect();
+        descent.count_ended(&ended);
+        assert_eq!(descent.members.len(), 2);
+        assert_eq!(descent.members[&last].parent, Some(id(0)), "what is left descends from what lives");
+        assert_eq!(descent.by_line.len(), MOST_LINES + 1);
+    }
 }
