@@ -10,6 +10,7 @@ use crate::layout::{
 use crate::names::Names;
 use crate::owners::Owners;
 use crate::table::{ABSENT, Table, Values, signed_of_raw};
+use crate::trim::trim;
 
 /// Section of the lengths of texts.
 pub(crate) const TEXT_LENGTHS: u16 = 32;
@@ -59,6 +60,8 @@ impl Frame {
         if has_texts {
             write_texts(bytes, entry, &self.names)?;
         }
+        let length = bytes.len();
+        trim(bytes, length);
         write_header(bytes, count)
     }
 }

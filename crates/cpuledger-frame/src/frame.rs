@@ -92,6 +92,12 @@ impl Frame {
         self.names.clear();
     }
 
+    /// Gives back memory that is much more than what it holds needs: that of a longer one before.
+    pub fn trim(&mut self) {
+        self.tables.iter_mut().for_each(Table::trim);
+        self.names.trim();
+    }
+
     /// The rows of a section.
     #[inline]
     pub fn table(&self, section: Section) -> &Table {

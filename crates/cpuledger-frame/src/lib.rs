@@ -40,6 +40,7 @@ mod merge;
 mod names;
 mod owners;
 mod table;
+mod trim;
 
 pub use chain::{ChainReader, ChainWriter, Link};
 pub use column::{Column, Kind};

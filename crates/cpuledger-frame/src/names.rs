@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::trim::trim;
+
 /// Texts by their numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
@@ -59,6 +61,16 @@ impl Names {
 
     pub(crate) fn lengths(&self) -> impl Iterator<Item = u32> {
         (0..self.ends.len()).map(|number| self.ends[number] - self.start(number))
+    }
+
+    /// Gives back memory that is much more than they need.
+    pub(crate) fn trim(&mut self) {
+        let (bytes, texts) = (self.bytes.len(), self.ends.len());
+        trim(&mut self.bytes, bytes);
+        trim(&mut self.ends, texts);
+        if self.numbers.capacity() > 4 * self.numbers.len().max(256) {
+            self.numbers.shrink_to(2 * self.numbers.len());
+        }
     }
 
     pub(crate) fn clear(&mut self) {

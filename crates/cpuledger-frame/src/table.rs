@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::column::{COLUMNS, Column, Kind};
+use crate::trim::trim;
 
 /// Stands for a value that is absent. It is greater than any value, so the least of several values is never it unless all are.
 pub(crate) const ABSENT: u64 = u64::MAX;
@@ -158,6 +159,13 @@ impl Table {
                 self.columns[word * 64 + rest.trailing_zeros() as usize].clear();
                 rest &= rest - 1;
             }
+        }
+    }
+
+    /// Gives back memory that is much more than its rows need.
+    pub(crate) fn trim(&mut self) {
+        for column in &mut self.columns {
+            trim(&mut column.each, self.rows);
         }
     }
 

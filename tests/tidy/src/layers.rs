@@ -110,6 +110,7 @@ pub const LAYERS: &[Layers] = &[
         from_below: &[
             "error",
             "layout",
+            "trim",
             "names",
             "column",
             "table",

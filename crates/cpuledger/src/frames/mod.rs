@@ -72,6 +72,7 @@ impl Circumstances<'_> {
 pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     frame.clear();
     write_all(snapshot, interval, of, frame);
+    frame.trim();
 }
 
 /// The same where texts of rows are in the frame already.
