@@ -107,19 +107,17 @@ impl Ledger {
             });
         }
         let cpus = cpus::cpu_ids()?;
-        let object = load_what_is_taken(options, cpus)?;
+        // What is needed of it is in the parts: the rest of its memory goes back.
+        let mut object = load_what_is_taken(options, cpus)?;
         let kept = MAPS.map(|name| parts::part(name, object::map(&object, name).as_fd()));
         let kept = kept.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut ledger =
             Ledger::prepare(SharedMaps::of(&kept, options, cpus)?, options, cpus, Online::open());
         ledger.parts = kept;
-        ledger.object = Some(object);
         let before_ns = clock::now_ns();
-        ledger.watch_cpus();
-        if let Some(object) = &mut ledger.object {
-            ledger.parts.extend(attach_hooks(object)?);
-        }
-        ledger.enter_cpus();
+        ledger.watch_cpus(&mut object);
+        ledger.parts.extend(attach_hooks(&mut object)?);
+        ledger.enter_cpus(&mut object);
         ledger.check_clock(before_ns)?;
         ledger.close_interval(0)?;
         Ok(ledger)
@@ -138,7 +136,6 @@ impl Ledger {
         Ledger {
             attached: Attached::default(),
             parts: Vec::new(),
-            object: None,
             options,
             control,
             cpus: of_cpus,
@@ -187,12 +184,10 @@ impl Ledger {
     }
 
     /// Brings all online CPUs into the books, and waits for them, but not for one that does not come soon.
-    fn enter_cpus(&mut self) {
+    fn enter_cpus(&mut self, object: &mut Object) {
         let is_uncovered = |cpu: &u32| cut::is_uncovered(cut::run_of(&self.cpus, *cpu));
         let uncovered: Vec<u32> = (0..self.books.len() as u32).filter(is_uncovered).collect();
-        if let Some(object) = &mut self.object {
-            self.entry = Entry::open(object, uncovered.into_iter());
-        }
+        self.entry = Entry::open(object, uncovered.into_iter());
         let limit_ns = clock::now_ns() + ENTRY_LIMIT_NS;
         while self.entry.cpus().any(|cpu| is_uncovered(&cpu)) && clock::now_ns() < limit_ns {
             clock::sleep_until(clock::now_ns() + ENTRY_STEP_NS);
@@ -202,9 +197,8 @@ impl Ledger {
     }
 
     /// Attaches the hook that tells when a CPU goes offline, if it is loaded and the kernel takes it.
-    fn watch_cpus(&mut self) {
-        let mut hooks = self.object.iter_mut().flat_map(|object| object.progs_mut());
-        let hook = hooks.find(|program| program.name() == HOTPLUG_HOOK);
+    fn watch_cpus(&mut self, object: &mut Object) {
+        let hook = object.progs_mut().find(|program| program.name() == HOTPLUG_HOOK);
         let link = hook.and_then(|hook| hook.attach().ok());
         let part = link.and_then(|link| parts::part(HOTPLUG_HOOK, link.as_fd()).ok());
         self.is_watching_cpus = part.is_some();

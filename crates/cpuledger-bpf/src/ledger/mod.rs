@@ -27,7 +27,6 @@ use std::mem::offset_of;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use libbpf_rs::Object;
 use serde::{Deserialize, Serialize};
 
 use crate::abi;
@@ -116,8 +115,6 @@ pub struct Ledger {
     attached: Attached,
     /// Its maps and links, by name; none in a test, where the hooks run in user space.
     parts: Vec<(&'static str, OwnedFd)>,
-    /// None of one that another process has attached, and in a test.
-    object: Option<Object>,
     options: Options,
     control: Shared<abi::cpuledger_control>,
     cpus: Shared<abi::cpuledger_cpu>,
@@ -157,6 +154,19 @@ pub struct Ledger {
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
 fn is_leader_of(slot: &abi::cpuledger_slot, pid: i32, interval: u64) -> bool {
     (slot.tid, slot.pid) == (pid, pid) && [0, interval].contains(&slot.exit_interval)
+}
+
+/// Tasks for which there is always room.
+const LEAST_KEPT: usize = 64;
+
+/// Empties the list of an interval, and keeps room for at most four times what it held: not for what a storm held once.
+fn empty<T>(list: &mut Vec<T>) {
+    let least = list.len().max(LEAST_KEPT);
+    let is_large = list.capacity() > 4 * least;
+    list.clear();
+    if is_large {
+        list.shrink_to(2 * least);
+    }
 }
 
 /// Slots that are fetched at once: their lines fit into the first cache.
@@ -359,7 +369,7 @@ impl Ledger {
     /// Reads and zeroes what the closed interval has listed, and frees the slots of the dead. Returns the time that belongs
     /// to no task any more.
     fn gather_tasks(&mut self, cut_ns: u64) -> u64 {
-        self.tasks.clear();
+        empty(&mut self.tasks);
         self.off_fault_ns = 0;
         let parity = (self.interval & 1) as u32;
         let listed = offset_of!(abi::cpuledger_control, listed);
@@ -533,6 +543,7 @@ impl Ledger {
             self.control.half(0, offset_of!(abi::cpuledger_control, is_low)).store(0, Ordering::Relaxed);
         }
         self.freed.drain(..self.freed.len() - kept);
+        self.freed.shrink_to(LEAST_KEPT);
     }
 
     fn free_slots(&self) -> u64 {
