@@ -1,5 +1,5 @@
 //! What happens when there is no memory: one sentence and an exit code, where the standard library would print a backtrace,
-//! for which there may be no memory either.
+//! for which there may be no memory either. And memory that is given back when it is not needed any more.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
@@ -48,6 +48,55 @@ unsafe impl GlobalAlloc for OrEnd {
         or_end(unsafe { System.realloc(address, layout, size) })
     }
 }
+
+/// How often a program that runs on gives back what it has freed.
+const GIVE_BACK_NS: u64 = 30_000_000_000;
+
+/// A larger block is mapped by itself, and unmapped as soon as it is free.
+#[cfg(target_env = "gnu")]
+const MAPPED_BYTES: libc::c_int = 128 << 10;
+
+/// When that is due.
+#[derive(Debug)]
+pub struct GiveBack {
+    next_ns: u64,
+}
+
+impl GiveBack {
+    /// From now on large blocks are mapped: else the allocator puts blocks of up to 32 MiB between small ones, once it has freed some.
+    pub fn begin() -> GiveBack {
+        map_large();
+        GiveBack { next_ns: 0 }
+    }
+
+    /// To be called after each interval, at `now_ns` of CLOCK_MONOTONIC. After a storm of tasks most memory is free, but between blocks that are
+    /// used: the allocator returns only what lies above all of these. Returning the rest costs some microseconds where there is little.
+    pub fn tick(&mut self, now_ns: u64) {
+        if now_ns >= self.next_ns {
+            self.next_ns = now_ns + GIVE_BACK_NS;
+            give_back();
+        }
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn map_large() {
+    // SAFETY: it may be called at any time by any thread, and changes only what is allocated later.
+    unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES) };
+}
+
+#[cfg(target_env = "gnu")]
+fn give_back() {
+    // SAFETY: it may be called at any time by any thread, and moves nothing that is in use.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators do so by themselves.
+#[cfg(not(target_env = "gnu"))]
+fn map_large() {}
+
+#[cfg(not(target_env = "gnu"))]
+fn give_back() {}
 
 /// More stack than any command has been seen to use: 300 KiB, in a build without optimisation.
 const STACK_BYTES: usize = 512 << 10;

@@ -18,6 +18,7 @@ use super::log::log;
 use super::recording::Recording;
 use super::requests::Requests;
 use super::signals::Waker;
+use crate::memory::GiveBack;
 use crate::stop::Stop;
 
 /// The part of an interval after which those readers are woken that no other reader has woken.
@@ -152,7 +153,7 @@ fn keep(
         // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
         let _ = ledger.find_blocked();
     }
-    let mut is_read = false;
+    let (mut is_read, mut give_back) = (false, GiveBack::begin());
     // All of this thread's time is charged: that of waking readers, too.
     let mut charged = thread_time();
     loop {
@@ -177,6 +178,7 @@ fn keep(
         shared.requests().charge(length_ns, spent.saturating_sub(charged));
         charged = spent;
         audiences.show_last(|last| recording.add(last));
+        give_back.tick(ledger.start_ns());
         is_read = is_published;
         if is_read {
             wake_rest(ledger.start_ns(), shared, audiences, stop);

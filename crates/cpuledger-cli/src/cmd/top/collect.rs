@@ -17,6 +17,7 @@ use cpuledger_view::key::Key;
 
 use super::options::{Format, Options};
 use crate::cmd::top::order::Order;
+use crate::memory::GiveBack;
 use crate::output;
 use crate::privileges;
 use crate::stop::Stop;
@@ -82,6 +83,7 @@ pub struct Collector {
     next_best: NextBest,
     /// What is to be said of the last interval, on the screen.
     notice: Option<String>,
+    give_back: GiveBack,
     /// Intervals so far.
     sequence: u64,
     /// How long the machine was suspended when the last of them ended.
@@ -131,6 +133,7 @@ impl Collector {
                 is_screen: options.is_screen,
             },
             notice: None,
+            give_back: GiveBack::begin(),
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
             of: Circumstances::default(),
@@ -219,6 +222,7 @@ impl Collector {
             self.say(sentence);
         }
         self.note_circumstances();
+        self.give_back.tick(self.interval.end_ns);
         Ok(outcome)
     }
 
@@ -546,6 +550,7 @@ mod tests {
                 is_screen: false,
             },
             notice: None,
+            give_back: GiveBack::begin(),
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
             of: Circumstances::default(),

@@ -1,0 +1,53 @@
+//! The memory of the service after a storm of tasks: what it took goes back. Needs root.
+
+mod service;
+
+use std::time::{Duration, Instant};
+
+use cpuledger_load::scene::alone;
+use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_service::client::Client;
+use cpuledger_service::varlink::Subscribe;
+use service::{Service, TIMEOUT};
+
+/// How many processes live and die at once.
+const PROCESSES: usize = 12_000;
+/// What is not given back: parts of pages, and room that the next intervals need.
+const SLACK_KIB: u64 = 5 * 1024;
+
+/// What it holds, in KiB.
+fn held(service: &Service) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.child.id())).expect("it lives");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("the kernel tells it");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn what_a_storm_took_goes_back_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let mut client = Client::connect(&service.socket(), TIMEOUT).expect("it listens");
+    // So that frames are made and kept.
+    let subscribed = client.subscribe(&Subscribe { interval_ns: None, audience: None });
+    let _reader = subscribed.expect("a ring");
+    std::thread::sleep(Duration::from_secs(2));
+    let before = held(&service);
+    let _limits = RaisedLimits::for_threads(PROCESSES).expect("limits can be raised");
+    let storm = Sleepers::start(PROCESSES, PROCESSES).expect("they start");
+    std::thread::sleep(Duration::from_secs(1));
+    let at_most = held(&service);
+    drop(storm);
+    assert!(
+        at_most > before + 2 * SLACK_KIB,
+        "{before} KiB before and {at_most} KiB in the storm: it was none"
+    );
+    let begin = Instant::now();
+    while held(&service) > before * 6 / 5 + SLACK_KIB {
+        let held = held(&service);
+        assert!(
+            begin.elapsed() < TIMEOUT,
+            "{before} KiB before a storm, and {held} KiB after it ({at_most} in it)"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
