@@ -18,7 +18,7 @@ const HONEST: u32 = 40_000_301;
 const HOSTILE: [u32; 3] = [40_000_302, 40_000_303, 40_000_304];
 /// Threads that sleep, so that a listing is long.
 const THREADS: usize = 20_000;
-/// What all of it may be, however long it lasts: 48 MiB of listings that nobody reads, the rings, and what the service takes itself. Nothing
+/// What all of it may be, however long it lasts: 48 MiB of listings that are not read, the rings, and what the service takes itself. Nothing
 /// of it is freed as long as the users keep it, so after 100 s 115 MiB are reached, and nothing is added.
 const MOST_BYTES: u64 = 144 << 20;
 /// A reader or a cut that is later than this has waited for the attack.
