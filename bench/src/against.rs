@@ -10,9 +10,10 @@ use cpuledger_load::{RaisedLimits, Sleepers};
 
 use crate::hooks::{Latency, SUBJECTS};
 use crate::listings::LISTINGS;
-use crate::measure::{Subject, alternate, cpu_ns, median};
+use crate::measure::{Subject, alternate, cpu_ns, median, time_unread};
 use crate::results::{Results, Row};
 use crate::screen::Program;
+use crate::service::{Daemon, as_stranger};
 use crate::table::{Table, digits};
 
 /// Options of `against`.
@@ -36,6 +37,9 @@ pub struct Arguments {
 
 /// The length of an interval while something is timed beside it.
 const DELAY: &str = "0.05";
+const SHORT_S: f64 = 0.05;
+/// Longer than a measurement: a service closes no interval meanwhile.
+const LONG_S: f64 = 60.0;
 
 /// Intervals that go by before any is counted.
 const BEFORE: u32 = 10;
@@ -84,8 +88,31 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             )
         })?;
     }
+    compare_services(&mut report, arguments.many_threads, binaries)?;
     report.table.keep(&report.results)?;
     println!("raw results: {}", report.results.path().display());
+    Ok(())
+}
+
+/// Two services at once, each of its build, are asked alternately.
+fn compare_services(report: &mut Report<'_>, threads: usize, binaries: [&Path; 2]) -> anyhow::Result<()> {
+    let start = |interval_s| -> anyhow::Result<[Daemon; 2]> {
+        Ok([Daemon::of(binaries[0], "other", interval_s)?, Daemon::of(binaries[1], "this", interval_s)?])
+    };
+    let which = |binary: &Path| usize::from(binary == binaries[1]);
+    let services = start(SHORT_S)?;
+    report.compare("CPU time of `serve`, an interval that is read", threads, binaries, |binary| {
+        read_interval(&services[which(binary)])
+    })?;
+    drop(services);
+    let services = start(LONG_S)?;
+    for listing in LISTINGS {
+        let name = format!("`ps {}` of a service", listing.join(" "));
+        report.compare(&name, threads, binaries, |binary| {
+            let service = &services[which(binary)];
+            time_unread(as_stranger(&service.binary(), &service.socket()).arg("ps").args(listing))
+        })?;
+    }
     Ok(())
 }
 
@@ -144,12 +171,13 @@ struct Top {
 
 impl Top {
     fn start(binary: &Path, source: &str) -> anyhow::Result<Top> {
-        let mut child = Command::new(binary)
-            .args(["top", "--batch", "--format", "json", "--source", source, "--delay", DELAY])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot run {}", binary.display()))?;
+        let words = ["top", "--batch", "--format", "json", "--source", source, "--delay", DELAY];
+        Top::of(Command::new(binary).args(words).stdin(Stdio::null()))
+    }
+
+    fn of(command: &mut Command) -> anyhow::Result<Top> {
+        let mut child =
+            command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
         let lines = BufReader::new(child.stdout.take().context("its output is a pipe")?);
         let mut top = Top { child, lines };
         top.wait_for_interval()?;
@@ -192,6 +220,22 @@ fn interval(binary: &Path, source: &str) -> anyhow::Result<Duration> {
         top.wait_for_interval()?;
     }
     Ok((top.cpu_time()? - before) / COUNTED)
+}
+
+/// The CPU time that an interval costs a service that has one reader.
+fn read_interval(service: &Daemon) -> anyhow::Result<Duration> {
+    let mut command = as_stranger(&service.binary(), &service.socket());
+    let mut top = Top::of(
+        command.args(["top", "--batch", "--format", "json", "--source", "service", "--delay", DELAY]),
+    )?;
+    for _ in 0..BEFORE {
+        top.wait_for_interval()?;
+    }
+    let before_ns = service.cpu_ns()?;
+    for _ in 0..COUNTED {
+        top.wait_for_interval()?;
+    }
+    Ok(Duration::from_nanos(service.cpu_ns()? - before_ns) / COUNTED)
 }
 
 /// The CPU time that a key costs, and the frame that answers it, with its part of the intervals that end meanwhile.

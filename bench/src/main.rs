@@ -41,7 +41,7 @@ struct Cli {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Another build and this one, alternately: hooks, an interval, listings
+    /// Another build and this one, alternately: hooks, an interval, listings, the service
     Against(against::Arguments),
     /// Every table; `make bench` and `make bench-quick`
     All(all::Arguments),

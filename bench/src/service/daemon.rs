@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -51,15 +52,22 @@ impl Daemon {
     /// # Errors
     /// When it does not start.
     pub fn start(interval_s: f64) -> anyhow::Result<Daemon> {
-        let folder = std::env::temp_dir().join("service");
+        Daemon::of(&std::env::current_exe()?.with_file_name("cpuledger"), "service", interval_s)
+    }
+
+    /// Starts that of a build, in a folder of this name.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn of(build: &Path, name: &str, interval_s: f64) -> anyhow::Result<Daemon> {
+        let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder)?;
         for path in [&folder, folder.parent().unwrap_or(&folder)] {
             fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
         }
         // Below a folder that other users can enter, whatever that of the build is.
         let binary = folder.join("cpuledger");
-        fs::copy(std::env::current_exe()?.with_file_name("cpuledger"), &binary)
-            .context("there is no cpuledger beside this program; build it")?;
+        fs::copy(build, &binary).with_context(|| format!("there is no {}; build it", build.display()))?;
         let child = Command::new(&binary)
             .args(["serve", "--interval", &interval_s.to_string(), "--socket"])
             .arg(folder.join("socket"))
@@ -140,6 +148,13 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A program that asks this service, as a user without privileges.
+pub fn as_stranger(program: &Path, socket: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.uid(STRANGER).gid(STRANGER).env("CPULEDGER_SOCKET", socket).stdin(Stdio::null());
+    command
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Listings through the service beside those of procps, as a user without privileges.
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::ensure;
 use cpuledger_load::Sleepers;
 
-use super::daemon::{Daemon, STRANGER};
+use super::daemon::{Daemon, as_stranger};
 use crate::measure::{Subject, alternate, median, time_unread};
 use crate::results::{Results, Row};
 use crate::table::{Table, digits, thousands};
@@ -122,10 +121,4 @@ fn concurrent(daemon: &Daemon, count: usize) -> anyhow::Result<u64> {
         ensure!(status.success(), "a listing: {status}");
     }
     Ok(daemon.cpu_ns()? - before_ns)
-}
-
-fn as_stranger(program: &Path, socket: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.uid(STRANGER).gid(STRANGER).env("CPULEDGER_SOCKET", socket).stdin(Stdio::null());
-    command
 }

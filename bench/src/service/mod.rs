@@ -7,6 +7,8 @@ mod listings;
 mod readers;
 mod screen;
 
+pub use daemon::{Daemon, as_stranger};
+
 use std::path::PathBuf;
 
 use anyhow::Context;
