@@ -7,6 +7,7 @@ mod escape;
 mod icicle;
 
 use cpuledger::text::count::count_of;
+use cpuledger::text::escape::escaped;
 use cpuledger_report::{Amounts, Report};
 
 use super::document::Document;
@@ -30,7 +31,8 @@ pub struct Page<'a> {
 /// Appends the page.
 pub fn append_page(html: &mut String, page: &Page<'_>) {
     let document = page.document;
-    let host = document.about.host.as_deref().unwrap_or("this machine");
+    let host = escaped(document.about.host.as_deref().unwrap_or("this machine").as_bytes());
+    let host = host.as_str();
     html.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     // Nothing is loaded from anywhere, whatever a name holds.

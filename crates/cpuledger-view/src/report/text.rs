@@ -1,6 +1,7 @@
 //! A report as text.
 
 use cpuledger::text::count::count_of;
+use cpuledger::text::escape::escaped;
 use cpuledger_report::Amounts;
 
 use super::document::{Comparison, Document};
@@ -38,7 +39,8 @@ fn append_head(text: &mut String, document: &Document<'_>) {
     let (from, to) = document.report.extent.map_or_else(Default::default, |extent| {
         (local(extent.start_realtime_ns), local(extent.end_realtime_ns))
     });
-    let host = about.host.as_ref().map(|host| format!(" of {host}")).unwrap_or_default();
+    let host =
+        about.host.as_ref().map(|host| format!(" of {}", escaped(host.as_bytes()))).unwrap_or_default();
     text.push_str(&format!("cpuledger report{host} - {from} to {to}\n"));
     text.push_str(&format!(
         "{}, {} s, {}: attributed {} idle {} unattributed {} ns",
