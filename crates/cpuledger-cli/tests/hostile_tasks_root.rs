@@ -8,19 +8,10 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use cpuledger_load::names::{HOSTILE, foul};
 use cpuledger_load::{LongArguments, Zoo};
 use hostile::{Machine, error_of};
 use serde_json::Value;
-
-/// Names that a terminal or a parser would obey; the kernel keeps 15 bytes.
-const NAMES: &[&[u8]] = &[
-    b"\x1b]0;owned\x07",
-    b"\x1b[2J\x1b[31mred",
-    b"\"}],\"pid\":1,\"",
-    b"a\",\"b\n1 0 root",
-    b"\xc2\x9b31m\xe2\x80\xaeabc",
-    b"=cmd|' /C x'!A0",
-];
 
 /// A busy process of that name, which is its argument too.
 struct Named {
@@ -32,9 +23,7 @@ impl Named {
     fn start(name: &[u8], number: usize) -> Named {
         let folder = std::env::temp_dir().join(format!("cpuledger-named-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        // A `/` cannot be in the name of a file.
-        let file: Vec<u8> = name.iter().map(|&byte| if byte == b'/' { b'|' } else { byte }).collect();
-        let program = folder.join(std::ffi::OsStr::from_bytes(&file));
+        let program = folder.join(std::ffi::OsStr::from_bytes(name));
         let copied = Command::new("cp").arg("/bin/sh").arg(&program).status().expect("cp runs");
         assert!(copied.success());
         let mut command = Command::new(&program);
@@ -68,10 +57,13 @@ const SHOWING: &[&str] = &[
     "top --batch -n 2 -d 0.1 --format csv",
 ];
 
+/// Those of the hostile names that forge most, so that few processes are busy.
+const FORGED: [&[u8]; 6] =
+    [HOSTILE[0].0, HOSTILE[3].0, HOSTILE[4].0, HOSTILE[7].0, HOSTILE[14].0, HOSTILE[15].0];
+
 #[test]
 fn no_name_reaches_a_terminal_or_a_parser_root() {
-    let _named: Vec<Named> =
-        NAMES.iter().enumerate().map(|(number, name)| Named::start(name, number)).collect();
+    let _named: Vec<Named> = (0..).zip(FORGED).map(|(number, name)| Named::start(name, number)).collect();
     let _zoo =
         Zoo::start_only(&["comm-escape", "comm-newline", "arguments-escapes", "zombie"]).expect("a zoo");
     let machine = Machine::new(&["env", "COLUMNS=4000"]);
@@ -80,11 +72,7 @@ fn no_name_reaches_a_terminal_or_a_parser_root() {
         let output = machine.run(line);
         assert_eq!(output.status.code(), Some(0), "{line}: {}", error_of(&output));
         let text = String::from_utf8(output.stdout).unwrap_or_else(|error| panic!("{line}: {error}"));
-        let is_bad = |letter: char| {
-            (letter.is_control() && letter != '\n')
-                || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')
-        };
-        assert!(!text.contains(is_bad), "{line}: {:?}", text.lines().find(|line| line.contains(is_bad)));
+        assert_eq!(foul(&text), None, "{line}: {:?}", text.lines().find(|line| foul(line).is_some()));
         // Behind `\x1b`, or `?` as procps has it.
         mentions += usize::from(text.contains("x1b]0;owned") || text.contains("?]0;owned"));
         if line.contains("json") {
@@ -94,7 +82,7 @@ fn no_name_reaches_a_terminal_or_a_parser_root() {
             }
         }
         // No task has forged a line of its own.
-        assert!(!text.lines().any(|line| line.starts_with("1 0 root")), "{line}: {text}");
+        assert!(!text.lines().any(|line| line.starts_with("lines")), "{line}: {text}");
     }
     assert!(mentions >= SHOWING.len() - 1, "the names are there, escaped: {mentions}");
 }
@@ -190,4 +178,38 @@ fn assert_figures_are_possible(intervals: &[u8]) {
             assert!(cpu.is_some_and(|cpu| cpu <= most), "{row} in {most}");
         }
     }
+}
+
+/// The account of a command whose processes have hostile names: each has one row, by its name alone.
+#[test]
+fn run_tells_hostile_names_apart_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let programs = folder.path().join("programs");
+    std::fs::create_dir(&programs).expect("a folder");
+    for (name, _) in HOSTILE {
+        let program = programs.join(std::ffi::OsStr::from_bytes(name));
+        std::fs::copy("/bin/sleep", program).expect("a copy of sleep");
+    }
+    let script = "for program in \"$1\"/*; do \"$program\" 0; done";
+    let account = |format: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+            .args(["run", "--source", "ledger", "--format", format, "--", "sh", "-c", script, "sh"])
+            .arg(&programs)
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(foul(&text), None, "{text:?}");
+        text
+    };
+    let json = account("json");
+    let json = json.lines().find(|line| line.starts_with('{')).expect("an account");
+    let json: Value = serde_json::from_str(json).expect("JSON");
+    let commands = json["commands"].as_array().expect("rows");
+    for (_, name) in HOSTILE {
+        let rows: Vec<&Value> = commands.iter().filter(|row| row["name"] == name).collect();
+        assert!(rows.len() == 1 && rows[0]["processes"] == 1, "{name}: {rows:?}");
+    }
+    assert!(account("text").contains("more names)"));
 }

@@ -58,6 +58,9 @@ pub(crate) struct TimeLine {
     buckets: u32,
 }
 
+/// The pid of the row of all that its reader was not shown. It is no process, whatever one is called.
+const REMAINDER: i64 = 0;
+
 /// What a row is put with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Key {
@@ -190,10 +193,15 @@ impl Accumulator {
         let mut deaths = std::mem::take(&mut self.deaths);
         deaths.read(frame, self.lineage.is_some());
         let began_ns = began_boottime_ns(frame);
-        let mut booked_ns = 0_u64;
+        let (mut booked_ns, mut hidden_ns) = (0_u64, 0_u64);
         for (row, (inherited_ns, unidentified_ns)) in
             deaths.inherited_ns.iter().zip(&deaths.unidentified_ns).enumerate()
         {
+            if frame.table(Section::Processes).get_signed(Column::PID, row) == Some(REMAINDER) {
+                let cpu_ns = frame.table(Section::Processes).get(Column::CPU_NS, row);
+                hidden_ns = hidden_ns.saturating_add(cpu_ns.unwrap_or_default());
+                continue;
+            }
             let subject = self.living(frame, row, *unidentified_ns, *inherited_ns, began_ns);
             booked_ns = booked_ns.saturating_add(subject.amounts.self_ns);
             self.put(&subject, bucket);
@@ -207,7 +215,7 @@ impl Accumulator {
         self.put_dead(frame, &deaths, began_ns, bucket);
         self.end_dead(frame, &deaths, began_ns);
         self.deaths = deaths;
-        let balance = Balance::of(frame, booked_ns);
+        let balance = Balance::of(frame, booked_ns, hidden_ns);
         self.balance.add(&balance);
         if let Some(bucket) = bucket {
             self.buckets[bucket as usize].add(&balance);

@@ -40,11 +40,12 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Of one interval; `booked_ns` is the sum of its rows.
-    pub(crate) fn of(frame: &Frame, booked_ns: u64) -> Balance {
+    /// Of one interval; `booked_ns` is the sum of its rows, and `hidden_ns` what it tells of those that it does not show.
+    pub(crate) fn of(frame: &Frame, booked_ns: u64, hidden_ns: u64) -> Balance {
         let figure = |column| frame.figure(column).unwrap_or_default();
         // Without a figure of its own, an interval has what its rows have.
-        let attributed_ns = frame.figure(Column::ATTRIBUTED_NS).unwrap_or(booked_ns).max(booked_ns);
+        let attributed_ns = frame.figure(Column::ATTRIBUTED_NS).unwrap_or_default();
+        let attributed_ns = attributed_ns.max(booked_ns.saturating_add(hidden_ns));
         let capacity_ns = figure(Column::CAPACITY_NS);
         let (idle, unattributed) = (frame.figure(Column::IDLE_NS), frame.figure(Column::UNATTRIBUTED_NS));
         let told_ns = attributed_ns

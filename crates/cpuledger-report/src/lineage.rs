@@ -134,7 +134,7 @@ impl Lineage {
 
     /// The names from the topmost ancestor down to the process.
     fn path(&self, pid: i64, names: &mut Names) -> Vec<Comm> {
-        let mut by_pid = |pid: i64| names.intern(format!("(pid {pid})").as_bytes());
+        let mut by_pid = |pid: i64| names.intern(format!("(name unknown, pid {pid})").as_bytes());
         let mut path = Vec::new();
         let mut next = Some(pid);
         let mut start = u64::MAX;

@@ -39,23 +39,52 @@ impl Group {
         }
     }
 
-    /// The name of the group of a row; `-`: not known.
-    pub fn name_of(self, row: &Task, users: &Names, paths: &Paths) -> String {
+    /// The name of the group of a row.
+    pub fn name_of(self, row: &Task, users: &Names, paths: &Paths) -> Name {
+        if row.is_remainder() {
+            return Name::Remainder;
+        }
         match self {
-            Group::Cgroup => match cgroups::key(row) {
-                None => "-".to_owned(),
-                Some(key) => match paths.get(&key) {
-                    Some(path) => escaped(path.as_bytes()),
-                    None => format!("cgroup {}", key.1.or(key.0).unwrap_or_default()),
-                },
-            },
-            Group::User if !row.known.contains(Field::Euid) => "-".to_owned(),
+            Group::Cgroup => cgroups::key(row).map_or(Name::Unknown, |key| match paths.get(&key) {
+                Some(path) => Name::of(path.as_bytes()),
+                None => Name::Text(format!("cgroup {}", key.1.or(key.0).unwrap_or_default())),
+            }),
+            Group::User if !row.known.contains(Field::Euid) => Name::Unknown,
             Group::User => match users.name(row.euid) {
-                b"" => row.euid.to_string(),
-                name => escaped(name),
+                b"" => Name::Text(row.euid.to_string()),
+                name => Name::of(name),
             },
-            Group::Command if !row.known.contains(Field::Comm) => "-".to_owned(),
-            Group::Command | Group::No => escaped(row.comm.as_bytes()),
+            Group::Command if !row.known.contains(Field::Comm) => Name::Unknown,
+            Group::Command | Group::No => Name::of(row.comm.as_bytes()),
+        }
+    }
+}
+
+/// What the rows of a sum have in common. What is no name is told by its kind: a process may be called like any of these words.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Name {
+    /// It is not known.
+    Unknown,
+    /// All that the reader is not shown.
+    Remainder,
+    /// The dead of all names that have no line of their own.
+    OtherNames,
+    /// A name, escaped.
+    Text(String),
+}
+
+impl Name {
+    fn of(name: &[u8]) -> Name {
+        Name::Text(escaped(name))
+    }
+
+    /// The words for it. Users choose names of at most 15 bytes, so longer words are no name.
+    pub fn label(&self) -> &str {
+        match self {
+            Name::Text(text) => text,
+            Name::Unknown => "-",
+            Name::Remainder => "(others, not shown)",
+            Name::OtherNames => "(all other names)",
         }
     }
 }
@@ -64,7 +93,7 @@ impl Group {
 #[derive(Debug, Clone)]
 pub struct Sum {
     /// Of what.
-    pub name: String,
+    pub name: Name,
     /// How many.
     pub rows: usize,
     /// What of a task makes sense for all of them.
@@ -75,9 +104,9 @@ pub struct Sum {
 
 impl Sum {
     /// Of nothing yet.
-    pub fn new(name: String) -> Sum {
+    pub fn new(name: Name) -> Sum {
         let known = FieldSet::of(&[Field::Comm, Field::Rss, Field::Runtime, Field::Threads]);
-        let task = Task { known, comm: Comm::new(name.as_bytes()), ..Task::default() };
+        let task = Task { known, comm: Comm::new(name.label().as_bytes()), ..Task::default() };
         let usage = Usage {
             exited_threads_ns: Some(0),
             exited_children_ns: Some(0),
@@ -172,12 +201,12 @@ pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>) -> Ve
     sorted.sort_by_cached_key(|(_, members)| std::cmp::Reverse(cpu_ns(members)));
     let rest: Vec<usize> =
         sorted.drain(sorted.len().min(MOST_NAMES)..).flat_map(|(_, members)| members).collect();
-    let mut named: Vec<(String, Vec<usize>)> =
-        sorted.into_iter().map(|(name, members)| (escaped(name), members)).collect();
+    let mut named: Vec<(Name, Vec<usize>)> =
+        sorted.into_iter().map(|(name, members)| (Name::of(name), members)).collect();
     if !rest.is_empty() {
-        named.push(("(other names)".to_owned(), rest));
+        named.push((Name::OtherNames, rest));
     }
-    let make = |(name, mut members): (String, Vec<usize>)| {
+    let make = |(name, mut members): (Name, Vec<usize>)| {
         let mut sum = Sum::new(name);
         for &member in &members {
             let (row, usage) = exited_row(&exited[member]);
@@ -201,7 +230,7 @@ mod tests {
         let known = Usage { stolen_ns: Some(5), states: Some(states), ..Usage::default() };
         let unknown = Usage { stolen_ns: None, states: None, ..known };
         let sum_of = |usages: &[Usage]| {
-            let mut sum = Sum::new("a".to_owned());
+            let mut sum = Sum::new(Name::of(b"a"));
             usages.iter().for_each(|usage| sum.add(&Task::default(), usage));
             (sum.usage.stolen_ns, sum.usage.states)
         };

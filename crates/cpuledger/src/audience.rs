@@ -12,6 +12,13 @@ use crate::task::{Guard, Pid, Task, TaskId, flags};
 /// The name of the row that has all the time of what is not shown.
 pub const OTHERS: &[u8] = b"(others)";
 
+impl Task {
+    /// Whether this is no process, but the row of all that its reader is not shown. Its pid says so, as a process may have any name.
+    pub fn is_remainder(&self) -> bool {
+        self.known.contains(Field::Pid) && self.pid == Pid::REMAINDER
+    }
+}
+
 /// What a user sees of tasks that it may not trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Strangers {

@@ -17,6 +17,11 @@ pub struct Tid(pub i32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Pid(pub i32);
 
+impl Pid {
+    /// No process has it: the row of all that its reader is not shown does.
+    pub const REMAINDER: Pid = Pid(0);
+}
+
 impl fmt::Display for Tid {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)

@@ -16,6 +16,7 @@
 //! - [`Shared`]: what is dear to make, lent to one test after another,
 //! - [`scene`]: tests that have the machine to themselves, and are played again where the kernel hid a switch,
 //! - [`Transcript`]: outputs that are compared with recorded ones,
+//! - [`names`]: names that are hard to show,
 //! - [`not_run`](fn@not_run): how a test says that it cannot run here,
 //! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
@@ -42,6 +43,7 @@ mod hostile;
 mod kin;
 mod limits;
 mod mixture;
+pub mod names;
 pub mod not_run;
 mod pace;
 mod program;

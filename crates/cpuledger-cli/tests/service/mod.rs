@@ -2,7 +2,7 @@
 //! A service for tests.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -55,8 +55,13 @@ impl Service {
 
     /// Waits until it listens.
     pub fn wait(&self) {
+        self.wait_at(&self.socket());
+    }
+
+    /// Waits until it listens there.
+    pub fn wait_at(&self, socket: &Path) {
         let begin = Instant::now();
-        while Client::connect(&self.socket(), TIMEOUT).is_err() {
+        while Client::connect(socket, TIMEOUT).is_err() {
             assert!(begin.elapsed() < TIMEOUT, "it does not listen");
             std::thread::sleep(Duration::from_millis(5));
         }

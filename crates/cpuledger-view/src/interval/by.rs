@@ -133,7 +133,7 @@ impl Writer {
                 is_exact: false,
             };
             self.append_cells(columns, &line);
-            self.say(&sum.name);
+            self.say(sum.name.label());
             self.end_line(text, page);
         }
     }

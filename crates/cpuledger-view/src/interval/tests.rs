@@ -173,7 +173,7 @@ fn many_names_of_the_dead_share_a_line() {
     let text = page(512, dead);
     let (_, listed) = text.split_once("EXITED").expect("there are dead");
     assert_eq!(listed.lines().count(), 1 + MOST_NAMES + 1);
-    assert!(text.ends_with("     60   0.0 (other names)\n"), "{text}");
+    assert!(text.ends_with("     60   0.0 (all other names)\n"), "{text}");
 }
 
 #[test]

@@ -236,12 +236,12 @@ impl Document<'_> {
         self.about.tier_ns.max(mean_ns).saturating_mul(2)
     }
 
-    /// Where the capacity went, beside the rows: name in JSON, words, nanoseconds.
+    /// Where the capacity went, beside the rows: name in JSON, words that are longer than a name of 15 bytes, nanoseconds.
     pub(super) fn rests(&self) -> Vec<(&'static str, &'static str, u64)> {
         let balance = &self.report.balance;
         let mut rests = vec![
-            ("idle", "idle", balance.idle_ns),
-            ("unattributed", "unattributed", balance.unattributed_ns),
+            ("idle", "idle, no task ran", balance.idle_ns),
+            ("unattributed", "unattributed time", balance.unattributed_ns),
         ];
         if balance.untold_ns > 0 {
             rests.push(("untold", "idle or not told by the source", balance.untold_ns));

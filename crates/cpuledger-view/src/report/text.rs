@@ -6,6 +6,9 @@ use cpuledger_report::Amounts;
 
 use super::document::{Comparison, Document};
 
+/// The words for all names without a line of their own. Users choose names of at most 15 bytes, so longer words are none.
+const REST: &str = "(all other names)";
+
 /// Appends the report. Lines are as long as their names.
 pub fn append_report(text: &mut String, document: &Document<'_>) {
     append_head(text, document);
@@ -22,7 +25,7 @@ pub fn append_report(text: &mut String, document: &Document<'_>) {
     let report = document.report;
     if report.other_names > 0 || report.other != Amounts::default() {
         let label = match report.other_names {
-            0 => "(other)".to_owned(),
+            0 => REST.to_owned(),
             names => format!("(other: {names} {})", document.by.plural),
         };
         append_line(text, &report.other, capacity_ns, &label);
@@ -30,7 +33,7 @@ pub fn append_report(text: &mut String, document: &Document<'_>) {
     for (_, words, ns) in document.rests() {
         append_rest(text, ns, capacity_ns, words);
     }
-    append_rest(text, capacity_ns, capacity_ns, "= capacity");
+    append_rest(text, capacity_ns, capacity_ns, "= capacity of all CPUs");
 }
 
 fn append_head(text: &mut String, document: &Document<'_>) {
@@ -112,13 +115,13 @@ pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
         ));
     };
     for row in *rows {
-        let label = row.name.as_ref().map_or_else(|| "(other)".to_owned(), |name| after.labels.label(name));
+        let label = row.name.as_ref().map_or_else(|| REST.to_owned(), |name| after.labels.label(name));
         line(row.before.self_ns, row.after.self_ns, &label);
     }
     for ((_, words, a), (_, _, b)) in before.rests().into_iter().zip(after.rests()) {
         line(a, b, words);
     }
-    line(capacity_a, capacity_b, "= capacity");
+    line(capacity_a, capacity_b, "= capacity of all CPUs");
 }
 
 fn dash() -> String {

@@ -332,12 +332,12 @@ impl Audience {
     }
 }
 
-/// The row of all that is not shown. No task has this number.
+/// The row of all that is not shown.
 fn row_of_others() -> Task {
     Task {
         known: FieldSet::of(&[Field::Tid, Field::Pid, Field::Comm]),
-        tid: Tid(0),
-        pid: Pid(0),
+        tid: Tid(Pid::REMAINDER.0),
+        pid: Pid::REMAINDER,
         comm: Comm::new(OTHERS),
         ..Task::default()
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::text::escape::escaped;
 use cpuledger::{Boottime, Pid, Snapshot, Task, TaskId, Tid};
 
 /// Lines of descent that are told apart; the others are one.
@@ -42,7 +43,7 @@ impl Used {
 pub struct Member {
     /// Which.
     pub id: TaskId,
-    /// Its name, as it was last seen.
+    /// Its name as it was last seen, escaped.
     pub comm: String,
     /// What it used so far; `longest_ns` is not told.
     pub used: Used,
@@ -57,8 +58,8 @@ pub struct Member {
 pub struct Descent {
     own: Pid,
     members: HashMap<TaskId, Member>,
-    by_name: BTreeMap<String, Used>,
-    by_line: BTreeMap<String, Used>,
+    by_name: Sums,
+    by_line: Sums,
     /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
     booked_ns: u64,
     missed_switches: Option<u64>,
@@ -167,7 +168,7 @@ impl Descent {
         }
         let Some(member) = self.members.get_mut(&row.id()) else { return };
         self.booked_ns += usage.cpu_ns;
-        member.comm = text(row.comm.as_bytes());
+        member.comm = escaped(row.comm.as_bytes());
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         member.used.stolen_ns += usage.stolen_ns.unwrap_or(0);
         member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
@@ -186,7 +187,7 @@ impl Descent {
             stolen_ns += life.unwrap_or(0);
             member.used.longest_ns = member.used.longest_ns.max(record.exit.lifetime_ns);
             if record.exit.task == *id || member.comm.is_empty() {
-                member.comm = text(record.exit.comm.as_bytes());
+                member.comm = escaped(record.exit.comm.as_bytes());
             }
         }
         member.used.stolen_ns = member.used.stolen_ns.max(stolen_ns).min(member.used.cpu_ns);
@@ -330,9 +331,9 @@ pub struct Tree {
     /// CPU time of the tree by the books: with that of the dead whose identity was lost.
     pub booked_ns: u64,
     /// By name.
-    pub by_name: BTreeMap<String, Used>,
+    pub by_name: Sums,
     /// By line of descent.
-    pub by_line: BTreeMap<String, Used>,
+    pub by_line: Sums,
     /// What still runs.
     pub running: Vec<Member>,
     /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round. `None`: a service
@@ -340,13 +341,13 @@ pub struct Tree {
     pub missed_switches: Option<u64>,
 }
 
-fn count(sums: &mut BTreeMap<String, Used>, name: &str, used: &Used) {
-    let name = if sums.len() >= MOST_LINES && !sums.contains_key(name) { "(others)" } else { name };
-    sums.entry(name.to_owned()).or_default().add(used);
-}
+/// What processes used by name, escaped; `None`: all names that are not told apart. A process may have any name.
+pub type Sums = BTreeMap<Option<String>, Used>;
 
-fn text(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+fn count(sums: &mut Sums, name: &str, used: &Used) {
+    let name = Some(name.to_owned());
+    let is_told = sums.len() < MOST_LINES || sums.contains_key(&name);
+    sums.entry(name.filter(|_| is_told)).or_default().add(used);
 }
 
 #[cfg(test)]
@@ -405,5 +406,18 @@ mod tests {
         assert_eq!(descent.members.len(), 2);
         assert_eq!(descent.members[&last].parent, Some(id(0)), "what is left descends from what lives");
         assert_eq!(descent.by_line.len(), MOST_LINES + 1);
+    }
+
+    #[test]
+    fn no_process_has_the_name_of_what_is_not_told_apart() {
+        let one = Used { processes: 1, cpu_ns: 1, ..Used::default() };
+        let mut sums = Sums::new();
+        count(&mut sums, "(others)", &one);
+        for number in 1..MOST_LINES + 7 {
+            count(&mut sums, &number.to_string(), &one);
+        }
+        count(&mut sums, "(others)", &one);
+        let of = |name: Option<&str>| sums[&name.map(str::to_owned)].processes;
+        assert_eq!((of(Some("(others)")), of(None), of(Some("1"))), (2, 7, 1));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use cpuledger::text::escape::escaped;
 use serde::Serialize;
 
-use super::descent::{Tree, Used};
+use super::descent::{Sums, Tree};
 
 /// The version of the JSON.
 const SCHEMA: &str = "cpuledger.run/1";
@@ -34,7 +34,7 @@ pub struct Account<'a> {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    command: &'a [String],
+    command: Vec<String>,
     exit_code: u8,
     source: &'a str,
     real_ns: u64,
@@ -54,7 +54,8 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Row<'a> {
-    name: &'a str,
+    /// `None`: all names that are not told apart.
+    name: Option<&'a str>,
     processes: u64,
     cpu_ns: u64,
     waiting_ns: u64,
@@ -84,7 +85,7 @@ impl Account<'_> {
     pub fn json(&self) -> String {
         let document = Document {
             schema: SCHEMA,
-            command: self.command,
+            command: self.command.iter().map(|word| escaped(word.as_bytes())).collect(),
             exit_code: self.exit_code,
             source: self.source,
             real_ns: self.real_ns,
@@ -114,7 +115,7 @@ impl Account<'_> {
         serde_json::to_string(&document).unwrap_or_default() + "\n"
     }
 
-    /// Some lines.
+    /// Some lines. Users choose names of at most 15 bytes: longer words at their place are none.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |name: &str, ns: u64| {
@@ -140,7 +141,7 @@ impl Account<'_> {
             let ns = self.unidentified_ns();
             let _ = writeln!(
                 text,
-                "         - {:>13} {:>6.1}%             -  (unidentified)",
+                "         - {:>13} {:>6.1}%             -  (identity was lost)",
                 seconds(ns),
                 self.percent(ns)
             );
@@ -148,7 +149,7 @@ impl Account<'_> {
         let _ = writeln!(text, "\n PROCESSES         CPU s   SHARE     LONGEST s  ANCESTRY");
         self.append_table(&mut text, &rows(&self.tree.by_line));
         for member in &self.tree.running {
-            let name = escaped(member.comm.as_bytes());
+            let name = &member.comm;
             let cpu = seconds(member.used.cpu_ns);
             let _ = writeln!(text, "\nstill running: {name}, pid {}, {cpu} s so far", member.id.tid);
         }
@@ -172,7 +173,7 @@ impl Account<'_> {
                 seconds(row.cpu_ns),
                 self.percent(row.cpu_ns),
                 seconds(row.longest_ns),
-                escaped(row.name.as_bytes())
+                row.name.unwrap_or("(all other names)")
             );
         }
         if let Some(rest) = rows.get(MOST_LINES..).filter(|rest| !rest.is_empty()) {
@@ -180,7 +181,7 @@ impl Account<'_> {
                 rest.iter().fold((0, 0), |(processes, ns), row| (processes + row.processes, ns + row.cpu_ns));
             let _ = writeln!(
                 text,
-                "{processes:>10} {:>13} {:>6.1}%             -  ({} more)",
+                "{processes:>10} {:>13} {:>6.1}%             -  (and {} more names)",
                 seconds(ns),
                 self.percent(ns),
                 rest.len()
@@ -194,11 +195,11 @@ impl Account<'_> {
 }
 
 /// What used most comes first.
-fn rows(sums: &std::collections::BTreeMap<String, Used>) -> Vec<Row<'_>> {
+fn rows(sums: &Sums) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = sums
         .iter()
         .map(|(name, used)| Row {
-            name,
+            name: name.as_deref(),
             processes: used.processes,
             cpu_ns: used.cpu_ns,
             waiting_ns: used.waiting_ns,

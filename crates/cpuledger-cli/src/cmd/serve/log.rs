@@ -92,7 +92,8 @@ fn write(order: Order) {
     };
     let left_out = QUEUE.left_out.swap(0, Ordering::Relaxed);
     let mut text = Vec::new();
-    append_sentence(&mut text, &format!("cpuledger: {sentence}"));
+    // A line is a sentence, whatever a path in it holds.
+    append_sentence(&mut text, &format!("cpuledger: {sentence}").replace('\n', r"\n"));
     text.push(b'\n');
     let _ = std::io::stderr().write_all(&text);
     if left_out > 0 {

@@ -8,7 +8,7 @@ use cpuledger::enrich::names::Names;
 use cpuledger::interval::{Blocked, Interval, Usage};
 use cpuledger::source::Exit;
 use cpuledger::{Field, Snapshot, Task};
-use cpuledger_view::group::Sum;
+use cpuledger_view::group::{Name, Sum};
 use cpuledger_view::key::Shown;
 use cpuledger_view::sort;
 
@@ -62,7 +62,7 @@ impl Selection {
         } else {
             (&self.processes, &snapshot.processes, &interval.processes)
         };
-        let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+        let mut sums: BTreeMap<Name, Sum> = BTreeMap::new();
         for &index in indexes {
             let name = options.by.group.name_of(&rows[index], users, paths);
             let sum = sums.entry(name).or_insert_with_key(|name| Sum::new(name.clone()));

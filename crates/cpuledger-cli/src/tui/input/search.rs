@@ -55,7 +55,9 @@ impl State {
                     || row.tid.0.to_string() == wanted
                     || self.arguments.text_of(row).is_some_and(|arguments| has(&arguments))
             }
-            Item::Group(sum) | Item::ExitedName(sum) => has(self.listing.sums[sum as usize].name.as_bytes()),
+            Item::Group(sum) | Item::ExitedName(sum) => {
+                has(self.listing.sums[sum as usize].name.label().as_bytes())
+            }
             Item::Exited(index) => has(frame.exited()[index as usize].exit.comm.as_bytes()),
         }
     }

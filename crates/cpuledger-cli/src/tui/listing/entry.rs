@@ -1,7 +1,7 @@
 //! What a line of the table is, and what it shows.
 
 use cpuledger::TaskId;
-use cpuledger_view::group::Sum;
+use cpuledger_view::group::{Name, Sum};
 
 use crate::tui::frame::{Kind, RowRef};
 
@@ -61,9 +61,9 @@ pub enum Id {
     /// A process or task.
     Row(Kind, TaskId),
     /// A group by its name.
-    Group(String),
+    Group(Name),
     /// The dead of one name.
-    ExitedName(String),
+    ExitedName(Name),
     /// One that died.
     Exited(TaskId),
 }

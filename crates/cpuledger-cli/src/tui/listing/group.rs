@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger_view::group::{self, DeadName, Sum, exited_row};
+use cpuledger_view::group::{self, DeadName, Name, Sum, exited_row};
 
 use super::entry::{Entry, Id, Item, Listing};
 use super::making::{Making, Ranked};
@@ -10,7 +10,7 @@ use crate::tui::frame::RowRef;
 
 /// Groups, and below those that are unfolded their rows.
 pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
-    let mut groups: BTreeMap<String, Vec<RowRef>> = BTreeMap::new();
+    let mut groups: BTreeMap<Name, Vec<RowRef>> = BTreeMap::new();
     for at in making.frame.all(making.kind()) {
         if making.is_shown(at) && making.matches(at) {
             let frame = making.frame;

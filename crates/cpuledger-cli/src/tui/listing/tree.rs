@@ -74,7 +74,8 @@ fn nodes(making: &Making<'_>) -> Vec<Node> {
     let mut leaders: FxHashMap<Pid, u32> = FxHashMap::default();
     for (index, node) in nodes.iter().enumerate() {
         let whole = frame.whole(node.at);
-        if kind == Kind::Process || whole.is_leader() {
+        // What has no parent names the number of the remainder, which is nothing's parent.
+        if !whole.is_remainder() && (kind == Kind::Process || whole.is_leader()) {
             leaders.insert(whole.pid, index as u32);
         }
     }

@@ -3,6 +3,8 @@
 use cpuledger::text::escape::escaped;
 use cpuledger::{TaskId, Tid};
 
+use cpuledger_view::group::Name;
+
 use super::State;
 use crate::tui::frame::{Frame, Kind, RowRef};
 use crate::tui::listing::{Entry, Followed, Id, Item};
@@ -76,8 +78,8 @@ impl State {
         let frame = self.frame.as_ref()?;
         Some(match entry.item {
             Item::Row(at) => Id::Row(at.kind, frame.whole(at).id()),
-            Item::Group(index) => Id::Group(self.sum_name(index)?.to_owned()),
-            Item::ExitedName(index) => Id::ExitedName(self.sum_name(index)?.to_owned()),
+            Item::Group(index) => Id::Group(self.sum_name(index)?.clone()),
+            Item::ExitedName(index) => Id::ExitedName(self.sum_name(index)?.clone()),
             Item::Exited(index) => Id::Exited(frame.exited().get(index as usize)?.exit.task),
         })
     }
@@ -86,7 +88,7 @@ impl State {
         let frame = self.frame.as_ref()?;
         Some(match entry.item {
             Item::Row(at) => named(frame, at),
-            Item::Group(index) | Item::ExitedName(index) => self.sum_name(index)?.to_owned(),
+            Item::Group(index) | Item::ExitedName(index) => self.sum_name(index)?.label().to_owned(),
             Item::Exited(index) => {
                 let exit = &frame.exited().get(index as usize)?.exit;
                 format!("{} ({})", exit.task.tid, escaped(exit.comm.as_bytes()))
@@ -94,8 +96,8 @@ impl State {
         })
     }
 
-    fn sum_name(&self, index: u32) -> Option<&str> {
-        self.listing.sums.get(index as usize).map(|sum| sum.name.as_str())
+    fn sum_name(&self, index: u32) -> Option<&Name> {
+        self.listing.sums.get(index as usize).map(|sum| &sum.name)
     }
 }
 

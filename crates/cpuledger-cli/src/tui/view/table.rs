@@ -224,7 +224,7 @@ fn append_count(state: &State, item: Item, look: &Look, cell: &mut Vec<u8>) {
 
 fn sum_name(state: &State, item: Item) -> &str {
     match item {
-        Item::Group(index) | Item::ExitedName(index) => &state.listing.sums[index as usize].name,
+        Item::Group(index) | Item::ExitedName(index) => state.listing.sums[index as usize].name.label(),
         Item::Row(_) | Item::Exited(_) => "",
     }
 }
