@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
+.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -75,6 +75,11 @@ soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if 
 	@scripts/install-packages build test
 	cargo build --release --locked --package cpuledger-cli --package cpuledger-load --package cpuledger-soak
 	$(target)/release/cpuledger-soak --minutes $(SOAK_MINUTES)
+
+soak-service: ## three hostile users and a storm of forks against a service in 256 MiB, for SOAK_MINUTES, 10 if not stated (as root)
+	@scripts/install-packages build test
+	cargo build --release --locked --package cpuledger-cli --package cpuledger-load --package cpuledger-soak
+	$(target)/release/cpuledger-soak --service --minutes $(SOAK_MINUTES)
 
 vm: ## run the privileged tests on the kernels of distributions, under emulation (writes docs/kernels.md)
 	@scripts/install-packages build test vm

@@ -1,11 +1,13 @@
 //! `cpuledger-soak`: a long run. Storms of all kinds come and go; one reader lives through all of it, another is stopped and
 //! killed at random; ledgers and walks are attached and detached without end. Meanwhile every interval has to balance to
-//! 0 ns, memory and descriptors have to stay what they were after the warm-up, and nothing may stay attached.
+//! 0 ns, memory and descriptors have to stay what they were after the warm-up, and nothing may stay attached. With `--service` it is the
+//! service that is put under load, by hostile users.
 
 mod attaching;
 mod churn;
 mod process;
 mod reader;
+mod service;
 mod weather;
 
 use std::io::{IsTerminal, Write};
@@ -36,6 +38,9 @@ struct CommandLine {
     /// Begins the random numbers: the same for the same storms and signals
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// The service in 256 MiB of memory, under three hostile users and a storm of forks, instead of readers under storms
+    #[arg(long)]
+    service: bool,
     /// Attach and detach, a round for each byte of standard input
     #[arg(long, hide = true)]
     attach: bool,
@@ -120,6 +125,12 @@ fn run(line: &CommandLine) -> Result<End> {
         None => std::env::current_exe().context("where this program is")?.with_file_name("cpuledger"),
     };
     ensure!(cpuledger.is_file(), "there is no binary {}: build it first", cpuledger.display());
+    let length = Duration::from_secs_f64(line.minutes * 60.0);
+    if line.service {
+        let findings = Findings::default();
+        service::run(&cpuledger, length, &interrupted, &findings)?;
+        return Ok(verdict(&findings, interrupted.load(Ordering::Relaxed)));
+    }
     println!(
         "soak: {:.1} minutes, seed {seed}; in the warm-up of {} s each kind of storm comes once",
         line.minutes,
@@ -127,7 +138,7 @@ fn run(line: &CommandLine) -> Result<End> {
     );
     let mut run = Run {
         begin: Instant::now(),
-        length: Duration::from_secs_f64(line.minutes * 60.0),
+        length,
         weather: Weather::new()?,
         steady: Steady::start(&cpuledger)?,
         victim: Victim::start(&cpuledger)?,
@@ -193,7 +204,6 @@ impl Run {
             let reason = "too little was looked at: the run is too short, or the machine too busy";
             self.findings.add(reason.to_owned());
         }
-        let count = self.findings.count();
         let seconds = self.begin.elapsed().as_secs();
         println!(
             "soak: {seconds} s, the first {} s for the warm-up",
@@ -205,17 +215,22 @@ impl Run {
         println!("  victim          {}", self.victim);
         println!("  churn           {}", self.churn);
         println!("                  {}", self.churn.limits());
-        let (verdict, end) = match (count, is_interrupted) {
-            (0, false) => ("everything held, and nothing is left attached".to_owned(), End::Held),
-            (0, true) => (
-                "interrupted; until then everything held, and nothing is left attached".to_owned(),
-                End::Interrupted,
-            ),
-            (count, _) => (format!("{count} FINDINGS, see above"), End::Found),
-        };
-        println!("soak: {verdict}");
-        Ok(end)
+        Ok(verdict(&self.findings, is_interrupted))
     }
+}
+
+/// Says how it ended.
+fn verdict(findings: &Findings, is_interrupted: bool) -> End {
+    let (verdict, end) = match (findings.count(), is_interrupted) {
+        (0, false) => ("everything held, and nothing is left attached".to_owned(), End::Held),
+        (0, true) => {
+            let verdict = "interrupted; until then everything held, and nothing is left attached";
+            (verdict.to_owned(), End::Interrupted)
+        }
+        (count, _) => (format!("{count} FINDINGS, see above"), End::Found),
+    };
+    println!("soak: {verdict}");
+    end
 }
 
 /// Columns of the terminal, as many as usual where it does not say.
