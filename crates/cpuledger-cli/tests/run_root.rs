@@ -159,6 +159,39 @@ fn all_that_is_started() {
     }
 }
 
+/// A thread that uses a tenth of a second of CPU time, execs, and uses as much again.
+const EXEC_BY_THREAD: &str = "import os, sys, threading, time
+def burn():
+    end = time.thread_time() + 0.1
+    while time.thread_time() < end: pass
+if len(sys.argv) > 1:
+    burn()
+    sys.exit(0)
+def run():
+    burn()
+    os.execv(sys.executable, [sys.executable, sys.argv[0], 'again'])
+threading.Thread(target=run).start()
+time.sleep(60)
+";
+
+#[test]
+fn what_a_thread_used_before_its_exec_has_a_name() {
+    scene(exec_by_thread);
+}
+
+fn exec_by_thread() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("exec.py");
+    fs::write(&script, EXEC_BY_THREAD).expect("a file");
+    // It may take longer than an interval on a busy machine.
+    for _ in 0..5 {
+        let (account, output) = account(folder.path(), &["python3", script.to_str().expect("a text")]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(ns(&account, "cpu_ns") >= 200_000_000, "{account}");
+        assert_eq!(ns(&account, "unidentified_ns"), 0, "{account}");
+    }
+}
+
 #[test]
 fn the_exit_code_is_that_of_the_command() {
     for (command, code) in [

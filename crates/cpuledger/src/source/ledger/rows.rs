@@ -263,19 +263,25 @@ impl RowBuilder {
         empty(&mut self.ended);
         self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
         self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
+        let mut before_exec: FxHashMap<TaskId, (u64, Option<States>)> = FxHashMap::default();
         for place in 0..self.ended.len() {
             let index = self.ended[place];
             let time = &closed.tasks[index];
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);
             let growth = if has_died(time) {
+                // What it used under its old tid has no other row, as its process has none.
+                let (own_ns, own_states) = ends_process(time)
+                    .then(|| before_exec.remove(&seen.process))
+                    .flatten()
+                    .map_or((0, Some(States::default())), |before| before);
                 let heir = self.attribution.settled_heir(index);
                 let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
                 let (growth, lived) = self.lives.end(&seen, &last);
                 exited.push(Exited {
                     exit: exit(time),
-                    cpu_ns: time.wall_ns,
-                    states,
+                    cpu_ns: time.wall_ns + own_ns,
+                    states: sum_of(states, own_states),
                     off_at_start: self.off_at_start[index],
                     lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
@@ -285,6 +291,8 @@ impl RowBuilder {
                 growth
             } else {
                 into.renumbered.push(renumbered(time));
+                let before = before_exec.entry(seen.process).or_insert((0, Some(States::default())));
+                *before = (before.0 + time.wall_ns, sum_of(before.1, states));
                 self.lives.renumber(&seen, &last)
             };
             let at_end = Some(OffTasks::default());
@@ -673,6 +681,13 @@ fn is_there(process: TaskId, leaders: &[Task]) -> bool {
         // Some hosts keep their own processes from programs.
         None => std::path::Path::new(&format!("/proc/{}", process.tid)).exists(),
     }
+}
+
+/// What two did; `None`: it is not known of one of them.
+fn sum_of(states: Option<States>, more: Option<States>) -> Option<States> {
+    let (mut sum, more) = states.zip(more)?;
+    sum.add(&more);
+    Some(sum)
 }
 
 fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
