@@ -8,11 +8,14 @@
 mod books;
 
 use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use books::Books;
-use cpuledger::TaskId;
-use cpuledger_load::scene::{missed, scene};
+use cpuledger::{Field, TaskId};
+use cpuledger_load::scene::{alone, missed, scene};
 use cpuledger_load::{Cgroup, Kin, Kinsman, is_emulated, runtime_ns};
 
 const ROLES: [&str; 4] = ["alone", "living-threads", "dead-threads", "dead-children"];
@@ -155,4 +158,42 @@ fn the_time_of_thousands_of_unwaited_children_is_their_parents_root() {
         // By one clock of the kernel, whose reading of a cgroup may be rounded to microseconds.
         assert!((told - truth).abs() < 100_000, "{told} ns told, {truth} ns charged");
     });
+}
+
+/// A process that dies between the cut and the look at it has left its figures at its last switch: they are in its row.
+#[test]
+fn who_died_before_the_look_has_its_figures_root() {
+    let _alone = alone();
+    let (mut books, stop) = (Books::open(), AtomicBool::new(false));
+    let mut found = 0;
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    Command::new("/bin/true").status().expect("it runs");
+                }
+            });
+        }
+        for _ in 0..2_000 {
+            books.close(5_000_000);
+            let rows = books.snapshot.processes.iter().zip(&books.interval.processes);
+            for (row, usage) in rows.filter(|(row, _)| !row.known.contains(Field::State)) {
+                if usage.self_ns == 0 {
+                    continue;
+                }
+                // It has folded no thread, so all of it is known.
+                let growth = &usage.growth;
+                let known = [Field::User, Field::System, Field::MinorFaults]
+                    .map(|field| growth.known.contains(field));
+                assert_eq!((known, usage.stolen_ns.is_some()), ([true; 3], true), "{row:?} {usage:?}");
+                assert!(growth.user_ns + growth.system_ns > 0, "{row:?} {usage:?}");
+                found += 1;
+            }
+            if found >= 5 {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(found >= 5, "{found} died in between");
 }

@@ -1,10 +1,15 @@
 //! What a closed interval tells.
 
+use std::fmt;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::abi;
 
 use super::off::Off;
+use super::shared::Shared;
 
 /// The time of one task in an interval.
 #[derive(Debug, Clone, Copy)]
@@ -115,9 +120,31 @@ pub struct Interval<'a> {
     /// What the time off the CPU of all tasks is off by, in nanoseconds: booked twice, or not booked although each switch was seen. It is 0,
     /// but where the clocks of two CPUs differ.
     pub off_fault_ns: u64,
+    pub(super) now: Now<'a>,
+}
+
+/// The slots as they are now, after the cut.
+pub(super) struct Now<'a>(pub(super) &'a Shared<abi::cpuledger_slot>);
+
+impl fmt::Debug for Now<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Now")
+    }
 }
 
 impl Interval<'_> {
+    /// The final figures of a task that has died since the cut, or goes on under another tid. `None`: it has not, or nothing holds them any
+    /// more.
+    pub fn final_figures(&self, time: &TaskTime) -> Option<abi::cpuledger_counters> {
+        let Now(slots) = &self.now;
+        // The hook writes this last, and nobody gives the slot away before the next interval is closed, but for the dead of low slots.
+        let ended =
+            slots.word(time.number, offset_of!(abi::cpuledger_slot, exit_interval)).load(Ordering::Acquire);
+        let slot = slots.copy(time.number);
+        let is_same = (slot.tid, slot.start_time_ns) == (time.slot.tid, time.slot.start_time_ns);
+        (ended > self.number && slot.exit_interval == ended && is_same).then_some(slot.last)
+    }
+
     /// Σ over CPUs of the time they were online.
     pub fn capacity_ns(&self) -> u64 {
         self.cpus.iter().map(|cpu| cpu.online_ns).sum()

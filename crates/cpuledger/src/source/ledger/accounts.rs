@@ -53,6 +53,8 @@ pub(super) struct Account {
     pub(super) parts: Parts,
     pub(super) growth: Counters,
     pub(super) stolen_ns: Option<u64>,
+    /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
+    pub(super) is_partial: bool,
     /// Of its tasks that ran.
     pub(super) off_cpu: OffCpu,
     /// How many of those live.
@@ -75,6 +77,7 @@ impl Accounts {
             parts,
             growth: nothing_used(),
             stolen_ns: Some(0),
+            is_partial: false,
             off_cpu: OffCpu::none(),
             living: 0,
             index: None,
@@ -103,10 +106,15 @@ impl Accounts {
         account.living += 1;
     }
 
+    /// What a task of the process grew by; `None`: that is not known, or comes later.
     pub(super) fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
-        let (Some(account), Some(growth)) = (self.find(process), growth) else { return };
-        account.growth.add(&growth.counters);
-        account.stolen_ns = account.stolen_ns.zip(growth.stolen_ns).map(|(sum, more)| sum + more);
+        let Some(account) = self.find(process) else { return };
+        let stolen_ns = growth.and_then(|growth| growth.stolen_ns);
+        account.stolen_ns = account.stolen_ns.zip(stolen_ns).map(|(sum, more)| sum + more);
+        match growth {
+            Some(growth) => account.growth.add(&growth.counters),
+            None => account.is_partial = true,
+        }
     }
 
     pub(super) fn add_off_cpu(&mut self, process: TaskId, off_cpu: &OffCpu) {

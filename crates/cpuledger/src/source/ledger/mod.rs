@@ -33,7 +33,8 @@ use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 
 use detail::Detail;
-use rows::{Idle, RowBuilder};
+use rows::RowBuilder;
+use rows::idle::Idle;
 use supervisor::{Backoff, Supervised};
 
 pub use kernel::{Lost, Watch};
