@@ -137,7 +137,7 @@ impl Interval<'_> {
     /// more.
     pub fn final_figures(&self, time: &TaskTime) -> Option<abi::cpuledger_counters> {
         let Now(slots) = &self.now;
-        // The hook writes this last, and nobody gives the slot away before the next interval is closed, but for the dead of low slots.
+        // The hook writes this last, and no task gets the slot before the next interval is closed, but for the dead of low slots.
         let ended =
             slots.word(time.number, offset_of!(abi::cpuledger_slot, exit_interval)).load(Ordering::Acquire);
         let slot = slots.copy(time.number);

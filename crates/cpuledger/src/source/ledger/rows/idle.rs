@@ -16,12 +16,12 @@ use super::{RowBuilder, find_process, find_row, with_wait};
 
 /// Processes, or tasks, that did not run in an interval.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::source::ledger) struct Idle<'a> {
-    pub(in crate::source::ledger) others: &'a [Task],
+pub(crate) struct Idle<'a> {
+    pub(crate) others: &'a [Task],
     /// Those of them that /proc has told.
-    pub(in crate::source::ledger) from_procfs: &'a [Tid],
-    pub(in crate::source::ledger) time: IdleTime,
-    pub(in crate::source::ledger) are_processes: bool,
+    pub(crate) from_procfs: &'a [Tid],
+    pub(crate) time: IdleTime,
+    pub(crate) are_processes: bool,
 }
 
 impl RowBuilder {
@@ -76,7 +76,7 @@ impl RowBuilder {
     }
 
     /// Adds processes that are not there yet, without use. What the ledger has shown of one does not fall.
-    pub(in crate::source::ledger) fn add_idle_processes(
+    pub(crate) fn add_idle_processes(
         &mut self,
         others: &[Task],
         from_procfs: &[Tid],
@@ -101,12 +101,7 @@ impl RowBuilder {
     }
 
     /// Adds rows that are not there yet, without use. What those from /proc have used is unknown.
-    pub(in crate::source::ledger) fn add_idle(
-        &mut self,
-        idle: &Idle<'_>,
-        rows: &mut Vec<Task>,
-        usages: &mut Vec<Usage>,
-    ) {
+    pub(crate) fn add_idle(&mut self, idle: &Idle<'_>, rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
         let Idle { others, from_procfs, time, are_processes } = *idle;
         if others.is_empty() {
             return;
