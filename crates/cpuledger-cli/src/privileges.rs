@@ -43,6 +43,14 @@ pub fn raise_open_files() -> usize {
     getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX)
 }
 
+/// Allows itself this many open files, which root may do beyond the limit that it was given.
+pub fn allow_open_files(files: u64) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let at_least = |limit: Option<u64>| limit.map(|limit| limit.max(files));
+    // Where it is refused, what is there has to do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: at_least(current), maximum: at_least(maximum) });
+}
+
 /// Gives up everything except what the open source still needs, and what the user may do anyway. After sudo, the process belongs to
 /// the caller again; root keeps what killing and renicing take. Must be called before there is a second thread, because
 /// the kernel keeps privileges by thread.

@@ -27,6 +27,7 @@ mod boots;
 mod compress;
 mod error;
 mod extent;
+mod files;
 mod folder;
 mod index;
 mod layout;

@@ -7,17 +7,22 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cpuledger_frame::{Column, Frame, Wanted};
 
 use crate::error::Error;
+use crate::files::SegmentFile;
 use crate::folder::{Folder, State};
 use crate::length;
 use crate::loss::Loss;
 use crate::order::{Order, Stretch};
 use crate::part::{Part, io_error};
 use crate::segment::{Entry, Header, NotRead, Segment};
+
+/// Files that a process can open still when all segments stay open.
+const SPARE_FILES: usize = 64;
 
 /// Where a record is in a recording, until a [`Recording::refresh`] says that it is not any more. Places are in the order of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +55,7 @@ pub enum Step {
 /// Where the segments of a tier are.
 struct Tier {
     /// `None`: it is one file.
-    folder: Option<Folder>,
+    folder: Option<Arc<Folder>>,
     length: Duration,
 }
 
@@ -78,7 +83,7 @@ impl Recording {
     /// When there is none, when it is of a newer version, or when reading fails.
     pub fn open(path: &Path) -> Result<Recording, Error> {
         if path.is_file() {
-            let file = File::open(path).map_err(|error| io_error(path, error))?;
+            let file = SegmentFile::of_path(path.into()).map_err(|error| io_error(path, error))?;
             return Ok(Recording::of_part(Part::open(0, None, path.into(), Box::new(file))?));
         }
         let mut tiers: Vec<_> = Recording::tiers(path)?;
@@ -86,7 +91,7 @@ impl Recording {
         tiers.push((Duration::MAX, path.into()));
         let tiers = tiers.into_iter().map(|(length, path)| {
             let folder = Folder::open(&path).map_err(|error| io_error(&path, error))?;
-            Ok(Tier { folder: Some(folder), length })
+            Ok(Tier { folder: Some(Arc::new(folder)), length })
         });
         let tiers = tiers.collect::<Result<_, Error>>()?;
         let mut recording = Recording { tiers, parts: Vec::new(), order: Order::default() };
@@ -174,7 +179,7 @@ impl Recording {
                     self.parts.push(Part { name: Some(name), path, ..part });
                     continue;
                 }
-                let opened = folder.read(&name.text()).map_err(|error| io_error(&path, error));
+                let opened = SegmentFile::of_folder(folder, name).map_err(|error| io_error(&path, error));
                 let opened = opened.and_then(|file| {
                     file.map(|file| Part::open(tier, Some(name), path, Box::new(file))).transpose()
                 });
@@ -197,6 +202,17 @@ impl Recording {
         };
         let is_valid = before.iter().enumerate().all(is_same);
         failed.map_or(Ok(is_valid), Err)
+    }
+
+    /// Keeps its segments open, so that they can be read when this process may not open them any more. Returns of how many there are too
+    /// many open files: these are the oldest, and can only be read as long as this process may open them.
+    pub fn keep_open(&mut self) -> usize {
+        // These stay for whatever else this process opens.
+        let spare: Vec<File> = (0..SPARE_FILES).map_while(|_| File::open("/dev/null").ok()).collect();
+        let failed = self.parts.iter_mut().rev().map(|part| part.segment.keep_open().is_err());
+        let failed = failed.filter(|has_failed| *has_failed).count();
+        drop(spare);
+        failed
     }
 
     /// What identifies the tier of a record, whatever was deleted of it. An older version did not record that: there it is when the oldest

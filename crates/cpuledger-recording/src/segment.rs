@@ -138,6 +138,11 @@ impl Segment {
         Ok(&self.found()?.damaged)
     }
 
+    /// From now on it can be read whatever this process may not open any more.
+    pub(crate) fn keep_open(&mut self) -> io::Result<()> {
+        self.source.keep_open()
+    }
+
     /// Takes what was added to it since.
     pub(crate) fn refresh(&mut self) -> io::Result<()> {
         let length = self.source.length()?;

@@ -17,6 +17,14 @@ pub trait ReadAt {
     /// # Errors
     /// When there are not as many bytes, or reading fails.
     fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()>;
+
+    /// From now on it can be read whatever this process may not open any more.
+    ///
+    /// # Errors
+    /// When it cannot be opened now.
+    fn keep_open(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl ReadAt for File {

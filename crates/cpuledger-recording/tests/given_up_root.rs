@@ -41,6 +41,7 @@ fn what_was_opened_as_root_is_read_without_privileges_root() {
     write(&folder, &mut machine);
     let mut recording = Recording::open(&folder).expect("a recording");
     let last = recording.last().expect("it has records");
+    assert_eq!(recording.keep_open(), 0);
     let refreshed = as_stranger(|| {
         Recording::open(&folder).expect_err("it is closed to this user");
         // More than once: the directory is read from its begin.
@@ -56,4 +57,32 @@ fn what_was_opened_as_root_is_read_without_privileges_root() {
     assert_eq!((recording.segments().count(), recording.last()), (1, Some(last)));
     recording.refresh().expect("root may");
     assert_eq!(recording.segments().count(), 2);
+}
+
+/// More segments than are open at a time otherwise.
+#[test]
+fn all_of_it_is_read_without_privileges_if_it_is_kept_open_root() {
+    const SEGMENTS: usize = 100;
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("recording");
+    let mut machine = Machine::new(37, 4);
+    (0..SEGMENTS).for_each(|_| write(&folder, &mut machine));
+    let mut recording = Recording::open(&folder).expect("a recording");
+    let whole = |recording: &mut Recording| {
+        let mut next = recording.first();
+        let (mut read, mut refused) = (0, 0);
+        while let Some(place) = next {
+            match recording.read(place) {
+                Ok(record) => read += usize::from(record.is_some()),
+                Err(error) => refused += usize::from(error.to_string().contains("Permission denied")),
+            }
+            next = recording.next(place);
+        }
+        (read, refused)
+    };
+    assert_eq!(whole(&mut recording), (5 * SEGMENTS, 0));
+    let (read, refused) = as_stranger(|| whole(&mut recording));
+    assert!(read < 5 * SEGMENTS && read + refused == 5 * SEGMENTS, "{read} and {refused}");
+    assert_eq!(recording.keep_open(), 0);
+    assert_eq!(as_stranger(|| whole(&mut recording)), (5 * SEGMENTS, 0));
 }

@@ -164,6 +164,7 @@ pub const LAYERS: &[Layers] = &[
             "compress",
             "index",
             "folder",
+            "files",
             "scan",
             "segment",
             "loss",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use cpuledger::SourceKind;
-use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
+use rustix::process::{Signal, geteuid, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use super::config::{self, Settings, Tree};
@@ -112,9 +112,11 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
 fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Result<()> {
     let theme = theme(arguments)?;
     let mut recorded = Recorded::open(&asked.path, asked.span)?;
+    let unread = if geteuid().is_root() { recorded.keep_open() } else { None };
     privileges::give_up(SourceKind::Service)?;
     recorded.replay.set_length(options.delay_ns);
-    let (timeline, arrival) = Timeline::of_recording(recorded, asked)?;
+    let (timeline, mut arrival) = Timeline::of_recording(recorded, asked)?;
+    arrival.said = arrival.said.or(unread.map(Ok));
     let state = begin(options, arguments, theme)?;
     let (told, events) = mpsc::channel();
     let requests = Requests::default();

@@ -132,6 +132,17 @@ impl Replay {
         Some(self.recording.before_end_ns(spot.place)?.saturating_add(length_ns))
     }
 
+    /// Number of files.
+    pub fn segments(&self) -> usize {
+        self.recording.segments().count()
+    }
+
+    /// Keeps all of it open, so that it can be read when this process may not open files of others any more. Returns of how many segments
+    /// there are too many open files.
+    pub fn keep_open(&mut self) -> usize {
+        self.recording.keep_open()
+    }
+
     /// Takes what was recorded since. Returns whether spots from before are valid still.
     ///
     /// # Errors

@@ -7,15 +7,20 @@ use anyhow::bail;
 use cpuledger::Error;
 use cpuledger::source::replay::{Replay, Spot, Told};
 use cpuledger::source::service;
+use cpuledger::text::count::count_of;
 use cpuledger_recording::{Recording, Span, When};
 
 use crate::exit::Failure;
+use crate::privileges;
 use crate::record::place;
 use crate::recording;
 use crate::when::{self, Named};
 
 /// A time that is written has no parts of a second: the instant may be up to a second later.
 const WRITTEN_NS: u64 = 1_000_000_000;
+
+/// Open files beside those of a recording.
+const OTHER_FILES: u64 = 256;
 
 /// What of which recording is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,6 +168,16 @@ impl Recorded {
         let mut replay = Replay::of(recording::open(path)?);
         replay.set_span(span);
         Ok(Recorded { path: path.to_owned(), replay })
+    }
+
+    /// Keeps all of it open, before root is given up. Returns what is to be said if these are too many files.
+    pub fn keep_open(&mut self) -> Option<String> {
+        privileges::allow_open_files(OTHER_FILES + self.replay.segments() as u64);
+        let closed = self.replay.keep_open();
+        (closed > 0).then(|| {
+            let files = count_of(closed as u64, "file");
+            format!("the oldest {files} of the recording can only be read as root: raise the limit of open files (ulimit -n)")
+        })
     }
 
     /// Takes what was recorded since, as far as it can be read. Beside that, why the rest cannot.
