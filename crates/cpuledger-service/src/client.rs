@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -200,6 +201,11 @@ impl Client {
         }
         bytes.truncate(length);
         Ok(bytes)
+    }
+
+    /// The process that listens at the socket, if it was not its manager, or another one before it.
+    pub fn process(&self) -> Option<i32> {
+        getsockopt(&self.socket, PeerCredentials).ok().map(|of| of.pid())
     }
 
     /// Whether the service is still there, as far as the connection tells. Takes one system call and no time.

@@ -24,7 +24,9 @@ use crate::source::gap::tell_gap;
 use crate::source::{Source as _, SourceKind};
 use crate::task::{Pid, Task};
 
-/// By how much a frame may be late, beyond twice its length, before the service counts as dead.
+/// By how much a frame may be late before one looks whether the service is stopped.
+const QUIET: Duration = Duration::from_millis(300);
+/// By how much a frame may be late, beyond twice its length, before a service that runs counts as dead.
 const LATENESS: Duration = Duration::from_secs(3);
 /// For each call to a service that is being restarted: its manager listens meanwhile.
 const RESTART: Duration = Duration::from_secs(5);
@@ -67,6 +69,10 @@ pub struct ServiceLedger {
     shortest_ns: u64,
     /// When the last frame came.
     heard: Instant,
+    /// How long a frame has taken that came late, or what the service said of it.
+    usual: Duration,
+    /// Whether it was looked at since.
+    was_looked_at: bool,
     /// How late a frame may be.
     lateness: Duration,
     /// How long one that was asked for is waited for.
@@ -96,6 +102,8 @@ impl ServiceLedger {
             frame_ns: subscription.interval_ns.unsigned_abs(),
             shortest_ns: info.shortest_interval_ns.unsigned_abs(),
             heard: Instant::now(),
+            usual: Duration::from_nanos(info.interval_ns.unsigned_abs()),
+            was_looked_at: false,
             lateness: LATENESS,
             hurry: HURRY,
             listing: None,
@@ -150,8 +158,11 @@ impl ServiceLedger {
         Some([follower.arrived().as_fd(), self.client.socket().as_fd()])
     }
 
-    /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service counts as dead.
+    /// When [`ServiceLedger::take`] is worth a call though nothing is readable: then the service is looked at, or counts as dead.
     pub fn patience(&self) -> Instant {
+        if self.may_look() {
+            return self.heard + self.usual.max(Duration::from_nanos(self.frame_ns)) + QUIET;
+        }
         self.heard + self.lateness + 2 * Duration::from_nanos(self.frame_ns)
     }
 
@@ -176,16 +187,31 @@ impl ServiceLedger {
             whole = Some(self.hurry()?);
         }
         match whole {
-            None if Instant::now() > self.patience() => {
-                Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs())))
-            }
-            None => Ok(false),
+            None if Instant::now() < self.patience() => Ok(false),
+            None if self.may_look() => self.look().map(|()| false),
+            None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
             Some(Whole::Gap(times)) => {
                 self.of = None;
                 tell_gap(SourceKind::Service, times, snapshot, into);
                 Ok(true)
             }
             Some(Whole::Frame(frame)) => self.read(&frame, snapshot, into).map(|()| true),
+        }
+    }
+
+    fn may_look(&self) -> bool {
+        !self.was_looked_at && self.lateness == LATENESS
+    }
+
+    /// Looks whether it is stopped: one that is only busy, or is being restarted, is waited for.
+    fn look(&mut self) -> Result<(), Ended> {
+        self.was_looked_at = true;
+        let stat = self.client.process().and_then(|pid| std::fs::read(format!("/proc/{pid}/stat")).ok());
+        let stat = stat.unwrap_or_default();
+        let state = stat.rsplit(|byte| *byte == b')').next().and_then(|behind| behind.get(1));
+        match state {
+            Some(b'T' | b't') => Err(ended("it is stopped")),
+            _ => Ok(()),
         }
     }
 
@@ -263,7 +289,7 @@ impl ServiceLedger {
                     reader.resume_at(1);
                     self.frame_ns = subscription.interval_ns.unsigned_abs();
                     (self.client, self.reader, self.listing) = (client, Some(reader), None);
-                    self.heard = Instant::now();
+                    (self.heard, self.was_looked_at) = (Instant::now(), false);
                     return Ok(());
                 }
                 // The one that ends may have taken the connection.
@@ -282,6 +308,9 @@ impl ServiceLedger {
             let Some(arrival) = self.follower.as_ref().and_then(Follower::take) else { return Ok(()) };
             match arrival {
                 Arrival::Frame(bytes) => {
+                    if std::mem::take(&mut self.was_looked_at) {
+                        self.usual = self.heard.elapsed();
+                    }
                     self.heard = Instant::now();
                     self.gathering.add(Frame::decode(&bytes).map_err(ended)?);
                 }
