@@ -160,3 +160,25 @@ fn an_export_of_nothing_but_damage_fails() {
     assert_eq!(replay.status.code(), Some(1), "{}", said(&replay));
     assert!(!said(&replay).contains("-p"), "{}", said(&replay));
 }
+
+/// What can be read is written, and the exit code says that it is not all.
+#[test]
+fn an_export_with_damage_is_partial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = folder.path().join("recording");
+    let output = record(&recording, &["--duration", "1"]).output().expect("it runs");
+    assert!(output.status.success(), "{}", said(&output));
+    let segment =
+        std::fs::read_dir(recording.join("all")).expect("a folder").next().expect("one").expect("one");
+    let mut bytes = std::fs::read(segment.path()).expect("a segment");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(segment.path(), bytes).expect("it is ours");
+    let output = export(&["--format", "csv"], &recording, &folder.path().join("tables"));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("the export is not whole"), "{}", said(&output));
+    assert!(folder.path().join("tables/usage").is_dir());
+    let nothing = ["--format", "csv", "--until", "2001-01-01 00:00"];
+    let output = export(&nothing, &recording, &folder.path().join("none"));
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
-use cpuledger_recording::{Gap, Span};
+use cpuledger_recording::{Cause, Gap, Loss, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -31,7 +31,7 @@ Examples:
   cpuledger export /srv/books -o tables --since yesterday --until today
   cpuledger export segment.seg -o tables --format csv
 
-Exit codes: 0 done, 1 something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
+Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
 option.";
 
 /// How often a terminal is told of the progress.
@@ -120,6 +120,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let has_nothing = summary.intervals == 0 && summary.segments_there == 0;
     if has_nothing && !summary.losses.is_empty() {
         anyhow::bail!("nothing was exported: what the recording has of that time cannot be read");
+    }
+    if has_nothing && summary.segments_open == 0 {
+        anyhow::bail!("nothing was exported: nothing is recorded of that time");
+    }
+    // What was never written is no part of the recording, and what is damaged is.
+    let is_unread = |loss: &Loss| loss.intervals > 0 && loss.cause != Cause::NotWritten;
+    if summary.losses.iter().any(is_unread) {
+        anyhow::bail!("the export is not whole: some of the recording cannot be read");
     }
     Ok(())
 }
