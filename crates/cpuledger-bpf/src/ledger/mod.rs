@@ -170,6 +170,9 @@ fn empty<T>(list: &mut Vec<T>) {
     }
 }
 
+/// What the list of an interval holds until the next one. To map more anew costs less than to gather the tasks that it takes to fill it.
+const MOST_IDLE_BYTES: usize = 4 << 20;
+
 /// Slots that are fetched at once: their lines fit into the first cache.
 const FETCHED_AT_ONCE: usize = 16;
 
@@ -277,6 +280,13 @@ impl Ledger {
             off_fault_ns: self.off_fault_ns,
             now: Now(&self.slots),
         })
+    }
+
+    /// Gives the list of the closed interval back, if it is large: it is needed no more.
+    pub fn release_tasks(&mut self) {
+        if self.tasks.capacity() * size_of::<TaskTime>() > MOST_IDLE_BYTES {
+            self.tasks = Vec::new();
+        }
     }
 
     /// Maps the slots that were ever taken: no task has another.

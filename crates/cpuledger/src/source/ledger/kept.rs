@@ -119,7 +119,9 @@ impl Ledger {
             walk: None,
             others: Snapshot::default(),
             walked_ns: 0,
-            looks_again: true,
+            due_walks: 1,
+            is_blocked_due: false,
+            last_need: 0,
             finds_blocked: rest.finds_blocked,
         })
     }

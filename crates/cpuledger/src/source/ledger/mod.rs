@@ -60,8 +60,10 @@ pub struct Ledger {
     rows: RowBuilder,
     /// When more is remembered, a walk says what lives: deaths that were not reported leave something behind.
     remembered_limit: usize,
-    /// Whether a walk is due after the next interval, because deaths of the last one were not reported.
-    looks_again: bool,
+    /// How many walks are due, because deaths were not reported. They wait until slots suffice.
+    due_walks: u32,
+    /// Whether the next of them has to find the tasks that are blocked.
+    is_blocked_due: bool,
     lost: Lost,
     /// For those that did not run; loaded when it is needed.
     walk: Option<Walk>,
@@ -69,6 +71,8 @@ pub struct Ledger {
     /// When the last walk ended, CLOCK_MONOTONIC.
     walked_ns: u64,
     finds_blocked: bool,
+    /// How many slots the interval before the running one needed.
+    last_need: u64,
 }
 
 /// How many more processes may be remembered than twice those alive.
@@ -76,6 +80,9 @@ const REMEMBERED_SLACK: usize = 1 << 16;
 
 /// How many tasks may be remembered of which some do not live.
 const FEW_TASKS: usize = 1 << 12;
+
+/// After deaths were not reported: the second walk forgets what the first one missed, unless it is reported in between.
+const WALKS_FOR_DEATHS: u32 = 2;
 
 /// For how long after a walk its program is kept for the next one.
 const WALK_KEPT_NS: u64 = 10_000_000_000;
@@ -119,7 +126,9 @@ impl Ledger {
             most_slots: limits::most_slots(&caller),
             rows,
             remembered_limit: REMEMBERED_SLACK,
-            looks_again: false,
+            due_walks: 0,
+            is_blocked_due: false,
+            last_need: 0,
             lost,
             walk: None,
             others: Snapshot::default(),
@@ -258,12 +267,9 @@ impl Ledger {
             self.lost = kernel.lost();
             self.rows.resume_after_gap(Boottime::now());
             // Deaths in the gap were not told.
-            self.looks_again = true;
-            self.forget_dead();
-            if self.finds_blocked {
-                // Without a walk those are told that are blocked from now on.
-                let _ = self.find_blocked();
-            }
+            self.due_walks = WALKS_FOR_DEATHS;
+            self.is_blocked_due = self.finds_blocked;
+            self.walk_for_deaths();
         }
         Ok(())
     }
@@ -281,18 +287,24 @@ impl Ledger {
         let closed = kernel.close_interval(cut_ns)?;
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.rows.take(&closed, wanted, snapshot, into)?;
-        self.tell_lost(into);
+        kernel.release_tasks();
+        let folded = self.tell_lost(into);
+        let need = active as u64 + folded;
         // Until now it has booked the same time as its predecessor. If it cannot be cut, the books go on without it.
-        if self.successor.as_mut().is_some_and(|successor| successor.close_interval(cut_ns).is_err()) {
-            self.successor = None;
+        if let Some(successor) = &mut self.successor {
+            match successor.close_interval(cut_ns).map(drop) {
+                Ok(()) => successor.release_tasks(),
+                Err(_) => self.successor = None,
+            }
         }
         if is_handed_over {
             self.hand_over();
         } else if self.successor.is_none()
-            && let Some(slots) = self.successor_size(free_slots, active)
+            && let Some(slots) = self.successor_size(free_slots, need)
         {
             self.attach_successor(slots);
         }
+        self.last_need = need;
         if wanted.all {
             self.add_others(wanted.fields, snapshot, into)?;
         }
@@ -319,18 +331,19 @@ impl Ledger {
         Ok((own_ns, own_ns == common_ns))
     }
 
-    /// How many slots a successor shall have; `None`: there is no need for one, or no use.
-    fn successor_size(&self, free_slots: u64, active: usize) -> Option<u32> {
+    /// How many slots a successor shall have; `None`: there is no need for one, or no use. `need` is how many the interval needed: for those
+    /// that ran or died, also where they found none. The next one is expected to need as many more as this one did.
+    fn successor_size(&self, free_slots: u64, need: u64) -> Option<u32> {
         let slots = self.slots();
+        let expected = need + need.saturating_sub(self.last_need);
         // The slots of those that died in the interval are free again, but they were needed.
         let is_short = |taken: u64| taken > u64::from(slots - slots / LOW_SHARE);
-        let active = active as u64;
-        if !self.may_grow || !is_short((u64::from(slots) - free_slots).max(active)) {
+        if !self.may_grow || !is_short((u64::from(slots) - free_slots).max(expected)) {
             return None;
         }
         // Where most slots belong to tasks that have only run once, a new ledger of the same size has room.
-        let is_busy = active > u64::from(slots / LOW_SHARE);
-        let size = if is_busy { slots.saturating_mul(2).min(self.most_slots.max(slots)) } else { slots };
+        let is_busy = expected > u64::from(slots / LOW_SHARE);
+        let size = if is_busy { grown(slots, expected).min(self.most_slots.max(slots)) } else { slots };
         (size > slots || !is_busy).then_some(size)
     }
 
@@ -350,9 +363,10 @@ impl Ledger {
         self.rows.hand_over();
     }
 
-    /// What was lost in the interval. If slots ran out, deaths may not have been reported: a walk says what lives.
-    fn tell_lost(&mut self, into: &mut Interval) {
-        let Some(kernel) = self.kernel.get() else { return };
+    /// What was lost in the interval. If slots ran out, deaths may not have been reported: a walk says what lives, as soon as slots suffice.
+    /// A walk for each interval of a storm would cost what the machine holds, at the worst time. Returns how many deaths were not reported.
+    fn tell_lost(&mut self, into: &mut Interval) -> u64 {
+        let Some(kernel) = self.kernel.get() else { return 0 };
         let lost = kernel.lost();
         let before = std::mem::replace(&mut self.lost, lost);
         let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
@@ -363,19 +377,26 @@ impl Ledger {
         if has_hidden {
             // What was blocked may have run and died.
             self.rows.forget_blocked();
+            (self.due_walks, self.is_blocked_due) = (WALKS_FOR_DEATHS, self.finds_blocked);
+        }
+        if has_hidden || self.is_blocked_due {
             (into.blocked, into.blocked_tasks, into.blocked_without_row) = (None, 0, 0);
-            if self.finds_blocked {
-                // Without a walk those are told that are blocked from now on.
-                let _ = self.find_blocked();
-            }
         }
-        // What was missing for the first time is looked for once more.
-        if std::mem::replace(&mut self.looks_again, has_hidden)
-            || has_hidden
-            || self.rows.remembered() > self.remembered_limit
-        {
-            self.forget_dead();
+        let is_quiet_again = !has_hidden && self.due_walks > 0;
+        if is_quiet_again || self.rows.remembered() > self.remembered_limit {
+            self.walk_for_deaths();
         }
+        folded(&lost) - folded(&before)
+    }
+
+    /// Forgets what does not live, and finds what is blocked, if that is due.
+    fn walk_for_deaths(&mut self) {
+        self.due_walks = self.due_walks.saturating_sub(1);
+        if std::mem::take(&mut self.is_blocked_due) {
+            // Without a walk those are told that are blocked from now on.
+            let _ = self.find_blocked();
+        }
+        self.forget_dead();
     }
 
     /// Forgets what does not live, by a walk. If that fails (for lack of memory, say), the books go on, and the next cut tries again.
@@ -430,4 +451,13 @@ impl Ledger {
         self.walked_ns = machine::monotonic_ns();
         Ok(())
     }
+}
+
+/// The size of a ledger that had this many slots: twice as many, and again until those that are expected leave room.
+fn grown(slots: u32, expected: u64) -> u32 {
+    let mut size = slots.saturating_mul(2);
+    while u64::from(size - size / LOW_SHARE) < expected && size < u32::MAX / 2 {
+        size *= 2;
+    }
+    size
 }
