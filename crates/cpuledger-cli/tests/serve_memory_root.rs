@@ -4,6 +4,7 @@
 mod honest;
 mod service;
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -61,8 +62,58 @@ impl Limited {
 
     fn bytes(&self) -> u64 {
         let usage = if self.0.is_v1() { "memory.usage_in_bytes" } else { "memory.current" };
-        self.0.read(usage).expect("it is there").trim().parse().expect("a number")
+        self.number(usage)
     }
+
+    /// The most that it was so far.
+    fn peak(&self) -> u64 {
+        self.number(if self.0.is_v1() { "memory.max_usage_in_bytes" } else { "memory.peak" })
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        self.0.read(name).expect("it is there").trim().parse().expect("a number")
+    }
+}
+
+/// What the service takes at most beside threads that all start while it runs, its ledger and a listing included. Beside 20,000 threads
+/// 98 MiB were measured.
+fn most_beside(threads: u64) -> u64 {
+    (96 << 20) + threads * 1_800
+}
+
+/// Threads start while the service runs, so that all of them are in few intervals. Then another user lists them.
+#[test]
+fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
+    let _alone = alone();
+    let threads = if std::env::var_os("CPULEDGER_TEST_FULL").is_some() { 100_000 } else { THREADS };
+    let _limits = RaisedLimits::for_threads(threads).expect("there is room for threads");
+    let limited = Limited::new(memory_max());
+    let mut service = limited.start();
+    let (socket, is_over) = (service.socket(), AtomicBool::new(false));
+    let honest = std::thread::scope(|scope| {
+        let honest = as_user(scope, HONEST, || Honest::read(&socket, &is_over));
+        let sleepers = Sleepers::start(threads, 1).expect("threads");
+        std::thread::sleep(Duration::from_secs(2));
+        println!("{threads} threads: at most {} MiB while they start", limited.peak() >> 20);
+        let mut listing = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+        listing
+            .args(["ps", "-eLf", "--source", "service"])
+            .env("CPULEDGER_SOCKET", &socket)
+            .uid(HONEST)
+            .gid(HONEST);
+        let listed = listing.output().expect("it starts");
+        let lines = listed.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert!(lines > threads, "{lines} lines: {}", String::from_utf8_lossy(&listed.stderr));
+        drop(sleepers);
+        std::thread::sleep(Duration::from_secs(1));
+        is_over.store(true, Ordering::SeqCst);
+        honest.join()
+    });
+    let (peak, most) = (limited.peak(), most_beside(threads as u64));
+    println!("{threads} threads: at most {} MiB", peak >> 20);
+    assert_eq!(service.child.try_wait().expect("it is a child"), None, "it has ended, with {peak} bytes");
+    assert!(honest.expect("the honest reader gets what it should").frames > 5);
+    assert!(peak < most, "{peak} bytes, and {most} are stated");
 }
 
 /// Listings of 20,000 threads and rings, kept by three users: the service lives within its limit, and takes no more than it should.

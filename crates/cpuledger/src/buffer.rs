@@ -7,6 +7,8 @@ use std::hash::{BuildHasher, Hash};
 const MOST_ROOM: usize = 4;
 /// That many bytes are always held.
 const LEAST_BYTES: usize = 16 << 10;
+/// What is held of a list between its uses: to map more anew costs less than the rows of tasks that it takes to fill it.
+const MOST_IDLE_BYTES: usize = 4 << 20;
 
 /// The room that a collection of this length shall have; `None`: that which it has. What is given back was filled before, so that a storm
 /// pays for it.
@@ -29,6 +31,14 @@ pub(crate) fn empty<T>(list: &mut Vec<T>) {
     if let Some(room) = room {
         list.shrink_to(room);
     }
+}
+
+/// Empties a list that is needed for a part of an interval only. A large one gives its room back at once, before others are filled.
+pub(crate) fn release<T>(list: &mut Vec<T>) {
+    if list.capacity() * size_of::<T>() > MOST_IDLE_BYTES {
+        *list = Vec::new();
+    }
+    list.clear();
 }
 
 /// Gives back the room of a collection that is more than it needs for what it holds.

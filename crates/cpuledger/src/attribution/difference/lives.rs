@@ -45,7 +45,7 @@ pub(crate) struct Growth {
 }
 
 /// A task that has run since the ledger was attached.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Life {
     task: TaskId,
     process: TaskId,
@@ -66,14 +66,14 @@ struct Life {
 }
 
 /// What the totals of a task are.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Shown {
     /// Its own.
     Own,
     /// An exec has given it the (tid, start time) of the leader of its process, whose end is still to be told.
     Awaited { is_late: bool },
     /// Those of that leader, and what it has used since itself: else they would go back.
-    Leader(Counters),
+    Leader(Box<Counters>),
 }
 
 impl Life {
@@ -119,7 +119,7 @@ impl Life {
         let totals = match &mut self.shown {
             Shown::Leader(totals) => {
                 totals.add(&growth);
-                *totals
+                **totals
             }
             Shown::Own | Shown::Awaited { .. } => self.counters,
         };
@@ -136,10 +136,10 @@ impl Life {
 pub(crate) struct Lives {
     /// When the ledger was attached: what started later is known from its start.
     attached: Boottime,
-    /// By slot.
-    tasks: FxHashMap<u32, Life>,
+    /// By slot. Boxed, so that little memory moves when the map grows, and when slots get other numbers.
+    tasks: FxHashMap<u32, Box<Life>>,
     /// Those that have not run since the slots got other numbers.
-    former: FxHashMap<TaskId, Life>,
+    former: FxHashMap<TaskId, Box<Life>>,
     /// Runtimes of threads that go on under the tid of their leader after an exec, by process, until they are seen again.
     renumbered: FxHashMap<TaskId, u64>,
     /// The last totals of leaders whose process lives on.
@@ -175,11 +175,11 @@ impl Lives {
 
     /// The task as it was last seen. Its slot may have been that of another task that was folded, which nothing reported. It may also have
     /// become the leader of its process since, by an exec.
-    fn take(&mut self, seen: &Seen) -> Life {
+    fn take(&mut self, seen: &Seen) -> Box<Life> {
         let is_same = |life: &Life| {
             life.task == seen.task || (life.process == seen.process && seen.task == seen.process)
         };
-        let known = self.tasks.remove(&seen.number).filter(is_same);
+        let known = self.tasks.remove(&seen.number).filter(|life| is_same(life));
         let mut life = known.unwrap_or_else(|| self.first(seen));
         if life.task != seen.task {
             // What it did before is of another task.
@@ -225,13 +225,14 @@ impl Lives {
         match &life.shown {
             Shown::Own => Some(&life.counters),
             Shown::Awaited { .. } => None,
-            Shown::Leader(totals) => Some(totals),
+            Shown::Leader(totals) => Some(&**totals),
         }
     }
 
     /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
     pub(crate) fn hand_over(&mut self) {
-        self.former.extend(self.tasks.drain().map(|(_, life)| (life.task, life)));
+        let tasks = std::mem::take(&mut self.tasks).into_values();
+        self.former.extend(tasks.map(|life| (life.task, life)));
     }
 
     /// As [`Lives::hand_over`], after a time in which no ledger was attached: until `attached`.
@@ -246,7 +247,7 @@ impl Lives {
     fn knows_totals(&mut self, seen: &Seen, life: &mut Life) -> bool {
         let Shown::Awaited { is_late } = &mut life.shown else { return true };
         if let Some(totals) = self.leaders.remove(&seen.process) {
-            life.shown = Shown::Leader(totals);
+            life.shown = Shown::Leader(Box::new(totals));
         } else if !std::mem::replace(is_late, true) {
             return false;
         } else {
@@ -320,7 +321,7 @@ impl Lives {
     }
 
     /// A task when its slot was made.
-    fn first(&mut self, seen: &Seen) -> Life {
+    fn first(&mut self, seen: &Seen) -> Box<Life> {
         if let Some(mut life) = self.former.remove(&seen.task) {
             if std::mem::take(&mut life.is_past_gap) {
                 // What it ran in the gap is not booked: it is no time that the scheduler has charged beyond that on a CPU.
@@ -329,10 +330,11 @@ impl Lives {
             }
             return life;
         }
-        let life = Life::new(seen.task, seen.process, figures_before(seen));
+        let mut life = Box::new(Life::new(seen.task, seen.process, figures_before(seen)));
         let states = Some(LifeStates::new(seen.born_ns));
         if seen.task != seen.process {
-            return Life { states, ..life };
+            life.states = states;
+            return life;
         }
         // Between its last switch as a thread and its first as the leader it has not run; the old leader has another runtime.
         let is_renumbered = self.renumbered.get(&seen.process) == Some(&seen.first_runtime_ns);
@@ -340,10 +342,11 @@ impl Lives {
             self.renumbered.remove(&seen.process);
         }
         match self.leaders.remove(&seen.process) {
-            Some(totals) => Life { shown: Shown::Leader(totals), ..life },
-            None if is_renumbered => Life { shown: Shown::Awaited { is_late: false }, ..life },
-            None => Life { states, ..life },
+            Some(totals) => life.shown = Shown::Leader(Box::new(totals)),
+            None if is_renumbered => life.shown = Shown::Awaited { is_late: false },
+            None => life.states = states,
         }
+        life
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::attribution::difference::lives::{Lives, Seen};
 use crate::attribution::{Attribution, Parts};
-use crate::buffer::{Trim, empty};
+use crate::buffer::{Trim, empty, release};
 use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet, IO};
@@ -161,6 +161,7 @@ impl RowBuilder {
         self.end_tasks(closed, into);
         self.go_on_with_tasks(closed, snapshot, into);
         self.add_starved(snapshot, into);
+        release(&mut self.rows.tasks);
         self.close_processes(closed, wanted, snapshot, into);
         self.remember_resting(closed);
         debug_assert_eq!(
