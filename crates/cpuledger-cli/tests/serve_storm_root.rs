@@ -51,3 +51,19 @@ fn what_a_storm_took_goes_back_root() {
         std::thread::sleep(Duration::from_millis(200));
     }
 }
+
+/// Beside thousands of runnable tasks it would cut seconds late.
+#[test]
+fn the_thread_that_closes_intervals_comes_before_others_root() {
+    let service = Service::start("");
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", service.child.id())).expect("it lives");
+    let nice = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = std::fs::read_to_string(task.expect("a thread").path().join("stat")).expect("it lives");
+        let (name, rest) = stat.split_once(") ").expect("a name in parentheses");
+        let nice = rest.split(' ').nth(16).expect("a nice value").parse::<i32>().expect("a number");
+        (name.split_once('(').expect("likewise").1.to_owned(), nice)
+    };
+    for (name, nice) in tasks.map(nice) {
+        assert_eq!(nice == -20, name == "books", "{name}: {nice}");
+    }
+}
