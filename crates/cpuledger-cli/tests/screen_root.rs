@@ -371,3 +371,20 @@ fn states_of_each_row_add_up_as_printed_root() {
     terminal.quit();
     drop(stopped);
 }
+
+/// Beside hundreds of runnable threads a screen that shares the CPUs with them has its first rows after seconds.
+#[test]
+fn all_threads_of_the_screen_come_before_others_root() {
+    let terminal = Terminal::open("urgent", 120, 24);
+    terminal.start("--source ledger");
+    terminal.wait_for_screen();
+    let tasks = format!("/proc/{}/task", terminal.pid());
+    let nice = |task: std::io::Result<std::fs::DirEntry>| {
+        let stat = std::fs::read_to_string(task.expect("an entry").path().join("stat")).expect("it lives");
+        let behind_name = stat.rsplit(") ").next().expect("there is a name");
+        behind_name.split(' ').nth(16).expect("a nice value").parse::<i32>().expect("a number")
+    };
+    let nice: Vec<i32> = std::fs::read_dir(tasks).expect("it lives").map(nice).collect();
+    assert!(nice.len() > 2 && nice.iter().all(|nice| *nice == -20), "{nice:?}");
+    terminal.quit();
+}

@@ -70,6 +70,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     }
     let theme = theme(arguments)?;
     let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
+    privileges::come_first();
     // The feed lists what did not run: it does not walk for every interval.
     let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
     let (told, events) = mpsc::channel();

@@ -21,8 +21,6 @@ use super::signals::Waker;
 use crate::memory::GiveBack;
 use crate::stop::Stop;
 
-/// The nice value of the thread that closes intervals: what it does follows what ran, and is charged to the users that request it.
-const MOST_URGENT: i32 = -20;
 /// The part of an interval after which those readers are woken that no other reader has woken.
 const PAUSE_PART: u64 = 10;
 /// It is no longer than this. 1,000 readers wake each other in less.
@@ -148,8 +146,8 @@ fn keep(
     (audiences, recording): (&Audiences, &Recording),
     stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
-    // Beside thousands of runnable threads it would come seconds late. Where that is not allowed, it runs as all others do.
-    let _ = rustix::process::setpriority_process(None, MOST_URGENT);
+    // What it does follows what ran, and is charged to who asked for it.
+    crate::privileges::come_first();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let Keeping { ledger, course, is_new } = &mut keeping;
     let mut last = Last::default();
