@@ -277,3 +277,22 @@ fn a_terminal_that_goes_away_is_a_quiet_end() {
         }
     }
 }
+
+/// At the limit of the size of files a write fails, and no signal ends the program. Memory that is a file is not needed for a page.
+#[test]
+fn a_page_beyond_the_limit_of_files_is_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |to: &str| {
+        let program = env!("CARGO_BIN_EXE_cpuledger");
+        let script = format!("ulimit -f 1; exec {program} top -b -n 1 -d 0.05 --all --source procfs {to}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(&folder).stdin(Stdio::null()).output().expect("it runs")
+    };
+    let piped = run("");
+    assert_eq!(piped.status.code(), Some(0), "{piped:?}");
+    assert!(!piped.stdout.is_empty());
+    let full = run("> page");
+    assert_eq!(full.status.code(), Some(1), "{full:?}");
+    let said = String::from_utf8_lossy(&full.stderr).into_owned();
+    assert_eq!(said, "cpuledger: cannot write to standard output: File too large (os error 27)\n");
+}
