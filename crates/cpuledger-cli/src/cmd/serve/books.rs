@@ -146,7 +146,7 @@ fn keep(
     (audiences, recording): (&Audiences, &Recording),
     stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
-    // What it does follows what ran, and is charged to who asked for it.
+    // What it does follows what ran, and is charged to the user that asked for it.
     crate::privileges::come_first();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let Keeping { ledger, course, is_new } = &mut keeping;
