@@ -514,7 +514,8 @@ struct cpuledger_cpu {
 	u64 free;		/* free slots of this CPU: enum cpuledger_free */
 	u64 spare;		/* a full batch beside it, or 0; likewise */
 	u64 no_slot_ns[2];	/* of tasks that found no slot; rarely used */
-	u64 reserved3[2];
+	u64 births;		/* the slot that was made last at a fork, since the reader looked; it links to the one before. 0: none was */
+	u64 reserved3;
 
 	/* Lost detail. */
 	u64 no_slot;		/* attempts to give a task a slot when none was free */
@@ -581,13 +582,18 @@ struct cpuledger_slot_rest {
 	u64 folded_threads_ns[2]; /* of threads of this process without a slot, dead or alive, by parity of the interval */
 	u64 folded_children_ns[2];
 	u64 first_ns;		  /* since when this slot tells what the task does: its start or, after an exec by a thread, that; CLOCK_MONOTONIC; 0: it does not tell that */
-	u64 reserved;
+	u64 birth;		  /* on the list of births of a CPU: LISTED | the next one; 0: it is on none */
+};
+
+/* In `birth`. Slot numbers are below it. */
+enum cpuledger_birth_link {
+	CPULEDGER_BIRTH_LISTED = 1 << 30,
 };
 
 /* What a task does while it is on no CPU. */
 enum cpuledger_off {
-	CPULEDGER_OFF_WAITS,	/* for a CPU: it is runnable */
-	CPULEDGER_OFF_SLEEPS,	/* until a signal or an event; a task that is being made, too */
+	CPULEDGER_OFF_WAITS,	/* for a CPU: it is runnable, or has just been forked */
+	CPULEDGER_OFF_SLEEPS,	/* until a signal or an event */
 	CPULEDGER_OFF_BLOCKED,	/* without being interruptible, but not for I/O */
 	CPULEDGER_OFF_IO,	/* likewise, for I/O */
 	CPULEDGER_OFF_STOPPED,	/* by a signal, a tracer or a freezer */

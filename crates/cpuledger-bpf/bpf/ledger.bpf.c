@@ -67,7 +67,7 @@ static __always_inline void read_users(struct task_struct *walked, struct cpuled
 }
 
 /*
- * Makes the slot of a task; NONE if there is none. The accumulators keep what the last owner left: the reader has yet to read it.
+ * Makes the slot of a task; NONE if there is none. From its fork on a task waits for a CPU. The accumulators keep what the last owner left: the reader has yet to read it.
  */
 static __noinline u32 make_slot(struct task_struct *task)
 {
@@ -100,7 +100,7 @@ static __noinline u32 make_slot(struct task_struct *task)
 	__builtin_memcpy(slot->comm, task->comm, sizeof(slot->comm));
 	/* Last: from here on the reader takes what is in the slot for this task. */
 	if (tells_off(task))
-		open_off(number, task->start_time, slot->first_runtime_ns ? CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS, run_delay(task));
+		open_off(number, task->start_time, slot->first_runtime_ns ? CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_WAITS, run_delay(task));
 	if (index_insert(task->pid, number))
 		return number;
 	give_slot_or_lose_it(number);
@@ -579,6 +579,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	slot = slot_at(number);
 	if (!slot)
 		return 0;
+	if (tells_off(child))
+		list_birth(number);
 	/* The parent is the running task, whose address a helper gives as a number. */
 	parents = find_slot_of(parent->pid, bpf_get_current_task());
 	of_parent = slot_at(parents);

@@ -59,6 +59,31 @@ __noinline int list_slot_apart(u32 number, u64 interval)
 	return 0;
 }
 
+/* A child is added to a list, the reader takes it, and another fork hook of this CPU may come between: none of them does so twice. */
+#define BIRTH_ATTEMPTS 4
+
+/*
+ * A task was made, and may not run before the cut: each CPU has a list of these, which the reader takes as a whole. A slot is on one list
+ * at most until the reader has taken it from there, also if it gets another owner meanwhile.
+ */
+static __always_inline void list_birth(u32 number)
+{
+	struct cpuledger_slot_rest *rest = rest_at(number);
+	struct cpuledger_cpu *cpu = this_cpu();
+
+	if (!rest || !cpu || *(volatile u64 *)&rest->birth)
+		return;
+	for (u32 i = 0; i < BIRTH_ATTEMPTS; i++) {
+		u64 last = *(volatile u64 *)&cpu->births;
+
+		*(volatile u64 *)&rest->birth = last | CPULEDGER_BIRTH_LISTED;
+		if (__sync_val_compare_and_swap(&cpu->births, last, number) == last)
+			return;
+	}
+	/* It is told when it runs. */
+	*(volatile u64 *)&rest->birth = 0;
+}
+
 static __always_inline void touch(struct cpuledger_slot *slot, u32 number, u64 interval)
 {
 	if (slot->mark[interval & 1] != interval)

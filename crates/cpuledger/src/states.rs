@@ -155,9 +155,9 @@ pub(crate) struct LifeStates {
 }
 
 impl LifeStates {
-    /// A life that began at this time; what it did until it ran is not known.
-    pub(crate) fn new(begin_ns: u64) -> LifeStates {
-        LifeStates { lived: Lived::default(), until_ns: begin_ns, rests: OffState::Unseen }
+    /// A life that began at this time, and what it did until it ran.
+    pub(crate) fn new(begin_ns: u64, rests: OffState) -> LifeStates {
+        LifeStates { lived: Lived::default(), until_ns: begin_ns, rests }
     }
 
     /// Adds an interval in which it ran.

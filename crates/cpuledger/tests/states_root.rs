@@ -9,6 +9,8 @@ mod together;
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 
 use books::is_full;
 use cpuledger::clock::monotonic_ns;
@@ -477,5 +479,79 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
             }
         }
         assert!(compared > 0, "the shell, or what it waited for");
+    });
+}
+
+/// Runnable at once: so many that most of them do not run for a second.
+const RUNNABLE: usize = 300;
+const EMULATED_RUNNABLE: usize = 150;
+
+/// A shell that forks busy loops, and runs before them: they are made faster than they can run.
+struct Loops(Child);
+
+impl Loops {
+    fn start(count: usize) -> Loops {
+        let script =
+            format!("i=0; while [ $i -lt {count} ]; do (while :; do :; done) & i=$((i+1)); done; wait");
+        let shell =
+            Command::new("chrt").args(["-R", "-f", "1", "sh", "-c", &script]).process_group(0).spawn();
+        Loops(shell.expect("it starts"))
+    }
+
+    fn pids(&self) -> Vec<i32> {
+        let pid = self.0.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// None of them is told to be asleep, and each has a row: from its fork on it waits for a CPU, whether it has run or not.
+#[test]
+fn who_waits_for_a_cpu_from_its_fork_on_has_a_row_root() {
+    scene_of_times(|| {
+        let count = if is_emulated() { EMULATED_RUNNABLE } else { RUNNABLE };
+        let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let loops = Loops::start(count);
+        let (mut pids, mut whole, mut never_ran) = (Vec::new(), 0, 0);
+        for round in 0..200 {
+            let is_whole = pids.len() == count;
+            let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 2 == 1 };
+            ledger
+                .close(ledger.start_ns() + INTERVAL_NS, &wanted, &mut snapshot, &mut interval)
+                .expect("it closes");
+            were_missed(interval.missed_switches.expect("the ledger counts them"));
+            let rows: HashMap<i32, &Usage> =
+                snapshot.processes.iter().map(|row| row.pid.0).zip(&interval.processes).collect();
+            for pid in &pids {
+                let usage = rows.get(pid).unwrap_or_else(|| panic!("no row of {pid}, all: {}", wanted.all));
+                let states = usage.states.expect("the ledger knows it");
+                assert_eq!(usage.state_imbalance_ns(), Some(0), "{usage:?}");
+                if usage.cpu_ns == 0 {
+                    assert_eq!(
+                        (states.runqueue_wait_ns, states.sleep_ns),
+                        (states.elapsed_ns, 0),
+                        "{pid}: {usage:?}"
+                    );
+                    never_ran += 1;
+                }
+            }
+            whole += usize::from(is_whole);
+            if whole == 4 {
+                break;
+            }
+            // Those that are there now are in the next interval from its begin on, or from a moment after it.
+            pids = loops.pids();
+        }
+        assert_eq!((pids.len(), whole), (count, 4), "all of them run, or wait");
+        assert!(never_ran > count, "{never_ran} rows of such that did not run");
     });
 }

@@ -235,6 +235,7 @@ pub const LAYERS: &[Layers] = &[
             "ledger/parts",
             "ledger/watch",
             "ledger/mod",
+            "ledger/births",
             "ledger/attach",
             "ledger/kept",
             "ledger/machine",

@@ -154,6 +154,8 @@ impl Ledger {
             published_ns: None,
             is_poisoned: false,
             tasks: Vec::new(),
+            newborn: Vec::new(),
+            births: Vec::new(),
             cpu_times: Vec::new(),
             running: HashMap::new(),
             unlisted: HashMap::new(),

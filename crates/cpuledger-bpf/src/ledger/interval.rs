@@ -41,6 +41,15 @@ impl TaskTime {
     }
 }
 
+/// A task that has not run since its fork.
+#[derive(Debug, Clone, Copy)]
+pub struct Newborn {
+    /// Number of its slot.
+    pub number: u32,
+    /// The identity of the task.
+    pub slot: abi::cpuledger_slot,
+}
+
 /// One CPU in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
@@ -111,6 +120,9 @@ pub struct Interval<'a> {
     pub end_ns: u64,
     /// Every task that ran, or ended, in no order.
     pub tasks: &'a [TaskTime],
+    /// Tasks that were forked and have not run by the cut, each in the interval of its birth only: they wait for a CPU. One that is forked
+    /// microseconds before the cut may be here in the next.
+    pub newborn: &'a [Newborn],
     /// Every CPU that was online at any time in it.
     pub cpus: &'a [CpuTime],
     /// Time that was folded into a task which had just been forgotten, in nanoseconds.

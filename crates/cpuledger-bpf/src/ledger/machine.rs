@@ -56,6 +56,8 @@ struct Seen {
     preempted_forks: u64,
     turns: u64,
     shared_slots: u64,
+    /// Tasks that had not run by the cut after their birth. The reader counts them.
+    newborn: u64,
     /// Tasks whose states were compared, and how long those waited that did something else, too. The reader counts them.
     compared: u64,
     waited_ns: u64,
@@ -164,6 +166,7 @@ impl Reader {
                     let turns = turns::take(None);
                     self.truth.take((self.calls.truth)());
                     let untrue = self.truth.compare(closed.tasks, closed.end_ns);
+                    let untrue = untrue.or_else(|| self.truth.compare_newborn(closed.newborn, closed.end_ns));
                     // A task that had no slot for a while is told by what it did when it had one.
                     let untrue = untrue.filter(|_| !is_short);
                     self.truth.forget(closed.end_ns);
@@ -171,6 +174,9 @@ impl Reader {
                     let numbers: HashSet<u32> = closed.tasks.iter().map(|task| task.number).collect();
                     match closed.imbalance_ns() {
                         0 if numbers.len() < closed.tasks.len() => Some("a slot is listed twice".to_owned()),
+                        0 if closed.newborn.iter().any(|newborn| numbers.contains(&newborn.number)) => {
+                            Some("a task that ran has not run yet".to_owned())
+                        }
                         0 if self.has_one_clock && closed.off_fault_ns > 0 => {
                             Some(format!("off the CPU: {} ns are wrong", closed.off_fault_ns))
                         }
@@ -318,7 +324,12 @@ fn run(library: &Path, seed: u64, intervals: u64) -> (Seen, Option<String>) {
     turns::take(Some(Turns { access, now_ns, sleep_until }));
     (calls.run)(&raw const plan, read);
     turns::take(None);
-    let seen = Seen { compared: reader.truth.compared, waited_ns: reader.truth.waited_ns, ..machine.seen() };
+    let seen = Seen {
+        newborn: reader.truth.newborn,
+        compared: reader.truth.compared,
+        waited_ns: reader.truth.waited_ns,
+        ..machine.seen()
+    };
     let shares = || Some(format!("{} switches to a task whose slot is another's", seen.shared_slots));
     let fault = reader.fault.or_else(|| shares().filter(|_| seen.shared_slots > 0));
     (seen, fault.map(|fault| format!("seed {seed}: {fault}; {slots} slots, {plan:?}, {seen:?}")))
@@ -425,6 +436,14 @@ const MUTATIONS: &[Mutation] = &[
         )],
     },
     Mutation {
+        name: "a task that was forked is taken for one that sleeps",
+        file: "ledger.bpf.c",
+        changes: &[(
+            "CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_WAITS",
+            "CPULEDGER_OFF_UNSEEN : CPULEDGER_OFF_SLEEPS",
+        )],
+    },
+    Mutation {
         name: "the start of an interval is not respected",
         file: "off.bpf.h",
         changes: &[("from_ns = interval_start(interval);", "from_ns = 0;")],
@@ -528,8 +547,10 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
         all.preempted_forks += seen.preempted_forks;
         all.turns += seen.turns;
         all.compared += seen.compared;
+        all.newborn += seen.newborn;
         all.waited_ns += seen.waited_ns;
     }
+    assert!(all.newborn > 50, "{all:?}");
     assert!(all.compared > 1_000 && all.waited_ns > 1_000_000, "{all:?}");
     assert!(all.forks > 10_000 && all.execs > 1_000 && all.preempted_forks > 1_000, "{all:?}");
 }

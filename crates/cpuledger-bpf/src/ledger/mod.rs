@@ -6,6 +6,7 @@
 //! switch, or its entry by a timer ([`entry`]), and while it is taken down.
 
 mod attach;
+mod births;
 mod clock;
 mod cut;
 mod entry;
@@ -40,7 +41,7 @@ use online::Online;
 use shared::{Shared, of_parity, take_word};
 use watch::Attached;
 
-pub use interval::{CpuTime, Interval, Lost, SharedWrites, TaskTime};
+pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime};
 pub use kept::{Memory, layout};
 pub use off::{Off, OffState, OffTime};
 pub use owned::ledgers_of;
@@ -140,6 +141,9 @@ pub struct Ledger {
     /// A close that failed half-way leaves books that cannot be corrected.
     is_poisoned: bool,
     tasks: Vec<TaskTime>,
+    newborn: Vec<Newborn>,
+    /// The first of each list of births that was taken.
+    births: Vec<u32>,
     cpu_times: Vec<CpuTime>,
     /// Slots on a CPU at the cut, with the time that the reader has closed.
     running: HashMap<u32, u64>,
@@ -262,9 +266,11 @@ impl Ledger {
         clock::sleep_until(cut_ns);
         self.map_slots()?;
         self.close_cpus(cut_ns)?;
+        self.take_births();
         // A switch that was under way may have made a slot for a task that the kernel had hidden.
         self.map_slots()?;
         let stray_ns = self.gather_tasks(cut_ns);
+        self.gather_births(cut_ns);
         let (number, start_ns) = (self.interval, self.start_ns);
         let free_slots = self.free_slots();
         self.open_next(cut_ns);
@@ -274,6 +280,7 @@ impl Ledger {
             start_ns,
             end_ns: cut_ns,
             tasks: &self.tasks,
+            newborn: &self.newborn,
             cpus: &self.cpu_times,
             stray_ns,
             free_slots,

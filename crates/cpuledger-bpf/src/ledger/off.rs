@@ -166,6 +166,20 @@ pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: A
     (Off { time, at_cut, since_ns, begin_ns, first_ns: alive.first_ns.min(begin_ns) }, fault_ns)
 }
 
+/// Whether a task that was forked at `first_ns` has waited for its first turn until the cut.
+pub(super) fn waits_since_birth(
+    offs: &Shared<abi::cpuledger_slot_off>,
+    number: u32,
+    interval: u64,
+    first_ns: u64,
+) -> bool {
+    // In this order, as in `take`.
+    let word = offs.word(number, OFF).load(Ordering::Acquire);
+    let has_come = offs.word(number, CUT_INTERVAL).load(Ordering::Acquire) == interval;
+    let at_cut = if has_come { offs.word(number, AT_CUT).load(Ordering::Relaxed) } else { word };
+    unpack(at_cut) == Some((OffState::Waits, first_ns))
+}
+
 /// No hook has seen when the task of this slot left its CPU: nothing is known of it from `since_ns` on. `lose_sight` of the hooks does the same.
 pub(super) fn lose_sight(offs: &Shared<abi::cpuledger_slot_off>, number: u32, since_ns: u64) {
     let word = since_ns << abi::CPULEDGER_OFF_SHIFT | u64::from(abi::CPULEDGER_OFF_UNSEEN + 1);

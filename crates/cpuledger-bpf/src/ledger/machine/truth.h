@@ -23,7 +23,7 @@ static u64 stretch_count;
 
 static struct stretch *add_stretch(const struct task *task, u64 queued_ns, u64 came_ns)
 {
-	/* One that has not run yet slept since it was made. */
+	/* One that has not run yet has waited since it was made. */
 	bool is_young = !task->off_ns;
 
 	if (stretch_count == MOST_STRETCHES)
@@ -34,7 +34,7 @@ static struct stretch *add_stretch(const struct task *task, u64 queued_ns, u64 c
 		.left_ns = is_young ? task->k.start_time : task->off_ns,
 		.queued_ns = queued_ns,
 		.came_ns = came_ns,
-		.state = is_young ? CPULEDGER_OFF_SLEEPS : task->off_state,
+		.state = is_young ? CPULEDGER_OFF_WAITS : task->off_state,
 	};
 	return &stretches[stretch_count++];
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::abi;
-use crate::ledger::{OffTime, TaskTime};
+use crate::ledger::{Newborn, OffTime, TaskTime};
 
 /// `struct stretch`.
 #[repr(C)]
@@ -33,6 +33,8 @@ pub(super) struct Truth {
     stretches: HashMap<(u64, u64), Vec<Stretch>>,
     /// How many tasks were compared, and for how long those waited that did so for a part of the time.
     pub(super) compared: u64,
+    /// How many were told that had not run after their birth.
+    pub(super) newborn: u64,
     pub(super) waited_ns: u64,
 }
 
@@ -61,6 +63,19 @@ impl Truth {
     /// What is wrong with what is told of these tasks, in the interval that ends at the cut.
     pub(super) fn compare(&mut self, tasks: &[TaskTime], cut_ns: u64) -> Option<String> {
         tasks.iter().filter(|time| !time.is_last).find_map(|time| self.compare_one(time, cut_ns))
+    }
+
+    /// What is wrong with those that are told to wait for their first turn at the cut.
+    pub(super) fn compare_newborn(&mut self, newborn: &[Newborn], cut_ns: u64) -> Option<String> {
+        self.newborn += newborn.len() as u64;
+        newborn.iter().find_map(|Newborn { slot, .. }| {
+            let stretches = self.stretches.get(&(slot.task, slot.start_time_ns))?;
+            // What one does that switches right now is noted after the switch.
+            let waits = |stretch: &Stretch| {
+                stretch.is_unsure != 0 || (stretch.left_ns == slot.start_time_ns && stretch.came_ns >= cut_ns)
+            };
+            (!stretches.iter().any(waits)).then(|| format!("it has run: {slot:?}, {stretches:?}"))
+        })
     }
 
     /// Forgets what is over by the cut, and what the machine noted of this moment.

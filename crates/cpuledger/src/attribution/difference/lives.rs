@@ -1,6 +1,7 @@
 //! What the cumulative figures of the tasks that ran grow by from interval to interval. Those of a process are the sums of these: no
 //! thread that did not run is looked at. Pure algebra, no kernel.
 
+use cpuledger_bpf::ledger::OffState;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -331,7 +332,9 @@ impl Lives {
             return life;
         }
         let mut life = Box::new(Life::new(seen.task, seen.process, figures_before(seen)));
-        let states = Some(LifeStates::new(seen.born_ns));
+        // A child waits for its first turn; what an older task did before is not known.
+        let rests = if seen.first_runtime_ns == 0 { OffState::Waits } else { OffState::Unseen };
+        let states = Some(LifeStates::new(seen.born_ns, rests));
         if seen.task != seen.process {
             life.states = states;
             return life;
@@ -578,8 +581,6 @@ mod tests {
 
     #[test]
     fn a_life_is_the_sum_of_its_intervals_and_the_rests_between() {
-        use cpuledger_bpf::ledger::OffState;
-
         let (task, process) = (id(8, 5), id(7, 1));
         let mut lives = Lives::new(Boottime::from_ns(0));
         // It is alive in it from one time to another, runs for 10 ns, and sleeps for the rest.
@@ -604,7 +605,7 @@ mod tests {
         let lived = lived.expect("all of it is known");
         let states = States {
             elapsed_ns: 560,
-            unseen_ns: 10,
+            runqueue_wait_ns: 10,
             blocked_ns: 300,
             io_wait_ns: 300,
             sleep_ns: 220,

@@ -429,6 +429,7 @@ impl Ledger {
         snapshot.from_procfs.extend(from_procfs);
         snapshot.from_procfs.sort_unstable();
         snapshot.from_procfs.dedup();
+        self.rows.find_waiting(&self.others);
         Ok(())
     }
 

@@ -225,6 +225,20 @@ impl RestingTasks {
         }
     }
 
+    /// Adds those of all tasks that wait for a CPU: they have been woken since they slept.
+    pub(super) fn find_waiting(&mut self, all: &Snapshot) {
+        let is_runnable = |row: &&Task| row.known.contains(Field::State) && row.state.0 == b'R';
+        for row in all.tasks.iter().filter(is_runnable) {
+            if self.by_task.contains_key(&row.id()) || all.from_procfs.binary_search(&row.tid).is_ok() {
+                continue;
+            }
+            let Ok(place) = all.processes.binary_search_by_key(&row.pid, |row| row.pid) else { continue };
+            let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
+            let process = all.processes[place].id();
+            self.insert(row.id(), Resting { process, state: OffState::Waits, slot: None, runtime_ns });
+        }
+    }
+
     /// Tells of those that were blocked in all of an interval. To be called when those that ran in it are awake, and before those are added
     /// that are blocked since.
     pub(super) fn tell_blocked(&self, into: &mut Interval) {

@@ -3,7 +3,7 @@
 pub(super) mod idle;
 
 use cpuledger_bpf::Wanted as WantedTask;
-use cpuledger_bpf::ledger::{Interval as Closed, OffState, TaskTime};
+use cpuledger_bpf::ledger::{Interval as Closed, Newborn, OffState, TaskTime};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
@@ -27,8 +27,8 @@ use super::detail::Detail;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved};
 use super::slot::{
-    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, process_of, renumbered,
-    row_of_slot, states_of, task_of,
+    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, parent_of, process_of,
+    renumbered, row_of_slot, states_of, task_of,
 };
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
@@ -152,6 +152,7 @@ impl RowBuilder {
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.
         self.wake(closed);
+        self.take_newborn(closed);
         self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
@@ -206,6 +207,18 @@ impl RowBuilder {
                 let otherwise = || if is_new() { OffState::Unseen } else { OffState::Sleeps };
                 OffTasks::one(was_off.then(|| rested.unwrap_or_else(otherwise)))
             }));
+        }
+    }
+
+    /// Those that were forked and have not run wait for a CPU since.
+    fn take_newborn(&mut self, closed: &Closed<'_>) {
+        for Newborn { number, slot } in closed.newborn {
+            let (task, process) = (task_of(slot), process_of(slot));
+            if let Some(parent) = parent_of(slot) {
+                self.attribution.add(process, parent);
+            }
+            self.attribution.name(process, Comm::from_c_bytes(&slot.comm), task != process);
+            self.resting.rest(*number, task, process, OffState::Waits);
         }
     }
 
@@ -405,6 +418,10 @@ impl RowBuilder {
                 continue;
             };
             let (task, process) = (task_of(&time.slot), process_of(&time.slot));
+            // It has been woken since it left the CPU, and has none yet: how long it waits in this interval, the switch that brings it back tells.
+            let is_runnable = |row: &Task| row.known.contains(Field::State) && row.state.0 == b'R';
+            let is_awake = find_row(&self.rows.tasks, task, process).is_some_and(is_runnable);
+            let state = if is_awake { OffState::Waits } else { state };
             if !matches!(state, OffState::Blocked | OffState::Io) {
                 self.resting.rest(time.number, task, process, state);
                 continue;
@@ -541,6 +558,11 @@ impl RowBuilder {
     /// Remembers which of all tasks are blocked, stopped or wait for a CPU.
     pub(super) fn find_blocked(&mut self, all: &Snapshot, start_ns: u64) {
         self.resting.find(all, start_ns);
+    }
+
+    /// Remembers which of all tasks that did not run wait for a CPU.
+    pub(super) fn find_waiting(&mut self, all: &Snapshot) {
+        self.resting.find_waiting(all);
     }
 
     /// Slots ran low: tasks may have died that the books do not have by name.

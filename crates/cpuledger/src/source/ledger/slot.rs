@@ -36,6 +36,13 @@ pub(super) fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
     TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
 }
 
+/// Its accounting parent, as its slot has it.
+pub(super) fn parent_of(slot: &abi::cpuledger_slot) -> Option<TaskId> {
+    let id =
+        TaskId { tid: Tid(slot.parent_pid), start_time_ns: Boottime::from_ns(slot.parent_start_time_ns) };
+    (slot.parent_pid > 0).then_some(id)
+}
+
 pub(super) fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
     TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
 }

@@ -7,6 +7,7 @@ use crate::field::FieldSet;
 use crate::interval::{Interval, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::procfs::is_start;
+use crate::states::OffTasks;
 use crate::task::{Pid, Task, TaskId, Tid};
 
 use super::super::accounts::OffCpu;
@@ -126,8 +127,15 @@ impl RowBuilder {
             let is_unseen = is_told(row);
             let has_run = self.lives.totals(row.id()).is_some();
             let rests = self.resting.of_idle(row, &time, are_processes, has_run).filter(|_| !is_unseen);
-            let off_cpu =
-                rests.map_or_else(OffCpu::default, |(tasks, alive_ns)| OffCpu::of_idle(tasks, alive_ns));
+            let off_cpu = rests.map_or_else(OffCpu::default, |(tasks, alive_ns)| {
+                match OffCpu::of_idle(tasks, alive_ns) {
+                    // It was not there when the interval began.
+                    off_cpu if alive_ns < time.length_ns => {
+                        OffCpu { at_start: Some(OffTasks::default()), ..off_cpu }
+                    }
+                    off_cpu => off_cpu,
+                }
+            });
             let usage = Usage {
                 stolen_ns: (!is_unseen).then_some(0),
                 states: off_cpu.states,
