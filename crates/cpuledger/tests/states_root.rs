@@ -482,7 +482,7 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
     });
 }
 
-/// Runnable at once: so many that most of them do not run for a second.
+/// Runnable at once: most of them do not run in an interval.
 const RUNNABLE: usize = 300;
 const EMULATED_RUNNABLE: usize = 150;
 
