@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, socket_with,
 };
@@ -33,8 +34,8 @@ const MAX_LISTING_BYTES: u64 = 4 << 30;
 const RECEIVED_AT_ONCE: usize = 16 << 10;
 /// How often a ring may end before it is mapped.
 const MOST_ENDED_RINGS: usize = 3;
-/// Pause between attempts to connect to a socket whose queue is full.
-const PAUSE: Duration = Duration::from_millis(2);
+/// The kernel takes a time limit of 0 for none.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -109,18 +110,21 @@ impl Client {
     pub fn connect(path: &Path, timeout: Duration) -> Result<Client, ClientError> {
         let refused = |errno| ClientError::NoService { path: path.display().to_string(), errno };
         let address = SocketAddrUnix::new(path).map_err(refused)?;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(refused)?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = socket.map_err(refused)?;
+        // Where the queue of the socket is full, the kernel takes those in turn that wait. Others may fill it for as long as they like, and
+        // who only tries from time to time finds it full.
+        set_socket_timeout(&socket, Timeout::Send, Some(timeout.max(SHORTEST_WAIT))).map_err(refused)?;
         let deadline = Instant::now() + timeout;
         loop {
             match connect(&socket, &address) {
                 Ok(()) => break,
-                // The queue of the socket is full. Nothing tells when there is room.
-                Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                Err(Errno::INTR) if Instant::now() < deadline => {}
                 Err(Errno::AGAIN | Errno::INTR) => return Err(ClientError::TimedOut(timeout)),
                 Err(errno) => return Err(refused(errno)),
             }
         }
+        ioctl_fionbio(&socket, true).map_err(refused)?;
         Ok(Client { socket, timeout, received: Messages::new(MAX_REPLY_BYTES) })
     }
 

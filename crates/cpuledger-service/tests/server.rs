@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use cpuledger_service::client::{Client, ClientError};
@@ -111,6 +112,36 @@ fn a_client_does_not_wait_for_a_silent_service() {
     let error = Client::connect(&path, timeout).expect_err("the queue is full");
     assert!(matches!(error, ClientError::TimedOut(_)), "{error}");
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+/// Others fill the queue all the time: who waits in it gets its turn.
+#[test]
+fn a_queue_that_others_fill_lets_each_in() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a socket");
+    rustix::net::listen(&listener, 2).expect("a short queue");
+    listener.set_nonblocking(true).expect("a socket");
+    let (is_over, others) = (AtomicBool::new(false), AtomicUsize::new(8));
+    std::thread::scope(|scope| {
+        for _ in 0..others.load(Relaxed) {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    drop(UnixStream::connect(&path));
+                }
+                others.fetch_sub(1, Relaxed);
+            });
+        }
+        scope.spawn(|| {
+            while others.load(Relaxed) > 0 {
+                drop(listener.accept());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let refused = (0..20).filter(|_| Client::connect(&path, Duration::from_millis(500)).is_err()).count();
+        is_over.store(true, Relaxed);
+        assert_eq!(refused, 0, "of 20");
+    });
 }
 
 /// Garbage of several kinds, 1 GB in all: each closes its connection, and nothing else happens.
