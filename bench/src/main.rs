@@ -24,6 +24,7 @@ mod stalls;
 mod status;
 mod supervise;
 mod table;
+mod truth;
 mod waiting;
 mod walk;
 
@@ -76,6 +77,8 @@ enum Command {
     Stalls(stalls::Arguments),
     /// What each tool says of tasks that wait for a CPU, for the disk and for a lock; top, atop, pidstat, perf sched, bpftrace, offcputime
     Waiting(waiting::Arguments),
+    /// Programs of others, each in a cgroup: what the ledger says of them beside the kernel's own counts
+    Truth(truth::Arguments),
     /// A day of seconds in `ptop --replay`, made of the intervals of a recording: the start, and jumps
     Replay(replay::Arguments),
     /// Reports over a day of seconds, made of the intervals of a recording
@@ -112,6 +115,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Recording(arguments) => recording::run(&arguments),
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
+        Command::Truth(arguments) => truth::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),

@@ -13,8 +13,14 @@ use crate::table::{FILE, replaced};
 pub struct Arguments {}
 
 /// What has tables, from the root of the project.
-const DOCUMENTS: [&str; 5] =
-    ["README.md", "docs/recording.md", "docs/report.md", "docs/service.md", "docs/states.md"];
+const DOCUMENTS: [&str; 6] = [
+    "README.md",
+    "docs/accuracy.md",
+    "docs/recording.md",
+    "docs/report.md",
+    "docs/service.md",
+    "docs/states.md",
+];
 
 /// Puts the tables of the newest results into the README and the documents.
 ///

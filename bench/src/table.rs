@@ -11,7 +11,7 @@ use crate::results::Results;
 pub const FILE: &str = "tables.md";
 
 /// The order of the tables in the file.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "listings",
     "refreshes",
     "status",
@@ -19,6 +19,7 @@ const ORDER: [&str; 17] = [
     "monitors",
     "coverage",
     "waiting",
+    "truth",
     "hooks",
     "rates",
     "service",

@@ -1,0 +1,142 @@
+//! What the kernel counts itself, read at an instant.
+
+use std::collections::HashMap;
+use std::fs;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{sleep, spawn};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use cpuledger::machine::monotonic_ns;
+use cpuledger_load::Cgroup;
+
+/// What the clock thread wakes before the instant, and then waits for without sleeping.
+const AHEAD_NS: u64 = 100_000;
+/// A tick of /proc/stat.
+const TICK_NS: u64 = 10_000_000;
+
+/// Counters of a cgroup and of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kernel {
+    /// When they were read.
+    pub at_ns: u64,
+    pub usage_ns: u64,
+    /// What the hypervisor and interrupts took, in ticks.
+    pub stolen_ns: u64,
+    pub switches: u64,
+}
+
+impl Kernel {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Without /proc, or the cgroup.
+    pub fn read(cgroup: &Cgroup) -> anyhow::Result<Kernel> {
+        let at_ns = monotonic_ns();
+        let usage_ns = cgroup.usage_ns()?;
+        let stat = fs::read_to_string("/proc/stat").context("read /proc/stat")?;
+        let (stolen_ns, switches) = machine(&stat).context("/proc/stat is not as it should be")?;
+        Ok(Kernel { at_ns, usage_ns, stolen_ns, switches })
+    }
+}
+
+/// Steal, interrupts and soft interrupts; and switches.
+fn machine(stat: &str) -> Option<(u64, u64)> {
+    let words = stat.lines().next()?.split_whitespace().skip(1);
+    let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal
+    let stolen = ticks.get(5)? + ticks.get(6)? + ticks.get(7)?;
+    let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.parse().ok()?;
+    Some((stolen * TICK_NS, switches))
+}
+
+/// A thread that no load holds up, and that reads the counters at the instants that it is asked for.
+pub struct Clock {
+    ask: Sender<u64>,
+    answers: Receiver<anyhow::Result<Kernel>>,
+}
+
+impl Clock {
+    /// Starts it; it ends when this is dropped.
+    ///
+    /// # Errors
+    /// Without chrt, or root.
+    pub fn start(cgroup: std::sync::Arc<Cgroup>) -> anyhow::Result<Clock> {
+        let (ask, asked) = channel::<u64>();
+        let (answer, answers) = channel();
+        spawn(move || {
+            let urgent = be_urgent(20);
+            if answer.send(urgent.map(|()| Kernel::default())).is_err() {
+                return;
+            }
+            for at_ns in asked {
+                sleep(Duration::from_nanos(at_ns.saturating_sub(monotonic_ns() + AHEAD_NS)));
+                while monotonic_ns() < at_ns {
+                    std::hint::spin_loop();
+                }
+                if answer.send(Kernel::read(&cgroup)).is_err() {
+                    return;
+                }
+            }
+        });
+        let clock = Clock { ask, answers };
+        clock.answer()?;
+        Ok(clock)
+    }
+
+    /// Asks for the counters of an instant to come.
+    ///
+    /// # Errors
+    /// When the thread has ended.
+    pub fn ask(&self, at_ns: u64) -> anyhow::Result<()> {
+        self.ask.send(at_ns).context("the clock has ended")
+    }
+
+    /// What it has read.
+    ///
+    /// # Errors
+    /// When that failed.
+    pub fn answer(&self) -> anyhow::Result<Kernel> {
+        self.answers.recv().context("the clock has ended")?
+    }
+}
+
+/// Makes this thread one that is not held up by a load; what it starts is as usual.
+///
+/// # Errors
+/// Without chrt, or root.
+pub fn be_urgent(priority: u32) -> anyhow::Result<()> {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let mut command = Command::new("chrt");
+    let status = command.args(["--reset-on-fork", "--fifo", "--pid", &priority.to_string(), &own]).status();
+    ensure!(status.context("cannot run chrt; install util-linux")?.success(), "chrt fails; run as root");
+    Ok(())
+}
+
+/// What each task of the cgroup has waited for a CPU, in waits that are over.
+///
+/// # Errors
+/// Without the cgroup.
+pub fn waits(cgroup: &Cgroup) -> anyhow::Result<HashMap<i32, u64>> {
+    let tids = cgroup.read(if cgroup.is_v1() { "tasks" } else { "cgroup.threads" })?;
+    let tids = tids.lines().filter_map(|tid| tid.parse().ok());
+    // One that has just ended has no file.
+    let wait = |tid: i32| {
+        let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
+        Some((tid, text.split_whitespace().nth(1)?.parse().ok()?))
+    };
+    Ok(tids.filter_map(wait).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stolen_is_steal_and_interrupts() {
+        let stat = "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 9\nctxt 1234\n";
+        assert_eq!(machine(stat), Some((21 * TICK_NS, 1234)));
+        assert_eq!(machine("cpu 1 2"), None);
+    }
+}

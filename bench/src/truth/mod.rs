@@ -1,0 +1,392 @@
+//! Programs of others, each in a cgroup of its own: what the ledger says of them, beside what the kernel counts itself.
+
+mod kernel;
+mod workloads;
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger_load::Cgroup;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::Serialize;
+
+use crate::results::Results;
+use crate::table::{Table, thousands};
+use kernel::{Clock, Kernel, be_urgent, waits};
+use workloads::{WORKLOADS, Workload};
+
+/// Options of `truth`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Seconds for which each workload is looked at
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Only workloads whose name contains one of these
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Five workloads that need no package but those of the tests
+    #[arg(long)]
+    short: bool,
+    /// Fail if a figure is off by more than it may be; keep no results
+    #[arg(long)]
+    check: bool,
+}
+
+/// The interval of the ledger.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// What is at work uses more.
+const LEAST_CPU_NS: u64 = 10_000_000;
+/// How long a workload has to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long it may take to kill it.
+const KILLED_WITHIN: Duration = Duration::from_secs(30);
+/// What `--check` allows: a part of the CPU time, and what the kernel charges later, at its tick.
+const MOST_OFF: f64 = 0.01;
+const TICKS_NS: u64 = 20_000_000;
+/// Of waits; of those that go on, the kernel tells nothing yet.
+const MOST_OFF_OF_WAITS: f64 = 0.02;
+/// How often `--check` looks at a workload: the time of a switch that the kernel has hidden is with another task.
+const CHECKS: usize = 3;
+
+/// What both say of a workload.
+#[derive(Debug, Default, Serialize)]
+struct Truth {
+    workload: &'static str,
+    seconds: f64,
+    /// CPU time less what was stolen of it, of its processes and of their dead.
+    ledger_cpu_ns: u64,
+    kernel_cpu_ns: u64,
+    /// Of the machine.
+    switches: u64,
+    missed_switches: u64,
+    /// Of the machine: what was stolen of all rows; steal and interrupts in ticks of 10 ms.
+    ledger_stolen_ns: u64,
+    kernel_stolen_ns: u64,
+    /// Waits for a CPU of tasks that were alive at the end, and the kernel's count.
+    ledger_wait_ns: u64,
+    kernel_wait_ns: u64,
+    /// Whether the kernel's wait is what its tasks did not execute.
+    always_runnable: bool,
+    deaths: u64,
+    /// Rows whose parts are not their whole.
+    wrong_rows: u64,
+    imbalance_ns: i64,
+}
+
+/// Measures and prints.
+///
+/// # Errors
+/// Without root, when a workload does not run, and with `--check` if a figure is off.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let is_wanted = |workload: &&Workload| {
+        (!arguments.short || workload.is_short)
+            && (arguments.only.is_empty() || arguments.only.iter().any(|part| workload.name.contains(part)))
+    };
+    be_urgent(10)?;
+    let (mut all, mut missing, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for workload in WORKLOADS.iter().filter(is_wanted) {
+        if let Some((program, package)) = workload.needs.iter().find(|(program, _)| !is_here(program)) {
+            let sentence = format!("{} HAS NOT RUN: {program} is missing; install {package}", workload.name);
+            eprintln!("{sentence}");
+            missing.push(sentence);
+            continue;
+        }
+        let measured = match arguments.check {
+            true => measure_until_it_holds(workload, arguments.seconds),
+            false => measure(workload, arguments.seconds),
+        };
+        match measured {
+            Ok(truth) => {
+                eprintln!("{}", truth.line());
+                all.push(truth);
+            }
+            Err(error) => failed.push(format!("{}: {error:#}", workload.name)),
+        }
+    }
+    missing.iter().for_each(|sentence| println!("{sentence}"));
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    ensure!(!all.is_empty(), "no workload has run");
+    if arguments.check {
+        let wrong: Vec<String> = all.iter().filter(|truth| !truth.holds()).map(Truth::line).collect();
+        ensure!(wrong.is_empty(), "the ledger and the kernel do not agree:\n{}", wrong.join("\n"));
+        return Ok(());
+    }
+    keep(&all)
+}
+
+/// Whether a program can be found, or a path is there.
+fn is_here(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    Path::new(program).is_absolute() && Path::new(program).exists()
+        || std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+}
+
+/// A workload that runs in a cgroup and a folder of its own. All of it ends with it.
+struct Running {
+    /// It stays in the cgroup to the end, and so inherits from all that dies.
+    holder: Child,
+    cgroup: Arc<Cgroup>,
+    folder: PathBuf,
+}
+
+impl Running {
+    fn start(workload: &Workload) -> anyhow::Result<Running> {
+        let folder = std::env::temp_dir().join(format!("cpuledger-truth-{}", std::process::id()));
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // Servers that leave root behind reach it.
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        let log = File::create(folder.join("log"))?;
+        let mut prepare = Command::new("sh");
+        prepare.args(["-c", workload.prepare]).current_dir(&folder).stdin(Stdio::null());
+        let prepared = prepare.stdout(log.try_clone()?).stderr(log.try_clone()?).status();
+        let prepared = prepared.context("cannot run sh")?;
+        let cgroup = Arc::new(Cgroup::new("cpuacct").context("a cgroup; run as root")?);
+        let script = "echo $$ >\"$0/cgroup.procs\" && { sh -c \"$1\" & wait; sleep 10000; }";
+        let holder = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "sh", "-c", script])
+            .arg(cgroup.path())
+            .arg(workload.run)
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("cannot run setpriv; install util-linux")?;
+        let running = Running { holder, cgroup, folder };
+        ensure!(prepared.success(), "it cannot be prepared: {}", running.said());
+        std::thread::sleep(Duration::from_millis(workload.settles_ms));
+        Ok(running)
+    }
+
+    /// The end of what it has printed.
+    fn said(&self) -> String {
+        let text = fs::read(self.folder.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(500)..]).into_owned()
+    }
+
+    fn members(&self) -> Vec<i32> {
+        let pids = self.cgroup.read("cgroup.procs").unwrap_or_default();
+        pids.lines().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // None is another's: they are in our cgroup. New ones may be made meanwhile.
+        let begin = Instant::now();
+        let mut signal = Signal::SIGTERM;
+        loop {
+            let members = self.members();
+            if members.is_empty() || begin.elapsed() > KILLED_WITHIN {
+                break;
+            }
+            if begin.elapsed() > GRACE {
+                signal = Signal::SIGKILL;
+            }
+            members.iter().for_each(|pid| {
+                let _ = kill(Pid::from_raw(*pid), signal);
+            });
+            let _ = self.holder.try_wait();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.holder.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What the ledger has told of the cgroup's tasks.
+#[derive(Default)]
+struct Told {
+    /// Processes that were members.
+    pids: HashSet<i32>,
+    /// What each task waited for a CPU.
+    waits: HashMap<i32, u64>,
+}
+
+impl Told {
+    fn take(&mut self, snapshot: &Snapshot, interval: &Interval, cgroup: (u64, bool), truth: &mut Truth) {
+        for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+            truth.ledger_stolen_ns += usage.stolen_ns.unwrap_or(0);
+            let parts_ns =
+                usage.self_ns + usage.exited_threads_ns.unwrap_or(0) + usage.exited_children_ns.unwrap_or(0);
+            let is_whole = parts_ns == usage.cpu_ns
+                && usage.stolen_ns.unwrap_or(0) <= usage.cpu_ns
+                && usage.state_imbalance_ns().is_none_or(|ns| ns == 0);
+            truth.wrong_rows += u64::from(!is_whole);
+            let own = if cgroup.1 { row.cgroup_v1_cpu_id } else { row.cgroup_id };
+            // One that died before it was asked has no cgroup, but a parent.
+            let is_heir = usage.accounting_parent.is_some_and(|parent| self.pids.contains(&parent.0));
+            if own == cgroup.0 || own == 0 && is_heir {
+                self.pids.insert(row.pid.0);
+                truth.ledger_cpu_ns += usage.cpu_ns.saturating_sub(usage.stolen_ns.unwrap_or(0));
+            }
+        }
+        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+            if let Some(states) = usage.states.filter(|_| self.pids.contains(&row.pid.0)) {
+                *self.waits.entry(row.tid.0).or_default() += states.runqueue_wait_ns;
+            }
+        }
+        truth.missed_switches += interval.missed_switches.unwrap_or(0);
+        truth.deaths += interval.exited.as_ref().map_or(0, Vec::len) as u64;
+        truth.imbalance_ns += interval.imbalance_ns().unwrap_or(0);
+    }
+}
+
+fn measure_until_it_holds(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
+    for _ in 1..CHECKS {
+        let truth = measure(workload, seconds)?;
+        if truth.holds() || truth.missed_switches == 0 {
+            return Ok(truth);
+        }
+        eprintln!("{}: again, as switches were hidden", truth.line());
+    }
+    measure(workload, seconds)
+}
+
+fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
+    let mut ledger = Ledger::open(Options::default()).context("cannot attach the ledger; run as root")?;
+    let running = Running::start(workload)?;
+    let cgroup = (running.cgroup.id()?, running.cgroup.is_v1());
+    let clock = Clock::start(Arc::clone(&running.cgroup))?;
+    let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut close = |at_ns: u64| -> anyhow::Result<(Kernel, Snapshot, Interval)> {
+        clock.ask(at_ns)?;
+        ledger.close(at_ns, &wanted, &mut snapshot, &mut interval).context("close an interval")?;
+        let kernel = clock.answer()?;
+        Ok((kernel, std::mem::take(&mut snapshot), std::mem::take(&mut interval)))
+    };
+    // The first interval has all that was before.
+    let mut at_ns = cpuledger::machine::monotonic_ns() + INTERVAL_NS / 4;
+    let (first, snapshot, interval) = close(at_ns)?;
+    let before = waits(&running.cgroup)?;
+    let (mut told, mut truth) = (Told::default(), Truth::default());
+    told.take(&snapshot, &interval, cgroup, &mut truth);
+    told.waits.clear();
+    truth = Truth { workload: workload.name, ..Truth::default() };
+    let mut last = first;
+    for _ in 0..(seconds * 1_000_000_000).div_ceil(INTERVAL_NS) {
+        at_ns += INTERVAL_NS;
+        let (kernel, snapshot, interval) = close(at_ns)?;
+        told.take(&snapshot, &interval, cgroup, &mut truth);
+        (last, at_ns) = (kernel, interval.end_ns);
+    }
+    let after = waits(&running.cgroup)?;
+    ensure!(running.members().len() > 1, "it has ended by itself: {}", running.said());
+    ensure!(last.usage_ns - first.usage_ns > LEAST_CPU_NS, "it does nothing: {}", running.said());
+    truth.seconds = (last.at_ns - first.at_ns) as f64 / 1e9;
+    truth.kernel_cpu_ns = last.usage_ns - first.usage_ns;
+    truth.kernel_stolen_ns = last.stolen_ns - first.stolen_ns;
+    truth.switches = last.switches - first.switches;
+    for (tid, wait_ns) in after {
+        truth.kernel_wait_ns += wait_ns.saturating_sub(before.get(&tid).copied().unwrap_or(0));
+        truth.ledger_wait_ns += told.waits.get(&tid).copied().unwrap_or(0);
+    }
+    truth.always_runnable = workload.always_runnable.is_some();
+    if let Some(tasks) = workload.always_runnable {
+        truth.kernel_wait_ns = tasks * (last.at_ns - first.at_ns) - truth.kernel_cpu_ns;
+    }
+    Ok(truth)
+}
+
+/// By how much the first is more than the second, in parts of that.
+fn off(ledger: u64, kernel: u64) -> f64 {
+    (ledger as f64 - kernel as f64) / kernel.max(1) as f64
+}
+
+impl Truth {
+    /// By how much CPU times differ, in nanoseconds a switch.
+    fn a_switch_ns(&self) -> f64 {
+        (self.ledger_cpu_ns as f64 - self.kernel_cpu_ns as f64) / self.switches.max(1) as f64
+    }
+
+    /// Whether waits can be compared: of short ones, those that go on at an end are most.
+    fn has_waits(&self) -> bool {
+        self.kernel_wait_ns as f64 > 0.25e9 * self.seconds
+    }
+
+    /// Whether it is within what `--check` allows. What was stolen of the dead is in no row.
+    fn holds(&self) -> bool {
+        let of_dead_ns = self.kernel_stolen_ns.saturating_sub(self.ledger_stolen_ns);
+        let most_ns = (self.kernel_cpu_ns as f64 * MOST_OFF) as u64 + TICKS_NS + of_dead_ns;
+        let waits_off = off(self.ledger_wait_ns, self.kernel_wait_ns).abs();
+        self.imbalance_ns == 0
+            && self.wrong_rows == 0
+            && self.ledger_cpu_ns.abs_diff(self.kernel_cpu_ns) <= most_ns
+            // Of one that has never run the ledger has no wait.
+            && (!self.has_waits() || self.always_runnable || waits_off <= MOST_OFF_OF_WAITS)
+    }
+
+    fn line(&self) -> String {
+        format!(
+            "{:<36} {:>8.3} s of {:>8.3} s: {:+.2} %, {:+.0} ns a switch of {}; stolen {:.0} of {:.0} ms; waits {:.3} of {:.3} s; {} deaths, {} \
+             wrong rows, {} switches missed",
+            self.workload,
+            self.ledger_cpu_ns as f64 / 1e9,
+            self.kernel_cpu_ns as f64 / 1e9,
+            100.0 * off(self.ledger_cpu_ns, self.kernel_cpu_ns),
+            self.a_switch_ns(),
+            self.switches,
+            self.ledger_stolen_ns as f64 / 1e6,
+            self.kernel_stolen_ns as f64 / 1e6,
+            self.ledger_wait_ns as f64 / 1e9,
+            self.kernel_wait_ns as f64 / 1e9,
+            self.deaths,
+            self.wrong_rows,
+            self.missed_switches
+        )
+    }
+}
+
+fn keep(all: &[Truth]) -> anyhow::Result<()> {
+    let mut results = Results::create("truth", &[])?;
+    let caption = "What the ledger says of programs in a cgroup of their own, beside the kernel's count. CPU: without what was stolen, \
+                   and its difference from the cgroup's usage. Stolen: of all rows of the machine, and steal and interrupts in /proc/stat. \
+                   Waits for a CPU: of the tasks that were alive at the end, and their schedstat";
+    let header = [
+        "program",
+        "CPU",
+        "beside cgroup",
+        "switches a second",
+        "ns a switch",
+        "stolen",
+        "/proc/stat",
+        "waits",
+        "beside schedstat",
+    ];
+    let mut table = Table::new("truth", caption, header);
+    for truth in all {
+        results.add_any(truth)?;
+        let milliseconds = |ns: u64| format!("{:.0} ms", ns as f64 / 1e6);
+        let waits = match truth.has_waits() {
+            true => format!("{:+.2} %", 100.0 * off(truth.ledger_wait_ns, truth.kernel_wait_ns)),
+            false => "-".to_owned(),
+        };
+        table.row([
+            truth.workload.to_owned(),
+            format!("{:.3} s", truth.ledger_cpu_ns as f64 / 1e9),
+            format!("{:+.2} %", 100.0 * off(truth.ledger_cpu_ns, truth.kernel_cpu_ns)),
+            thousands((truth.switches as f64 / truth.seconds) as usize),
+            format!("{:+.0}", truth.a_switch_ns()),
+            milliseconds(truth.ledger_stolen_ns),
+            milliseconds(truth.kernel_stolen_ns),
+            milliseconds(truth.ledger_wait_ns),
+            waits,
+        ]);
+    }
+    table.keep(&results)?;
+    println!(
+        "{} rows whose parts are not their whole",
+        all.iter().map(|truth| truth.wrong_rows).sum::<u64>()
+    );
+    println!("raw results: {}", results.path().display());
+    Ok(())
+}
