@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use cmd::{actor, burn, hostile, kin, sleepers, states, storm, title, without_bpf, zoo};
+use cmd::{actor, burn, hostile, kin, sleepers, slew, states, storm, title, without_bpf, zoo};
 
 /// Workloads whose truth is known, for cpuledger's tests and benchmarks
 #[derive(Parser)]
@@ -26,6 +26,7 @@ enum Command {
     Zoo(zoo::Arguments),
     Kin(kin::Arguments),
     Hostile(hostile::Arguments),
+    Slew(slew::Arguments),
     Title(title::Arguments),
     WithoutBpf(without_bpf::Arguments),
     Actor(actor::Arguments),
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Zoo(arguments) => zoo::run(&arguments),
         Command::Kin(arguments) => kin::run(&arguments),
         Command::Hostile(arguments) => hostile::run(&arguments),
+        Command::Slew(arguments) => slew::run(&arguments),
         Command::Title(arguments) => title::run(&arguments),
         Command::WithoutBpf(arguments) => without_bpf::run(&arguments),
         Command::Actor(arguments) => actor::run(&arguments),

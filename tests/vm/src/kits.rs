@@ -2,19 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Write;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::Context;
 use cpuledger_vm::extent::Chosen;
 use cpuledger_vm::{Architecture, Machine};
-use rustix::fs::MemfdFlags;
 
 use crate::binaries;
 use crate::boot::Guest;
 use crate::emulator::Emulator;
+use crate::memory::in_memory;
 use crate::programs::Programs;
 use crate::toolchain::Toolchain;
 use crate::{Impossible, Wanted};
@@ -103,12 +100,4 @@ pub fn leave_out(
     }
     left_out.push(format!("THE GUESTS OF {} HAVE NOT RUN: {error:#}", architecture.name()));
     Ok(())
-}
-
-/// A file without a name, which goes with us however we end; its path holds for us and for what we start.
-fn in_memory(content: &[u8]) -> anyhow::Result<(PathBuf, File)> {
-    let file = rustix::fs::memfd_create("initramfs", MemfdFlags::empty()).context("no file in memory")?;
-    let mut file = File::from(file);
-    file.write_all(content).context("the initramfs does not fit into memory")?;
-    Ok((format!("/proc/self/fd/{}", file.as_raw_fd()).into(), file))
 }

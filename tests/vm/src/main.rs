@@ -1,6 +1,7 @@
 //! Boots the kernels of distributions under emulation, runs this repository's privileged tests in each, prints what came
 //! of it, and can write it to `docs/kernels.md`.
 
+mod again;
 mod apt;
 mod binaries;
 mod boot;
@@ -8,6 +9,7 @@ mod cpio;
 mod emulator;
 mod kernels;
 mod kits;
+mod memory;
 mod programs;
 mod table;
 mod toolchain;

@@ -64,6 +64,8 @@ pub enum Event {
     },
     /// What the verifier paid for a program, in instructions; 0 where the kernel does not tell.
     Program(String, u32),
+    /// A file that shall be there when the guest boots again: the name of the suite, its path, and its bytes in hexadecimal digits.
+    Carried(String, PathBuf, String),
     /// The guest has done all it had to: without this line nothing that it said counts.
     Done,
 }
@@ -80,6 +82,12 @@ impl Event {
         let (name, cost) = line.split_once(": ")?;
         let cost = cost.strip_suffix(" instructions")?.parse().ok()?;
         Some(Event::Program(name.to_owned(), cost))
+    }
+
+    /// What a line of a test says that has a file for the next boot of the guest: `carry: PATH DIGITS`.
+    pub fn of_carried(suite: &str, line: &str) -> Option<Event> {
+        let (path, digits) = line.strip_prefix("carry: ")?.split_once(' ')?;
+        Some(Event::Carried(suite.to_owned(), path.into(), digits.to_owned()))
     }
 
     /// What a line of the console says, if it is an event.
@@ -108,6 +116,13 @@ mod tests {
         }
         assert_eq!(Event::parse("Kernel panic"), None);
         assert_eq!(Event::parse("@cpuledger-vm \"do"), None);
+    }
+
+    #[test]
+    fn a_file_for_the_next_boot_is_a_line() {
+        let event = Event::of_carried("s", "carry: /carried/a 00ff").expect("a file");
+        assert_eq!(event, Event::Carried("s".to_owned(), "/carried/a".into(), "00ff".to_owned()));
+        assert_eq!(Event::of_carried("s", "carry: nothing"), None);
     }
 
     #[test]

@@ -188,6 +188,7 @@ pub const SUITES: &[Suite] = &[
         exceptions: &[("root_has_the_ledger", Needs(Atomics)), AT_ENDS],
     },
     Suite { package: "cpuledger-cli", target: "clock_root", needs: &[Atomics], exceptions: &[AT_ENDS] },
+    Suite { package: "cpuledger-cli", target: "clock_scenes_root", needs: &[Atomics], exceptions: &[LONG] },
     Suite {
         package: "cpuledger-cli",
         target: "kill_root",

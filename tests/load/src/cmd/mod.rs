@@ -7,6 +7,7 @@ pub(crate) mod hostile;
 pub(crate) mod kin;
 mod release;
 pub(crate) mod sleepers;
+pub(crate) mod slew;
 pub(crate) mod states;
 pub(crate) mod storm;
 mod sys;

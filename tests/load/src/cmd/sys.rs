@@ -248,3 +248,13 @@ pub(crate) fn set_memory_map(map: &MemoryMap) -> io::Result<()> {
         _ => Err(error.into()),
     }
 }
+
+/// Sets by how many microseconds the clocks advance in a hundredth of a second.
+pub(crate) fn set_tick(us: u32) -> io::Result<()> {
+    // SAFETY: it is plain data, for which zeros are a value.
+    let mut request: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
+    request.modes = libc::ADJ_TICK;
+    request.tick = us.into();
+    // SAFETY: the kernel reads and writes this record only.
+    if unsafe { libc::adjtimex(&raw mut request) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -191,10 +191,10 @@ fn told_at_end(suite: &Suite, progress: Progress, took: Duration, end: Outcome, 
     waiting
 }
 
-/// Tells what became of a test, and what it found out for the table of what the verifier pays.
+/// Tells what became of a test, what it found out for the table of what the verifier pays, and what it has for the next boot.
 fn tell_all(suite: &Suite, name: &str, outcome: Outcome, took: Duration, printed: &str) {
     for line in printed.lines() {
-        if let Some(event) = Event::of_verifier(line) {
+        if let Some(event) = Event::of_verifier(line).or_else(|| Event::of_carried(&suite.name(), line)) {
             say(&event);
         }
     }
