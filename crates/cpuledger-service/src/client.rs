@@ -113,7 +113,7 @@ impl Client {
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let socket = socket.map_err(refused)?;
         // Where the queue of the socket is full, the kernel takes those in turn that wait. Others may fill it for as long as they like, and
-        // who only tries from time to time finds it full.
+        // a client that only tries from time to time finds it full.
         set_socket_timeout(&socket, Timeout::Send, Some(timeout.max(SHORTEST_WAIT))).map_err(refused)?;
         let deadline = Instant::now() + timeout;
         loop {

@@ -114,7 +114,7 @@ fn a_client_does_not_wait_for_a_silent_service() {
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
 }
 
-/// Others fill the queue all the time: who waits in it gets its turn.
+/// Others fill the queue all the time: a client that waits gets its turn.
 #[test]
 fn a_queue_that_others_fill_lets_each_in() {
     let folder = tempfile::tempdir().expect("a folder");
