@@ -484,7 +484,6 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
 
 /// Runnable at once: most of them do not run in an interval.
 const RUNNABLE: usize = 300;
-const EMULATED_RUNNABLE: usize = 150;
 
 /// A shell that forks busy loops, and runs before them: they are made faster than they can run.
 struct Loops(Child);
@@ -517,7 +516,7 @@ impl Drop for Loops {
 #[test]
 fn who_waits_for_a_cpu_from_its_fork_on_has_a_row_root() {
     scene_of_times(|| {
-        let count = if is_emulated() { EMULATED_RUNNABLE } else { RUNNABLE };
+        let count = RUNNABLE;
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
         let loops = Loops::start(count);

@@ -201,7 +201,12 @@ pub const SUITES: &[Suite] = &[
         needs: &[OpenCodedIterator],
         exceptions: &[("texts_are_whole", SPEED), AT_ENDS],
     },
-    Suite { package: "cpuledger", target: "states_root", needs: &[Atomics], exceptions: &[] },
+    Suite {
+        package: "cpuledger",
+        target: "states_root",
+        needs: &[Atomics],
+        exceptions: &[("who_waits_for_a_cpu_from_its_fork_on", SPEED)],
+    },
     Suite { package: "cpuledger", target: "ledger_truth_root", needs: &[Atomics], exceptions: &[LONG] },
     Suite {
         package: "cpuledger",
