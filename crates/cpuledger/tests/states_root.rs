@@ -514,7 +514,7 @@ impl Drop for Loops {
 
 /// None of them is told to be asleep, and each has a row: from its fork on it waits for a CPU, whether it has run or not.
 #[test]
-fn who_waits_for_a_cpu_from_its_fork_on_has_a_row_root() {
+fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
     scene_of_times(|| {
         let count = RUNNABLE;
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");

@@ -205,7 +205,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger",
         target: "states_root",
         needs: &[Atomics],
-        exceptions: &[("who_waits_for_a_cpu_from_its_fork_on", SPEED)],
+        exceptions: &[("a_task_that_waits_from_its_fork_on", SPEED)],
     },
     Suite { package: "cpuledger", target: "ledger_truth_root", needs: &[Atomics], exceptions: &[LONG] },
     Suite {
