@@ -67,7 +67,8 @@ static __always_inline void read_users(struct task_struct *walked, struct cpuled
 }
 
 /*
- * Makes the slot of a task; NONE if there is none. From its fork on a task waits for a CPU. The accumulators keep what the last owner left: the reader has yet to read it.
+ * Makes the slot of a task; NONE if there is none. From its fork on a task waits for a CPU. The accumulators keep what the last owner left:
+ * the reader has yet to read it.
  */
 static __noinline u32 make_slot(struct task_struct *task)
 {

@@ -60,6 +60,9 @@ impl Group {
     }
 }
 
+/// The words for all names without a line of their own. Users choose names of at most 15 bytes, so longer words are none.
+pub const OTHER_NAMES: &str = "(all other names)";
+
 /// What the rows of a sum have in common. What is no name is told by its kind: a process may be called like any of these words.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Name {
@@ -84,7 +87,7 @@ impl Name {
             Name::Text(text) => text,
             Name::Unknown => "-",
             Name::Remainder => "(others, not shown)",
-            Name::OtherNames => "(all other names)",
+            Name::OtherNames => OTHER_NAMES,
         }
     }
 }

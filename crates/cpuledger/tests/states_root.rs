@@ -516,13 +516,12 @@ impl Drop for Loops {
 #[test]
 fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
     scene_of_times(|| {
-        let count = RUNNABLE;
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        let loops = Loops::start(count);
+        let loops = Loops::start(RUNNABLE);
         let (mut pids, mut whole, mut never_ran) = (Vec::new(), 0, 0);
         for round in 0..200 {
-            let is_whole = pids.len() == count;
+            let is_whole = pids.len() == RUNNABLE;
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 2 == 1 };
             ledger
                 .close(ledger.start_ns() + INTERVAL_NS, &wanted, &mut snapshot, &mut interval)
@@ -550,7 +549,7 @@ fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
             // Those that are there now are in the next interval from its begin on, or from a moment after it.
             pids = loops.pids();
         }
-        assert_eq!((pids.len(), whole), (count, 4), "all of them run, or wait");
-        assert!(never_ran > count, "{never_ran} rows of such that did not run");
+        assert_eq!((pids.len(), whole), (RUNNABLE, 4), "all of them run, or wait");
+        assert!(never_ran > RUNNABLE, "{never_ran} rows of such that did not run");
     });
 }

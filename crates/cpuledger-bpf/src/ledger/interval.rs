@@ -1,6 +1,5 @@
 //! What a closed interval tells.
 
-use std::fmt;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -132,27 +131,20 @@ pub struct Interval<'a> {
     /// What the time off the CPU of all tasks is off by, in nanoseconds: booked twice, or not booked although each switch was seen. It is 0,
     /// but where the clocks of two CPUs differ.
     pub off_fault_ns: u64,
-    pub(super) now: Now<'a>,
-}
-
-/// The slots as they are now, after the cut.
-pub(super) struct Now<'a>(pub(super) &'a Shared<abi::cpuledger_slot>);
-
-impl fmt::Debug for Now<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Now")
-    }
+    /// The slots as they are now, after the cut.
+    pub(super) slots: &'a Shared<abi::cpuledger_slot>,
 }
 
 impl Interval<'_> {
     /// The final figures of a task that has died since the cut, or goes on under another tid. `None`: it has not, or nothing holds them any
     /// more.
     pub fn final_figures(&self, time: &TaskTime) -> Option<abi::cpuledger_counters> {
-        let Now(slots) = &self.now;
         // The hook writes this last, and no task gets the slot before the next interval is closed, but for the dead of low slots.
-        let ended =
-            slots.word(time.number, offset_of!(abi::cpuledger_slot, exit_interval)).load(Ordering::Acquire);
-        let slot = slots.copy(time.number);
+        let ended = self
+            .slots
+            .word(time.number, offset_of!(abi::cpuledger_slot, exit_interval))
+            .load(Ordering::Acquire);
+        let slot = self.slots.copy(time.number);
         let is_same = (slot.tid, slot.start_time_ns) == (time.slot.tid, time.slot.start_time_ns);
         (ended > self.number && slot.exit_interval == ended && is_same).then_some(slot.last)
     }

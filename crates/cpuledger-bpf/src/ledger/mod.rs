@@ -35,7 +35,6 @@ use crate::error::Error;
 
 use cut::{Book, ByList, Running, Tail};
 use entry::Entry;
-use interval::Now;
 use off::Alive;
 use online::Online;
 use shared::{Shared, of_parity, take_word};
@@ -285,7 +284,7 @@ impl Ledger {
             stray_ns,
             free_slots,
             off_fault_ns: self.off_fault_ns,
-            now: Now(&self.slots),
+            slots: &self.slots,
         })
     }
 

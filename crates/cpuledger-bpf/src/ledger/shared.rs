@@ -1,5 +1,6 @@
 //! A BPF array that both sides write: its words as atomics. All `unsafe` of the ledger is here.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -58,6 +59,12 @@ pub(super) struct Shared<R: Record> {
     part_records: u32,
     count: u32,
     record: PhantomData<R>,
+}
+
+impl<R: Record> fmt::Debug for Shared<R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Shared").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 impl<R: Record> Shared<R> {

@@ -1,6 +1,6 @@
 //! What a report is about, and what things in it are called.
 
-use cpuledger::text::escape::append_escaped;
+use cpuledger::text::escape::{append_escaped, escaped};
 use cpuledger_report::{Amounts, Difference, Name, Report};
 use rustc_hash::FxHashMap;
 
@@ -228,6 +228,11 @@ impl Document<'_> {
                 notes.push(format!("the intervals that are recorded {words} at {}", (self.local)(own)));
             }
         }
+    }
+
+    /// The host that was recorded, escaped.
+    pub(super) fn host(&self) -> Option<String> {
+        self.about.host.as_ref().map(|host| escaped(host.as_bytes()))
     }
 
     /// About the length of an interval.

@@ -7,7 +7,6 @@ mod escape;
 mod icicle;
 
 use cpuledger::text::count::count_of;
-use cpuledger::text::escape::escaped;
 use cpuledger_report::{Amounts, Report};
 
 use super::document::Document;
@@ -31,18 +30,17 @@ pub struct Page<'a> {
 /// Appends the page.
 pub fn append_page(html: &mut String, page: &Page<'_>) {
     let document = page.document;
-    let host = escaped(document.about.host.as_deref().unwrap_or("this machine").as_bytes());
-    let host = host.as_str();
+    let host = document.host().unwrap_or_else(|| "this machine".to_owned());
     html.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     // Nothing is loaded from anywhere, whatever a name holds.
     html.push_str("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n");
     html.push_str("<link rel=\"icon\" href=\"data:,\">\n<title>CPU time of ");
-    append_text(html, host);
+    append_text(html, &host);
     html.push_str("</title>\n<style>\n");
     html.push_str(STYLE);
     html.push_str("</style>\n</head>\n<body>\n<header>\n<h1>CPU time of ");
-    append_text(html, host);
+    append_text(html, &host);
     html.push_str("</h1>\n");
     append_head(html, document);
     html.push_str("</header>\n<main>\n");

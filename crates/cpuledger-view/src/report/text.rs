@@ -1,13 +1,10 @@
 //! A report as text.
 
 use cpuledger::text::count::count_of;
-use cpuledger::text::escape::escaped;
 use cpuledger_report::Amounts;
 
 use super::document::{Comparison, Document};
-
-/// The words for all names without a line of their own. Users choose names of at most 15 bytes, so longer words are none.
-const REST: &str = "(all other names)";
+use crate::group::OTHER_NAMES;
 
 /// Appends the report. Lines are as long as their names.
 pub fn append_report(text: &mut String, document: &Document<'_>) {
@@ -25,7 +22,7 @@ pub fn append_report(text: &mut String, document: &Document<'_>) {
     let report = document.report;
     if report.other_names > 0 || report.other != Amounts::default() {
         let label = match report.other_names {
-            0 => REST.to_owned(),
+            0 => OTHER_NAMES.to_owned(),
             names => format!("(other: {names} {})", document.by.plural),
         };
         append_line(text, &report.other, capacity_ns, &label);
@@ -37,13 +34,12 @@ pub fn append_report(text: &mut String, document: &Document<'_>) {
 }
 
 fn append_head(text: &mut String, document: &Document<'_>) {
-    let (about, balance) = (document.about, &document.report.balance);
+    let balance = &document.report.balance;
     let local = |ns: u64| (document.local)(ns);
     let (from, to) = document.report.extent.map_or_else(Default::default, |extent| {
         (local(extent.start_realtime_ns), local(extent.end_realtime_ns))
     });
-    let host =
-        about.host.as_ref().map(|host| format!(" of {}", escaped(host.as_bytes()))).unwrap_or_default();
+    let host = document.host().map(|host| format!(" of {host}")).unwrap_or_default();
     text.push_str(&format!("cpuledger report{host} - {from} to {to}\n"));
     text.push_str(&format!(
         "{}, {} s, {}: attributed {} idle {} unattributed {} ns",
@@ -115,7 +111,7 @@ pub fn append_comparison(text: &mut String, comparison: &Comparison<'_>) {
         ));
     };
     for row in *rows {
-        let label = row.name.as_ref().map_or_else(|| REST.to_owned(), |name| after.labels.label(name));
+        let label = row.name.as_ref().map_or_else(|| OTHER_NAMES.to_owned(), |name| after.labels.label(name));
         line(row.before.self_ns, row.after.self_ns, &label);
     }
     for ((_, words, a), (_, _, b)) in before.rests().into_iter().zip(after.rests()) {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cpuledger::text::escape::escaped;
+use cpuledger_view::group::OTHER_NAMES;
 use serde::Serialize;
 
 use super::descent::{Sums, Tree};
@@ -173,7 +174,7 @@ impl Account<'_> {
                 seconds(row.cpu_ns),
                 self.percent(row.cpu_ns),
                 seconds(row.longest_ns),
-                row.name.unwrap_or("(all other names)")
+                row.name.unwrap_or(OTHER_NAMES)
             );
         }
         if let Some(rest) = rows.get(MOST_LINES..).filter(|rest| !rest.is_empty()) {

@@ -63,6 +63,23 @@ pub(super) fn is_dead(row: &Task) -> bool {
     row.known.contains(Field::State) && matches!(row.state.0, b'Z' | b'X')
 }
 
+/// The process of a task, where both are listed.
+fn process_in(all: &Snapshot, task: &Task) -> Option<TaskId> {
+    let place = all.processes.binary_search_by_key(&task.pid, |row| row.pid).ok()?;
+    Some(all.processes[place].id())
+}
+
+/// A task that rests, as a walk has listed it.
+fn resting_as_listed(row: &Task, process: TaskId, state: OffState) -> Resting {
+    let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
+    Resting { process, state, slot: None, runtime_ns }
+}
+
+/// Whether a row is of a task that has a CPU, or waits for one.
+pub(super) fn is_runnable(row: &Task) -> bool {
+    row.known.contains(Field::State) && row.state.0 == b'R'
+}
+
 /// Hides cumulative figures of these rows, but for those that the books have. What was read after the cut may be ahead of what the books
 /// will say. It may also fall when threads of a process end.
 pub(super) fn hide_counters(rows: &mut [Task], shown: &FxHashMap<TaskId, FieldSet>) {
@@ -209,15 +226,13 @@ impl RestingTasks {
         }
         for row in all.tasks.iter().filter(|row| row.known.contains(Field::State)) {
             // One that has a CPU is seen to leave it, or has it at the cut: it does not rest for long.
-            let waits = Some(OffState::Waits).filter(|_| row.state.0 == b'R');
+            let waits = Some(OffState::Waits).filter(|_| is_runnable(row));
             let rests = waits.or_else(|| off_state(row.state).filter(|state| *state != OffState::Sleeps));
             let Some(state) = rests.filter(|_| !is_hidden(row.id())) else { continue };
-            let process = all.processes.binary_search_by_key(&row.pid, |row| row.pid);
-            let Ok(process) = process.map(|index| all.processes[index].id()) else { continue };
+            let Some(process) = process_in(all, row) else { continue };
             let known = self.by_task.get(&row.id()).map(|resting| resting.state);
             if known.is_none() {
-                let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
-                self.insert(row.id(), Resting { process, state, slot: None, runtime_ns });
+                self.insert(row.id(), resting_as_listed(row, process, state));
             }
             if matches!(known.unwrap_or(state), OffState::Blocked | OffState::Io) {
                 self.blocked.find(row, process, start_ns);
@@ -227,15 +242,13 @@ impl RestingTasks {
 
     /// Adds those of all tasks that wait for a CPU: they have been woken since they slept.
     pub(super) fn find_waiting(&mut self, all: &Snapshot) {
-        let is_runnable = |row: &&Task| row.known.contains(Field::State) && row.state.0 == b'R';
-        for row in all.tasks.iter().filter(is_runnable) {
+        for row in all.tasks.iter().filter(|row| is_runnable(row)) {
             if self.by_task.contains_key(&row.id()) || all.from_procfs.binary_search(&row.tid).is_ok() {
                 continue;
             }
-            let Ok(place) = all.processes.binary_search_by_key(&row.pid, |row| row.pid) else { continue };
-            let runtime_ns = row.known.contains(Field::Runtime).then_some(row.runtime_ns);
-            let process = all.processes[place].id();
-            self.insert(row.id(), Resting { process, state: OffState::Waits, slot: None, runtime_ns });
+            if let Some(process) = process_in(all, row) {
+                self.insert(row.id(), resting_as_listed(row, process, OffState::Waits));
+            }
         }
     }
 

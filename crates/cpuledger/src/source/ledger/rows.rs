@@ -25,7 +25,7 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 use super::accounts::{Account, Accounts, OffCpu};
 use super::detail::Detail;
 use super::options::Wanted;
-use super::resting::{IdleTime, RestingTasks, Starved};
+use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
     born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, parent_of, process_of,
     renumbered, row_of_slot, states_of, task_of,
@@ -214,8 +214,8 @@ impl RowBuilder {
     fn take_newborn(&mut self, closed: &Closed<'_>) {
         for Newborn { number, slot } in closed.newborn {
             let (task, process) = (task_of(slot), process_of(slot));
-            if let Some(parent) = parent_of(slot) {
-                self.attribution.add(process, parent);
+            if slot.parent_pid > 0 {
+                self.attribution.add(process, parent_of(slot));
             }
             self.attribution.name(process, Comm::from_c_bytes(&slot.comm), task != process);
             self.resting.rest(*number, task, process, OffState::Waits);
@@ -280,7 +280,7 @@ impl RowBuilder {
                 let (own_ns, own_states) = ends_process(time)
                     .then(|| before_exec.remove(&seen.process))
                     .flatten()
-                    .map_or((0, Some(States::default())), |before| before);
+                    .unwrap_or((0, Some(States::default())));
                 let heir = self.attribution.settled_heir(index);
                 let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
                 let (growth, lived) = self.lives.end(&seen, &last);
@@ -419,7 +419,6 @@ impl RowBuilder {
             };
             let (task, process) = (task_of(&time.slot), process_of(&time.slot));
             // It has been woken since it left the CPU, and has none yet: how long it waits in this interval, the switch that brings it back tells.
-            let is_runnable = |row: &Task| row.known.contains(Field::State) && row.state.0 == b'R';
             let is_awake = find_row(&self.rows.tasks, task, process).is_some_and(is_runnable);
             let state = if is_awake { OffState::Waits } else { state };
             if !matches!(state, OffState::Blocked | OffState::Io) {

@@ -36,11 +36,9 @@ pub(super) fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
     TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
 }
 
-/// Its accounting parent, as its slot has it.
-pub(super) fn parent_of(slot: &abi::cpuledger_slot) -> Option<TaskId> {
-    let id =
-        TaskId { tid: Tid(slot.parent_pid), start_time_ns: Boottime::from_ns(slot.parent_start_time_ns) };
-    (slot.parent_pid > 0).then_some(id)
+/// Its accounting parent, as its slot has it; tid 0: it has none.
+pub(super) fn parent_of(slot: &abi::cpuledger_slot) -> TaskId {
+    TaskId { tid: Tid(slot.parent_pid), start_time_ns: Boottime::from_ns(slot.parent_start_time_ns) }
 }
 
 pub(super) fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
@@ -52,10 +50,7 @@ pub(super) fn increment(time: &TaskTime) -> Increment {
     let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
     Increment {
         process: process_of(slot),
-        parent: Some(TaskId {
-            tid: Tid(slot.parent_pid),
-            start_time_ns: Boottime::from_ns(slot.parent_start_time_ns),
-        }),
+        parent: Some(parent_of(slot)),
         cpu_ns: time.wall_ns,
         folded_threads_ns: time.folded_threads_ns,
         folded_children_ns: time.folded_children_ns,

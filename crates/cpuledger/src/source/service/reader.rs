@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use cpuledger_frame::Frame;
+use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::ring::Reader;
 use cpuledger_service::varlink::{Info, Subscribe};
@@ -207,10 +208,8 @@ impl ServiceLedger {
     fn look(&mut self) -> Result<(), Ended> {
         self.was_looked_at = true;
         let stat = self.client.process().and_then(|pid| std::fs::read(format!("/proc/{pid}/stat")).ok());
-        let stat = stat.unwrap_or_default();
-        let state = stat.rsplit(|byte| *byte == b')').next().and_then(|behind| behind.get(1));
-        match state {
-            Some(b'T' | b't') => Err(ended("it is stopped")),
+        match stat.as_deref().and_then(parse_stat) {
+            Some(Stat { state: b'T' | b't', .. }) => Err(ended("it is stopped")),
             _ => Ok(()),
         }
     }
