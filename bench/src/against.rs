@@ -163,6 +163,11 @@ impl<'a> Report<'a> {
     }
 }
 
+/// How it prints them.
+fn words(source: &str) -> [&str; 8] {
+    ["top", "--batch", "--format", "json", "--source", source, "--delay", DELAY]
+}
+
 /// A binary that prints intervals; it ends when dropped.
 struct Top {
     child: Child,
@@ -171,8 +176,7 @@ struct Top {
 
 impl Top {
     fn start(binary: &Path, source: &str) -> anyhow::Result<Top> {
-        let words = ["top", "--batch", "--format", "json", "--source", source, "--delay", DELAY];
-        Top::of(Command::new(binary).args(words).stdin(Stdio::null()))
+        Top::of(Command::new(binary).args(words(source)).stdin(Stdio::null()))
     }
 
     fn of(command: &mut Command) -> anyhow::Result<Top> {
@@ -188,10 +192,6 @@ impl Top {
         let mut line = Vec::new();
         ensure!(self.lines.read_until(b'\n', &mut line)? > 0, "it has ended, {:?}", self.child.wait());
         Ok(())
-    }
-
-    fn cpu_time(&self) -> anyhow::Result<Duration> {
-        Ok(Duration::from_nanos(cpu_ns(self.child.id())?))
     }
 }
 
@@ -211,31 +211,27 @@ fn beside(binary: &Path, work: impl FnOnce() -> anyhow::Result<Duration>) -> any
 
 /// The CPU time that an interval costs.
 fn interval(binary: &Path, source: &str) -> anyhow::Result<Duration> {
-    let mut top = Top::start(binary, source)?;
-    for _ in 0..BEFORE {
-        top.wait_for_interval()?;
-    }
-    let before = top.cpu_time()?;
-    for _ in 0..COUNTED {
-        top.wait_for_interval()?;
-    }
-    Ok((top.cpu_time()? - before) / COUNTED)
+    let top = Top::start(binary, source)?;
+    let pid = top.child.id();
+    cost_of_interval(top, || cpu_ns(pid))
 }
 
 /// The CPU time that an interval costs a service that has one reader.
 fn read_interval(service: &Daemon) -> anyhow::Result<Duration> {
     let mut command = as_stranger(&service.binary(), &service.socket());
-    let mut top = Top::of(
-        command.args(["top", "--batch", "--format", "json", "--source", "service", "--delay", DELAY]),
-    )?;
+    cost_of_interval(Top::of(command.args(words("service")))?, || service.cpu_ns())
+}
+
+/// What of this an interval costs that `top` prints.
+fn cost_of_interval(mut top: Top, used_ns: impl Fn() -> anyhow::Result<u64>) -> anyhow::Result<Duration> {
     for _ in 0..BEFORE {
         top.wait_for_interval()?;
     }
-    let before_ns = service.cpu_ns()?;
+    let before_ns = used_ns()?;
     for _ in 0..COUNTED {
         top.wait_for_interval()?;
     }
-    Ok(Duration::from_nanos(service.cpu_ns()? - before_ns) / COUNTED)
+    Ok(Duration::from_nanos(used_ns()? - before_ns) / COUNTED)
 }
 
 /// The CPU time that a key costs, and the frame that answers it, with its part of the intervals that end meanwhile.

@@ -10,6 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use cpuledger::machine::monotonic_ns;
 use cpuledger_load::Cgroup;
+use cpuledger_proc::machine::stat;
+use cpuledger_proc::task::schedstat::parse_schedstat;
 
 /// What the clock thread wakes before the instant, and then waits for without sleeping.
 const AHEAD_NS: u64 = 100_000;
@@ -42,13 +44,10 @@ impl Kernel {
 }
 
 /// Steal, interrupts and soft interrupts; and switches.
-fn machine(stat: &str) -> Option<(u64, u64)> {
-    let words = stat.lines().next()?.split_whitespace().skip(1);
-    let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal
-    let stolen = ticks.get(5)? + ticks.get(6)? + ticks.get(7)?;
-    let switches = stat.lines().find_map(|line| line.strip_prefix("ctxt "))?.parse().ok()?;
-    Some((stolen * TICK_NS, switches))
+fn machine(text: &str) -> Option<(u64, u64)> {
+    let (_, all) = stat::cpus(text).into_iter().find(|(cpu, _)| cpu.is_none())?;
+    let stolen = all.irq + all.softirq + all.steal;
+    Some((stolen * TICK_NS, stat::switches(text)?))
 }
 
 /// A thread that no load holds up, and that reads the counters at the instants that it is asked for.
@@ -122,10 +121,8 @@ pub fn waits(cgroup: &Cgroup) -> anyhow::Result<HashMap<i32, u64>> {
     let tids = cgroup.read(if cgroup.is_v1() { "tasks" } else { "cgroup.threads" })?;
     let tids = tids.lines().filter_map(|tid| tid.parse().ok());
     // One that has just ended has no file.
-    let wait = |tid: i32| {
-        let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
-        Some((tid, text.split_whitespace().nth(1)?.parse().ok()?))
-    };
+    let wait =
+        |tid: i32| Some((tid, parse_schedstat(&fs::read(format!("/proc/{tid}/schedstat")).ok()?)?.wait_ns));
     Ok(tids.filter_map(wait).collect())
 }
 

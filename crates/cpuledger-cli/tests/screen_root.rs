@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use cpuledger_load::{Cgroup, Storm, StormPlan};
+use cpuledger_proc::task::stat::parse_stat;
 
 use intervals::Killed;
 use tmux::Terminal;
@@ -380,9 +381,8 @@ fn all_threads_of_the_screen_come_before_others_root() {
     terminal.wait_for_screen();
     let tasks = format!("/proc/{}/task", terminal.pid());
     let nice = |task: std::io::Result<std::fs::DirEntry>| {
-        let stat = std::fs::read_to_string(task.expect("an entry").path().join("stat")).expect("it lives");
-        let behind_name = stat.rsplit(") ").next().expect("there is a name");
-        behind_name.split(' ').nth(16).expect("a nice value").parse::<i32>().expect("a number")
+        let stat = std::fs::read(task.expect("an entry").path().join("stat")).expect("it lives");
+        parse_stat(&stat).expect("a line").nice
     };
     let nice: Vec<i32> = std::fs::read_dir(tasks).expect("it lives").map(nice).collect();
     assert!(nice.len() > 2 && nice.iter().all(|nice| *nice == -20), "{nice:?}");

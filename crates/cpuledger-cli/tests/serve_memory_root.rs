@@ -45,8 +45,7 @@ impl Limited {
     fn new(bytes: u64) -> Limited {
         let cgroup = Cgroup::new("memory")
             .expect("a hierarchy with memory is mounted, and root may make a cgroup in it");
-        let limit = if cgroup.is_v1() { "memory.limit_in_bytes" } else { "memory.max" };
-        cgroup.write(limit, &bytes.to_string()).expect("a limit");
+        cgroup.limit_memory(bytes).expect("a limit");
         Limited(cgroup)
     }
 
@@ -58,20 +57,6 @@ impl Limited {
             command.arg(usual.get_program()).args(usual.get_args()).env_remove("NOTIFY_SOCKET");
             command
         })
-    }
-
-    fn bytes(&self) -> u64 {
-        let usage = if self.0.is_v1() { "memory.usage_in_bytes" } else { "memory.current" };
-        self.number(usage)
-    }
-
-    /// The most that it was so far.
-    fn peak(&self) -> u64 {
-        self.number(if self.0.is_v1() { "memory.max_usage_in_bytes" } else { "memory.peak" })
-    }
-
-    fn number(&self, name: &str) -> u64 {
-        self.0.read(name).expect("it is there").trim().parse().expect("a number")
     }
 }
 
@@ -94,7 +79,10 @@ fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
         let honest = as_user(scope, HONEST, || Honest::read(&socket, &is_over));
         let sleepers = Sleepers::start(threads, 1).expect("threads");
         std::thread::sleep(Duration::from_secs(2));
-        println!("{threads} threads: at most {} MiB while they start", limited.peak() >> 20);
+        println!(
+            "{threads} threads: at most {} MiB while they start",
+            limited.0.most_memory_bytes().expect("a number") >> 20
+        );
         let mut listing = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
         listing
             .args(["ps", "-eLf", "--source", "service"])
@@ -109,7 +97,7 @@ fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
         is_over.store(true, Ordering::SeqCst);
         honest.join()
     });
-    let (peak, most) = (limited.peak(), most_beside(threads as u64));
+    let (peak, most) = (limited.0.most_memory_bytes().expect("a number"), most_beside(threads as u64));
     println!("{threads} threads: at most {} MiB", peak >> 20);
     assert_eq!(service.child.try_wait().expect("it is a child"), None, "it has ended, with {peak} bytes");
     assert!(honest.expect("the honest reader gets what it should").frames > 5);
@@ -136,7 +124,7 @@ fn what_users_keep_is_not_the_memory_of_the_service_root() {
             .collect();
         let begin = Instant::now();
         while begin.elapsed() < lasts() && has_ended.is_none() {
-            most_bytes = most_bytes.max(limited.bytes());
+            most_bytes = most_bytes.max(limited.0.memory_bytes().expect("a number"));
             has_ended = service.child.try_wait().expect("it is a child");
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -6,12 +6,11 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use cpuledger_load::become_user;
 use cpuledger_load::scene::alone;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::Subscribe;
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use service::{Service, TIMEOUT};
 
 const MS: i64 = 1_000_000;
@@ -30,10 +29,7 @@ fn request(interval_ns: Option<i64>, audience: &str) -> Subscribe {
 /// Acts in a thread that belongs to that user.
 fn as_user<T: Send>(uid: u32, act: impl FnOnce() -> T + Send) -> T {
     let as_it = || {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
-        set_thread_groups(&[]).expect("root may");
-        set_thread_res_gid(gid, gid, gid).expect("root may");
-        set_thread_res_uid(uid, uid, uid).expect("root may");
+        become_user(uid).expect("root may");
         act()
     };
     std::thread::scope(|scope| scope.spawn(as_it).join().expect("it does not panic"))

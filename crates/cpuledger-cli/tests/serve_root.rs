@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 use cpuledger::frames;
 use cpuledger::{Field, Interval, Snapshot};
 use cpuledger_frame::Frame;
-use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
+use cpuledger_load::{ForkingShells, become_user};
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::{List, Scope, Subscribe};
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use service::{Service, TIMEOUT};
 
 /// A user without privileges or processes.
@@ -95,12 +93,9 @@ fn sleeper() -> Killed {
 
 /// Connects as another user, in a thread that belongs to it, and looks.
 fn as_stranger(service: &Service, look: impl FnOnce(Client) + Send) {
-    let (uid, gid) = (Uid::from_raw(STRANGER), Gid::from_raw(STRANGER));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            set_thread_groups(&[]).expect("root may");
-            set_thread_res_gid(gid, gid, gid).expect("root may");
-            set_thread_res_uid(uid, uid, uid).expect("root may");
+            become_user(STRANGER).expect("root may");
             look(service.client());
         });
     });

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger_load::scene::alone;
 use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::Client;
 use cpuledger_service::varlink::Subscribe;
 use service::{Service, TIMEOUT};
@@ -58,10 +59,9 @@ fn the_thread_that_closes_intervals_comes_before_others_root() {
     let service = Service::start("");
     let tasks = std::fs::read_dir(format!("/proc/{}/task", service.child.id())).expect("it lives");
     let nice = |task: std::io::Result<std::fs::DirEntry>| {
-        let stat = std::fs::read_to_string(task.expect("a thread").path().join("stat")).expect("it lives");
-        let (name, rest) = stat.split_once(") ").expect("a name in parentheses");
-        let nice = rest.split(' ').nth(16).expect("a nice value").parse::<i32>().expect("a number");
-        (name.split_once('(').expect("likewise").1.to_owned(), nice)
+        let stat = std::fs::read(task.expect("a thread").path().join("stat")).expect("it lives");
+        let Stat { comm, nice, .. } = parse_stat(&stat).expect("a line");
+        (String::from_utf8_lossy(comm).into_owned(), nice)
     };
     for (name, nice) in tasks.map(nice) {
         assert_eq!(nice == -20, name == "books", "{name}: {nice}");

@@ -108,6 +108,36 @@ impl Cgroup {
             .ok_or_else(|| Error::GaveUp(format!("this is no usage of a cgroup: {text}")))
     }
 
+    /// Limits the memory of its tasks. It has to have the controller `memory`.
+    ///
+    /// # Errors
+    /// [`Error::System`] where the kernel refuses it.
+    pub fn limit_memory(&self, bytes: u64) -> Result<(), Error> {
+        let name = if self.is_v1 { "memory.limit_in_bytes" } else { "memory.max" };
+        self.write(name, &bytes.to_string())
+    }
+
+    /// The memory that the kernel has charged to it, in bytes.
+    ///
+    /// # Errors
+    /// [`Error::System`], or [`Error::GaveUp`] where the kernel's text is not understood.
+    pub fn memory_bytes(&self) -> Result<u64, Error> {
+        self.number(if self.is_v1 { "memory.usage_in_bytes" } else { "memory.current" })
+    }
+
+    /// The most that it was so far.
+    ///
+    /// # Errors
+    /// As [`Cgroup::memory_bytes`].
+    pub fn most_memory_bytes(&self) -> Result<u64, Error> {
+        self.number(if self.is_v1 { "memory.max_usage_in_bytes" } else { "memory.peak" })
+    }
+
+    fn number(&self, name: &str) -> Result<u64, Error> {
+        let text = self.read(name)?;
+        text.trim().parse().map_err(|_| Error::GaveUp(format!("this is no number of a cgroup: {text}")))
+    }
+
     /// Whether it has no members.
     ///
     /// # Errors

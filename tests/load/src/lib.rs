@@ -20,6 +20,7 @@
 //! - [`not_run`](fn@not_run): how a test says that it cannot run here,
 //! - [`online_cpus`], [`possible_cpus`] and [`removable_cpu`]: CPUs by their ids,
 //! - [`Ticks`]: CPU time of the machine that no task had,
+//! - [`become_user`]: a thread that belongs to another user,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
 //! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
@@ -57,6 +58,7 @@ mod states;
 mod storm;
 mod ticks;
 mod title;
+mod user;
 mod zoo;
 
 pub use burn::{Burn, BurnPlan, Burned};
@@ -79,4 +81,5 @@ pub use states::{Did, FileOnDisk, States, StatesPlan};
 pub use storm::{Storm, StormPlan, Stormed};
 pub use ticks::Ticks;
 pub use title::LongArguments;
+pub use user::become_user;
 pub use zoo::{Bytes, Member, ThreadTruth, Truth, Zoo};

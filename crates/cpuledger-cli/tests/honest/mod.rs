@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use cpuledger::{Interval, Snapshot, frames, machine};
 use cpuledger_frame::Frame;
+use cpuledger_load::become_user;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::Subscribe;
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::service::TIMEOUT;
 
@@ -25,10 +24,7 @@ pub fn as_user<'scope, T: Send + 'scope>(
     act: impl FnOnce() -> T + Send + 'scope,
 ) -> ScopedJoinHandle<'scope, T> {
     scope.spawn(move || {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
-        set_thread_groups(&[]).expect("root may");
-        set_thread_res_gid(gid, gid, gid).expect("root may");
-        set_thread_res_uid(uid, uid, uid).expect("root may");
+        become_user(uid).expect("root may");
         act()
     })
 }

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use cpuledger_load::become_user;
 use rustix::fs::fstat;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, getpid, getrlimit, kill_process, setrlimit};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 
 use super::release::Release;
 
@@ -91,10 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })
         .context("raise the limit of open files")?;
     // All threads that follow are of that user.
-    let (uid, gid) = (Uid::from_raw(arguments.uid), Gid::from_raw(arguments.uid));
-    set_thread_groups(&[]).context("leave the groups of root")?;
-    set_thread_res_gid(gid, gid, gid).context("become another group")?;
-    set_thread_res_uid(uid, uid, uid).context("become another user")?;
+    become_user(arguments.uid)?;
     let release = Release::new()?;
     let count: &'static Count = Box::leak(Box::default());
     let (socket, act) = (arguments.socket.clone(), arguments.act);

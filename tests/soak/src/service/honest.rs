@@ -11,8 +11,6 @@ use cpuledger_frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::Subscribe;
-use rustix::process::{Gid, Uid};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::Findings;
 
@@ -20,17 +18,6 @@ use crate::Findings;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the sleeper wakes.
 const SLEEP: Duration = Duration::from_millis(100);
-
-/// Makes this thread one of another user.
-///
-/// # Errors
-/// Without root.
-pub fn become_user(uid: u32) -> Result<()> {
-    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(uid));
-    set_thread_groups(&[]).context("leave the groups of root")?;
-    set_thread_res_gid(gid, gid, gid).context("become another group")?;
-    set_thread_res_uid(uid, uid, uid).context("become another user")
-}
 
 /// What the honest reader has seen.
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use cpuledger_load::{BpfHeld, Cgroup, Harm, Hostile, Storm, StormPlan};
+use cpuledger_load::{BpfHeld, Cgroup, Harm, Hostile, Storm, StormPlan, become_user};
 use cpuledger_service::client::Client;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -72,8 +72,7 @@ struct Limited {
 impl Limited {
     fn start(name: &'static str, cpuledger: &Path, arguments: &[&str], log: &Path) -> Result<Limited> {
         let cgroup = Cgroup::new("memory").context("a memory cgroup")?;
-        let limit = if cgroup.is_v1() { "memory.limit_in_bytes" } else { "memory.max" };
-        cgroup.write(limit, &MEMORY_BYTES.to_string())?;
+        cgroup.limit_memory(MEMORY_BYTES)?;
         let log = File::create(log).context("a log")?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "sh", "-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
@@ -87,11 +86,6 @@ impl Limited {
             .spawn()
             .with_context(|| format!("start {}", cpuledger.display()))?;
         Ok(Limited { name, child, cgroup })
-    }
-
-    fn bytes(&self) -> Result<u64> {
-        let usage = if self.cgroup.is_v1() { "memory.usage_in_bytes" } else { "memory.current" };
-        self.cgroup.read(usage)?.trim().parse().context("bytes of a cgroup")
     }
 
     /// Whether it is alive; its end is a finding.
@@ -223,11 +217,11 @@ impl Run<'_> {
         let begin = Instant::now();
         let (bytes, done, honest, calls, sleeper) = scope(|scope| {
             let honest = scope.spawn(|| {
-                honest::become_user(HONEST)?;
+                become_user(HONEST)?;
                 Honest::read(&socket, INTERVAL, &is_over, findings)
             });
             let calls = scope.spawn(|| {
-                honest::become_user(HONEST)?;
+                become_user(HONEST)?;
                 honest::call_until(&socket, &is_over)
             });
             let sleeper = scope.spawn(|| honest::sleep_until(&is_over));
@@ -253,7 +247,7 @@ impl Run<'_> {
             seconds: begin.elapsed().as_secs(),
             memory_limit_bytes: MEMORY_BYTES,
             service_bytes: bytes,
-            recorder_bytes: self.recorder.bytes()?,
+            recorder_bytes: self.recorder.cgroup.memory_bytes()?,
             calls_of_hostile_users: done[0],
             forks: done[1],
             frames: honest.frames,
@@ -280,7 +274,7 @@ impl Run<'_> {
         let (begin, mut halves) = (Instant::now(), [0_u64; 2]);
         while begin.elapsed() < self.length && !self.interrupted.load(Ordering::Relaxed) {
             let half = usize::from(begin.elapsed() > self.length / 2);
-            halves[half] = halves[half].max(self.service.bytes()?);
+            halves[half] = halves[half].max(self.service.cgroup.memory_bytes()?);
             if !self.service.is_alive(self.findings)? || !self.recorder.is_alive(self.findings)? {
                 break;
             }
