@@ -2,7 +2,7 @@
 /*
  * The ledger: each switch books the time since the previous switch to the task that ran, in the interval it belongs to.
  *
- * On each CPU the run segments [start, now) between two switches leave no gap. So the booked times add up to the elapsed time,
+ * On each CPU the run segments [start, end) between two switches leave no gap. So the booked times add up to the elapsed time,
  * to the nanosecond. A cut ends an interval at the same instant T on all CPUs. The reader publishes T ahead of time. After T
  * each CPU is closed once, with a compare-and-swap of `run`. Either its next switch closes it, and splits its segment at T; or the
  * reader does, which moves the start of the segment to T and books what lies before.
@@ -255,7 +255,8 @@ static __noinline int retire(struct task_struct *prev, u32 number, const struct 
 	read_users(walked, slot);
 	slot->ppid_or_next_free = parent ? parent->tgid : 0;
 	slot->end_ns_or_batch = segment->end_ns;
-	slot->lifetime_ns = segment->end_ns - prev->start_time;
+	/* The switch may count from before a fork that has just been. */
+	slot->lifetime_ns = segment->end_ns > prev->start_time ? segment->end_ns - prev->start_time : 0;
 	read_cpu_time(prev, &slot->last.cpu_time);
 	read_activity(prev, &slot->last.activity);
 	__builtin_memcpy(slot->comm, prev->comm, sizeof(slot->comm));
@@ -453,15 +454,19 @@ static __always_inline u32 slot_of_next(struct cpuledger_cpu *cpu, struct task_s
 	return number;
 }
 
-/* Ends the segment: sets `run` to now with these bits. Returns the new word, and the old one in `seen`; 0: all attempts failed. */
-static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 bits, u64 *seen, struct segment *segment)
+/*
+ * Ends the segment: sets `run` to `end_ns`, which is not in the future, with these bits. Returns the new word, and the old one in `seen`;
+ * 0: all attempts failed.
+ */
+static __always_inline u64 exchange_run(struct cpuledger_cpu *cpu, u64 end_ns, u64 bits, u64 *seen, struct segment *segment)
 {
 	for (u32 i = 0; i < CPULEDGER_RUN_ATTEMPTS; i++) {
 		u64 run = *(volatile u64 *)&cpu->run, fresh;
 
 		segment->start_ns = run >> CPULEDGER_RUN_SHIFT;
-		segment->end_ns = bpf_ktime_get_ns();
-		if (segment->end_ns <= segment->start_ns) /* the clock may lag behind another CPU's; no word comes twice */
+		segment->end_ns = end_ns;
+		/* The reader may have closed the CPU since, or the clock lag behind another CPU's. No word comes twice. */
+		if (segment->end_ns <= segment->start_ns)
 			segment->end_ns = segment->start_ns + 1;
 		fresh = segment->end_ns << CPULEDGER_RUN_SHIFT | bits;
 		if (__sync_val_compare_and_swap(&cpu->run, run, fresh) == run) {
@@ -479,15 +484,18 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 {
 	u32 key = bpf_get_smp_processor_id(), parity;
 	struct cpuledger_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
-	u64 run, fresh;
+	u64 run, fresh, now_ns, instant_ns, end_ns;
 	struct segment segment;
 
 	if (!cpu)
 		return 0;
+	now_ns = bpf_ktime_get_ns();
+	instant_ns = switch_instant(cpu, next, now_ns);
 	/* Only the hooks of this CPU change the parity. */
 	parity = *(volatile u64 *)&cpu->run & CPULEDGER_RUN_PARITY;
 	cpu->current[parity ^ 1] = slot_of_next(cpu, next, parity ^ 1);
-	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
+	end_ns = not_before_off(next, cpu->current[(parity ^ 1) & 1], instant_ns, now_ns);
+	fresh = exchange_run(cpu, end_ns, parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	cpu->switches++;
@@ -496,7 +504,7 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 	else
 		book(cpu, prev, cpu->current[parity & 1], &segment, off_state_of(prev, preempt, prev_state));
 	/* Read back: for the verifier it is any number, so that it looks at this once. */
-	come_on(cpu, next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment);
+	come_on(next, *(volatile u32 *)&cpu->current[(parity ^ 1) & 1], &segment, instant_ns);
 	/* An exchange, so that it comes after all that was booked. */
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
@@ -537,11 +545,11 @@ int on_entry(void *context)
 	task = bpf_get_current_task_btf();
 	number = slot_of_next(cpu, task, parity ^ 1);
 	cpu->current[parity ^ 1] = number;
-	fresh = exchange_run(cpu, parity ^ 1, &run, &segment);
+	fresh = exchange_run(cpu, bpf_ktime_get_ns(), parity ^ 1, &run, &segment);
 	if (!fresh)
 		return 0;
 	book_out(cpu, run, &segment);
-	come_on(cpu, task, number, &segment);
+	come_on(task, number, &segment, segment.end_ns);
 	__sync_lock_test_and_set(&cpu->booked, fresh);
 	return 0;
 }
@@ -631,7 +639,7 @@ int BPF_PROG(on_hotplug, unsigned int dead_cpu, int state, int step, int result)
 	cpu = bpf_map_lookup_elem(&cpus, &key);
 	if (!cpu || *(volatile u64 *)&cpu->run & CPULEDGER_RUN_OFFLINE)
 		return 0;
-	fresh = exchange_run(cpu, (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &segment);
+	fresh = exchange_run(cpu, bpf_ktime_get_ns(), (cpu->run & CPULEDGER_RUN_PARITY) | CPULEDGER_RUN_OFFLINE, &run, &segment);
 	if (!fresh)
 		return 0;
 	/* Its last task goes on elsewhere, or waits until the CPU comes back. */

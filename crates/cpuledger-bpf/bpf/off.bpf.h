@@ -77,38 +77,29 @@ static __always_inline u32 off_state_of(struct task_struct *task, bool preempt, 
 	return off_states[facts & (OFF_FACTS - 1)];
 }
 
-/* By how much the scheduler's clock and this one may drift apart: 488 parts of a million, which is about what adjtimex(2) allows. */
-#define DRIFT_SHIFT 11
-/* No switch takes longer than this, or one of the clocks has jumped. */
-#define LAG_LIMIT_NS 200000ULL
-
 /*
- * How long before this hook the scheduler has read its clock, which says when `task`, of this CPU, was queued. It does so at the
- * beginning of a switch or, if that follows, at the wake-up: some microseconds. The clocks have different origins, whose difference is
- * the least that is seen.
+ * How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook.
  */
-static __always_inline u64 hook_lag(struct cpuledger_cpu *cpu, struct task_struct *task, const struct segment *segment)
-{
-	u64 lag_ns = segment->end_ns - as_walked(task)->se.cfs_rq->rq->clock;
-	u64 least_ns = cpu->lag_ns + ((segment->end_ns - cpu->lag_at_ns) >> DRIFT_SHIFT);
-
-	/* What is less is a large number here. */
-	if (!cpu->lag_ns || lag_ns - least_ns > LAG_LIMIT_NS) {
-		cpu->lag_ns = least_ns = lag_ns;
-		cpu->lag_at_ns = segment->end_ns;
-	}
-	return lag_ns - least_ns;
-}
-
-/*
- * How long a task has waited for a CPU in its life, now that it comes back to one. The kernel adds up the last time only after this hook, and
- * leaves out what passes from its clock to the task.
- */
-static __always_inline u64 waited(struct task_struct *task, u64 lag_ns)
+static __always_inline u64 waited(struct task_struct *task)
 {
 	u64 queued = task->sched_info.last_queued;
 
-	return queued ? run_delay(task) + as_walked(task)->se.cfs_rq->rq->clock - queued + lag_ns : run_delay(task);
+	return queued ? run_delay(task) + as_walked(task)->se.cfs_rq->rq->clock - queued : run_delay(task);
+}
+
+/* A task is on no CPU before it comes onto one: the instant, or the one at which it left another CPU if that is later. */
+static __always_inline u64 not_before_off(struct task_struct *task, u32 number, u64 instant_ns, u64 now_ns)
+{
+	struct cpuledger_slot_off *off;
+	u64 since_ns;
+
+	if (!tells_off(task) || number < CPULEDGER_SLOT_FIRST)
+		return instant_ns;
+	off = off_at(number);
+	since_ns = off ? off->off >> CPULEDGER_OFF_SHIFT : 0;
+	if (since_ns > now_ns)
+		since_ns = now_ns;
+	return since_ns > instant_ns ? since_ns : instant_ns;
 }
 
 /* The cut of the interval before it. */
@@ -216,16 +207,12 @@ __noinline int clear_off(u32 number, u64 interval)
 	return 0;
 }
 
-/* The task that the switch has brought in. */
-static __always_inline void come_on(struct cpuledger_cpu *cpu, struct task_struct *task, u32 number, const struct segment *segment)
+/* The task that the switch has brought in. Its wait ends with the segment, which may be later than the switch, at `instant_ns`. */
+static __always_inline void come_on(struct task_struct *task, u32 number, const struct segment *segment, u64 instant_ns)
 {
-	u64 lag_ns;
-
-	if (!tells_off(task))
-		return;
-	lag_ns = hook_lag(cpu, task, segment);
-	if (number >= CPULEDGER_SLOT_FIRST)
-		end_off_of(off_at(number), segment->end_ns, waited(task, lag_ns), segment->interval, segment->cut_ns);
+	if (tells_off(task) && number >= CPULEDGER_SLOT_FIRST)
+		end_off_of(off_at(number), segment->end_ns, waited(task) + segment->end_ns - instant_ns, segment->interval,
+			   segment->cut_ns);
 }
 
 /* The task that has left the CPU, and lives on. If no hook has seen how it came, the reader finds a rest of which nothing is known. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A part of the time of a CPU, and where the cut divides it.
+ * A part of the time of a CPU, when it ends, and where the cut divides it.
  */
 #ifndef CPULEDGER_SEGMENT_BPF_H
 #define CPULEDGER_SEGMENT_BPF_H
@@ -14,6 +14,33 @@ struct segment {
 	u64 interval;
 	u64 cut_ns;
 };
+
+/* By how much the clocks of the scheduler and of the hooks may drift apart: 61 parts of a million. Clocks that are kept right stay within. */
+#define DRIFT_SHIFT 14
+/* If it seems longer since the scheduler has read its clock, one of the clocks has jumped. */
+#define LAG_LIMIT_NS 1000000ULL
+
+/*
+ * When this switch to `next` is for the scheduler, which charges tasks by its own clock. It has read that at the beginning of the switch or,
+ * where the CPU was idle, already at the wake-up: some microseconds before `now_ns`. The clocks have different origins, whose difference
+ * is the least that is seen. This is the same on both sides of a run segment, so its length is the scheduler's.
+ */
+static __always_inline u64 switch_instant(struct cpuledger_cpu *cpu, struct task_struct *next, u64 now_ns)
+{
+	u64 lag_ns, least_ns;
+
+	if (!bpf_core_field_exists(next->se.cfs_rq) || !bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+		return now_ns;
+	lag_ns = now_ns - as_walked(next)->se.cfs_rq->rq->clock;
+	least_ns = cpu->lag_ns + ((now_ns - cpu->lag_at_ns) >> DRIFT_SHIFT);
+	/* What is less is a large number here. */
+	if (!cpu->lag_ns || lag_ns - least_ns > LAG_LIMIT_NS) {
+		cpu->lag_ns = lag_ns;
+		cpu->lag_at_ns = now_ns;
+		return now_ns;
+	}
+	return now_ns - (lag_ns - least_ns);
+}
 
 static __always_inline bool starts_after_cut(const struct segment *segment)
 {

@@ -2,7 +2,7 @@
 
 use crate::Mutation;
 use crate::fold::fold_slot;
-use crate::off::{begin_off, end_off};
+use crate::off::{begin_off, end_off, not_before_off};
 use crate::segment::{Fate, Segment, list_slot};
 use crate::slots::{find_slot, make_slot};
 use crate::words::{
@@ -56,6 +56,20 @@ impl<'a> Processor<'a> {
 
     /// `cpul_on_switch`: to task `next`, or 0 for the idle task.
     pub fn switch(&mut self, next: u64, fate: Fate) {
+        let early = self.world.has(Mutation::CutReadBeforeClock).then(|| self.read_interval(u64::MAX));
+        let now_ns = self.now();
+        let instant_ns = now_ns.saturating_sub((self.world.setup.lag_ns)(next));
+        self.switch_at(next, fate, (instant_ns, now_ns), early);
+    }
+
+    /// A switch at an instant that is not later than the clock.
+    fn switch_at(
+        &mut self,
+        next: u64,
+        fate: Fate,
+        (instant_ns, now_ns): (u64, u64),
+        early: Option<(u64, u64)>,
+    ) {
         let (world, cpu) = (self.world, self.cpu());
         let mut number = IDLE;
         if next != 0 {
@@ -71,7 +85,11 @@ impl<'a> Processor<'a> {
         if !world.has(Mutation::CurrentWrittenLate) {
             cpu.current[other as usize].store(number, Relaxed);
         }
-        let Some(exchanged) = self.exchange_run(other) else {
+        let mut end_ns = instant_ns;
+        if world.setup.keeps_off && number > NO_SLOT && !world.has(Mutation::OnBeforeOff) {
+            end_ns = not_before_off(world, number, instant_ns, now_ns);
+        }
+        let Some(exchanged) = self.exchange_run(other, end_ns, early) else {
             world.books.fault("a switch has lost all attempts".into());
             return;
         };
@@ -86,14 +104,15 @@ impl<'a> Processor<'a> {
     /// interrupt of this CPU, and switches are not interrupted.
     pub fn enter(&mut self, task: u64) {
         if self.cpu().run.fetch_add(0, Relaxed) & OUT != 0 {
-            self.switch(task, Fate::Lives);
+            let now_ns = self.now();
+            self.switch_at(task, Fate::Lives, (now_ns, now_ns), None);
         }
     }
 
     /// `on_hotplug`, when the CPU is dead. Another CPU does it; the kernel lets nothing happen on this one meanwhile.
     pub fn take_down(&mut self) {
         let (world, cpu) = (self.world, self.cpu());
-        let Some(exchanged) = self.exchange_run(self.parity | OFFLINE) else {
+        let Some(exchanged) = self.exchange_run(self.parity | OFFLINE, self.now(), None) else {
             world.books.fault("taking a CPU down has lost all attempts".into());
             return;
         };
@@ -121,25 +140,22 @@ impl<'a> Processor<'a> {
         number | OF_LEADER
     }
 
-    /// Ends the segment: changes `run` by compare-and-swap, to now with these bits.
-    fn exchange_run(&self, bits: u64) -> Option<Exchanged> {
+    /// Ends the segment: changes `run` by compare-and-swap, to this time with these bits.
+    fn exchange_run(&self, bits: u64, until_ns: u64, early: Option<(u64, u64)>) -> Option<Exchanged> {
         let (world, cpu) = (self.world, self.cpu());
-        let mut first = None;
+        let mut first_start = None;
         for _ in 0..RUN_ATTEMPTS {
-            let early = world.has(Mutation::CutReadBeforeClock).then(|| self.read_interval(u64::MAX));
             // A load in the code, which may give an older value: the swap fails then. A change here, as loom would not let
             // the reader's loads meet the swap behind a load.
             let run = cpu.run.fetch_add(0, Relaxed);
             let mut start = start_ns(run);
-            let mut end_ns = self.now();
-            if let Some((first_start, first_end)) = first {
-                start = if world.has(Mutation::StartNotReread) { first_start } else { start };
-                end_ns = if world.has(Mutation::ClockNotReread) { first_end } else { end_ns };
+            let mut end_ns = until_ns;
+            if world.has(Mutation::StartNotReread) {
+                start = *first_start.get_or_insert(start);
             }
             if end_ns <= start {
                 end_ns = start + u64::from(!world.has(Mutation::WordComesTwice));
             }
-            first = Some((start, end_ns));
             let early =
                 early.or_else(|| world.has(Mutation::CutReadBeforeSwap).then(|| self.read_interval(end_ns)));
             let fresh = run_word(end_ns, bits);

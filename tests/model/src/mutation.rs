@@ -38,6 +38,8 @@ mutations! {
         CutReadBeforeClock,
         /// Hook: interval and cut are read before the compare-and-swap of `run`, whose barrier comes after the clock.
         CutReadBeforeSwap,
+        /// Hook: by the scheduler's instant a task comes onto a CPU before it has left another.
+        OnBeforeOff,
         /// Hook: a proposal counts like a confirmed cut.
         ProposalCounts,
         /// Hook: a proposal that it has come upon too late is not voided.
@@ -161,8 +163,6 @@ mutations! {
     }
 
     harmless {
-        /// Hook: the clock is not read again for a second attempt to change `run`.
-        ClockNotReread,
         /// Hook: a new slot keeps the `exit_interval` of the one before.
         ExitNotCleared,
         /// Hook: the slot into which a task is folded is listed after the time was moved.

@@ -21,6 +21,13 @@ pub fn begin_off(world: &World, number: u64, now_ns: u64) {
     world.slot(number).off.off.store(word(now_ns), Relaxed);
 }
 
+/// Hook: this instant, or the one at which the task of this slot left its CPU if that is later.
+#[must_use]
+pub fn not_before_off(world: &World, number: u64, instant_ns: u64, now_ns: u64) -> u64 {
+    since(world.slot(number).off.off.load(Relaxed))
+        .map_or(instant_ns, |since_ns| instant_ns.max(since_ns.min(now_ns)))
+}
+
 /// Hook: the task of this slot comes onto the CPU, in the interval that ends at `cut_ns` or after that.
 pub fn end_off(world: &World, number: u64, now_ns: u64, interval: u64, end_ns: u64) {
     let off = &world.slot(number).off;

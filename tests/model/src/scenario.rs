@@ -123,6 +123,17 @@ pub fn clock_behind(mutation: Mutation) {
     Scenario { quiet_cuts: 1, ..scenario(setup, script, &[LONG]) }.play(mutation);
 }
 
+/// The scheduler has read its clock long before one of the switches, at the wake-up: maybe before the cut, or before the switch that came first.
+pub fn instant_behind(mutation: Mutation) {
+    let setup = Setup { lag_ns: |task| if task == 3 { 200 } else { 0 }, ..Setup::default() };
+    let script: &'static [Script] = &[|_, cpu| {
+        cpu.switch(IDLE, Fate::Lives);
+        cpu.switch(3, Fate::Lives);
+        cpu.switch(2, Fate::Dies);
+    }];
+    Scenario { quiet_cuts: 1, ..scenario(setup, script, &[LONG]) }.play(mutation);
+}
+
 /// Task 1 leaves CPU 0; if CPU 1 finds it there, it runs it and puts it aside again. One cut while that goes on.
 pub fn migration(mutation: Mutation) {
     migrate(&[LONG], mutation);
@@ -363,20 +374,31 @@ pub fn off_twice(mutation: Mutation) {
     scenario(setup, script, &[LONG]).play(mutation);
 }
 
+/// Task 1 leaves CPU 0; CPU 1 runs it if it finds it there.
+const OFF_AND_MIGRATION: &[Script] = &[
+    |world, cpu| {
+        cpu.switch(IDLE, Fate::Lives);
+        world.kernel.swap(1, AcqRel);
+    },
+    |world, cpu| {
+        let next = world.kernel.swap(0, AcqRel);
+        cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
+    },
+];
+
+fn migrates_off() -> Setup {
+    Setup { running: &[Some(1), Some(0)], keeps_off: true, ..Setup::default() }
+}
+
 /// A task leaves one CPU and may come back on another, around a cut.
 pub fn off_and_migration(mutation: Mutation) {
-    let scripts: &'static [Script] = &[
-        |world, cpu| {
-            cpu.switch(IDLE, Fate::Lives);
-            world.kernel.swap(1, AcqRel);
-        },
-        |world, cpu| {
-            let next = world.kernel.swap(0, AcqRel);
-            cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
-        },
-    ];
-    let setup = Setup { running: &[Some(1), Some(0)], keeps_off: true, ..Setup::default() };
-    scenario(setup, scripts, &[LONG]).play(mutation);
+    scenario(migrates_off(), OFF_AND_MIGRATION, &[LONG]).play(mutation);
+}
+
+/// The same, where the switch to the task is before it has left the other CPU, by that clock.
+pub fn off_and_migration_behind(mutation: Mutation) {
+    let setup = Setup { lag_ns: |task| if task == 1 { 200 } else { 0 }, ..migrates_off() };
+    Scenario { quiet_cuts: 1, ..scenario(setup, OFF_AND_MIGRATION, &[LONG]) }.play(mutation);
 }
 
 /// Two CPUs take free slots, and one gives back one of them.

@@ -171,6 +171,8 @@ pub struct Setup {
     pub keeps_off: bool,
     /// How far the clock of a CPU is ahead of the reader's.
     pub ahead_ns: fn(usize) -> i64,
+    /// How long before the hook of a switch to this task the scheduler has read its clock.
+    pub lag_ns: fn(u64) -> u64,
 }
 
 impl Default for Setup {
@@ -187,6 +189,7 @@ impl Default for Setup {
             is_one_family: false,
             keeps_off: false,
             ahead_ns: |_| 0,
+            lag_ns: |_| 0,
         }
     }
 }

@@ -19,6 +19,7 @@ fn case(mutation: Mutation) -> Case {
         WordComesTwice => ("books: ", 2, scenario::clock_behind),
         CutReadBeforeClock => ("balance: ", 2, scenario::one_cut),
         CutReadBeforeSwap => ("balance: ", 2, scenario::one_cut),
+        OnBeforeOff => ("off: ", 2, scenario::off_and_migration_behind),
         ProposalCounts => ("balance: ", 2, scenario::late_cut_and_another),
         ProposalNotVoided => ("balance: ", 2, scenario::late_cut),
         SegmentNotSplit => ("balance: ", 2, scenario::one_cut),

@@ -33,6 +33,7 @@ scenarios! {
     late_cut_on_two_cpus: 2;
     clock_ahead: 3;
     clock_behind: 3;
+    instant_behind: 3;
     migration: 2;
     migration_with_two_cuts: 1;
     death: 3;
@@ -57,6 +58,7 @@ scenarios! {
     off_around_cut: 3;
     off_twice: 2;
     off_and_migration: 2;
+    off_and_migration_behind: 2;
     free_slots: 3;
     free_slots_in_batches: 3;
     lists_in_batches: 2;
@@ -70,7 +72,6 @@ scenarios! {
 fn what_the_code_does_more_than_it_must() {
     for mutation in Mutation::HARMLESS {
         let scenarios: &[fn(Mutation)] = match mutation {
-            Mutation::ClockNotReread => &[scenario::one_cut],
             Mutation::ExitNotCleared => &[scenario::two_deaths, scenario::death],
             Mutation::FoldListedLate => &[scenario::fold_into_running, scenario::fold_into_dying],
             Mutation::CollectorOfAnyInterval => {

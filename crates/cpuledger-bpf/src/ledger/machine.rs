@@ -56,6 +56,9 @@ struct Seen {
     preempted_forks: u64,
     turns: u64,
     shared_slots: u64,
+    /// By how much hooks came later than the scheduler had read its clock, and by how much what they took for that instant was off.
+    lag_ns: u64,
+    off_ns: u64,
     /// Tasks that had not run by the cut after their birth. The reader counts them.
     newborn: u64,
     /// Tasks whose states were compared, and how long those waited that did something else, too. The reader counts them.
@@ -444,6 +447,11 @@ const MUTATIONS: &[Mutation] = &[
         )],
     },
     Mutation {
+        name: "a task comes onto a CPU before it has left another",
+        file: "off.bpf.h",
+        changes: &[("return since_ns > instant_ns ? since_ns : instant_ns;", "return instant_ns;")],
+    },
+    Mutation {
         name: "the start of an interval is not respected",
         file: "off.bpf.h",
         changes: &[("from_ns = interval_start(interval);", "from_ns = 0;")],
@@ -547,10 +555,13 @@ fn books_balance_and_each_slot_has_one_owner_on_simulated_machines() {
         all.preempted_forks += seen.preempted_forks;
         all.turns += seen.turns;
         all.compared += seen.compared;
+        all.lag_ns += seen.lag_ns;
+        all.off_ns += seen.off_ns;
         all.newborn += seen.newborn;
         all.waited_ns += seen.waited_ns;
     }
     assert!(all.newborn > 50, "{all:?}");
+    assert!(all.lag_ns > 1_000_000 && all.off_ns < all.lag_ns / 4, "{all:?}");
     assert!(all.compared > 1_000 && all.waited_ns > 1_000_000, "{all:?}");
     assert!(all.forks > 10_000 && all.execs > 1_000 && all.preempted_forks > 1_000, "{all:?}");
 }

@@ -47,6 +47,7 @@ struct cpu {
 	struct task idle, *current, *next; /* the last: while it switches */
 	bool is_in_hook;
 	s64 skew_ns;
+	u64 instant_ns, hook_ns; /* when the scheduler has read its clock last, and the hook of this switch its own */
 	struct task *parent, *child; /* of the fork hook */
 };
 
@@ -69,7 +70,9 @@ struct machine_plan {
 struct machine_seen {
 	u64 switches, forks, exits, execs, preempted_forks, turns;
 	u64 shared_slots; /* switches after which the slot of the task that runs was another's */
-	u64 compared, waited_ns; /* the reader's */
+	/* By how much hooks came later than the scheduler had read its clock, and by how much what they took for that instant was off. */
+	u64 lag_ns, off_ns;
+	u64 newborn, compared, waited_ns; /* the reader's */
 };
 
 void fiber_make(int number, void (*entry)(int));
@@ -195,8 +198,10 @@ static void look_at_clock(struct cpu *cpu, struct task *task)
 	u64 age_ns = random_below(now_ns < 20000 ? 1 : 20000);
 	u64 clock_ns = scheduler_ns(now_ns) - (plan.is_exact ? 0 : age_ns);
 
-	if (clock_ns > cpu->rq.clock)
+	if (clock_ns > cpu->rq.clock) {
 		cpu->rq.clock = clock_ns;
+		cpu->instant_ns = now_ns - (plan.is_exact ? 0 : age_ns);
+	}
 	cpu->cfs_rq.rq = &cpu->rq;
 	task->k.se.cfs_rq = &cpu->cfs_rq;
 }
@@ -233,7 +238,9 @@ static void switch_to(u32 number, struct task *next)
 	cpu->next = next;
 	prev->k.__state = state_of(prev);
 	queue(cpu, next);
+	cpu->hook_ns = 0;
 	cpul_on_switch(prev->k.__state == TASK_RUNNING, &prev->k, &next->k, prev->k.__state);
+	note_instant(cpu);
 	note_switch(cpu, prev, next);
 	arrive(cpu, next);
 	prev->left_ns = now_ns;

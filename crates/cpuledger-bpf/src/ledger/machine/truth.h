@@ -47,6 +47,17 @@ static u64 switch_ns(const struct cpu *cpu)
 	return record->booked >> CPULEDGER_RUN_SHIFT;
 }
 
+/* The scheduler's instant of the switch that a hook has just seen: nothing else tells it where no turn is held up. */
+static void note_instant(const struct cpu *cpu)
+{
+	u64 end_ns = switch_ns(cpu);
+
+	if (plan.is_exact || plan.skew_ns || plan.freezes || end_ns > cpu->hook_ns)
+		return;
+	seen.lag_ns += cpu->hook_ns - cpu->instant_ns;
+	seen.off_ns += end_ns > cpu->instant_ns ? end_ns - cpu->instant_ns : cpu->instant_ns - end_ns;
+}
+
 /* What a task does by this state of the scheduler. */
 static u32 off_state(u32 state)
 {

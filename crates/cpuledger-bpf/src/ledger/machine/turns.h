@@ -100,6 +100,7 @@ u64 bpf_ktime_get_ns(void)
 	access();
 	if (plan.is_exact)
 		cpu->rq.clock = scheduler_ns(now_ns);
+	cpu->hook_ns = now_ns;
 	return now_ns + cpu->skew_ns;
 }
 
