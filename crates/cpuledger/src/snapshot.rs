@@ -76,7 +76,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Becomes an empty one of no time and source, in the memory of its lists.
+    /// Becomes an empty one of no time and source, in the memory of its lists. One that is empty already gives their memory back, so that it
+    /// is done once before each filling.
     pub fn clear(&mut self) {
         // Each member by its name: one that is added has to be thought of here.
         let Snapshot {

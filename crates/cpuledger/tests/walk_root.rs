@@ -206,3 +206,16 @@ fn names_that_were_not_asked_for_are_unknown_root() {
         assert!(snapshot.processes.iter().all(|row| !row.known.contains(field)), "{}", field.info().key);
     }
 }
+
+#[test]
+fn the_rows_of_a_walk_take_the_memory_of_those_of_the_last_root() {
+    let _sleepers = Sleepers::start(THREADS, 1).expect("threads that sleep");
+    let mut walk = walk();
+    let mut snapshot = Snapshot::default();
+    let mut rows = || {
+        walk.snapshot(&EVERYTHING, &mut snapshot).expect("a snapshot");
+        snapshot.tasks.as_ptr().addr()
+    };
+    rows();
+    assert_eq!(rows(), rows());
+}

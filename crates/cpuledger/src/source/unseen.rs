@@ -229,7 +229,7 @@ impl<P: Proc> Unseen<P> {
         Ok(threads.unwrap_or(0))
     }
 
-    /// Fetches what is known to be missing from a walk, in the order of pids, threads of processes that were seen included.
+    /// Fetches what is known to be missing from a walk, into an empty snapshot, in the order of pids, threads of processes that were seen included.
     /// Answers whether nothing else is, by the counts before and after it.
     ///
     /// # Errors
@@ -241,7 +241,6 @@ impl<P: Proc> Unseen<P> {
         bracket: [Option<Count>; 2],
         into: &mut Snapshot,
     ) -> Result<bool, Error> {
-        into.clear();
         let is_all = self.fetch_rows(request, walked, bracket, into)?;
         into.mark_from_procfs([0, 0]);
         Ok(is_all)

@@ -18,7 +18,7 @@ use super::log::log;
 use super::recording::Recording;
 use super::requests::Requests;
 use super::signals::Waker;
-use crate::memory::GiveBack;
+use crate::memory::{self, GiveBack};
 use crate::stop::Stop;
 
 /// The part of an interval after which those readers are woken that no other reader has woken.
@@ -155,7 +155,8 @@ fn keep(
         // Those that are blocked already are told by name. Without a walk those are that are blocked from now on.
         let _ = ledger.find_blocked();
     }
-    let (mut is_read, mut give_back) = (false, GiveBack::begin());
+    memory::map_large();
+    let (mut is_read, mut give_back) = (false, GiveBack::default());
     // All of this thread's time is charged: that of waking readers, too.
     let mut charged = thread_time();
     loop {
