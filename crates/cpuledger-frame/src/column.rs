@@ -258,6 +258,7 @@ columns! {
         141 CPU "cpu" Unsigned Last "Number of the CPU.";
         143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
         144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";
+        146 HIDDEN_CPU_NS "hidden_cpu_ns" Unsigned Sum "CPU time of processes that the kernel hides: it is in the rows of others, or idle.";
         145 UNIT "unit" Text Last "Unit of systemd, or slice; empty: not known. In recordings of machines where the path of the cgroup does not say it.";
     }
 }

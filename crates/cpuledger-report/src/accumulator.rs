@@ -15,7 +15,7 @@ use crate::report::{self, Report};
 use crate::table::Table;
 
 /// What each report is made of.
-const COLUMNS: [Column; 24] = [
+const COLUMNS: [Column; 25] = [
     Column::TID,
     Column::PID,
     Column::START_TIME_NS,
@@ -37,6 +37,7 @@ const COLUMNS: [Column; 24] = [
     Column::UNIDENTIFIED_EXITS,
     Column::MISSED_EXITS,
     Column::MISSED_SWITCHES,
+    Column::HIDDEN_CPU_NS,
     Column::RUNQUEUE_WAIT_NS,
     Column::MINOR_FAULTS,
     Column::MAJOR_FAULTS,

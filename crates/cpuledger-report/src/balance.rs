@@ -37,6 +37,8 @@ pub struct Balance {
     pub missed_exits: u64,
     /// Switches that the kernel has not shown.
     pub missed_switches: u64,
+    /// CPU time of the processes that the kernel hides: it is in the rows of others and in `idle_ns`.
+    pub hidden_cpu_ns: u64,
 }
 
 impl Balance {
@@ -65,6 +67,7 @@ impl Balance {
             unidentified_exits: figure(Column::UNIDENTIFIED_EXITS),
             missed_exits: figure(Column::MISSED_EXITS),
             missed_switches: figure(Column::MISSED_SWITCHES),
+            hidden_cpu_ns: figure(Column::HIDDEN_CPU_NS),
         }
     }
 
@@ -85,6 +88,7 @@ impl Balance {
             (&mut self.unidentified_exits, more.unidentified_exits),
             (&mut self.missed_exits, more.missed_exits),
             (&mut self.missed_switches, more.missed_switches),
+            (&mut self.hidden_cpu_ns, more.hidden_cpu_ns),
         ] {
             *own = own.saturating_add(more);
         }

@@ -229,6 +229,10 @@ impl Writer {
                     " context switches that the kernel hid, so their time is with the task that ran next",
                 ),
             ),
+            (
+                interval.hidden_cpu_ns.unwrap_or(0),
+                " ns of CPU time of processes that the kernel hides, which is in the rows of others or idle",
+            ),
         ];
         if losses.iter().all(|(count, _)| *count == 0) {
             return self.say("Balanced: every nanosecond is attributed to the task that had the CPU");

@@ -64,14 +64,15 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     // I7: where a list was full, time is kept and identity lost, and it is said.
     let unidentified = interval.exited.as_ref().and(interval.unidentified_exits);
     append_member(line, "unidentified_exits", known(unidentified));
-    let (missed_switches, missed_exits) = match interval.source {
+    let (missed_switches, hidden_cpu_ns, missed_exits) = match interval.source {
         // The kernel keeps switches from its hooks.
-        SourceKind::Service | SourceKind::Ledger => (interval.missed_switches, None),
+        SourceKind::Service | SourceKind::Ledger => (interval.missed_switches, interval.hidden_cpu_ns, None),
         // Reports of deaths were not read in time.
-        SourceKind::Netlink => (None, interval.exited.as_ref().map(|_| interval.missed_exits)),
-        SourceKind::Walk | SourceKind::Procfs => (None, None),
+        SourceKind::Netlink => (None, None, interval.exited.as_ref().map(|_| interval.missed_exits)),
+        SourceKind::Walk | SourceKind::Procfs => (None, None, None),
     };
     append_member(line, "missed_switches", known(missed_switches));
+    append_member(line, "hidden_cpu_ns", known(hidden_cpu_ns));
     append_key(line, "from_procfs");
     line.push(b'[');
     for tid in &shown.snapshot.from_procfs {
@@ -339,6 +340,7 @@ mod tests {
             source,
             missed_exits: 3,
             missed_switches: Some(4),
+            hidden_cpu_ns: Some(5),
             processes: vec![Usage::default()],
             tasks: vec![Usage::default()],
             exited: Some(vec![exited(id, 1)]),

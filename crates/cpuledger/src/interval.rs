@@ -155,7 +155,8 @@ pub struct Unattributed {
     pub no_slot_ns: u64,
     /// Of the dead, folded into a slot whose task was forgotten meanwhile.
     pub forgotten_task_ns: u64,
-    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down.
+    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down. Also what a hidden switch would have given
+    /// to a task that was not born yet.
     pub uncovered_cpu_ns: u64,
     /// Of all CPUs, while no ledger was attached.
     pub not_attached_ns: u64,
@@ -273,6 +274,9 @@ pub struct Interval {
     pub missed_exits: u64,
     /// Switches that the kernel has not shown: the time of the task that left is with the one that came. `None` where it is not told.
     pub missed_switches: Option<u64>,
+    /// CPU time of the processes that the kernel hides, by their own clocks: it is in the rows of others and in [`Interval::idle_ns`]. `None`
+    /// where it is not told.
+    pub hidden_cpu_ns: Option<u64>,
     /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
     #[doc(hidden)]
     pub off_fault_ns: u64,
@@ -369,6 +373,7 @@ impl Interval {
             renumbered,
             missed_exits: _,
             missed_switches: _,
+            hidden_cpu_ns: _,
             off_fault_ns: _,
         } = std::mem::take(self);
         *self = Interval {
@@ -410,6 +415,7 @@ mod tests {
             renumbered: vec![Renumbered::default(); 2_000],
             missed_exits: 12,
             missed_switches: Some(13),
+            hidden_cpu_ns: Some(14),
             off_fault_ns: 14,
         }
     }

@@ -4,6 +4,7 @@
 //! growth from the inner readings and that from the outer ones, but for what the kernel's count may be off, which each test derives.
 
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
@@ -146,4 +147,55 @@ fn each_cgroup_has_what_the_kernel_charges_it() {
 #[test]
 fn each_cgroup_has_what_the_kernel_charges_it_root() {
     scene(each_cgroup_has_what_the_kernel_charges_it);
+}
+
+/// The processes that the kernel hides: a ledger that lists all has their rows from /proc.
+fn hidden() -> Vec<nix::unistd::Pid> {
+    let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let wanted = Wanted { fields: FieldSet::EMPTY, pids: &[], all: true };
+    ledger.close(0, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+    let pids = snapshot.processes.iter().map(|row| row.tid);
+    let hidden = pids.filter(|pid| snapshot.from_procfs.contains(pid));
+    hidden.map(|pid| nix::unistd::Pid::from_raw(pid.0)).collect()
+}
+
+/// What they have used, by their own clocks.
+fn clocks_ns(pids: &[nix::unistd::Pid]) -> u64 {
+    let clocks = pids.iter().map(|pid| nix::time::clock_getcpuclockid(*pid).expect("it lives"));
+    clocks.map(|clock| Duration::from(clock.now().expect("its clock")).as_nanos() as u64).sum()
+}
+
+/// What hidden processes use is told, and nothing where none is hidden. No task has lived for longer than it did: what a hidden switch leaves with
+/// a task that was born after it is unattributed.
+#[test]
+fn what_hidden_processes_use_is_told_root() {
+    scene(|| {
+        let hidden = hidden();
+        // Process 1 reaps what they leave behind.
+        let orphans = "while :; do (setsid true &); (setsid true &); (setsid true &); done";
+        let _shells = [Shell::start(orphans, &[]), Shell::start(orphans, &[])];
+        let mut deaths = 0;
+        intervals(
+            || clocks_ns(&hidden),
+            |[outer, inner, before, after], interval, _| {
+                let told_ns = interval.hidden_cpu_ns.expect("the ledger knows it");
+                println!(
+                    "{} are hidden: {told_ns} ns, by their clocks {} to {}",
+                    hidden.len(),
+                    before - inner,
+                    after - outer
+                );
+                assert!((before - inner..=after - outer).contains(&told_ns), "{told_ns} ns");
+                assert_eq!(interval.imbalance_ns(), Some(0));
+                for exited in interval.exited.iter().flatten() {
+                    let elapsed_ns = exited.states.expect("slots suffice").elapsed_ns;
+                    assert!(elapsed_ns <= exited.exit.lifetime_ns, "{exited:?}");
+                    deaths += 1;
+                }
+            },
+        );
+        assert!(deaths > 100, "{deaths} deaths");
+        assert!(hidden.is_empty() || clocks_ns(&hidden) > 0);
+    });
 }

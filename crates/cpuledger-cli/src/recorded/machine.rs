@@ -106,6 +106,7 @@ impl Machine {
             unidentified_exits: Some(5),
             missed_exits: 6,
             missed_switches: Some(7),
+            hidden_cpu_ns: Some(8),
             ..Interval::default()
         }
     }

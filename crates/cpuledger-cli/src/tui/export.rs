@@ -96,6 +96,7 @@ impl Seen {
                 unidentified_exits: from.unidentified_exits,
                 missed_exits: from.missed_exits,
                 missed_switches: from.missed_switches,
+                hidden_cpu_ns: from.hidden_cpu_ns,
                 exited: from.exited.as_ref().map(|_| Vec::new()),
                 blocked: from.blocked.clone(),
                 blocked_tasks: from.blocked_tasks,

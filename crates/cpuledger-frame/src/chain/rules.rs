@@ -160,7 +160,7 @@ fn sums(section: Section, column: Column) -> Sums {
 }
 
 /// Figures of an interval that say nothing of the next.
-const ANEW: [Column; 14] = [
+const ANEW: [Column; 15] = [
     Column::SELF_NS,
     Column::EXITED_THREADS_NS,
     Column::EXITED_CHILDREN_NS,
@@ -173,6 +173,7 @@ const ANEW: [Column; 14] = [
     Column::IDLE_NS,
     Column::UNATTRIBUTED_NS,
     Column::MISSED_SWITCHES,
+    Column::HIDDEN_CPU_NS,
     Column::OFF_FAULT_NS,
     Column::SUSPENDED_NS,
 ];

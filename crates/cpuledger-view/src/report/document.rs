@@ -193,6 +193,7 @@ impl Document<'_> {
             ),
             (balance.missed_exits, "tasks died and were not told of"),
             (balance.missed_switches, "switches were not shown by the kernel"),
+            (balance.hidden_cpu_ns, "ns of CPU time of hidden processes are in the rows of others, or idle"),
         ] {
             if count > 0 {
                 notes.push(format!("{count} {words}"));

@@ -120,6 +120,7 @@ fn append_balance(line: &mut Vec<u8>, balance: &Balance) {
         ("unidentified_exits", balance.unidentified_exits),
         ("missed_exits", balance.missed_exits),
         ("missed_switches", balance.missed_switches),
+        ("hidden_cpu_ns", balance.hidden_cpu_ns),
     ] {
         append_member(line, key, Value::Unsigned(value));
     }

@@ -137,6 +137,7 @@ impl Audience {
             renumbered,
             missed_exits,
             missed_switches,
+            hidden_cpu_ns,
             off_fault_ns,
         } = interval;
         let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
@@ -167,6 +168,7 @@ impl Audience {
             // Withheld.
             unidentified_exits: self.withheld(*unidentified_exits),
             missed_switches: self.withheld(*missed_switches),
+            hidden_cpu_ns: self.withheld(*hidden_cpu_ns),
             // The ledger has none of these, and those are for tests.
             missed_exits: if self.hides() { 0 } else { *missed_exits },
             off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },

@@ -170,6 +170,7 @@ members! {
         UNIDENTIFIED_EXITS unidentified_exits;
         MISSED_EXITS missed_exits;
         MISSED_SWITCHES missed_switches;
+        HIDDEN_CPU_NS hidden_cpu_ns;
         OFF_FAULT_NS off_fault_ns;
     }
 }

@@ -17,6 +17,7 @@ use crate::source::namespace::check_namespace;
 
 use super::Ledger;
 use super::detail::{Detail, load_inspector};
+use super::hidden::Hidden;
 use super::limits;
 use super::rows::{RowBuilder, RowMemory};
 use super::supervisor::{Backoff, Supervised};
@@ -106,6 +107,9 @@ impl Ledger {
         let caller = caller();
         let kernel = kernel::Ledger::adopt(kernel, part)?;
         limits::check_only(&caller, &kernel)?;
+        let (listed, mut detail) = (Hidden::list(), Detail::open(load_inspector())?);
+        let seen = detail.parents()?;
+        let hidden = Hidden::find(&listed, seen.iter().map(|(process, ..)| process.tid.0));
         Ok(Ledger {
             size: kernel.options(),
             kernel: Supervised::new(kernel),
@@ -113,7 +117,7 @@ impl Ledger {
             growth_backoff: Backoff::default(),
             may_grow: rest.may_grow,
             most_slots: limits::most_slots(&caller),
-            rows: RowBuilder::resume(Detail::open(load_inspector())?, rows),
+            rows: RowBuilder::resume(detail, rows, hidden),
             remembered_limit: usize::try_from(rest.remembered_limit).unwrap_or(usize::MAX),
             lost: rest.lost,
             walk: None,

@@ -7,6 +7,7 @@
 mod accounts;
 mod blocked;
 mod detail;
+mod hidden;
 mod kept;
 mod limits;
 mod options;

@@ -24,6 +24,7 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::accounts::{Account, Accounts, OffCpu};
 use super::detail::Detail;
+use super::hidden::Hidden;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
@@ -59,6 +60,8 @@ pub(super) struct RowBuilder {
     rows: Snapshot,
     /// For what the kernel keeps from programs.
     procfs: Option<Procfs>,
+    /// What the kernel keeps from the hooks.
+    hidden: Hidden,
     io: IoAccess,
     /// When the ledger was attached, CLOCK_MONOTONIC.
     attached_ns: u64,
@@ -75,7 +78,10 @@ impl RowBuilder {
         let mut attribution = Attribution::default();
         // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now. For what is older, the listed
         // parent is the accounting parent, as the ledger tells one of every process: so `add`, not `add_listed`.
-        for (process, parent, comm) in detail.parents()? {
+        let listed = Hidden::list();
+        let parents = detail.parents()?;
+        let hidden = Hidden::find(&listed, parents.iter().map(|(process, ..)| process.tid.0));
+        for (process, parent, comm) in parents {
             if process.start_time_ns < before {
                 attribution.add(process, parent);
                 attribution.name(process, comm, false);
@@ -84,11 +90,11 @@ impl RowBuilder {
         let attached_ns = attached.ns().saturating_sub(suspended_ns());
         let memory =
             (attribution, Lives::new(attached), RestingTasks::default(), attached_ns, suspended_ns());
-        Ok(RowBuilder::resume(detail, memory))
+        Ok(RowBuilder::resume(detail, memory, hidden))
     }
 
     /// One that goes on with what another has remembered.
-    pub(super) fn resume(detail: Detail, memory: RowMemory) -> RowBuilder {
+    pub(super) fn resume(detail: Detail, memory: RowMemory, hidden: Hidden) -> RowBuilder {
         let (attribution, lives, resting, attached_ns, suspended_ns) = memory;
         RowBuilder {
             detail,
@@ -107,6 +113,7 @@ impl RowBuilder {
             wanted: Vec::new(),
             rows: Snapshot::default(),
             procfs: None,
+            hidden,
             io: IoAccess::of_caller(),
             attached_ns,
             suspended_ns,
@@ -137,11 +144,12 @@ impl RowBuilder {
             unattributed_by: Unattributed {
                 no_slot_ns: closed.no_slot_ns(),
                 forgotten_task_ns: closed.stray_ns,
-                uncovered_cpu_ns: closed.uncovered_ns(),
+                uncovered_cpu_ns: closed.uncovered_ns() + closed.unborn_ns,
                 not_attached_ns: 0,
             },
             exited: Some(Vec::new()),
             blocked: Some(Vec::new()),
+            hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
             ..Interval::default()
         });

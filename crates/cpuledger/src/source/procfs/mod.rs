@@ -33,6 +33,7 @@ use crate::task::{Pid, Task};
 use file::PROC;
 use needs::Needs;
 use reader::Reader;
+pub(crate) use reader::cpu_clock_ns;
 
 /// Whether what a source told is the start of a task that began then: files of /proc tell it in ticks.
 pub(crate) fn is_start(told: Boottime, start: Boottime) -> bool {

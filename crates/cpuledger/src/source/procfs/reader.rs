@@ -336,7 +336,7 @@ impl Reader {
 }
 
 /// The CPU clock of a process: what clock_getcpuclockid(3) gives, without its call to see whether it exists.
-fn cpu_clock_ns(pid: i32) -> Option<u64> {
+pub(crate) fn cpu_clock_ns(pid: i32) -> Option<u64> {
     const CPUCLOCK_SCHED: i32 = 2;
     let now = ClockId::from_raw((!pid << 3) | CPUCLOCK_SCHED).now().ok()?;
     let seconds = u64::try_from(now.tv_sec()).ok()?;
