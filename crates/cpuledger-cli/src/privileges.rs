@@ -4,8 +4,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::Context;
-use cpuledger::SourceKind;
 use cpuledger::support::{facts, privilege};
+use cpuledger::{SourceKind, machine};
 use rustix::process::{
     Gid, Resource, Rlimit, Uid, getegid, geteuid, getgid, getrlimit, getuid, setpriority_process, setrlimit,
 };
@@ -42,6 +42,14 @@ pub fn come_first() {
     let _ = setpriority_process(None, MOST_URGENT);
 }
 
+/// Lets this thread, and none that it starts, close intervals in time: before all that share the CPUs or, where it may not, before all others
+/// of its session and its cgroup.
+pub fn keep_time() {
+    come_first();
+    // Where it is refused, that has to do.
+    let _ = machine::come_in_real_time();
+}
+
 /// Allows itself as many open files as it may have: BPF objects are files. Returns how many those are.
 pub fn raise_open_files() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -72,7 +80,8 @@ pub fn give_up(kind: SourceKind) -> anyhow::Result<()> {
     give_up_all_but(kind, caller, of_user).context("cannot give up privileges")
 }
 
-/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see.
+/// The same for a service. It belongs to the user that it was started as, and reads for others what they may see. Each thread that there is by then
+/// calls it.
 ///
 /// # Errors
 /// As [`give_up`].

@@ -26,8 +26,7 @@ const MOST_BYTES: u64 = 144 << 20;
 const LATE: Duration = Duration::from_secs(10);
 
 fn lasts() -> Duration {
-    let is_full = std::env::var_os("CPULEDGER_TEST_FULL").is_some();
-    Duration::from_secs(if is_full { 600 } else { 20 })
+    Duration::from_secs(if is_full() { 600 } else { 20 })
 }
 
 /// What the unit that is shipped allows the service, in bytes.
@@ -60,35 +59,54 @@ impl Limited {
     }
 }
 
-/// What the service takes at most beside threads that all start while it runs, its ledger and a listing included. Beside 20,000 threads
-/// 98 MiB were measured.
-fn most_beside(threads: u64) -> u64 {
-    (96 << 20) + threads * 1_800
+/// Tasks that start, and what the service takes at most beside them, its ledger and a listing included.
+struct Start {
+    threads: usize,
+    processes: usize,
+    /// Those of `ps` that list each of them.
+    options: &'static [&'static str],
+    most_bytes: u64,
 }
 
 /// Threads start while the service runs, so that all of them are in few intervals. Then another user lists them.
 #[test]
 fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
+    let threads = if is_full() { 100_000 } else { THREADS };
+    // Beside 20,000 threads 98 MiB were measured.
+    let most_bytes = (96 << 20) + threads as u64 * 1_800;
+    assert_bounded(&Start { threads, processes: 1, options: &["-eLf"], most_bytes });
+}
+
+/// The same with processes.
+#[test]
+fn processes_that_start_beside_the_service_take_a_bounded_part_root() {
+    let processes = if is_full() { 58_000 } else { 8_000 };
+    let most_bytes = (96 << 20) + processes as u64 * 2_800;
+    assert_bounded(&Start { threads: processes, processes, options: &["-e"], most_bytes });
+}
+
+fn is_full() -> bool {
+    std::env::var_os("CPULEDGER_TEST_FULL").is_some()
+}
+
+fn assert_bounded(start: &Start) {
     let _alone = alone();
-    let threads = if std::env::var_os("CPULEDGER_TEST_FULL").is_some() { 100_000 } else { THREADS };
+    let Start { threads, processes, options, most_bytes } = *start;
     let _limits = RaisedLimits::for_threads(threads).expect("there is room for threads");
     let limited = Limited::new(memory_max());
     let mut service = limited.start();
     let (socket, is_over) = (service.socket(), AtomicBool::new(false));
     let honest = std::thread::scope(|scope| {
         let honest = as_user(scope, HONEST, || Honest::read(&socket, &is_over));
-        let sleepers = Sleepers::start(threads, 1).expect("threads");
+        let sleepers = Sleepers::start(threads, processes).expect("threads");
         std::thread::sleep(Duration::from_secs(2));
         println!(
-            "{threads} threads: at most {} MiB while they start",
+            "{threads} threads of {processes} processes: at most {} MiB while they start",
             limited.0.most_memory_bytes().expect("a number") >> 20
         );
         let mut listing = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
-        listing
-            .args(["ps", "-eLf", "--source", "service"])
-            .env("CPULEDGER_SOCKET", &socket)
-            .uid(HONEST)
-            .gid(HONEST);
+        listing.arg("ps").args(options).args(["--source", "service"]);
+        listing.env("CPULEDGER_SOCKET", &socket).uid(HONEST).gid(HONEST);
         let listed = listing.output().expect("it starts");
         let lines = listed.stdout.iter().filter(|byte| **byte == b'\n').count();
         assert!(lines > threads, "{lines} lines: {}", String::from_utf8_lossy(&listed.stderr));
@@ -97,11 +115,11 @@ fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
         is_over.store(true, Ordering::SeqCst);
         honest.join()
     });
-    let (peak, most) = (limited.0.most_memory_bytes().expect("a number"), most_beside(threads as u64));
-    println!("{threads} threads: at most {} MiB", peak >> 20);
+    let peak = limited.0.most_memory_bytes().expect("a number");
+    println!("{threads} threads of {processes} processes: at most {} MiB", peak >> 20);
     assert_eq!(service.child.try_wait().expect("it is a child"), None, "it has ended, with {peak} bytes");
     assert!(honest.expect("the honest reader gets what it should").frames > 5);
-    assert!(peak < most, "{peak} bytes, and {most} are stated");
+    assert!(peak < most_bytes, "{peak} bytes, and {most_bytes} are stated");
 }
 
 /// Listings of 20,000 threads and rings, kept by three users: the service lives within its limit, and takes no more than it should.

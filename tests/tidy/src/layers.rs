@@ -210,6 +210,7 @@ pub const LAYERS: &[Layers] = &[
             "abi",
             "closed",
             "io_priority",
+            "real_time",
             "threads",
             "facts",
             "log",

@@ -32,7 +32,7 @@ use cpuledger_service::inherited;
 use cpuledger_service::server::{Ended, Limits, Server, SocketFile, listen};
 
 use self::audiences::Audiences;
-use self::books::Books;
+use self::books::{Books, Seat};
 use self::config::Config;
 use self::control::Control;
 use self::handover::Left;
@@ -102,6 +102,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut left = Left::of(inherited()?);
     let (listener, _socket) = listener(arguments, std::mem::take(&mut left.sockets))?;
     let (keeping, rings) = left.take_up()?;
+    let seat = Seat::take()?;
     privileges::give_up_as_service(SourceKind::Ledger)?;
     journal.start().context("cannot begin a thread")?;
     let signals = Signals::watch().context("cannot wait for signals")?;
@@ -110,7 +111,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let recording = Arc::new(Recording::default());
     recording.configure(config.recording());
     let of_books = (Arc::clone(&audiences), Arc::clone(&recording));
-    let books = Books::start(keeping, config.bounds(), of_books, signals.waker()?)?;
+    let books = Books::start(seat, keeping, config.bounds(), of_books, signals.waker()?)?;
     let limits = Limits {
         connections: config.limits.connections.min(most_connections),
         connections_of_user: config.limits.connections_per_user,

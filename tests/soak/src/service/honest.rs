@@ -1,4 +1,4 @@
-//! The reader that does no harm, and a thread that only sleeps: what the machine itself makes late.
+//! The reader that does no harm.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::Subscribe;
 
+use super::control::Waits;
+use super::spread::Spread;
 use crate::Findings;
 
 /// For a call, and for a frame: a reader that waits for longer has been harmed.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How often the sleeper wakes.
-const SLEEP: Duration = Duration::from_millis(100);
 
 /// What the honest reader has seen.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub struct Honest {
     pub frames: u64,
     /// From the end of each interval to its arrival.
     delays_ns: Vec<u64>,
+    /// What of that it has itself waited for a CPU, when it was woken.
+    pub waits_ns: Vec<u64>,
     /// By how much each interval was longer than the usual one.
     pub late_ns: Vec<u64>,
 }
@@ -43,7 +45,9 @@ impl Honest {
         let (mut _client, mut reader) = subscribe(socket)?;
         let mut honest = Honest::default();
         let (mut bytes, mut end_ns) = (Vec::new(), None);
+        let waits = Waits::of_this_thread()?;
         while !is_over.load(Ordering::SeqCst) {
+            let before_ns = waits.ns()?;
             match reader.wait(TIMEOUT).context("wait for a frame")? {
                 Next::Frame => {}
                 Next::Moved => {
@@ -55,6 +59,7 @@ impl Honest {
                 Next::TimedOut => bail!("the honest reader got no frame in {} s", TIMEOUT.as_secs()),
             }
             let now_ns = machine::monotonic_ns();
+            honest.waits_ns.push(waits.ns()? - before_ns);
             let frame = reader.copy(&mut bytes).context("copy a frame")?.context("the frame is gone")?;
             if frame.missed > 0 {
                 findings.add(format!("the honest reader has missed {} frames", frame.missed));
@@ -85,8 +90,19 @@ impl Honest {
 
     /// By how much each frame came later, or earlier, than it usually does after the end of an interval of the usual length.
     pub fn jitters_ns(&self) -> Vec<u64> {
-        let usual_ns = Spread::of(&self.delays_ns).median_ns;
-        let pairs = self.delays_ns.iter().zip(&self.late_ns);
+        self.jitters_of(&self.delays_ns)
+    }
+
+    /// The same without the time in which the reader itself waited for a CPU: what is the service's.
+    pub fn own_jitters_ns(&self) -> Vec<u64> {
+        let pairs = self.delays_ns.iter().zip(&self.waits_ns);
+        let own_ns: Vec<u64> = pairs.map(|(delay_ns, waits_ns)| delay_ns.saturating_sub(*waits_ns)).collect();
+        self.jitters_of(&own_ns)
+    }
+
+    fn jitters_of(&self, delays_ns: &[u64]) -> Vec<u64> {
+        let usual_ns = Spread::of(delays_ns).median_ns;
+        let pairs = delays_ns.iter().zip(&self.late_ns);
         pairs.map(|(delay_ns, late_ns)| delay_ns.abs_diff(usual_ns) + late_ns).collect()
     }
 
@@ -128,45 +144,5 @@ pub fn look_at(who: &str, interval: &Interval, last_ns: Option<u64>, findings: &
             "{who}: an interval begins at {}, the last ended at {last_ns:?}",
             interval.start_ns
         ));
-    }
-}
-
-/// How late a thread wakes that does nothing but sleep, each time beside its median.
-pub fn sleep_until(is_over: &AtomicBool) -> Vec<u64> {
-    let (begin, mut late_ns) = (Instant::now(), Vec::new());
-    for round in 1.. {
-        if is_over.load(Ordering::SeqCst) {
-            break;
-        }
-        let due = SLEEP * round;
-        sleep(due.saturating_sub(begin.elapsed()));
-        late_ns.push(begin.elapsed().saturating_sub(due).as_nanos() as u64);
-    }
-    let median_ns = Spread::of(&late_ns).median_ns;
-    late_ns.iter().map(|late_ns| late_ns.abs_diff(median_ns)).collect()
-}
-
-/// Of a number of durations.
-#[derive(Debug, Default, Clone, Copy, serde::Serialize)]
-pub struct Spread {
-    pub median_ns: u64,
-    pub p99_ns: u64,
-    pub most_ns: u64,
-}
-
-impl Spread {
-    /// Of none it is 0.
-    pub fn of(durations_ns: &[u64]) -> Spread {
-        let mut sorted = durations_ns.to_vec();
-        sorted.sort_unstable();
-        let at = |percent: usize| sorted.get(sorted.len() * percent / 100).copied().unwrap_or_default();
-        Spread { median_ns: at(50), p99_ns: at(99), most_ns: sorted.last().copied().unwrap_or_default() }
-    }
-}
-
-impl std::fmt::Display for Spread {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [median, p99, most] = [self.median_ns, self.p99_ns, self.most_ns].map(|ns| ns as f64 / 1e6);
-        write!(formatter, "median {median:.3} ms, p99 {p99:.3} ms, at most {most:.3} ms")
     }
 }

@@ -2,7 +2,9 @@
 //! reader does no harm, and a recorder records: nothing is lost to either, and the service lives.
 
 mod books;
+mod control;
 mod honest;
+mod spread;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -22,7 +24,8 @@ use serde::Serialize;
 use crate::Findings;
 use crate::reader::GONE_WITHIN;
 use books::Recorded;
-use honest::{Honest, Spread};
+use honest::Honest;
+use spread::Spread;
 
 /// The one that reads and does no harm, and those that do.
 const HONEST: u32 = 40_000_401;
@@ -53,11 +56,16 @@ struct Figures {
     forks: u64,
     frames: u64,
     jitter: Spread,
+    /// Without the time in which the reader itself waited for a CPU.
+    jitter_of_service: Spread,
+    waits: Spread,
     delay: Spread,
     late_cuts: Spread,
     calls: Spread,
     /// Of a thread that only sleeps: what the load makes late without the service.
     sleeper: Spread,
+    /// Of the reader of one that publishes as the service does, and does nothing else.
+    control: Spread,
     recorded: Recorded,
     findings: usize,
 }
@@ -215,7 +223,7 @@ impl Run<'_> {
     fn under_attack(&mut self) -> Result<Figures> {
         let (is_over, findings, socket) = (AtomicBool::new(false), self.findings, self.folder.at("socket"));
         let begin = Instant::now();
-        let (bytes, done, honest, calls, sleeper) = scope(|scope| {
+        let (bytes, done, honest, calls, sleeper, control) = scope(|scope| {
             let honest = scope.spawn(|| {
                 become_user(HONEST)?;
                 Honest::read(&socket, INTERVAL, &is_over, findings)
@@ -224,19 +232,27 @@ impl Run<'_> {
                 become_user(HONEST)?;
                 honest::call_until(&socket, &is_over)
             });
-            let sleeper = scope.spawn(|| honest::sleep_until(&is_over));
+            let sleeper = scope.spawn(|| control::sleep_until(&is_over));
+            let control = scope.spawn(|| control::publish_until(HONEST, &is_over));
             let done = self.attack(&socket, &is_over);
             is_over.store(true, Ordering::SeqCst);
             let (bytes, done) = done?;
             let honest = honest.join().expect("it does not panic")?;
             let calls = calls.join().expect("it does not panic")?;
-            anyhow::Ok((bytes, done, honest, calls, sleeper.join().expect("it does not panic")))
+            let sleeper = sleeper.join().expect("it does not panic");
+            let control = control.join().expect("it does not panic")?;
+            anyhow::Ok((bytes, done, honest, calls, sleeper, control))
         })?;
         let jitter = Spread::of(&honest.jitters_ns());
-        let sleeper = Spread::of(&sleeper);
-        if jitter.p99_ns > MOST_JITTER.as_nanos() as u64 {
+        let [sleeper, control] = [sleeper, control].map(|jitters_ns| Spread::of(&jitters_ns));
+        let jitter_of_service = Spread::of(&honest.own_jitters_ns());
+        let is_late = |jitter: &Spread| jitter.p99_ns > MOST_JITTER.as_nanos() as u64;
+        // Where the load makes every thread late, what the reader waits for a CPU is not the service's.
+        let is_machine_late = is_late(&sleeper) || is_late(&control);
+        if is_late(&jitter_of_service) || is_late(&jitter) && !is_machine_late {
             findings.add(format!(
-                "the honest reader's jitter: {jitter}; of a thread that only sleeps: {sleeper}"
+                "the honest reader's jitter: {jitter}; without its own waits for a CPU: {jitter_of_service}; of a thread that \
+                 only sleeps: {sleeper}; of a reader of one that only publishes: {control}"
             ));
         }
         let uname = rustix::system::uname();
@@ -252,10 +268,13 @@ impl Run<'_> {
             forks: done[1],
             frames: honest.frames,
             jitter,
+            jitter_of_service,
+            waits: Spread::of(&honest.waits_ns),
             delay: honest.delays(),
             late_cuts: Spread::of(&honest.late_ns),
             calls: Spread::of(&calls),
             sleeper,
+            control,
             recorded: Recorded::default(),
             findings: 0,
         })
@@ -316,10 +335,13 @@ impl Figures {
         println!("  service         at most {first} MiB in the first half, {second} MiB in the second");
         println!("  hostile users   {} calls, beside {} forks", self.calls_of_hostile_users, self.forks);
         println!("  honest reader   {} frames, jitter: {}", self.frames, self.jitter);
+        println!("                  without its own waits for a CPU: {}", self.jitter_of_service);
+        println!("                  its own waits for a CPU: {}", self.waits);
         println!("                  from the end of an interval to its arrival: {}", self.delay);
         println!("                  intervals longer than usual: {}", self.late_cuts);
         println!("                  calls: {}", self.calls);
         println!("  only sleeping   {}", self.sleeper);
+        println!("  only publishing {}", self.control);
         println!(
             "  recording       {} intervals, {:.1} s, {} exits, {} ns not attributed; the recorder has {} MiB",
             self.recorded.intervals,

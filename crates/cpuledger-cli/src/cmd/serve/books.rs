@@ -1,6 +1,7 @@
 //! The thread that closes the intervals and publishes them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use anyhow::Context;
 use cpuledger::frames::Circumstances;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
-use cpuledger::{FieldSet, balance, machine};
+use cpuledger::{FieldSet, SourceKind, balance, machine};
 
 use super::audiences::{Audiences, Last};
 use super::budget::thread_time;
@@ -19,6 +20,7 @@ use super::recording::Recording;
 use super::requests::Requests;
 use super::signals::Waker;
 use crate::memory::{self, GiveBack};
+use crate::privileges;
 use crate::stop::Stop;
 
 /// The part of an interval after which those readers are woken that no other reader has woken.
@@ -50,6 +52,38 @@ impl Shared {
     }
 }
 
+/// What the thread does.
+type Work = Box<dyn FnOnce() -> Option<Keeping> + Send>;
+
+/// The thread before it has anything to do. It begins while it may still be given a priority, and gives up what it may itself.
+#[derive(Debug)]
+pub struct Seat {
+    work: SyncSender<Work>,
+    thread: thread::JoinHandle<Option<Keeping>>,
+}
+
+impl Seat {
+    /// Begins the thread. It has the privileges of a service when this returns.
+    ///
+    /// # Errors
+    /// When there is no second thread to be had, or the kernel lets it give up nothing.
+    pub fn take() -> anyhow::Result<Seat> {
+        let (work, works) = sync_channel::<Work>(1);
+        let (tell, told) = sync_channel(1);
+        let run = move || {
+            // What it does follows what ran, and is charged to the user that asked for it.
+            privileges::keep_time();
+            // The other end waits for it.
+            let _ = tell.send(privileges::give_up_as_service(SourceKind::Ledger));
+            works.recv().ok().and_then(|work| work())
+        };
+        let thread =
+            thread::Builder::new().name("books".into()).spawn(run).context("cannot begin a thread")?;
+        told.recv().context("the thread has ended")??;
+        Ok(Seat { work, thread })
+    }
+}
+
 /// The thread, for those that ask something of it.
 #[derive(Debug, Clone)]
 pub struct Books {
@@ -62,8 +96,9 @@ impl Books {
     /// Closes intervals within these bounds from now on, and publishes them. If it fails, it wakes `told`.
     ///
     /// # Errors
-    /// When there is no second thread to be had.
+    /// When there is no eventfd to be had.
     pub fn start(
+        seat: Seat,
         keeping: Keeping,
         bounds: Bounds,
         (audiences, recording): (Arc<Audiences>, Arc<Recording>),
@@ -87,9 +122,8 @@ impl Books {
                 None
             }
         };
-        let thread =
-            thread::Builder::new().name("books".into()).spawn(run).context("cannot begin a thread")?;
-        Ok(Books { shared, waker, thread: Arc::new(Mutex::new(Some(thread))) })
+        seat.work.send(Box::new(run)).ok().context("the thread has ended")?;
+        Ok(Books { shared, waker, thread: Arc::new(Mutex::new(Some(seat.thread))) })
     }
 
     /// Changes what readers request, or what they may. It holds for the running interval, too.
@@ -146,8 +180,6 @@ fn keep(
     (audiences, recording): (&Audiences, &Recording),
     stop: &Stop,
 ) -> Result<Keeping, cpuledger::Error> {
-    // What it does follows what ran, and is charged to the user that asked for it.
-    crate::privileges::come_first();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let Keeping { ledger, course, is_new } = &mut keeping;
     let mut last = Last::default();
