@@ -10,11 +10,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use commands::{BURN, CASES, Cgroup, ns};
 use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_load::{BpfHeld, not_run};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use service::{Service, TIMEOUT};
 use tmux::Terminal;
@@ -350,7 +351,7 @@ fn without_a_service_or_privileges_a_sentence_says_so_root() {
     }
 }
 
-/// A service that has stopped for longer than any interval is waited for: without its intervals there is no account.
+/// A service that has stopped for longer than any interval loses nothing, if it goes on before the command ends: its books do not stop.
 #[test]
 fn a_service_that_is_late_is_waited_for_root() {
     scene(stopped_for_long);
@@ -358,22 +359,47 @@ fn a_service_that_is_late_is_waited_for_root() {
 
 fn stopped_for_long() {
     let (service, folder) = (Service::start(""), folder());
-    let pid = rustix::process::Pid::from_child(&service.child);
-    let signal = |signal| rustix::process::kill_process(pid, signal).expect("it lives");
-    let script = format!("{BURN}print('GO', flush=True)\nburn()\n");
+    let script = format!("{BURN}print('GO', flush=True)\nburn()\ntime.sleep(7)\n");
     let file = folder.path().join("account.json");
     let path = file.to_str().expect("a text");
     let mut run = as_stranger(&service, &["--format", "json", "--output", path], &["python3", "-c", &script]);
     let mut run = run.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().expect("it starts");
     let mut go = [0; 2];
     run.stdout.as_mut().expect("a pipe").read_exact(&mut go).expect("it begins");
-    signal(rustix::process::Signal::STOP);
-    std::thread::sleep(Duration::from_secs(6));
-    signal(rustix::process::Signal::CONT);
+    signal(&service, Signal::STOP);
+    std::thread::sleep(Duration::from_secs(5));
+    signal(&service, Signal::CONT);
     assert!(run.wait().expect("it ends").success());
     let account: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a file")).expect("JSON");
     were_missed(ns(&account, "missed_switches"));
     assert!((500_000_000..3_000_000_000).contains(&ns(&account, "cpu_ns")), "{account}");
+}
+
+/// One that is still stopped when the command ends is not waited for: it was, for a minute.
+#[test]
+fn a_service_that_is_stopped_when_the_command_ends_delays_no_account_root() {
+    let _alone = alone();
+    let service = Service::start("");
+    let command = ["sh", "-c", "echo GO; sleep 1; echo END; exit 7"];
+    let mut run = as_stranger(&service, &[], &command);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut stdout = run.stdout.take().expect("a pipe");
+    stdout.read_exact(&mut [0; 3]).expect("it begins");
+    signal(&service, Signal::STOP);
+    stdout.read_exact(&mut [0; 4]).expect("it ends");
+    let end = Instant::now();
+    let output = run.wait_with_output().expect("it ends");
+    let took = end.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Half a second, and what a busy machine takes.
+    assert!(took < Duration::from_secs(6), "{took:?}: {said}");
+    assert!(said.contains("the account ends before the command") && said.contains("it is stopped"), "{said}");
+    assert_eq!(output.status.code(), Some(7), "the command's: {said}");
+}
+
+/// Sends it to the service.
+fn signal(service: &Service, signal: Signal) {
+    kill_process(Pid::from_child(&service.child), signal).expect("it lives");
 }
 
 /// The figure of a line such as `real 3.52 s`.

@@ -80,6 +80,9 @@ pub struct SourceReport {
     pub attempt: Option<Attempt>,
     /// What the attempt at the ledger cost and gave.
     pub ledger: Option<LedgerAttempt>,
+    /// Of a service: intervals since it was started whose times do not add up. `None`: it does not tell, or it is another source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unbalanced_intervals: Option<u64>,
     /// The verifier's last lines where the kernel refused a program.
     pub log: Vec<String>,
 }
@@ -202,7 +205,7 @@ pub fn examine() -> Report {
         .into_iter()
         .map(|kind| {
             let (facts, attempt) = match kind {
-                SourceKind::Service => (facts::of_service(listens()), try_service()),
+                SourceKind::Service => return report_service(),
                 SourceKind::Ledger => return report_ledger(),
                 SourceKind::Walk => (facts::of_walk(), try_walk()),
                 SourceKind::Netlink => return report_netlink(),
@@ -277,10 +280,36 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
     })
 }
 
-fn try_service() -> Result<(Attempt, Vec<i32>), Error> {
+fn report_service() -> SourceReport {
+    let facts = facts::of_service(listens());
+    let (attempt, unbalanced) = match try_service() {
+        Ok((attempt, unbalanced)) => (Ok(Success::from(attempt)), unbalanced),
+        Err(error) => (Err(Refusal::from(error)), None),
+    };
+    let mut report = judge(SourceKind::Service, facts, attempt);
+    report.reason.push_str(&balance_of(unbalanced));
+    SourceReport { unbalanced_intervals: unbalanced, ..report }
+}
+
+/// The end of a sentence on a service by the number of intervals whose times do not add up.
+fn balance_of(unbalanced: Option<u64>) -> String {
+    match unbalanced {
+        None => String::new(),
+        Some(0) => "; all of its intervals have balanced".to_owned(),
+        Some(count) => format!(
+            "; {} of its own did not balance, which is an error of cpuledger: its log says more",
+            count_of(count, "interval")
+        ),
+    }
+}
+
+/// The attempt, and how many intervals of the service did not balance.
+fn try_service() -> Result<(Attempt, Option<u64>), Error> {
     let begin_ns = machine::monotonic_ns();
     // Intervals have limits of their own.
-    ServiceLedger::open(u64::try_from(LOOK_AHEAD.as_nanos()).unwrap_or(u64::MAX))?;
+    let books = ServiceLedger::open(u64::try_from(LOOK_AHEAD.as_nanos()).unwrap_or(u64::MAX))?;
+    let unbalanced = books.unbalanced_intervals();
+    drop(books);
     let mut service = ServiceListing::open()?;
     let opened_ns = machine::monotonic_ns();
     let snapshot = try_snapshot(&mut service, Scope::Tasks)?;
@@ -291,7 +320,7 @@ fn try_service() -> Result<(Attempt, Vec<i32>), Error> {
         tasks: snapshot.tasks.len(),
         mechanism: Mechanism::Service,
     };
-    Ok((attempt, Vec::new()))
+    Ok((attempt, unbalanced))
 }
 
 /// The attempt, and the processes that were kept from it.
@@ -426,6 +455,7 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
             Ok(Success::Ledger(attempt)) => Some(attempt),
             _ => None,
         },
+        unbalanced_intervals: None,
         log,
     }
 }
@@ -473,6 +503,14 @@ mod tests {
         tasks: 79,
         mechanism: Mechanism::OneCall,
     };
+
+    #[test]
+    fn what_did_not_balance_is_counted() {
+        let ends = [None, Some(0), Some(1), Some(20)].map(balance_of);
+        assert_eq!(ends[..2], ["", "; all of its intervals have balanced"]);
+        assert!(ends[2].starts_with("; 1 interval of its own did not balance, "), "{}", ends[2]);
+        assert!(ends[3].starts_with("; 20 intervals of its own did not balance, "), "{}", ends[3]);
+    }
 
     fn refusal() -> Refusal {
         Refusal { sentence: "the kernel refused it".to_owned(), log: vec!["R1 is bad".to_owned()] }

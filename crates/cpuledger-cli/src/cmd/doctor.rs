@@ -289,6 +289,7 @@ mod tests {
             needs: cpuledger::support::privilege::needs(SourceKind::Walk),
             attempt: None,
             ledger: None,
+            unbalanced_intervals: None,
             log: vec!["R1 is bad".to_owned()],
         };
         Report {

@@ -113,6 +113,9 @@ pub struct Info {
     /// The directory that it records to. An older service does not tell it.
     #[serde(default)]
     pub recording: Option<String>,
+    /// Intervals since it was started whose times do not add up. An older service does not tell it.
+    #[serde(default)]
+    pub unbalanced_intervals: Option<i64>,
 }
 
 /// Where the figures come from.
@@ -272,6 +275,7 @@ mod tests {
             audiences: Vec::new(),
             source: source.clone(),
             recording: None,
+            unbalanced_intervals: Some(0),
         };
         let audience = String::new();
         let subscription = Subscription { ring: 0, layout: 1, audience: audience.clone(), interval_ns: 0 };

@@ -48,6 +48,7 @@ impl Handler for Made {
                     interval_ns: 1_000_000_000,
                     shortest_interval_ns: 100_000_000,
                     recording: None,
+                    unbalanced_intervals: Some(0),
                     audiences: vec![format!("{} {} {}", peer.pid, peer.uid, peer.gid)],
                     source: SourceFacts {
                         source: "none".into(),

@@ -41,6 +41,7 @@ fn report(usable: bool) -> Report {
         hidden_pids: if usable { vec![1, 7] } else { Vec::new() },
         attempt: (usable && source != SourceKind::Ledger).then_some(attempt),
         ledger: (usable && source == SourceKind::Ledger).then_some(ledger),
+        unbalanced_intervals: None,
         log: if usable { Vec::new() } else { vec!["R1 is bad".to_owned(), "R2 too".to_owned()] },
     };
     let activity = Activity { switches_per_s: 1_250, forks_per_s: 4, tasks: 96, online_cpus: 2 };

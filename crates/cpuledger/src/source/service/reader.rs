@@ -33,10 +33,12 @@ const LATENESS: Duration = Duration::from_secs(3);
 const RESTART: Duration = Duration::from_secs(5);
 /// Between two of them.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The name of the process, if it listens itself.
+const OWN_NAME: &[u8] = b"cpuledger";
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
-/// In the place of all three for a caller that rather waits on a busy machine than has no interval.
+/// How late a frame of a service that runs may be for a caller that has no other source, and rather waits on a busy machine than loses an interval.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Why there will be no more intervals: the end of a sentence.
@@ -78,6 +80,8 @@ pub struct ServiceLedger {
     lateness: Duration,
     /// How long one that was asked for is waited for.
     hurry: Duration,
+    /// Of those that the service has closed before.
+    unbalanced_intervals: Option<u64>,
     listing: Option<ServiceListing>,
     listed: Snapshot,
     /// What the frames of the last interval told of it besides; `None`: it had none.
@@ -107,10 +111,16 @@ impl ServiceLedger {
             was_looked_at: false,
             lateness: LATENESS,
             hurry: HURRY,
+            unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
             listing: None,
             listed: Snapshot::default(),
             of: None,
         })
+    }
+
+    /// Intervals since the service was started whose times do not add up. `None`: it does not tell.
+    pub fn unbalanced_intervals(&self) -> Option<u64> {
+        self.unbalanced_intervals
     }
 
     /// The next interval begins at `end_ns`, where that of another source has ended.
@@ -118,10 +128,10 @@ impl ServiceLedger {
         self.gathering.begin_at(end_ns);
     }
 
-    /// From now on a frame may be as late as a busy machine makes it: an interval that is given up would be worse.
+    /// From now on a frame may be as late as a busy machine makes it: an interval that is given up would be worse. A service that is stopped is
+    /// waited for as well, until an interval is to end at once: what ran meanwhile is in its next frame.
     pub fn be_patient(&mut self) {
         (self.lateness, self.hurry) = (LONG, LONG);
-        self.client.set_timeout(LONG);
     }
 
     /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.
@@ -208,9 +218,14 @@ impl ServiceLedger {
     fn look(&mut self) -> Result<(), Ended> {
         self.was_looked_at = true;
         let stat = self.client.process().and_then(|pid| std::fs::read(format!("/proc/{pid}/stat")).ok());
-        match stat.as_deref().and_then(parse_stat) {
+        match stat.as_deref().and_then(parse_stat).filter(|stat| stat.comm == OWN_NAME) {
             Some(Stat { state: b'T' | b't', .. }) => Err(ended("it is stopped")),
-            _ => Ok(()),
+            Some(_) => Ok(()),
+            // Its manager listens for it, or /proc does not show it.
+            None => match connect(ANSWER).map(|mut client| client.info().is_ok()) {
+                Ok(true) => Ok(()),
+                _ => Err(ended("it does not answer")),
+            },
         }
     }
 
@@ -333,24 +348,39 @@ impl ServiceLedger {
         }
     }
 
-    /// Makes the service end its interval: one that asks for the shortest is served at once.
+    /// Makes the service end its interval: one that asks for the shortest is served at once. One that is stopped is not waited for.
     fn hurry(&mut self) -> Result<Whole, Ended> {
         let frame_ns = self.frame_ns;
         let asks_for =
             |interval_ns: u64| Subscribe { interval_ns: Some(interval_ns.cast_signed()), audience: None };
-        self.subscribe(&asks_for(self.shortest_ns))?;
+        let mut look_at = Instant::now() + ANSWER;
+        let asked = self.subscribe(&asks_for(self.shortest_ns));
+        if let Err(error) = &asked {
+            self.look()?;
+            // One that is only busy ends its interval as it would have done.
+            if self.lateness == LATENESS {
+                return Err(error.clone());
+            }
+        }
         // A user whose budget for short intervals is used up waits for a longer one.
         let deadline = Instant::now() + self.hurry + Duration::from_nanos(self.frame_ns);
         loop {
             self.receive()?;
             if let Some(whole) = self.gathering.take(self.wanted_ns, true) {
-                self.subscribe(&asks_for(frame_ns))?;
+                if asked.is_ok() {
+                    self.subscribe(&asks_for(frame_ns))?;
+                }
                 return Ok(whole);
             }
-            let rest = deadline.saturating_duration_since(Instant::now());
-            let Some(follower) = self.follower.as_ref().filter(|_| !rest.is_zero()) else {
+            let now = Instant::now();
+            if now >= look_at {
+                self.look()?;
+                look_at = now + ANSWER;
+            }
+            let Some(follower) = self.follower.as_ref().filter(|_| now < deadline) else {
                 return Err(ended("it does not end an interval when asked to"));
             };
+            let rest = deadline.min(look_at).saturating_duration_since(now);
             let rest = Timespec { tv_sec: rest.as_secs().cast_signed(), tv_nsec: rest.subsec_nanos().into() };
             // Signals interrupt it, and it goes on.
             let _ = poll(&mut [PollFd::new(follower.arrived(), PollFlags::IN)], Some(&rest));
@@ -392,6 +422,7 @@ mod tests {
             shortest_interval_ns: 100,
             audiences: Vec::new(),
             recording: None,
+            unbalanced_intervals: None,
             source: SourceFacts { source: String::new(), attached_since_ns: None, unseen: Vec::new() },
         };
         let asked = |wanted_ns, interval_ns| request(wanted_ns, &info(interval_ns)).interval_ns;
