@@ -213,7 +213,8 @@ impl Audiences {
         limits: &Limits,
     ) -> Result<Option<OwnedFd>, RingError> {
         let mut state = self.lock();
-        if !state.rings.contains_key(&audience) {
+        let is_new_ring = !state.rings.contains_key(&audience);
+        if is_new_ring {
             if !state.makes_room(audience, limits) {
                 return Ok(None);
             }
@@ -227,6 +228,9 @@ impl Audiences {
         {
             let published = state.publish(audience, &last, self.boot_id.as_deref());
             state.last = Some(last);
+            if published.is_err() && is_new_ring {
+                state.close(audience);
+            }
             published?;
         }
         let Some(published) = state.rings.get_mut(&audience) else { return Ok(None) };

@@ -8,7 +8,7 @@ use cpuledger::audience::{Strangers, Viewer};
 use cpuledger::facts::{self, Hiding};
 use cpuledger::field::{FIELDS, Unit};
 use cpuledger::{Field, FieldSet, Scope};
-use cpuledger_service::ring;
+use cpuledger_service::ring::{self, RingError};
 use cpuledger_service::server::{Answer, FOREIGN, Gathering, Handler, Peer};
 use cpuledger_service::varlink::{
     self, Described, Description, Info, LedgerRequest, List, Listing, Refusal, SourceFacts, Subscribe,
@@ -21,6 +21,7 @@ use super::budget::{Budgets, thread_time};
 use super::config::{Config, Everyone};
 use super::listing::Listings;
 use super::log::log_of_reader;
+use super::room::USERS_BYTES;
 
 const ALL: &str = "all";
 const PROC: &str = "proc";
@@ -143,6 +144,7 @@ impl Control {
                 unseen: Vec::new(),
             },
             recording: self.config.recording().and_then(|place| Some(place.path.to_str()?.to_owned())),
+            unbalanced_intervals: i64::try_from(cpuledger::balance::faults()).ok(),
         }
     }
 
@@ -163,7 +165,16 @@ impl Control {
         let ring = self
             .audiences
             .subscribe(audience, is_new, limits)
-            .map_err(|error| unavailable(error.to_string()))?;
+            .map_err(|error| match error {
+                RingError::TooLong { length, .. } => Refusal::LimitReached {
+                    sentence: format!(
+                        "the rings of users have {} MiB together, and too little is left for an interval of {} KiB",
+                        USERS_BYTES >> 20,
+                        length.div_ceil(1024)
+                    ),
+                },
+                error => unavailable(error.to_string()),
+            })?;
         let ring = ring.ok_or_else(|| Refusal::LimitReached {
             sentence: format!(
                 "the service has as many rings as its configuration allows: {} of a user, {} in all",

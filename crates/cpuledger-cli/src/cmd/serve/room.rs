@@ -8,6 +8,8 @@ pub const USERS_BYTES: usize = 64 << 20;
 const FRAMES_OF_ROOM: usize = 4;
 /// Long frames are fewer: the one before the last has to stay whole while the last is written.
 const LEAST_FRAMES_OF_ROOM: usize = 2;
+/// A ring has more room than it needs only if that is at most this part of what is left: 64 users whose frames have 300 KiB each have a ring.
+const PART_OF_REST: usize = 32;
 /// What is a long frame, in bytes.
 const LONG: usize = 1 << 20;
 /// Intervals whose frames need less than a fraction of a ring, before a smaller one follows.
@@ -29,7 +31,9 @@ impl Room {
         if length > bytes / LEAST_FRAMES_OF_ROOM {
             *self = Room::default();
             let least = rounded(LEAST_FRAMES_OF_ROOM * length);
-            return [wanted(length), least].into_iter().find(|size| *size <= most);
+            return [(wanted(length), most / PART_OF_REST), (least, most)]
+                .into_iter()
+                .find_map(|(size, most)| (size <= most).then_some(size));
         }
         self.longest = self.longest.max(length);
         if bytes <= FIRST_BYTES || wanted(self.longest) > bytes / FRACTION {
@@ -79,6 +83,18 @@ mod tests {
         for interval in 0..10 * PATIENCE {
             let length = if interval % (PATIENCE / 2) == 0 { 9 * MIB } else { 1000 };
             assert_eq!(room.of_ring(20 * MIB, length, USERS_BYTES), Some(20 * MIB));
+        }
+    }
+
+    #[test]
+    fn all_users_have_a_ring_where_a_thousand_processes_run() {
+        for length in [1_000, 100 << 10, 200 << 10, 300 << 10, 380 << 10] {
+            let mut taken = 0;
+            for user in 0..64 {
+                let size = Room::default().of_ring(FIRST_BYTES, length, USERS_BYTES - taken);
+                taken += size.unwrap_or_else(|| panic!("{user} users have {taken} bytes for {length}"));
+            }
+            assert!(taken <= USERS_BYTES);
         }
     }
 
