@@ -101,8 +101,6 @@ struct Member {
     is_from_fork: bool,
     /// Members whose accounting parent it is.
     children: u32,
-    /// Its last known name.
-    comm: Option<Comm>,
     is_dead: bool,
     /// When, CLOCK_MONOTONIC.
     died_ns: u64,
@@ -110,10 +108,16 @@ struct Member {
     is_grace_over: bool,
 }
 
+// A storm of forks makes very many of them.
+const _: () = assert!(size_of::<(TaskId, Member)>() <= 64);
+
 /// All processes with their accounting parents.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Attribution {
     members: FxHashMap<TaskId, Member>,
+    /// Their last known names. Apart from the members, which are visited often and fit a cache line; and those that die in the
+    /// interval in which they are met first need none.
+    names: FxHashMap<TaskId, Comm>,
     /// Tombstones in their grace period, with the time of the death. Of one that has been revived, it is not that of its death.
     in_grace: VecDeque<(u64, TaskId)>,
     /// For [`Attribution::settled_heir`]: one for each increment.
@@ -151,16 +155,18 @@ impl Attribution {
     /// Notes the name of a process that is known, as that of its leader. `of_thread`: it is the name of another of its tasks, and
     /// counts only as long as there is no other.
     pub fn name(&mut self, process: TaskId, comm: Comm, of_thread: bool) {
-        if let Some(member) = self.members.get_mut(&process)
-            && !(of_thread && member.comm.is_some())
-        {
-            member.comm = Some(comm);
+        if !self.members.contains_key(&process) {
+            return;
+        }
+        let name = self.names.entry(process).or_insert(comm);
+        if !of_thread {
+            *name = comm;
         }
     }
 
     /// The last name of a process that was noted; it outlives the process as long as that is remembered.
     pub fn name_of(&self, process: TaskId) -> Option<Comm> {
-        self.members.get(&process)?.comm
+        self.names.get(&process).copied()
     }
 
     /// Takes what all tasks used in the interval that ends at `now_ns`, and gives every nanosecond to a process that lives.
@@ -198,16 +204,15 @@ impl Attribution {
         self.heirs.get(place).copied().flatten()
     }
 
-    /// Makes the process of an increment known, with its name, and ends it if it is dead.
+    /// Makes the process of an increment known, with its name if it lives, and ends it if it is dead.
     fn meet(&mut self, entry: &Increment, now_ns: u64) {
         if let Some(parent) = entry.parent {
             self.add(entry.process, parent);
         }
-        if let Some((comm, of_thread)) = entry.comm {
-            self.name(entry.process, comm, of_thread);
-        }
         if entry.process_is_dead {
             self.end(entry.process, now_ns);
+        } else if let Some((comm, of_thread)) = entry.comm {
+            self.name(entry.process, comm, of_thread);
         }
     }
 
@@ -224,6 +229,7 @@ impl Attribution {
             }
         }
         self.members.trim();
+        self.names.trim();
         self.in_grace.trim();
     }
 
@@ -350,6 +356,7 @@ impl Attribution {
             }
             let parent = member.parent;
             self.members.remove(&process);
+            self.names.remove(&process);
             let Some(parent) = parent else { return };
             if let Some(member) = self.members.get_mut(&parent) {
                 member.children -= 1;
