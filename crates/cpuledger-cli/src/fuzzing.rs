@@ -7,7 +7,7 @@ use cpuledger_view::filter::Caller;
 
 use crate::cmd::ps::{Personality, Plan, Surrounding, help};
 use crate::cmd::{report, top};
-use crate::tui::config;
+use crate::tui::{config, drawn};
 
 /// Reads the arguments of ps in the personality that the first one names, and makes the plan of a listing.
 ///
@@ -43,7 +43,7 @@ pub fn config(text: &str) -> Result<Vec<String>, String> {
     Ok(warnings)
 }
 
-/// All that `top --batch` and `report` show of a recording, in each format. What cannot be shown is an error, and an answer.
+/// All that `top --batch`, the screen and `report` show of a recording, in each format. What cannot be shown is an error, and an answer.
 pub fn shown(path: &Path) -> Vec<Vec<u8>> {
     let mut shown = Vec::new();
     for format in ["text", "json", "csv", "csv-safe"] {
@@ -67,5 +67,7 @@ pub fn shown(path: &Path) -> Vec<Vec<u8>> {
             shown.extend(report::made(path, by, format));
         }
     }
+    let screen = top::Arguments { replay: Some(path.to_owned()), ..top::Arguments::default() };
+    shown.extend(drawn::drawn(&screen).into_iter().flatten().map(String::into_bytes));
     shown
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::bail;
-use cpuledger_recording::{Recording, When};
+use cpuledger_recording::{Cause, Loss, Recording, When};
 
 use crate::when;
 
@@ -45,6 +45,11 @@ fn refused(error: cpuledger_recording::Error) -> anyhow::Error {
     } else {
         error
     }
+}
+
+/// Whether it is a part of the recording that cannot be read. What was never written is no part of it.
+pub fn is_damage(loss: &Loss) -> bool {
+    loss.intervals > 0 && loss.cause != Cause::NotWritten
 }
 
 /// From when to when it is, in words.

@@ -10,6 +10,7 @@ mod app;
 mod backend;
 mod choices;
 pub mod config;
+pub mod drawn;
 mod effect;
 mod event;
 mod export;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
-use cpuledger_recording::{Cause, Gap, Loss, Span};
+use cpuledger_recording::{Gap, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -124,9 +124,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if has_nothing && summary.segments_open == 0 {
         anyhow::bail!("nothing was exported: nothing is recorded of that time");
     }
-    // What was never written is no part of the recording, and what is damaged is.
-    let is_unread = |loss: &Loss| loss.intervals > 0 && loss.cause != Cause::NotWritten;
-    if summary.losses.iter().any(is_unread) {
+    if summary.losses.iter().any(recording::is_damage) {
         anyhow::bail!("the export is not whole: some of the recording cannot be read");
     }
     Ok(())

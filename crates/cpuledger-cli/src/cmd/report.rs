@@ -34,7 +34,7 @@ Examples:
   cpuledger report --by ancestor --format html --output report.html
   cpuledger report --compare '-2h..-1h' '-1h..now'         what grew in the last hour
 
-Exit codes: 0 done; 1 no such recording, nothing recorded in that span, or output failed; 2 wrong option.";
+Exit codes: 0 done; 1 no such recording, nothing recorded in that span, some of it cannot be read, or output failed; 2 wrong option.";
 
 /// Parts of the time line of a page.
 const BUCKETS: u32 = 240;
@@ -185,7 +185,7 @@ fn dimension(by: By) -> Dimension {
 /// Writes the report.
 ///
 /// # Errors
-/// A wrong option, no recording, nothing in the span, or an output that cannot be written.
+/// A wrong option, no recording, nothing in the span, a part of it that cannot be read, or an output that cannot be written.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let question = Question::of(arguments)?;
     let usual = place::usual();
@@ -202,12 +202,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         bail!("interrupted; nothing was written");
     }
     match &arguments.output {
-        Some(file) => output_file::write(file, &bytes),
+        Some(file) => output_file::write(file, &bytes)?,
         None => {
             interrupt.end_at_once();
-            output::write(&bytes)
+            output::write(&bytes)?;
         }
     }
+    if parts.iter().any(|part| part.is_damaged) {
+        bail!("the report is not whole: some of the recording cannot be read");
+    }
+    Ok(())
 }
 
 /// A report of all of a recording, for fuzz targets.
@@ -239,6 +243,7 @@ struct Part {
     about: About,
     accumulator: Accumulator,
     names: Names,
+    is_damaged: bool,
 }
 
 impl Part {
@@ -295,7 +300,8 @@ impl Part {
             .map(|header| text_of(header.boot_id.clone()))
             .collect();
         let names = Names::of(about.host.as_deref(), &boots);
-        Ok(Part { about, accumulator: read.accumulator, names })
+        let is_damaged = read.losses.iter().any(recording::is_damage);
+        Ok(Part { about, accumulator: read.accumulator, names, is_damaged })
     }
 
     fn report(&self, by: By, top: usize) -> Report {
