@@ -214,11 +214,14 @@ struct Told {
 impl Told {
     fn take(&mut self, snapshot: &Snapshot, interval: &Interval, cgroup: (u64, bool), truth: &mut Truth) {
         for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
-            truth.ledger_stolen_ns += usage.stolen_ns.unwrap_or(0);
+            let children_stolen_ns = usage.exited_children_stolen_ns.unwrap_or(0);
+            let stolen_ns = usage.stolen_ns.unwrap_or(0) + children_stolen_ns;
+            truth.ledger_stolen_ns += stolen_ns;
             let parts_ns =
                 usage.self_ns + usage.exited_threads_ns.unwrap_or(0) + usage.exited_children_ns.unwrap_or(0);
             let is_whole = parts_ns == usage.cpu_ns
-                && usage.stolen_ns.unwrap_or(0) <= usage.cpu_ns
+                && stolen_ns <= usage.cpu_ns
+                && children_stolen_ns <= usage.exited_children_ns.unwrap_or(0)
                 && usage.state_imbalance_ns().is_none_or(|ns| ns == 0);
             truth.wrong_rows += u64::from(!is_whole);
             let own = if cgroup.1 { row.cgroup_v1_cpu_id } else { row.cgroup_id };
@@ -226,7 +229,7 @@ impl Told {
             let is_heir = usage.accounting_parent.is_some_and(|parent| self.pids.contains(&parent.0));
             if own == cgroup.0 || own == 0 && is_heir {
                 self.pids.insert(row.pid.0);
-                truth.ledger_cpu_ns += usage.cpu_ns.saturating_sub(usage.stolen_ns.unwrap_or(0));
+                truth.ledger_cpu_ns += usage.cpu_ns.saturating_sub(stolen_ns);
             }
         }
         for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
@@ -313,10 +316,9 @@ impl Truth {
         self.kernel_wait_ns as f64 > 0.25e9 * self.seconds
     }
 
-    /// Whether it is within what `--check` allows. What was stolen of the dead is in no row.
+    /// Whether it is within what `--check` allows.
     fn holds(&self) -> bool {
-        let of_dead_ns = self.kernel_stolen_ns.saturating_sub(self.ledger_stolen_ns);
-        let most_ns = (self.kernel_cpu_ns as f64 * MOST_OFF) as u64 + TICKS_NS + of_dead_ns;
+        let most_ns = (self.kernel_cpu_ns as f64 * MOST_OFF) as u64 + TICKS_NS;
         let waits_off = off(self.ledger_wait_ns, self.kernel_wait_ns).abs();
         self.imbalance_ns == 0
             && self.wrong_rows == 0

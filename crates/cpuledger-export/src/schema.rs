@@ -301,6 +301,13 @@ pub const COLUMNS: &[ColumnInfo] = &[
     column(U, "stolen_ns", Number, Row(Column::STOLEN_NS), "Time on a CPU in which it did not execute."),
     column(
         U,
+        "exited_children_stolen_ns",
+        Number,
+        Row(Column::EXITED_CHILDREN_STOLEN_NS),
+        "Likewise, of the dead processes it inherits from.",
+    ),
+    column(
+        U,
         "user_ns",
         Number,
         Growth(Column::USER_NS),

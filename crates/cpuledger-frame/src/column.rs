@@ -211,6 +211,7 @@ columns! {
         91 IO_WAITED_AT_END "io_waited_at_end" Unsigned Last "Likewise, that were blocked for I/O.";
         92 STOPPED_AT_END "stopped_at_end" Unsigned Last "Likewise, that were stopped.";
         93 UNSEEN_AT_END "unseen_at_end" Unsigned Last "Likewise, of which it is not known what they did.";
+        94 EXITED_CHILDREN_STOLEN_NS "exited_children_stolen_ns" Unsigned Sum "Likewise, of the dead processes it inherits from.";
         96 LIFETIME_NS "lifetime_ns" Unsigned Last "From the start to the last switch, suspension not counted.";
         97 EXIT_CODE "exit_code" Signed Last "As wait(2) returns it.";
         98 ENDS_PROCESS "ends_process" Unsigned Last "1: no thread of its process is left; 0: one is.";

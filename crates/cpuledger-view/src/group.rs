@@ -114,6 +114,7 @@ impl Sum {
             exited_threads_ns: Some(0),
             exited_children_ns: Some(0),
             stolen_ns: Some(0),
+            exited_children_stolen_ns: Some(0),
             states: Some(States::default()),
             growth: Counters { known: Counters::FIELDS, ..Counters::default() },
             ..Usage::default()
@@ -130,6 +131,8 @@ impl Sum {
         self.usage.exited_threads_ns = sum(self.usage.exited_threads_ns, usage.exited_threads_ns);
         self.usage.exited_children_ns = sum(self.usage.exited_children_ns, usage.exited_children_ns);
         self.usage.stolen_ns = sum(self.usage.stolen_ns, usage.stolen_ns);
+        self.usage.exited_children_stolen_ns =
+            sum(self.usage.exited_children_stolen_ns, usage.exited_children_stolen_ns);
         self.usage.states = self.usage.states.zip(usage.states).map(|(mut sum, more)| {
             sum.add(&more);
             sum

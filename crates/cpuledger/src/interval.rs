@@ -27,6 +27,8 @@ pub struct Usage {
     pub exited_children_ns: Option<u64>,
     /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
     pub stolen_ns: Option<u64>,
+    /// The same of the dead processes that it inherits from, a part of `exited_children_ns`; `None` likewise, and for a task.
+    pub exited_children_stolen_ns: Option<u64>,
     /// What it did while it was on no CPU; `None` where the source does not know it. Then [`Usage::growth`] has the kernel's count of what it
     /// waited for a CPU, else that of these.
     pub states: Option<States>,

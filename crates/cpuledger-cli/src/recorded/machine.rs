@@ -300,6 +300,7 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         exited_threads_ns: threads_ns,
         exited_children_ns: children_ns,
         stolen_ns: part(100, is_ledger),
+        exited_children_stolen_ns: children_ns.filter(|_| is_ledger).map(|ns| ns / 50),
         states,
         off_at_start: None,
         off_at_end: None,

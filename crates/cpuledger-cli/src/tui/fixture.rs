@@ -81,6 +81,7 @@ pub fn usage(self_ms: u64, threads_ms: u64, children_ms: u64, accounting: i32) -
         exited_threads_ns: Some(threads),
         exited_children_ns: Some(children),
         stolen_ns: Some(own / 100),
+        exited_children_stolen_ns: Some(0),
         states: Some(states(own + threads, own, if threads > 0 { 2 } else { 1 })),
         off_at_start: None,
         off_at_end: None,

@@ -92,6 +92,19 @@ pub(super) static COLUMNS: &[Column] = &[
     },
     Column {
         figure: Some(Figure::Part(Part {
+            key: "exited_children_stolen_ns",
+            help: "The part of exited_children_ns in which they did not execute; only the ledger knows it.",
+            value: |usage| known(usage.exited_children_stolen_ns),
+        })),
+        listed: watched(
+            &[("exited_children_stolen_ns", "EXITED_CHILDREN_STOLEN_NS")],
+            25,
+            "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`.",
+        ),
+        ..Column::NOWHERE
+    },
+    Column {
+        figure: Some(Figure::Part(Part {
             key: "accounting_ppid",
             help: "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.",
             value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),

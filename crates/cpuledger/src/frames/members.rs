@@ -79,6 +79,7 @@ members! {
         EXITED_THREADS_NS exited_threads_ns;
         EXITED_CHILDREN_NS exited_children_ns;
         STOLEN_NS stolen_ns;
+        EXITED_CHILDREN_STOLEN_NS exited_children_stolen_ns;
         ACCOUNTING_PPID accounting_parent;
         IS_UNSEEN is_unseen;
     }

@@ -42,7 +42,25 @@ pub(crate) struct Growth {
     pub(crate) counters: Counters,
     /// The figures that it grew to.
     pub(crate) totals: Counters,
+    /// What was stolen of the task by now and is not told yet: it never falls.
     pub(crate) stolen_ns: Option<u64>,
+    /// By how much its time on a CPU has grown more than its runtime. With the sign, so that sums are right.
+    pub(crate) ahead_ns: i64,
+}
+
+/// What sums of [`Growth::ahead_ns`] have more or less than was told, of a process and of the dead that it inherits from.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Owed {
+    own_ns: i64,
+    children_ns: i64,
+}
+
+/// What of a sum can be told of an interval with this time; the rest stays owed.
+fn told_of(owed_ns: &mut i64, more_ns: i64, most_ns: u64) -> u64 {
+    let sum_ns = *owed_ns + more_ns;
+    let told_ns = sum_ns.max(0).cast_unsigned().min(most_ns);
+    *owed_ns = sum_ns - told_ns.cast_signed();
+    told_ns
 }
 
 /// A task that has run since the ledger was attached.
@@ -55,6 +73,9 @@ struct Life {
     wall_ns: u64,
     /// What its runtime grew by while `wall_ns` was summed.
     runtime_ns: u64,
+    /// By how much the former is ahead of the latter, as far as that is known.
+    ahead_ns: i64,
+    /// What was told of that.
     stolen_ns: u64,
     /// No ledger was attached since it was looked at last.
     is_past_gap: bool,
@@ -85,6 +106,7 @@ impl Life {
             counters,
             wall_ns: 0,
             runtime_ns: 0,
+            ahead_ns: 0,
             stolen_ns: 0,
             is_past_gap: false,
             shown: Shown::Own,
@@ -108,14 +130,17 @@ impl Life {
         });
     }
 
-    fn advance(&mut self, now: &Counters, is_running: bool) -> Growth {
+    /// In an interval with `most_ns` on a CPU.
+    fn advance(&mut self, now: &Counters, is_running: bool, most_ns: u64) -> Growth {
         let now = never_back(&self.counters, now);
         let growth = now.since(&self.counters);
         self.counters = now;
         self.runtime_ns += growth.runtime_ns;
-        let ahead_ns = self.wall_ns.saturating_sub(self.runtime_ns);
-        let slack_ns = if is_running { LONGEST_TICK_NS } else { 0 };
-        let stolen_ns = self.stolen_ns.max(ahead_ns.saturating_sub(slack_ns));
+        let all_ns = self.wall_ns.cast_signed() - self.runtime_ns.cast_signed();
+        let slack_ns = if is_running { LONGEST_TICK_NS.cast_signed() } else { 0 };
+        let ahead_ns = self.ahead_ns.clamp(all_ns - slack_ns, all_ns);
+        let ahead_growth_ns = ahead_ns - std::mem::replace(&mut self.ahead_ns, ahead_ns);
+        let stolen_ns = ahead_ns.max(0).cast_unsigned().clamp(self.stolen_ns, self.stolen_ns + most_ns);
         let stolen_growth_ns = stolen_ns - std::mem::replace(&mut self.stolen_ns, stolen_ns);
         let totals = match &mut self.shown {
             Shown::Leader(totals) => {
@@ -128,6 +153,7 @@ impl Life {
             counters: growth,
             totals,
             stolen_ns: growth.known.contains(Field::Runtime).then_some(stolen_growth_ns),
+            ahead_ns: ahead_growth_ns,
         }
     }
 }
@@ -146,16 +172,19 @@ pub(crate) struct Lives {
     /// The last totals of leaders whose process lives on.
     leaders: FxHashMap<TaskId, Counters>,
     processes: FxHashMap<TaskId, Counters>,
+    /// Of those that lack something.
+    owed: FxHashMap<TaskId, Owed>,
 }
 
 impl Trim for Lives {
     fn trim(&mut self) {
-        let Lives { attached: _, tasks, former, renumbered, leaders, processes } = self;
+        let Lives { attached: _, tasks, former, renumbered, leaders, processes, owed } = self;
         tasks.trim();
         former.trim();
         renumbered.trim();
         leaders.trim();
         processes.trim();
+        owed.trim();
     }
 }
 
@@ -169,7 +198,7 @@ impl Lives {
         let mut life = self.take(seen);
         life.pass(seen);
         let now = now.filter(|_| self.knows_totals(seen, &mut life));
-        let growth = now.map(|now| life.advance(now, seen.is_running));
+        let growth = now.map(|now| life.advance(now, seen.is_running, seen.wall_ns));
         self.tasks.insert(seen.number, life);
         growth
     }
@@ -197,6 +226,7 @@ impl Lives {
         is_listed: impl Fn(TaskId) -> bool,
     ) {
         self.processes.retain(|process, _| lives(*process));
+        self.owed.retain(|process, _| lives(*process));
         self.leaders.retain(|process, _| lives(*process));
         self.renumbered.retain(|process, _| lives(*process));
         let mut stays = |life: &mut Life| life.stays(lives(life.process) && is_listed(life.task));
@@ -211,7 +241,7 @@ impl Lives {
 
     /// How much is remembered that only a death ends.
     pub(crate) fn len(&self) -> usize {
-        self.processes.len() + self.leaders.len() + self.renumbered.len() + self.former.len()
+        self.processes.len() + self.owed.len() + self.leaders.len() + self.renumbered.len() + self.former.len()
     }
 
     /// The totals of a process, if it was ever active.
@@ -262,7 +292,7 @@ impl Lives {
         let mut life = self.take(seen);
         life.pass(seen);
         self.knows_totals(seen, &mut life);
-        let growth = life.advance(last, false);
+        let growth = life.advance(last, false, seen.wall_ns);
         if seen.task == seen.process {
             self.leaders.insert(seen.process, growth.totals);
         }
@@ -312,6 +342,23 @@ impl Lives {
         growth.take_children(&Counters::default());
         self.processes.insert(process, *told);
         (growth, *told)
+    }
+
+    /// What was stolen of a process and of the dead that it inherits from, by how much the time of each is ahead of the runtime. What one has
+    /// too much another may have too little. So what is less than nothing, or more than the time of the interval, is for the next ones.
+    pub(crate) fn tell_stolen(&mut self, process: TaskId, ahead_ns: [i64; 2], most_ns: [u64; 2]) -> [u64; 2] {
+        let mut owed = self.owed.remove(&process).unwrap_or_default();
+        let own_ns = told_of(&mut owed.own_ns, ahead_ns[0], most_ns[0]);
+        let children_ns = told_of(&mut owed.children_ns, ahead_ns[1], most_ns[1]);
+        if owed.own_ns != 0 || owed.children_ns != 0 {
+            self.owed.insert(process, owed);
+        }
+        [own_ns, children_ns]
+    }
+
+    /// What is owed to a process that has died is owed to its heir.
+    pub(crate) fn take_owed(&mut self, process: TaskId) -> i64 {
+        self.owed.remove(&process).map_or(0, |owed| owed.own_ns + owed.children_ns)
     }
 
     /// Forgets a process that has died.
@@ -540,6 +587,27 @@ mod tests {
     }
 
     #[test]
+    fn what_one_task_has_too_much_another_has_too_little() {
+        let mut lives = Lives::new(Boottime::from_ns(100));
+        let (one, other) = (id(7, 200), id(8, 200));
+        // Each runs for 100; one is charged 10 less, the other 10 more.
+        let less = lives.go_on(&seen(3, one, one, 100), Some(&counters(90, 1))).expect("seen");
+        let more = lives.go_on(&seen(4, other, one, 100), Some(&counters(110, 1))).expect("seen");
+        assert_eq!((less.ahead_ns, more.ahead_ns), (10, -10));
+        assert_eq!(lives.tell_stolen(one, [less.ahead_ns + more.ahead_ns, -4], [200, 9]), [0, 0]);
+        // What is lacking is carried on, and so is what the interval has no time for.
+        assert_eq!(lives.tell_stolen(one, [-3, 6], [9, 9]), [0, 2]);
+        assert_eq!(lives.tell_stolen(one, [20, 0], [9, 9]), [9, 0]);
+        assert_eq!(lives.tell_stolen(one, [0, 0], [9, 9]), [8, 0]);
+        // An heir lacks what a dead one lacked.
+        assert_eq!(lives.tell_stolen(one, [-5, -1], [9, 9]), [0, 0]);
+        assert_eq!((lives.take_owed(one), lives.take_owed(one)), (-6, 0));
+        // A runtime that comes later takes back what was only apparently stolen.
+        let later = lives.go_on(&seen(3, one, one, 0), Some(&counters(96, 1))).expect("seen");
+        assert_eq!((later.ahead_ns, later.stolen_ns), (-6, Some(0)));
+    }
+
+    #[test]
     fn figures_go_on_when_slots_get_other_numbers() {
         let mut lives = Lives::new(Boottime::from_ns(100));
         let task = id(7, 200);
@@ -570,7 +638,7 @@ mod tests {
             let (mut runtime_ns, mut user_ns, mut system_ns) = (0, 0, 0);
             for (more_ns, user_percent) in steps {
                 runtime_ns += more_ns;
-                let growth = life.advance(&counters(runtime_ns, runtime_ns * user_percent / 100), false);
+                let growth = life.advance(&counters(runtime_ns, runtime_ns * user_percent / 100), false, 0);
                 user_ns += growth.counters.user_ns;
                 system_ns += growth.counters.system_ns;
                 prop_assert_eq!(user_ns + system_ns, runtime_ns);

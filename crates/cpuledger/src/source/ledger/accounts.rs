@@ -52,7 +52,10 @@ pub(super) struct Account {
     pub(super) process: TaskId,
     pub(super) parts: Parts,
     pub(super) growth: Counters,
-    pub(super) stolen_ns: Option<u64>,
+    /// By how much the time of its tasks on a CPU grew more than their runtime; `None`: not known of one of them.
+    pub(super) ahead_ns: Option<i64>,
+    /// Likewise, of the dead that it inherits from.
+    pub(super) children_ahead_ns: Option<i64>,
     /// Whether a task of it ran and nothing tells what its figures grew by: then they are not known of the process.
     pub(super) is_partial: bool,
     /// Of its tasks that ran.
@@ -76,7 +79,8 @@ impl Accounts {
             process,
             parts,
             growth: nothing_used(),
-            stolen_ns: Some(0),
+            ahead_ns: Some(0),
+            children_ahead_ns: Some(0),
             is_partial: false,
             off_cpu: OffCpu::none(),
             living: 0,
@@ -94,6 +98,11 @@ impl Accounts {
         self.0.binary_search_by_key(&pid, |account| account.process.tid.0).is_ok()
     }
 
+    /// Whether this process has time.
+    pub(super) fn has_process(&self, process: TaskId) -> bool {
+        self.0.binary_search_by_key(&process, |account| account.process).is_ok()
+    }
+
     fn find(&mut self, process: TaskId) -> Option<&mut Account> {
         let index = self.0.binary_search_by_key(&process, |account| account.process).ok()?;
         Some(&mut self.0[index])
@@ -109,12 +118,18 @@ impl Accounts {
     /// What a task of the process grew by; `None`: that is not known, or comes later.
     pub(super) fn add_growth(&mut self, process: TaskId, growth: Option<Growth>) {
         let Some(account) = self.find(process) else { return };
-        let stolen_ns = growth.and_then(|growth| growth.stolen_ns);
-        account.stolen_ns = account.stolen_ns.zip(stolen_ns).map(|(sum, more)| sum + more);
+        let ahead_ns = growth.filter(|growth| growth.stolen_ns.is_some()).map(|growth| growth.ahead_ns);
+        account.ahead_ns = account.ahead_ns.zip(ahead_ns).map(|(sum, more)| sum + more);
         match growth {
             Some(growth) => account.growth.add(&growth.counters),
             None => account.is_partial = true,
         }
+    }
+
+    /// By how much a dead task is ahead whose time the process inherits; `None`: that is not known.
+    pub(super) fn inherit(&mut self, heir: TaskId, ahead_ns: Option<i64>) {
+        let Some(account) = self.find(heir) else { return };
+        account.children_ahead_ns = account.children_ahead_ns.zip(ahead_ns).map(|(sum, more)| sum + more);
     }
 
     pub(super) fn add_off_cpu(&mut self, process: TaskId, off_cpu: &OffCpu) {

@@ -283,14 +283,14 @@ impl RowBuilder {
             let time = &closed.tasks[index];
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);
+            let heir = self.attribution.settled_heir(index);
+            let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
             let growth = if has_died(time) {
                 // What it used under its old tid has no other row, as its process has none.
                 let (own_ns, own_states) = ends_process(time)
                     .then(|| before_exec.remove(&seen.process))
                     .flatten()
                     .unwrap_or((0, Some(States::default())));
-                let heir = self.attribution.settled_heir(index);
-                let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
                 let (growth, lived) = self.lives.end(&seen, &last);
                 exited.push(Exited {
                     exit: exit(time),
@@ -310,7 +310,12 @@ impl RowBuilder {
                 self.lives.renumber(&seen, &last)
             };
             let at_end = Some(OffTasks::default());
-            self.accounts.add_growth(seen.process, Some(growth));
+            if self.accounts.has_process(seen.process) {
+                self.accounts.add_growth(seen.process, Some(growth));
+            } else {
+                let owed_ns = if ends_process(time) { self.lives.take_owed(seen.process) } else { 0 };
+                self.accounts.inherit(heir, growth.stolen_ns.map(|_| growth.ahead_ns + owed_ns));
+            }
             self.accounts
                 .add_off_cpu(seen.process, &OffCpu { states, at_start: self.off_at_start[index], at_end });
         }
@@ -321,6 +326,9 @@ impl RowBuilder {
             }
             if time.folded_threads_ns > 0 || (time.is_last && !has_ended(time)) {
                 self.accounts.add_growth(process_of(&time.slot), None);
+            }
+            if time.folded_children_ns > 0 {
+                self.accounts.inherit(process_of(&time.slot), None);
             }
         }
     }
@@ -479,6 +487,12 @@ impl RowBuilder {
             }
             total.without(held_back).store_into(&mut row);
             let Parts { self_ns, exited_threads_ns, exited_children_ns } = account.parts;
+            let ahead_ns = [account.ahead_ns, account.children_ahead_ns];
+            let [stolen_ns, children_stolen_ns] = self.lives.tell_stolen(
+                account.process,
+                ahead_ns.map(Option::unwrap_or_default),
+                [self_ns + exited_threads_ns, exited_children_ns],
+            );
             let heir = self.attribution.heir(account.process);
             let (others, mut off_cpu) = (self.others_of(&account, &row), account.off_cpu);
             off_cpu.add(&OffCpu::of_idle(others, closed.end_ns - closed.start_ns));
@@ -488,7 +502,8 @@ impl RowBuilder {
                 self_ns,
                 exited_threads_ns: Some(exited_threads_ns),
                 exited_children_ns: Some(exited_children_ns),
-                stolen_ns: account.stolen_ns,
+                stolen_ns: ahead_ns[0].map(|_| stolen_ns),
+                exited_children_stolen_ns: ahead_ns[1].map(|_| children_stolen_ns),
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,

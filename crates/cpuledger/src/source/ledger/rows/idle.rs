@@ -138,6 +138,7 @@ impl RowBuilder {
             });
             let usage = Usage {
                 stolen_ns: (!is_unseen).then_some(0),
+                exited_children_stolen_ns: Some(0),
                 states: off_cpu.states,
                 off_at_start: off_cpu.at_start,
                 off_at_end: off_cpu.at_end,
