@@ -147,8 +147,10 @@ fn each_version_of_the_format_is_replayed() {
     }
     for version in (1..=VERSION).rev() {
         if version < VERSION {
-            let usages = intervals.iter_mut().flat_map(|interval| &mut interval.processes);
-            usages.for_each(|usage| usage.exited_children_stolen_ns = None);
+            for interval in &mut intervals {
+                interval.hidden_cpu_ns = None;
+                interval.processes.iter_mut().for_each(|usage| usage.exited_children_stolen_ns = None);
+            }
         }
         assert_prints_the_same(
             &fixture(version),

@@ -241,7 +241,11 @@ impl Lives {
 
     /// How much is remembered that only a death ends.
     pub(crate) fn len(&self) -> usize {
-        self.processes.len() + self.owed.len() + self.leaders.len() + self.renumbered.len() + self.former.len()
+        self.processes.len()
+            + self.owed.len()
+            + self.leaders.len()
+            + self.renumbered.len()
+            + self.former.len()
     }
 
     /// The totals of a process, if it was ever active.
