@@ -80,7 +80,7 @@ fn threads_that_start_beside_the_service_take_a_bounded_part_root() {
 /// The same with processes.
 #[test]
 fn processes_that_start_beside_the_service_take_a_bounded_part_root() {
-    let processes = if is_full() { 58_000 } else { 8_000 };
+    let processes = if is_full() { 20_000 } else { 8_000 };
     let most_bytes = (96 << 20) + processes as u64 * 2_800;
     assert_bounded(&Start { threads: processes, processes, options: &["-e"], most_bytes });
 }
