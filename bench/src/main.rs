@@ -13,6 +13,7 @@ mod procfs;
 mod rates;
 mod reader;
 mod readme;
+mod real;
 mod recording;
 mod recording_day;
 mod replay;
@@ -79,6 +80,8 @@ enum Command {
     Waiting(waiting::Arguments),
     /// Programs of others, each in a cgroup: what the ledger says of them beside the kernel's own counts
     Truth(truth::Arguments),
+    /// What an observer costs programs of others: pgbench, redis, nginx, hackbench, forks; ledger, service, atop, htop, perf sched record
+    Real(real::Arguments),
     /// A day of seconds in `ptop --replay`, made of the intervals of a recording: the start, and jumps
     Replay(replay::Arguments),
     /// Reports over a day of seconds, made of the intervals of a recording
@@ -116,6 +119,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Stalls(arguments) => stalls::run(&arguments),
         Command::Waiting(arguments) => waiting::run(&arguments),
         Command::Truth(arguments) => truth::run(&arguments),
+        Command::Real(arguments) => real::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Readme(arguments) => readme::run(&arguments),

@@ -1,7 +1,7 @@
 //! Programs of others, each in a cgroup of its own: what the ledger says of them, beside what the kernel counts itself.
 
 mod kernel;
-mod workloads;
+pub mod workloads;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -123,14 +123,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Whether a program can be found, or a path is there.
-fn is_here(program: &str) -> bool {
+pub fn is_here(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     Path::new(program).is_absolute() && Path::new(program).exists()
         || std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
 }
 
 /// A workload that runs in a cgroup and a folder of its own. All of it ends with it.
-struct Running {
+pub struct Running {
     /// It stays in the cgroup to the end, and so inherits from all that dies.
     holder: Child,
     cgroup: Arc<Cgroup>,
@@ -138,7 +138,11 @@ struct Running {
 }
 
 impl Running {
-    fn start(workload: &Workload) -> anyhow::Result<Running> {
+    /// Starts it, and waits until it is at work.
+    ///
+    /// # Errors
+    /// Without root, or when it cannot be prepared.
+    pub fn start(workload: &Workload) -> anyhow::Result<Running> {
         let folder = std::env::temp_dir().join(format!("cpuledger-truth-{}", std::process::id()));
         fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         // Servers that leave root behind reach it.
@@ -164,6 +168,19 @@ impl Running {
         ensure!(prepared.success(), "it cannot be prepared: {}", running.said());
         std::thread::sleep(Duration::from_millis(workload.settles_ms));
         Ok(running)
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the kernel has charged its cgroup.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn usage_ns(&self) -> anyhow::Result<u64> {
+        Ok(self.cgroup.usage_ns()?)
     }
 
     /// The end of what it has printed.

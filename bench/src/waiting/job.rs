@@ -136,7 +136,8 @@ fn programs_ns(pid: u32, is_over: &AtomicBool) -> Option<u64> {
     (!programs.is_empty()).then(|| programs.values().sum())
 }
 
-fn number(text: &str, key: &str) -> Option<u64> {
+/// The number after the key that begins a line.
+pub fn number(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
 }
 

@@ -16,9 +16,11 @@ use serde::Serialize;
 use crate::results::Results;
 use crate::table::{Table, digits};
 use load::{KINDS, Load};
-use setting::Setting;
 use told::{Shares, Told};
 use tools::{TOOLS, Tool};
+
+pub use job::number;
+pub use setting::Setting;
 
 /// Options of `waiting`.
 #[derive(Debug, clap::Args)]
@@ -32,7 +34,8 @@ pub struct Arguments {
 }
 
 const DELAY_ACCOUNTING: &str = "/proc/sys/kernel/task_delayacct";
-const BPF_STATS: &str = "/proc/sys/kernel/bpf_stats_enabled";
+/// Whether the kernel counts what programs take.
+pub const BPF_STATS: &str = "/proc/sys/kernel/bpf_stats_enabled";
 const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// One tool in one round.
