@@ -53,9 +53,11 @@ impl Service {
         command
     }
 
-    /// Waits until it listens.
+    /// Waits until it answers: it listens before its ledger stands, and commands wait half a second for an answer.
     pub fn wait(&self) {
         self.wait_at(&self.socket());
+        let answers = || Client::connect(&self.socket(), TIMEOUT).and_then(|mut client| client.info());
+        answers().expect("it answers");
     }
 
     /// Waits until it listens there.
