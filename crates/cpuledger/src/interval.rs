@@ -157,8 +157,7 @@ pub struct Unattributed {
     pub no_slot_ns: u64,
     /// Of the dead, folded into a slot whose task was forgotten meanwhile.
     pub forgotten_task_ns: u64,
-    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down. Also what a hidden switch would have given
-    /// to a task that was not born yet.
+    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down.
     pub uncovered_cpu_ns: u64,
     /// Of all CPUs, while no ledger was attached.
     pub not_attached_ns: u64,

@@ -161,10 +161,7 @@ impl Ledger {
             unlisted: HashMap::new(),
             freed: Vec::new(),
             reserved: 0,
-            unborn_ns: 0,
             off_fault_ns: 0,
-            missed: 0,
-            has_missed: false,
         }
     }
 

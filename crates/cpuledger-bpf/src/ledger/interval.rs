@@ -126,8 +126,6 @@ pub struct Interval<'a> {
     pub cpus: &'a [CpuTime],
     /// Time that was folded into a task which had just been forgotten, in nanoseconds.
     pub stray_ns: u64,
-    /// Time that a task was given and cannot have had, as it was not alive then, in nanoseconds: a switch was hidden.
-    pub unborn_ns: u64,
     /// Slots that are free now.
     pub free_slots: u64,
     /// What the time off the CPU of all tasks is off by, in nanoseconds: booked twice, or not booked although each switch was seen. It is 0,
@@ -183,7 +181,7 @@ impl Interval<'_> {
 
     /// What could not be attributed: the sum of the reasons.
     pub fn unattributed_ns(&self) -> u64 {
-        self.no_slot_ns() + self.uncovered_ns() + self.stray_ns + self.unborn_ns
+        self.no_slot_ns() + self.uncovered_ns() + self.stray_ns
     }
 
     /// Capacity less all that is booked: 0.

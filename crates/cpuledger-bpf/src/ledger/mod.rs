@@ -152,11 +152,7 @@ pub struct Ledger {
     /// Places that were reserved on the lists of all closed intervals.
     reserved: u64,
     /// As in [`Interval`].
-    unborn_ns: u64,
     off_fault_ns: u64,
-    /// Switches that were hidden by the cut before this, and whether one was since.
-    missed: u64,
-    has_missed: bool,
 }
 
 /// Whether a slot is that of the leader of this process, and was so until the interval ended or the leader died.
@@ -286,7 +282,6 @@ impl Ledger {
             newborn: &self.newborn,
             cpus: &self.cpu_times,
             stray_ns,
-            unborn_ns: self.unborn_ns,
             free_slots,
             off_fault_ns: self.off_fault_ns,
             slots: &self.slots,
@@ -393,9 +388,7 @@ impl Ledger {
     /// to no task any more.
     fn gather_tasks(&mut self, cut_ns: u64) -> u64 {
         empty(&mut self.tasks);
-        (self.unborn_ns, self.off_fault_ns) = (0, 0);
-        let missed = self.lost().missed;
-        self.has_missed = missed != std::mem::replace(&mut self.missed, missed);
+        self.off_fault_ns = 0;
         let parity = (self.interval & 1) as u32;
         let listed = offset_of!(abi::cpuledger_control, listed);
         let count = self.control.word(0, of_parity(listed, self.interval)).load(Ordering::Acquire);
@@ -447,7 +440,7 @@ impl Ledger {
     fn gather_task(&mut self, number: u32, running_ns: Option<u64>, cut_ns: u64) -> u64 {
         let own = |offset| self.slots.word(number, of_parity(offset, self.interval));
         let folded = |offset| self.rests.word(number, of_parity(offset, self.interval));
-        let mut wall_ns = running_ns.unwrap_or(0) + take_word(own(offset_of!(abi::cpuledger_slot, wall_ns)));
+        let wall_ns = running_ns.unwrap_or(0) + take_word(own(offset_of!(abi::cpuledger_slot, wall_ns)));
         let folded_threads_ns = self.unlisted.remove(&number).unwrap_or(0)
             + take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_threads_ns)));
         let folded_children_ns = take_word(folded(offset_of!(abi::cpuledger_slot_rest, folded_children_ns)));
@@ -462,9 +455,6 @@ impl Ledger {
         }
         let is_running = running_ns.is_some();
         let end_ns = if is_last { slot.end_ns_or_batch } else { cut_ns };
-        let unborn_ns = self.unborn_ns_of(number, wall_ns, end_ns);
-        wall_ns -= unborn_ns;
-        self.unborn_ns += unborn_ns;
         let (off, off_fault_ns) = self.take_off(number, wall_ns, end_ns, is_last, is_running).unzip();
         // Nothing tells what a task without a slot did.
         let is_of_one_task = slot.tid != 0
@@ -493,19 +483,6 @@ impl Ledger {
         0
     }
 
-    /// Since when a slot tells what its task does off the CPU.
-    fn first_ns(&self, number: u32) -> Option<u64> {
-        let word = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
-        Some(word.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)
-    }
-
-    /// By how much the time on a CPU exceeds that for which the task was alive in the closed interval, until `end_ns`. A task that comes by a
-    /// hidden switch is given what the one before it had since the last switch that was seen.
-    fn unborn_ns_of(&self, number: u32, on_ns: u64, end_ns: u64) -> u64 {
-        let Some(first_ns) = self.first_ns(number).filter(|_| self.has_missed) else { return 0 };
-        on_ns.saturating_sub(end_ns.saturating_sub(first_ns.max(self.start_ns)))
-    }
-
     /// Reads and zeroes what the task of a slot did off the CPU in the closed interval, until `end_ns`.
     fn take_off(
         &self,
@@ -515,7 +492,8 @@ impl Ledger {
         is_last: bool,
         is_running: bool,
     ) -> Option<(Off, i64)> {
-        let first_ns = self.first_ns(number)?;
+        let word = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
+        let first_ns = Some(word.load(Ordering::Acquire)).filter(|first_ns| *first_ns > 0)?;
         let alive = Alive {
             interval: self.interval,
             first_ns,
@@ -526,7 +504,6 @@ impl Ledger {
         };
         let taken = off::take(&self.offs, number, alive);
         if is_last {
-            let word = self.rests.word(number, offset_of!(abi::cpuledger_slot_rest, first_ns));
             word.store(0, Ordering::Relaxed);
         }
         Some(taken)

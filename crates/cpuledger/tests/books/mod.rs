@@ -257,9 +257,7 @@ pub fn assert_capacity(interval: &Interval, online: usize) {
 
 /// Capacity = Σ processes + idle, to the nanosecond.
 pub fn assert_balance(interval: &Interval) {
-    // Time from before the birth of a task that came by a switch which the kernel hid is not attributed.
-    let has_hidden = interval.missed_switches.is_some_and(|missed| missed > 0);
-    assert_balance_but_for(interval, if has_hidden { interval.unattributed_by.uncovered_cpu_ns } else { 0 });
+    assert_balance_but_for(interval, 0);
 }
 
 /// Capacity = Σ processes + idle + this time, to the nanosecond.

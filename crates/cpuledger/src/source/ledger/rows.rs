@@ -144,7 +144,7 @@ impl RowBuilder {
             unattributed_by: Unattributed {
                 no_slot_ns: closed.no_slot_ns(),
                 forgotten_task_ns: closed.stray_ns,
-                uncovered_cpu_ns: closed.uncovered_ns() + closed.unborn_ns,
+                uncovered_cpu_ns: closed.uncovered_ns(),
                 not_attached_ns: 0,
             },
             exited: Some(Vec::new()),
