@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::bail;
+use cpuledger::text::count::count_of;
 use cpuledger_recording::{Cause, Loss, Recording, When};
 
-use crate::when;
+use crate::{output, when};
 
 /// Opens a recording that has intervals.
 ///
@@ -32,6 +33,17 @@ pub fn open(path: &Path) -> anyhow::Result<Recording> {
         Some(recording) => Ok(recording),
         None => bail!("{}: there is no recording, or none with an interval in it", path.display()),
     }
+}
+
+/// Says which files in its directories are none of it, in one sentence.
+pub fn note_foreign(recording: &Recording) {
+    let foreign = recording.foreign();
+    let Some(first) = foreign.first() else { return };
+    let others = match foreign.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {} like it", count_of(others as u64, "file")),
+    };
+    output::warn(&format!("{}{others}: no part of the recording; nothing is read of that", first.display()));
 }
 
 /// An error of reading, with what helps where the kernel does not permit it.

@@ -189,6 +189,24 @@ fn losses_and_gaps_are_told_everywhere() {
     }
 }
 
+#[test]
+fn files_that_are_no_segments_are_noted_once() {
+    let (_folder, path) = recording();
+    let whole = text(&report(&path, &[]));
+    for number in [400, 401] {
+        fs::write(path.join(format!("all/{number:016}.seg")), "notes of the year").expect("it is ours");
+    }
+    let output = report(&path, &[]);
+    assert_eq!(text(&output), whole);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let first = path.join("all/0000000000000400.seg");
+    let note = format!(
+        "cpuledger: {} and 1 file like it: no part of the recording; nothing is read of that\n",
+        first.display()
+    );
+    assert_eq!(said, note);
+}
+
 /// Where records begin.
 fn records(bytes: &[u8]) -> Vec<usize> {
     (0..bytes.len() - 4).filter(|at| &bytes[*at..at + 4] == b"cRec").collect()

@@ -68,6 +68,8 @@ pub struct Recording {
     tiers: Vec<Tier>,
     parts: Vec<Part>,
     order: Order,
+    /// Names of segments that no file has.
+    no_files: Vec<PathBuf>,
 }
 
 impl fmt::Debug for Recording {
@@ -94,7 +96,8 @@ impl Recording {
             Ok(Tier { folder: Some(Arc::new(folder)), length })
         });
         let tiers = tiers.collect::<Result<_, Error>>()?;
-        let mut recording = Recording { tiers, parts: Vec::new(), order: Order::default() };
+        let mut recording =
+            Recording { tiers, parts: Vec::new(), order: Order::default(), no_files: Vec::new() };
         recording.refresh()?;
         if recording.parts.is_empty() {
             return Err(Error::NoRecording { path: path.into() });
@@ -114,7 +117,7 @@ impl Recording {
         let tiers = vec![Tier { folder: None, length: Duration::ZERO }];
         let mut parts = vec![part];
         let order = Order::of(&mut parts, tiers.len());
-        Recording { tiers, parts, order }
+        Recording { tiers, parts, order, no_files: Vec::new() }
     }
 
     /// Of the tiers of both.
@@ -153,6 +156,7 @@ impl Recording {
         let old = std::mem::take(&mut self.parts).into_iter();
         let mut old: HashMap<(usize, Option<u64>), Part> = old.map(|part| (part.key(), part)).collect();
         let mut failed = None;
+        self.no_files.clear();
         for (tier, Tier { folder, .. }) in self.tiers.iter().enumerate() {
             let Some(folder) = folder else {
                 if let Some(mut part) = old.remove(&(tier, None)) {
@@ -181,12 +185,13 @@ impl Recording {
                 }
                 let opened = SegmentFile::of_folder(folder, name).map_err(|error| io_error(&path, error));
                 let opened = opened.and_then(|file| {
-                    file.map(|file| Part::open(tier, Some(name), path, Box::new(file))).transpose()
+                    let part = file.map(|file| Part::open(tier, Some(name), path.clone(), Box::new(file)));
+                    part.transpose()
                 });
                 match opened {
                     Ok(Some(part)) => self.parts.push(part),
                     // It may have been deleted or renamed by now; then the next refresh finds it.
-                    Ok(None) => {}
+                    Ok(None) => self.no_files.push(path),
                     Err(error) => failed = failed.or(Some(error)),
                 }
             }
@@ -253,6 +258,16 @@ impl Recording {
             (parts[*part].key(), *from, records.min(*to))
         };
         order.stretches.iter().map(key).collect()
+    }
+
+    /// What has the name of a segment in its directories and is none: files of others, directories, links. Nothing is read of them.
+    pub fn foreign(&self) -> Vec<&Path> {
+        // One that is empty may just be begun, and what is not there was one.
+        let is_there =
+            |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.len() > 0 || !found.is_file());
+        let without_header = self.parts.iter().filter(|part| part.segment.header().is_none());
+        let all = without_header.map(|part| &part.path).chain(&self.no_files);
+        all.filter(is_there).map(PathBuf::as_path).collect()
     }
 
     /// Its segments: the finest tier first, and in each in the order in which they were written.

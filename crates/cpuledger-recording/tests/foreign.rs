@@ -48,6 +48,9 @@ fn what_is_no_segment_is_left_alone() {
     let before = names();
     let mut recording = Recording::open(folder.path()).expect("a recording");
     assert!(frames_of(&mut recording) == machine[..65]);
+    let foreign: Vec<_> = recording.foreign().iter().filter_map(|path| path.file_stem()?.to_str()).collect();
+    let numbers = ["400", "401", "402", "500", "501", "502"].map(|number| format!("{number:0>16}"));
+    assert_eq!(foreign, numbers);
     let mut writer = Writer::open(folder.path(), options.clone()).expect("a writer");
     machine[65..].iter().for_each(|frame| writer.append(frame).expect("written"));
     writer.close().expect("closed");

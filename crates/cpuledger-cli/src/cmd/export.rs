@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => usual()?,
     };
     // For its sentences.
-    drop(recording::open(&path)?);
+    recording::note_foreign(&recording::open(&path)?);
     let options = Options { format: arguments.format.into(), span };
     let progress = Arc::new(Progress::default());
     let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));

@@ -249,6 +249,7 @@ struct Part {
 impl Part {
     fn read(path: &Path, span: &Span, question: &Question, interrupt: &Interrupt) -> anyhow::Result<Part> {
         let mut recording = recording::open(path)?;
+        recording::note_foreign(&recording);
         let places = recording.select(span);
         let mut empty = Accumulator::new(&question.dimensions());
         if question.format == Format::Html

@@ -161,6 +161,8 @@ impl Recording {
             let Stretch { part, from, to, .. } = self.order.stretches[number];
             let Part { tier, name, path, segment } = &mut self.parts[part];
             let of = (*tier, &**path);
+            // What is in a directory and has no header is of others.
+            let is_own = name.is_none() || segment.header().is_some();
             let Found { entries, damaged, is_complete, .. } =
                 segment.found().map_err(|error| io_error(path, error))?;
             let mut damaged = damaged.iter().map(|(at, _)| *at).peekable();
@@ -179,7 +181,7 @@ impl Recording {
             }
             let is_damaged = meets_damage(u64::MAX);
             let is_closed = name.is_none_or(|name| name.state == State::Closed);
-            if to >= entries.len() && (is_damaged || (is_closed && !*is_complete)) {
+            if to >= entries.len() && (is_damaged || (is_own && is_closed && !*is_complete)) {
                 found.end(of, is_damaged);
             }
         }

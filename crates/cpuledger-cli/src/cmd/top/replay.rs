@@ -165,7 +165,9 @@ impl Recorded {
     /// # Errors
     /// When there is no recording, or none that can be read.
     pub fn open(path: &Path, span: Span) -> anyhow::Result<Recorded> {
-        let mut replay = Replay::of(recording::open(path)?);
+        let recording = recording::open(path)?;
+        recording::note_foreign(&recording);
+        let mut replay = Replay::of(recording);
         replay.set_span(span);
         Ok(Recorded { path: path.to_owned(), replay })
     }
