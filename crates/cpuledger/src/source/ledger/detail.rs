@@ -75,6 +75,8 @@ impl Detail {
         fields: FieldSet,
         into: &mut Snapshot,
     ) -> Result<(), Error> {
+        // A walk clears it once more, so that the rows of a storm give their memory back before others are filled.
+        into.clear();
         let request = Request { scope: Scope::Tasks, fields };
         match self {
             Detail::Walk(walk) => {
@@ -82,12 +84,8 @@ impl Detail {
                 into.tasks.sort_unstable_by_key(|row| (row.pid, !row.is_leader(), row.tid));
                 Ok(())
             }
-            Detail::Inspector(_) if wanted.is_empty() => {
-                into.clear();
-                Ok(())
-            }
+            Detail::Inspector(_) if wanted.is_empty() => Ok(()),
             Detail::Inspector(inspector) => {
-                into.clear();
                 let read = inspector.inspect(wanted, groups(fields))?;
                 let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
                 into.source = SourceKind::Ledger;
