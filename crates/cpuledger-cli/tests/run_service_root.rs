@@ -359,7 +359,7 @@ fn a_service_that_is_late_is_waited_for_root() {
 
 fn stopped_for_long() {
     let (service, folder) = (Service::start(""), folder());
-    let script = format!("{BURN}print('GO', flush=True)\nburn()\ntime.sleep(7)\n");
+    let script = format!("{BURN}print('GO', flush=True)\nburn()\ntime.sleep(8)\n");
     let file = folder.path().join("account.json");
     let path = file.to_str().expect("a text");
     let mut run = as_stranger(&service, &["--format", "json", "--output", path], &["python3", "-c", &script]);
@@ -367,7 +367,7 @@ fn stopped_for_long() {
     let mut go = [0; 2];
     run.stdout.as_mut().expect("a pipe").read_exact(&mut go).expect("it begins");
     signal(&service, Signal::STOP);
-    std::thread::sleep(Duration::from_secs(5));
+    std::thread::sleep(Duration::from_secs(6));
     signal(&service, Signal::CONT);
     assert!(run.wait().expect("it ends").success());
     let account: Value = serde_json::from_str(&fs::read_to_string(&file).expect("a file")).expect("JSON");
