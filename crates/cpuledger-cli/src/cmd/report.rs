@@ -193,9 +193,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let path =
         path.ok_or_else(|| usage("which recording? This user has no home; name its directory".to_owned()))?;
     let interrupt = Interrupt::watch();
+    let mut recording = recording::open(path)?;
+    recording::note_foreign(&recording);
     let mut parts = Vec::new();
     for span in &question.spans {
-        parts.push(Part::read(path, span, &question, &interrupt)?);
+        parts.push(Part::read(path, &mut recording, span, &question, &interrupt)?);
     }
     let bytes = render(&question, &parts)?;
     if interrupt.has_come() {
@@ -222,7 +224,8 @@ pub fn made(path: &Path, by: &str, format: &str) -> anyhow::Result<Vec<u8>> {
     let by = choose("--by", by, BY.into_iter().map(|by| (by.name, by)))?;
     let format = choose("--format", format, FORMATS.into_iter())?;
     let question = Question { by, top: 30, format, spans: vec![Span::ALL] };
-    let part = || Part::read(path, &Span::ALL, &question, &Interrupt::default());
+    let mut recording = recording::open(path)?;
+    let mut part = || Part::read(path, &mut recording, &Span::ALL, &question, &Interrupt::default());
     let mut bytes = render(&question, &[part()?])?;
     if format != Format::Html {
         bytes.extend(render_comparison(&question, &part()?, &part()?));
@@ -247,9 +250,13 @@ struct Part {
 }
 
 impl Part {
-    fn read(path: &Path, span: &Span, question: &Question, interrupt: &Interrupt) -> anyhow::Result<Part> {
-        let mut recording = recording::open(path)?;
-        recording::note_foreign(&recording);
+    fn read(
+        path: &Path,
+        recording: &mut Recording,
+        span: &Span,
+        question: &Question,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Part> {
         let places = recording.select(span);
         let mut empty = Accumulator::new(&question.dimensions());
         if question.format == Format::Html
@@ -258,7 +265,7 @@ impl Part {
             let buckets = u32::try_from(places.len()).unwrap_or(BUCKETS).clamp(1, BUCKETS);
             empty = empty.with_time_line(since_ns, until_ns, buckets);
         }
-        let read = read::accumulate(path, &mut recording, (span, &places), &empty, interrupt)
+        let read = read::accumulate(path, recording, (span, &places), &empty, interrupt)
             .with_context(|| path.display().to_string())?;
         if read.accumulator.intervals() == 0 {
             let is_lost = if read.losses.is_empty() { "" } else { "; what was there cannot be read" };
@@ -280,8 +287,8 @@ impl Part {
         let about = About {
             recording: path.display().to_string(),
             host,
-            since_ns: asked(&mut recording, span.since, Span::ALL.since),
-            until_ns: asked(&mut recording, span.until, Span::ALL.until),
+            since_ns: asked(recording, span.since, Span::ALL.since),
+            until_ns: asked(recording, span.until, Span::ALL.until),
             tier_ns,
             repeated: recording.repeated(&places, span),
             losses: read.losses.iter().map(lost).collect(),
