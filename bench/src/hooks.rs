@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 use cpuledger_bpf::ledger::{Ledger, Options};
 use cpuledger_load::{RaisedLimits, Sleepers};
 
-use crate::measure::median;
+use crate::measure::{median, middle};
 use crate::results::{Results, Row};
 use crate::table::{Table, thousands};
 
@@ -190,10 +190,7 @@ pub fn in_pairs(
 /// The median over pairs of what `of` makes of both durations, in seconds.
 pub fn median_of_pairs(with: &[Duration], without: &[Duration], of: impl Fn(f64, f64) -> f64) -> f64 {
     let pairs = with.iter().zip(without);
-    let mut all: Vec<f64> =
-        pairs.map(|(with, without)| of(with.as_secs_f64(), without.as_secs_f64())).collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+    middle(pairs.map(|(with, without)| of(with.as_secs_f64(), without.as_secs_f64())).collect())
 }
 
 fn compare(

@@ -49,6 +49,12 @@ pub fn median(durations: &[Duration]) -> Duration {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
+/// The middle of the figures, the upper one of two; not a number of none.
+pub fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// Bytes read at once.
 const ROOM_BYTES: usize = 256 * 1024;
 

@@ -14,11 +14,12 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Serialize;
 
+use crate::measure::middle;
 use crate::results::Results;
 use crate::table::{Table, digits};
 use crate::truth::workloads::Workload;
 use crate::truth::{Running, is_here};
-use crate::waiting::{BPF_STATS, Setting, number};
+use crate::waiting::{BPF_STATS, Setting, programs};
 
 /// Options of `real`.
 #[derive(Debug, clap::Args)]
@@ -193,18 +194,8 @@ impl Observer {
     /// Run time and runs of the programs that it holds.
     fn hooks(&self) -> [u64; 2] {
         let Some(child) = &self.child else { return [0, 0] };
-        let (mut sum, mut seen) = ([0, 0], Vec::new());
-        for entry in fs::read_dir(format!("/proc/{}/fdinfo", child.id())).into_iter().flatten().flatten() {
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            let figures = [number(&text, "run_time_ns:"), number(&text, "run_cnt:")];
-            if let (Some(id), [Some(ns), Some(runs)]) = (number(&text, "prog_id:"), figures)
-                && !seen.contains(&id)
-            {
-                seen.push(id);
-                (sum[0], sum[1]) = (sum[0] + ns, sum[1] + runs);
-            }
-        }
-        sum
+        let programs = programs(child.id());
+        programs.values().fold([0, 0], |sum, [ns, runs]| [sum[0] + ns, sum[1] + runs])
     }
 }
 
@@ -293,11 +284,6 @@ fn once(go: &mut File, done: &mut File) -> anyhow::Result<()> {
     done.read_exact(&mut answer)?;
     ensure!(&answer == b"done\n", "the work has failed");
     Ok(())
-}
-
-fn middle(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn row(work: &Work, runs: &[Run]) -> Vec<String> {

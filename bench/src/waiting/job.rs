@@ -123,21 +123,25 @@ fn last_words(texts: &[&str]) -> String {
 /// Until it is over: the run time of the programs that the process holds, as kernel.bpf_stats_enabled has it counted. Its last
 /// milliseconds are missed.
 fn programs_ns(pid: u32, is_over: &AtomicBool) -> Option<u64> {
-    let mut programs: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut programs = BTreeMap::new();
     while !is_over.load(Ordering::Relaxed) {
-        for entry in fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten() {
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
-            if let (Some(id), Some(ns)) = (number(&text, "prog_id:"), number(&text, "run_time_ns:")) {
-                programs.insert(id, ns);
-            }
-        }
+        programs.extend(self::programs(pid));
         thread::sleep(POLL);
     }
-    (!programs.is_empty()).then(|| programs.values().sum())
+    (!programs.is_empty()).then(|| programs.values().map(|[run_ns, _]| run_ns).sum())
 }
 
-/// The number after the key that begins a line.
-pub fn number(text: &str, key: &str) -> Option<u64> {
+/// The programs that the process holds, by their numbers: how long they have run and how often, as kernel.bpf_stats_enabled has it counted.
+pub fn programs(pid: u32) -> BTreeMap<u64, [u64; 2]> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
+    let program = |text: &str| {
+        let figures = [number(text, "run_time_ns:")?, number(text, "run_cnt:")?];
+        Some((number(text, "prog_id:")?, figures))
+    };
+    entries.filter_map(|entry| program(&fs::read_to_string(entry.path()).unwrap_or_default())).collect()
+}
+
+fn number(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
 }
 

@@ -19,7 +19,7 @@ use load::{KINDS, Load};
 use told::{Shares, Told};
 use tools::{TOOLS, Tool};
 
-pub use job::number;
+pub use job::programs;
 pub use setting::Setting;
 
 /// Options of `waiting`.

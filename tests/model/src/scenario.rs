@@ -144,19 +144,24 @@ pub fn migration_with_two_cuts(mutation: Mutation) {
     migrate(&[LONG, LONG], mutation);
 }
 
+/// The task of this CPU leaves it, and is there for another.
+fn leave(world: &World, cpu: &mut Processor<'_>) {
+    cpu.switch(IDLE, Fate::Lives);
+    world.kernel.swap(1, AcqRel);
+}
+
+/// Runs task 1 if it has left its CPU, else task 2.
+fn run_if_left(world: &World, cpu: &mut Processor<'_>) {
+    let next = world.kernel.swap(0, AcqRel);
+    cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
+}
+
 fn migrate(plans: &'static [Plan], mutation: Mutation) {
     // The kernel lets no CPU run a task before its last CPU has finished the switch: that order is an exchange here.
-    let scripts: &'static [Script] = &[
-        |world, cpu| {
-            cpu.switch(IDLE, Fate::Lives);
-            world.kernel.swap(1, AcqRel);
-        },
-        |world, cpu| {
-            let next = world.kernel.swap(0, AcqRel);
-            cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
-            cpu.switch(IDLE, Fate::Lives);
-        },
-    ];
+    let scripts: &'static [Script] = &[leave, |world, cpu| {
+        run_if_left(world, cpu);
+        cpu.switch(IDLE, Fate::Lives);
+    }];
     let setup = Setup { running: &[Some(1), Some(0)], ..Setup::default() };
     scenario(setup, scripts, plans).play(mutation);
 }
@@ -375,16 +380,7 @@ pub fn off_twice(mutation: Mutation) {
 }
 
 /// Task 1 leaves CPU 0; CPU 1 runs it if it finds it there.
-const OFF_AND_MIGRATION: &[Script] = &[
-    |world, cpu| {
-        cpu.switch(IDLE, Fate::Lives);
-        world.kernel.swap(1, AcqRel);
-    },
-    |world, cpu| {
-        let next = world.kernel.swap(0, AcqRel);
-        cpu.switch(if next == 1 { 1 } else { 2 }, Fate::Lives);
-    },
-];
+const OFF_AND_MIGRATION: &[Script] = &[leave, run_if_left];
 
 fn migrates_off() -> Setup {
     Setup { running: &[Some(1), Some(0)], keeps_off: true, ..Setup::default() }

@@ -33,6 +33,9 @@ pub(super) fn load_inspector() -> Result<Inspector, cpuledger_bpf::Error> {
     Inspector::load(FIRST_ROOM, machine::processes().unwrap_or(0))
 }
 
+/// Processes, each with its parent and its name.
+pub(super) type Parents = Vec<(TaskId, TaskId, Comm)>;
+
 impl Detail {
     /// By what was loaded, or by a walk where the kernel refused it. For want of descriptors or memory it is an error, which says what
     /// to do: a walk instead would silently cost each interval what the machine holds.
@@ -51,7 +54,7 @@ impl Detail {
     }
 
     /// All processes with their parents and names.
-    pub(super) fn parents(&mut self) -> Result<Vec<(TaskId, TaskId, Comm)>, Error> {
+    pub(super) fn parents(&mut self) -> Result<Parents, Error> {
         match self {
             Detail::Inspector(inspector) => Ok(inspector.parents()?.iter().map(process_and_parent).collect()),
             Detail::Walk(walk) => {

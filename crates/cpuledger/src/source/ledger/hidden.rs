@@ -3,20 +3,34 @@
 
 use rustc_hash::FxHashSet;
 
+use crate::error::Error;
 use crate::source::procfs::{Procfs, cpu_clock_ns};
+
+use super::detail::{Detail, Parents};
 
 /// The hidden processes, and what the clock of each said last.
 #[derive(Debug, Default)]
 pub(super) struct Hidden(Vec<(i32, u64)>);
 
 impl Hidden {
+    /// Those that /proc has and the programs do not see, and what these see: all other processes, with their parents and names.
+    ///
+    /// # Errors
+    /// When the kernel does not run the programs.
+    pub(super) fn beside(detail: &mut Detail) -> Result<(Hidden, Parents), Error> {
+        let listed = Hidden::list();
+        let seen = detail.parents()?;
+        let hidden = Hidden::find(&listed, seen.iter().map(|(process, ..)| process.tid.0));
+        Ok((hidden, seen))
+    }
+
     /// All processes now, to be compared with what a later walk sees: so none is missing that was born in between.
-    pub(super) fn list() -> Vec<i32> {
+    fn list() -> Vec<i32> {
         Procfs::open().and_then(|mut procfs| procfs.processes()).unwrap_or_default()
     }
 
     /// Those that are listed and not seen. One that has died meanwhile has no clock.
-    pub(super) fn find(listed: &[i32], seen: impl Iterator<Item = i32>) -> Hidden {
+    fn find(listed: &[i32], seen: impl Iterator<Item = i32>) -> Hidden {
         let seen: FxHashSet<i32> = seen.collect();
         let hidden = listed.iter().filter(|pid| !seen.contains(pid));
         Hidden(hidden.filter_map(|&pid| Some((pid, cpu_clock_ns(pid)?))).collect())

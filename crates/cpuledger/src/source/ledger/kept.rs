@@ -107,9 +107,8 @@ impl Ledger {
         let caller = caller();
         let kernel = kernel::Ledger::adopt(kernel, part)?;
         limits::check_only(&caller, &kernel)?;
-        let (listed, mut detail) = (Hidden::list(), Detail::open(load_inspector())?);
-        let seen = detail.parents()?;
-        let hidden = Hidden::find(&listed, seen.iter().map(|(process, ..)| process.tid.0));
+        let mut detail = Detail::open(load_inspector())?;
+        let (hidden, _) = Hidden::beside(&mut detail)?;
         Ok(Ledger {
             size: kernel.options(),
             kernel: Supervised::new(kernel),

@@ -78,9 +78,7 @@ impl RowBuilder {
         let mut attribution = Attribution::default();
         // What is younger has been seen by the fork hook, which knows better: its parent may be dead by now. For what is older, the listed
         // parent is the accounting parent, as the ledger tells one of every process: so `add`, not `add_listed`.
-        let listed = Hidden::list();
-        let parents = detail.parents()?;
-        let hidden = Hidden::find(&listed, parents.iter().map(|(process, ..)| process.tid.0));
+        let (hidden, parents) = Hidden::beside(&mut detail)?;
         for (process, parent, comm) in parents {
             if process.start_time_ns < before {
                 attribution.add(process, parent);
