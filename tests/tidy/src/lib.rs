@@ -4,8 +4,6 @@
 pub mod code;
 pub mod imports;
 pub mod layers;
-pub mod prose;
-pub mod words;
 
 use std::path::Path;
 
@@ -72,8 +70,6 @@ pub fn check(path: &str, text: &str, exists: &dyn Fn(&str) -> bool) -> Vec<Findi
     for (number, line) in (1..).zip(text.lines()) {
         check_any_line(line, &mut |sentence| add(number, sentence));
     }
-    words::check(path, text, &mut add);
-    prose::check(path, text, &mut add);
     match extension {
         "rs" => check_rust(path, text, &mut add),
         "c" | "h" => check_c(text, &mut add),
