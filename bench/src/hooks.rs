@@ -132,10 +132,10 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let beside = if arguments.states { Beside::WithoutStates } else { Beside::Nothing };
     let caption = match beside {
         Beside::Nothing => {
-            "How many times as long it takes with the ledger attached and read, by the number of sleeping threads"
+            "Slowdown with the ledger running (1.02 = 2 % slower), by the number of sleeping threads"
         }
         Beside::WithoutStates => {
-            "How many times as long it takes with states as with a ledger without them, by the number of sleeping threads"
+            "Slowdown of a ledger with states beside one without (1.02 = 2 % slower), by the number of sleeping threads"
         }
     };
     let populations = arguments.threads.iter().map(|&threads| thousands(threads));

@@ -1,4 +1,4 @@
-//! The tables of the README and of the documents: those of the newest results.
+//! The tables of the documents: those of the newest results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,9 @@ use crate::table::{FILE, replaced};
 pub struct Arguments {}
 
 /// What has tables, from the root of the project.
-const DOCUMENTS: [&str; 6] = [
-    "README.md",
-    "docs/accuracy.md",
-    "docs/recording.md",
-    "docs/report.md",
-    "docs/service.md",
-    "docs/states.md",
-];
+const DOCUMENTS: [&str; 2] = ["docs/accuracy.md", "docs/costs.md"];
 
-/// Puts the tables of the newest results into the README and the documents.
+/// Puts the tables of the newest results into the documents.
 ///
 /// # Errors
 /// When nothing was measured, or a file cannot be read or written.
@@ -40,7 +33,7 @@ fn document(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
 }
 
-/// The tables of all dates, the last one's first: each tells its own. Short forms do not count.
+/// The tables of all dates, newest first: each states its own date. Short forms do not count.
 fn newest_first(folders: &Path) -> anyhow::Result<String> {
     let mut all: Vec<PathBuf> = fs::read_dir(folders)?
         .filter_map(|entry| Some(entry.ok()?.path()))

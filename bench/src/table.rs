@@ -1,4 +1,4 @@
-//! A table: printed, and kept in `tables.md` beside the raw results, from where the README has it.
+//! A table: printed, and kept in `tables.md` beside the raw results, from which `readme` copies it into the documents.
 
 use std::fmt::Write;
 use std::fs;
