@@ -11,7 +11,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build install uninstall run check record test test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
+.PHONY: help setup build all install uninstall run check record test test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -21,12 +21,16 @@ setup: ## install the Debian packages that building needs, if any is missing
 	@scripts/install-packages build
 	@scripts/check-rust
 
-build: setup ## build target/release/cpuledger, and ptop, its other name
+build: setup ## build the core: target/release/cpuledger, and ptop, its other name
 	cargo build --release --locked --package cpuledger-cli
 	@scripts/split-debug $(target)/release/cpuledger
 	@ln -sf cpuledger $(target)/release/ptop
 
-install: ## install the build with pages, completions and service below PREFIX=/usr/local, in DESTDIR= (as root)
+all: build ## build the core and the programs of further commands: cpuledger-export, with Arrow and Parquet
+	cargo build --release --locked --package cpuledger-export
+	@scripts/split-debug $(target)/release/cpuledger-export
+
+install: ## install what is built with pages, completions and service below PREFIX=/usr/local, in DESTDIR= (as root)
 	@scripts/install $(BINARY)
 
 uninstall: ## remove what `make install` has installed
@@ -78,7 +82,7 @@ soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if 
 
 soak-service: ## three hostile users and a storm of forks against a service in 256 MiB, for SOAK_MINUTES, 10 if not stated (as root)
 	@scripts/install-packages build test
-	cargo build --release --locked --package cpuledger-cli --package cpuledger-load --package cpuledger-soak
+	cargo build --release --locked --package cpuledger-cli --package cpuledger-export --package cpuledger-load --package cpuledger-soak
 	$(target)/release/cpuledger-soak --service --minutes $(SOAK_MINUTES)
 
 vm: ## run the privileged tests on the kernels of distributions, under emulation (writes docs/kernels.md)

@@ -8,7 +8,6 @@
 
 pub mod abi;
 mod btf;
-mod closed;
 mod cpus;
 mod error;
 mod exits;
@@ -28,7 +27,6 @@ mod status;
 pub mod threads;
 mod walk;
 
-pub use closed::stdout_was_closed;
 pub use error::{Error, not_permitted};
 pub use exits::{Drained, ExitHook};
 pub use facts::{Fact, facts, own_file};

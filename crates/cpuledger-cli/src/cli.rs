@@ -11,7 +11,7 @@ Examples:
 
 `ptop` is `cpuledger top`. Links named `top` and `ps` take the options of procps and print what it prints.
 
-Exit codes: 0 done; 1 something asked for was not found, or output failed; 2 wrong option (ps: 1); 3 no usable source.
+Exit codes: 0 done; 1 something asked for was not found, or output failed; 2 wrong option (ps: 1); 3 no usable source, or `cpuledger-export` is not installed.
 
 The manual pages say more: man/ptop.1, man/cpuledger-ps.1 and others.";
 
@@ -66,9 +66,12 @@ pub enum Command {
     #[command(after_help = crate::cmd::run::AFTER_HELP)]
     Run(crate::cmd::run::Arguments),
     /// Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines
-    #[cfg(feature = "export")]
-    #[command(after_help = crate::cmd::export::AFTER_HELP)]
-    Export(crate::cmd::export::Arguments),
+    #[command(disable_help_flag = true)]
+    Export {
+        /// Options of the program `cpuledger-export`; `cpuledger export --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// List tasks once, with the options of procps' ps
     #[command(disable_help_flag = true)]
     Ps {

@@ -3,49 +3,32 @@
 
 mod cli;
 mod cmd;
-mod colors;
-mod end;
 mod exit;
 #[doc(hidden)]
 pub mod fuzzing;
-#[doc(hidden)]
-pub mod memory;
-mod output;
+mod memory;
 #[cfg(test)]
 mod pages;
 mod privileges;
 mod record;
 #[cfg(test)]
 mod recorded;
-#[allow(dead_code, reason = "the other commands that read recordings are to come")]
-mod recording;
 #[cfg(test)]
 mod registry;
 mod stop;
 mod tui;
 mod values;
-mod when;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    match memory::ensure_stack() {
-        Ok(()) => run(),
-        Err(error) => exit::report(Err(error)).into(),
-    }
+    cpuledger_program::start(run, exit::is_of_source)
 }
 
-/// Not a part of `main`, whose frame has to fit into any stack.
-#[inline(never)]
-fn run() -> ExitCode {
-    memory::reserve_stack();
-    // A write beyond the limit of the size of files fails, and is an error as any other. A handler, and not to ignore the signal: a command
-    // that is run has neither.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+fn run() -> anyhow::Result<()> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     // A link is the command that it is named after.
     let name = arguments.first().and_then(|name| Path::new(name).file_name()).unwrap_or_default();
@@ -59,5 +42,6 @@ fn run() -> ExitCode {
     if arguments.get(1).is_none_or(|word| !word.as_encoded_bytes().starts_with(b"run")) {
         privileges::raise_open_files();
     }
-    exit::report(privileges::refuse_setuid().map_err(Into::into).and_then(|()| run(arguments))).into()
+    privileges::refuse_setuid()?;
+    run(arguments)
 }

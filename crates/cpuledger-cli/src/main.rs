@@ -1,6 +1,6 @@
 //! The binary. All of it is in the library, so that fuzz targets reach its parsers.
 
-use cpuledger_cli::memory::OrEnd;
+use cpuledger_program::memory::OrEnd;
 
 #[global_allocator]
 static ALLOCATOR: OrEnd = OrEnd;

@@ -28,20 +28,31 @@ const FILTERS: &str = "Conditions separated by spaces must all hold. Write `or` 
 /// Files by their path in the repository.
 fn pages() -> Vec<(PathBuf, Vec<u8>)> {
     let mut pages = Vec::new();
-    let cli = with_help_of_ps(Cli::command());
+    let cli = with_help_of_ps(whole());
     for (command, name) in commands(&cli) {
         pages.push((Path::new("man").join(format!("{name}.1")), page(command, &name, Vec::new())));
     }
     let name = "cpuledger-top-procps";
     pages.push((Path::new("man").join(format!("{name}.1")), page(procps_top(), name, Vec::new())));
     pages.push(("man/ptop.1".into(), page(Ptop::command(), "ptop", screen_sections())));
-    for (command, name) in [(Cli::command(), "cpuledger"), (shown_of_ptop(), "ptop")] {
+    for (command, name) in [(whole(), "cpuledger"), (shown_of_ptop(), "ptop")] {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let text = completions(shell, without_files(command.clone()), name);
             pages.push((Path::new("completions").join(format!("{name}.{shell}")), text));
         }
     }
     pages
+}
+
+/// `cpuledger` with the options of the commands that other programs have.
+fn whole() -> clap::Command {
+    let mut cli = Cli::command();
+    for (place, command) in cli.get_subcommands_mut().enumerate() {
+        let own = std::mem::take(command);
+        let whole = if own.get_name() == "export" { cpuledger_program::export::command() } else { own };
+        *command = whole.display_order(place);
+    }
+    cli
 }
 
 /// What a shell completes.

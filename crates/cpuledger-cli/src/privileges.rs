@@ -6,16 +6,14 @@ use std::path::Path;
 use anyhow::Context;
 use cpuledger::support::{facts, privilege};
 use cpuledger::{SourceKind, machine};
-use rustix::process::{
-    Gid, Resource, Rlimit, Uid, getegid, geteuid, getgid, getrlimit, getuid, setpriority_process, setrlimit,
-};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::setuid;
+use rustix::process::{Gid, Resource, Rlimit, Uid, geteuid, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
-
-use crate::exit::Failure;
 
 /// What kill and renice of an administrator take.
 const OF_AN_ADMINISTRATOR: CapabilitySet = CapabilitySet::KILL.union(CapabilitySet::SYS_NICE);
@@ -25,7 +23,7 @@ const OF_AN_ADMINISTRATOR: CapabilitySet = CapabilitySet::KILL.union(CapabilityS
 /// # Errors
 /// If this is one.
 pub fn refuse_setuid() -> Result<(), Failure> {
-    if getuid() == geteuid() && getgid() == getegid() {
+    if !setuid::is_set() {
         return Ok(());
     }
     let file = facts::own_file();

@@ -1,6 +1,5 @@
-//! What all commands that record have in common: the limits of a recording, its usual place, and the thread that writes it.
+//! What all commands that record have in common: the limits of a recording, and the thread that writes it.
 
 mod beside;
 pub mod limits;
-pub mod place;
 pub mod recorder;

@@ -7,12 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cpuledger::machine;
+use cpuledger_program::end::{self, Notice, Reason, Watched};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
-
-use crate::end::{self, Notice, Reason, Watched};
 
 /// The exit code when a signal ends what a signal has asked for.
 const SECOND_SIGNAL: i32 = 1;
@@ -80,7 +79,7 @@ impl Watched for Waker {
 
     fn last_words(self) -> Option<u8> {
         let sentence = "the last interval is missing or incomplete: it could not be written within a second of the signal";
-        crate::output::warn(sentence);
+        cpuledger_program::output::warn(sentence);
         None
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use cpuledger_load::with_export;
 use cpuledger_recording::Recording;
 
 fn segment() -> PathBuf {
@@ -12,7 +13,7 @@ fn segment() -> PathBuf {
 }
 
 fn export(arguments: &[&str], recording: &Path, to: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cpuledger"))
+    Command::new(with_export(env!("CARGO_BIN_EXE_cpuledger")))
         .arg("export")
         .arg(recording)
         .arg("--output")

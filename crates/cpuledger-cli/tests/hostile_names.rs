@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_load::names::{HOSTILE, foul};
+use cpuledger_load::with_export;
 use cpuledger_recording::{Options, Writer};
 use tmux::Terminal;
 
@@ -62,7 +63,7 @@ fn record(path: &Path) {
 }
 
 fn run(arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    let mut command = Command::new(with_export(env!("CARGO_BIN_EXE_cpuledger")));
     let output = command.args(arguments).stdin(Stdio::null()).env("COLUMNS", "300").output();
     let output = output.expect("it runs");
     let said = String::from_utf8(output.stderr).expect("UTF-8");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Every file, below the folder that stands for /, with the prefix /usr.
-const INSTALLED: [&str; 25] = [
+const INSTALLED: [&str; 26] = [
     "etc/cpuledger/config.toml",
     "usr/bin/cpuledger",
     "usr/bin/ptop",
@@ -15,6 +15,7 @@ const INSTALLED: [&str; 25] = [
     "usr/lib/systemd/system/cpuledger.socket",
     "usr/lib/sysusers.d/cpuledger.conf",
     "usr/lib/tmpfiles.d/cpuledger.conf",
+    "usr/libexec/cpuledger/cpuledger-export",
     "usr/share/bash-completion/completions/cpuledger",
     "usr/share/bash-completion/completions/ptop",
     "usr/share/fish/vendor_completions.d/cpuledger.fish",
@@ -42,11 +43,11 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// `make` with these words, and not with the variables of a make that runs the tests.
-fn make(words: &[String]) -> String {
+/// `make` with these words and this binary, and not with the variables of a make that runs the tests.
+fn make_of(binary: &str, words: &[String]) -> String {
     let output = Command::new("make")
         .current_dir(root())
-        .args(["--no-print-directory", concat!("BINARY=", env!("CARGO_BIN_EXE_cpuledger"))])
+        .args(["--no-print-directory", &format!("BINARY={binary}")])
         .args(words)
         .env_remove("MAKEFLAGS")
         .env_remove("MAKEOVERRIDES")
@@ -54,6 +55,11 @@ fn make(words: &[String]) -> String {
         .expect("make runs");
     assert!(output.status.success(), "make {words:?}: {output:?}");
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The same with the binary that cargo has built, and all programs beside it.
+fn make(words: &[String]) -> String {
+    make_of(cpuledger_load::with_export(env!("CARGO_BIN_EXE_cpuledger")), words)
 }
 
 fn words(target: &str, folder: &Path, prefix: &str) -> Vec<String> {
@@ -89,7 +95,8 @@ fn every_file_comes_and_goes() {
     assert_eq!(files(folder.path()), expected);
     for name in INSTALLED.iter().filter(|name| **name != "usr/bin/ptop") {
         let mode = fs::metadata(place(name)).expect("it is there").permissions().mode();
-        let expected = if name.starts_with("usr/bin") { 0o755 } else { 0o644 };
+        let is_program = ["usr/bin", "usr/libexec"].iter().any(|folder| name.starts_with(folder));
+        let expected = if is_program { 0o755 } else { 0o644 };
         assert_eq!(mode & 0o777, expected, "{name}");
     }
     assert_eq!(fs::read_link(place("usr/bin/ptop")).expect("a link"), Path::new("cpuledger"));
@@ -108,6 +115,26 @@ fn every_file_comes_and_goes() {
     make(&words("install", folder.path(), "/usr"));
     make(&words("uninstall", folder.path(), "/usr"));
     assert_eq!(files(folder.path()), BTreeSet::new());
+}
+
+/// After `make build` alone, what it has built is installed, and a sentence says what is not.
+#[test]
+fn what_is_not_built_is_not_installed() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let core = folder.path().join("cpuledger");
+    fs::hard_link(env!("CARGO_BIN_EXE_cpuledger"), &core).expect("a link");
+    let root = folder.path().join("root");
+    let core = core.to_str().expect("a path");
+    let said = make_of(core, &words("install", &root, "/usr"));
+    assert!(said.contains("`cpuledger export` is not among it") && said.contains("`make all`"), "{said}");
+    let export = "usr/libexec/cpuledger/cpuledger-export";
+    let expected = INSTALLED.iter().filter(|name| **name != export).map(ToString::to_string);
+    assert_eq!(files(&root), expected.collect());
+    // It is removed where an earlier build had it.
+    make(&words("install", &root, "/usr"));
+    assert!(root.join(export).is_file());
+    make_of(core, &words("uninstall", &root, "/usr"));
+    assert_eq!((files(&root), root.join("usr/libexec/cpuledger").exists()), (BTreeSet::new(), false));
 }
 
 /// Cargo puts the whole program back at each build, also if it has built nothing.

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+#[doc(hidden)]
+pub mod command;
 mod error;
 mod export;
 mod file_name;

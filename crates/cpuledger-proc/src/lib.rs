@@ -3,6 +3,7 @@
 //! Everything here is pure: no file is read, and no clock. Text comes from the kernel, but a task has a hand in some of it: its name, its
 //! arguments, the names of cgroups. So any bytes are survived, and what is not the whole text of the file is refused where that can be told.
 
+pub mod count;
 pub mod cpu_list;
 mod entries;
 pub mod escape;

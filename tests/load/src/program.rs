@@ -37,7 +37,7 @@ fn find() -> Result<PathBuf, String> {
     let this = env::current_exe().map_err(|e| format!("the path of this executable is not known ({e})"))?;
     let profile = profile_folder(&this);
     let beside = [this.parent(), profile].into_iter().flatten().map(|folder| folder.join(NAME));
-    match beside.filter(|path| path.is_file()).find(|path| is_fresh(path)) {
+    match beside.filter(|path| path.is_file()).find(|path| is_newer_than_all(path, Path::new(SOURCES))) {
         Some(path) => Ok(path),
         None => build(profile),
     }
@@ -51,9 +51,9 @@ fn profile_folder(executable: &Path) -> Option<&Path> {
 }
 
 /// Whether the program is at least as new as each source file; also if there are no sources here.
-fn is_fresh(program: &Path) -> bool {
+pub(crate) fn is_newer_than_all(program: &Path, sources: &Path) -> bool {
     let modified = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
-    match (modified(program), newest(Path::new(SOURCES))) {
+    match (modified(program), newest(sources)) {
         (Some(program), Some(sources)) => program >= sources,
         (_, None) => true,
         (None, _) => false,

@@ -127,6 +127,9 @@ fn run(line: &CommandLine) -> Result<End> {
     ensure!(cpuledger.is_file(), "there is no binary {}: build it first", cpuledger.display());
     let length = Duration::from_secs_f64(line.minutes * 60.0);
     if line.service {
+        // The recording is exported at the end.
+        let export = cpuledger.with_file_name("cpuledger-export");
+        ensure!(export.is_file(), "there is no {}: build it first, `make all` does", export.display());
         let findings = Findings::default();
         service::run(&cpuledger, length, &interrupted, &findings)?;
         return Ok(verdict(&findings, interrupted.load(Ordering::Relaxed)));

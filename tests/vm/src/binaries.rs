@@ -17,13 +17,14 @@ use crate::toolchain::Toolchain;
 /// The first process of a guest.
 const GUEST: &str = "cpuledger-vm-guest";
 /// What tests call.
-const PROGRAMS: [&str; 3] = ["cpuledger", "cpuledger-load", GUEST];
+const PROGRAMS: [&str; 4] = ["cpuledger", "cpuledger-export", "cpuledger-load", GUEST];
 
 /// The archive with all that guests of an architecture need, for these suites.
 pub fn initramfs(toolchain: &Toolchain, programs: &Programs, suites: Chosen) -> anyhow::Result<Vec<u8>> {
     let suites: Vec<&Suite> = suites.suites().collect();
     ensure!(!suites.is_empty(), "no suite has such a name");
-    let packages = ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-load", "cpuledger-vm"];
+    let packages =
+        ["cpuledger", "cpuledger-bpf", "cpuledger-cli", "cpuledger-export", "cpuledger-load", "cpuledger-vm"];
     let targets: BTreeSet<&str> =
         suites.iter().map(|suite| suite.target).filter(|name| !name.is_empty()).collect();
     let messages = toolchain.build(&packages, &targets)?;

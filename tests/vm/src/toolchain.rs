@@ -120,6 +120,8 @@ impl Toolchain {
                     "--bin",
                     "cpuledger",
                     "--bin",
+                    "cpuledger-export",
+                    "--bin",
                     "cpuledger-load",
                     "--bin",
                     "cpuledger-vm-guest",

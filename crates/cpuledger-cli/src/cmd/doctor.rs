@@ -72,8 +72,8 @@ impl Document<'_> {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     arguments.socket.as_deref().into_iter().for_each(name_socket);
     let report = support::examine();
-    let text = printed(&report, arguments.format, crate::output::has_color())?;
-    crate::output::write(text.as_bytes())?;
+    let text = printed(&report, arguments.format, cpuledger_program::output::has_color())?;
+    cpuledger_program::output::write(text.as_bytes())?;
     match report.auto {
         Some(_) => Ok(()),
         None => Err(cpuledger::Error::NoSource.into()),

@@ -1,8 +1,7 @@
 //! One module a command.
 
 pub mod doctor;
-#[cfg(feature = "export")]
-pub mod export;
+mod external;
 pub mod ps;
 pub mod record;
 pub mod report;
@@ -14,9 +13,9 @@ pub mod top;
 use std::ffi::OsString;
 
 use clap::Parser;
+use cpuledger_program::output;
 
 use crate::cli::{Cli, Command, Ptop};
-use crate::output;
 
 /// Runs the command that the arguments ask for; the first is the name of the program.
 ///
@@ -39,6 +38,15 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
     if arguments.len() == 3 && arguments[1] == "help" && arguments[2] == "ps" {
         return ps::run(&["--help".into()]);
     }
+    if let Some(command) = arguments.get(1).and_then(|word| external::named(word)) {
+        return external::become_program(command, &arguments[2..]);
+    }
+    if let [_, help, word] = &arguments[..]
+        && help == "help"
+        && let Some(command) = external::named(word)
+    {
+        return external::become_program(command, &["--help".into()]);
+    }
     let cli = Cli::try_parse_from(arguments)?;
     let result = match cli.command {
         Command::Top(arguments) => top::run(&arguments),
@@ -47,8 +55,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Ps { arguments } => ps::run(&arguments),
-        #[cfg(feature = "export")]
-        Command::Export(arguments) => export::run(&arguments),
+        Command::Export { arguments } => external::become_program("export", &arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
     };

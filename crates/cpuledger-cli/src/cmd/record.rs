@@ -7,17 +7,17 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, ValueHint};
 use cpuledger::source::service::name_socket;
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output::{count_of, warn};
+use cpuledger_program::place;
+use cpuledger_program::recording;
 
 use super::top;
 use super::top::collect::{Collector, Outcome};
 use super::top::options::{Options, parse_length};
-use crate::exit::Failure;
-use crate::output::{count_of, warn};
 use crate::privileges;
 use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
-use crate::record::place;
 use crate::record::recorder::{self, Place, Recorder};
-use crate::recording;
 use crate::stop::{Stop, Waker};
 use crate::values::{named, sources};
 

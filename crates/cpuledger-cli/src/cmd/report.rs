@@ -8,17 +8,17 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::place;
+use cpuledger_program::when::{self, written_exactly as local};
+use cpuledger_program::{output, recording};
 use cpuledger_recording::{Recording, Span, When};
 use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
 use cpuledger_view::csv::Cells;
 use cpuledger_view::near::did_you_mean;
 use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Gap, Labels, Lost};
 
-use crate::exit::Failure;
-use crate::record::place;
 use crate::values::named;
-use crate::when::{self, written_exactly as local};
-use crate::{output, recording};
 use names::Names;
 use read::Interrupt;
 

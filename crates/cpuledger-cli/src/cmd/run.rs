@@ -19,6 +19,8 @@ use anyhow::Context;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
 use cpuledger::{Boottime, Error, Pid, machine};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 use nix::sys::resource::UsageWho;
 use rustix::process::{Signal, pidfd_send_signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -26,8 +28,6 @@ use signal_hook::{flag, low_level};
 
 use super::top::collect::Collector;
 use super::top::options as top;
-use crate::exit::Failure;
-use crate::output;
 use crate::stop::{Stop, Waker};
 use descent::{Descent, Member, Tree};
 use launch::Launched;

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::Args;
 use cpuledger::SourceKind;
+use cpuledger_program::output;
 use cpuledger_service::client::socket_path;
 use cpuledger_service::inherited;
 use cpuledger_service::server::{Ended, Limits, Server, SocketFile, listen};
@@ -40,8 +41,8 @@ use self::log::{Journal, log};
 use self::recording::Recording;
 use self::reload::Reload;
 use self::signals::{Asked, Signals};
+use crate::cmd::top::options::parse_length;
 use crate::privileges;
-use crate::{cmd::top::options::parse_length, output};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use cpuledger::SourceKind;
 use cpuledger::source::kernel_text::{Form, Whole};
 use cpuledger::source::status::{StatusTexts, Wanted};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 
-use crate::exit::Failure;
-use crate::output;
 use crate::values::named_for;
 
 /// Bytes that are written at once: few calls, and a buffer that stays in the cache.

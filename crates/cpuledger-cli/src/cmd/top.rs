@@ -22,13 +22,13 @@ use cpuledger::machine::Load;
 use cpuledger::source::replay::Told;
 use cpuledger::source::service::name_socket;
 use cpuledger::{Snapshot, SourceKind, Task, machine};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 use cpuledger_view::group::Group;
 use cpuledger_view::interval::{Page, Writer};
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 
-use crate::exit::Failure;
-use crate::output;
 use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::Stop;
@@ -88,8 +88,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut collector = Collector::open(&options, stop)?;
     crate::tui::check(arguments)?;
     waker.wake_on_signals();
-    let mut recorder =
-        arguments.record.as_deref().map(|path| Recorder::of_shown(path, crate::output::warn)).transpose()?;
+    let mut recorder = arguments
+        .record
+        .as_deref()
+        .map(|path| Recorder::of_shown(path, cpuledger_program::output::warn))
+        .transpose()?;
     let mut printer = Printer::new(&options);
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {

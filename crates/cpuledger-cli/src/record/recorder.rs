@@ -9,10 +9,10 @@ use anyhow::{Context, bail};
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::{Interval, Snapshot, machine};
 use cpuledger_frame::Frame;
+use cpuledger_program::output::count_of;
 use cpuledger_recording::{Error, Kind, Options, Writer};
 
 use super::beside::Beside;
-use crate::output::count_of;
 
 /// Intervals that wait for the disk. What comes while as many wait is missing in the recording.
 const WAITING: usize = 16;

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use cpuledger::SourceKind;
+use cpuledger_program::colors::Colors;
+use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::exit::Failure;
 use rustix::process::{Signal, geteuid, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 
@@ -27,9 +30,7 @@ use super::{act, export};
 use crate::cmd::top::collect::Collector;
 use crate::cmd::top::options::{Arguments, Options};
 use crate::cmd::top::replay::{Asked, Recorded};
-use crate::colors::Colors;
-use crate::end::{self, Notice, Reason, Watched};
-use crate::exit::{self, Failure};
+use crate::exit;
 use crate::privileges;
 use crate::record::recorder::Recorder;
 use crate::stop::{Stop, Waker};

@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 
+use cpuledger_program::colors::Colors;
 use crossterm::cursor::MoveTo;
 use crossterm::queue;
 use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
 use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Modifier};
-
-use crate::colors::Colors;
 
 /// The sequences that set a colour are numbered from here on: of the text, and of what is behind it.
 const TEXT: u8 = 30;

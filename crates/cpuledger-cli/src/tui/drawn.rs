@@ -1,5 +1,6 @@
 //! What the screen draws of a recording, for fuzz targets.
 
+use cpuledger_program::colors::Colors;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +13,6 @@ use super::travel::Travel;
 use super::view::{self, Look};
 use crate::cmd::top::options::{Arguments, Options};
 use crate::cmd::top::replay::Recorded;
-use crate::colors::Colors;
 
 /// Keys that change what is drawn: threads, all rows, tree, groups, what exited, states, arguments, the machine's percent, exact figures, CPUs.
 const VIEWS: &str = "HiAtgggxwwcn%1m";

@@ -1,10 +1,10 @@
 //! What the threads of the screen tell the one that shows.
 
 use cpuledger::{Boottime, Comm, TaskId};
+use cpuledger_program::end::Reason;
 
 use super::file_detail::FileDetail;
 use super::frame::Frame;
-use crate::end::Reason;
 
 /// What the threads tell.
 pub enum Event {

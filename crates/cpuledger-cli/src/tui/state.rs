@@ -219,7 +219,7 @@ impl State {
     pub fn say(&mut self, result: anyhow::Result<String>) {
         self.message = Some(match result {
             Ok(text) => Message { text, is_error: false },
-            Err(error) => Message { text: crate::exit::sentence(&error), is_error: true },
+            Err(error) => Message { text: cpuledger_program::exit::sentence(&error), is_error: true },
         });
     }
 

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use cpuledger_program::colors::Colors;
+use cpuledger_program::end;
 use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use crossterm::{cursor, execute, queue, style};
@@ -17,8 +19,6 @@ use rustix::stdio::stdout;
 use rustix::termios::{OptionalActions, QueueSelector, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
 
 use super::backend::ColoredBackend;
-use crate::colors::Colors;
-use crate::end;
 
 /// Whether it is ours now.
 static IS_OURS: AtomicBool = AtomicBool::new(false);

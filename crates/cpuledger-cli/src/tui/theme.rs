@@ -1,8 +1,7 @@
 //! Colours by meaning, so that the view names no colour.
 
+use cpuledger_program::colors::Colors;
 use ratatui::style::{Color, Modifier, Style};
-
-use crate::colors::Colors;
 
 /// Which colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
 use cpuledger::source::replay::{Glance, Spot, Told};
 use cpuledger::{Boottime, Interval, Snapshot, machine};
+use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
 use cpuledger_view::query::Query;
 
@@ -26,7 +27,6 @@ use super::past::{Past, learn_users};
 use super::play::{Play, Speed};
 use super::travel::{Cell, Strip, Travel};
 use crate::cmd::top::replay::{Asked, Begin, Behind, Recorded, notice};
-use crate::when::{self, Named};
 
 /// How long it searches or reads neighbours before it looks for keys.
 const TURN: Duration = Duration::from_millis(20);

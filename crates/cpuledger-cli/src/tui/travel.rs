@@ -1,6 +1,6 @@
 //! Ways through time, and what the screen shows of where it is.
 
-use crate::when::Named;
+use cpuledger_program::when::Named;
 
 /// A way through time.
 #[derive(Debug, Clone, PartialEq, Eq)]

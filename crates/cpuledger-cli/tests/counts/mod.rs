@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use cpuledger_load::with_export;
 use serde_json::Value;
 
 /// The binary, with a recording behind these arguments, in this time zone.
 pub fn run(arguments: &[&str], path: &Path, zone: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cpuledger"));
+    let mut command = Command::new(with_export(env!("CARGO_BIN_EXE_cpuledger")));
     command.args(arguments).arg(path).env("TZ", zone).output().expect("it runs")
 }
 

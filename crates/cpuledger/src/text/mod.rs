@@ -1,6 +1,5 @@
 //! Text of the machine's users made ready for a screen: escaped.
 
-pub mod count;
 pub mod manner;
 
-pub use cpuledger_proc::escape;
+pub use cpuledger_proc::{count, escape};

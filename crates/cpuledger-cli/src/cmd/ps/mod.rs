@@ -26,10 +26,10 @@ use std::ffi::OsString;
 
 use cpuledger::source::service::{listens, name_socket};
 use cpuledger::terminal::own_device;
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 use cpuledger_view::filter::Caller;
 
-use crate::exit::Failure;
-use crate::output;
 use options::{Action, Options};
 pub(crate) use personality::Personality;
 pub(crate) use plan::{Plan, Surrounding};

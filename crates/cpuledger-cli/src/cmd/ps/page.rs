@@ -5,6 +5,8 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::{Row, Surroundings};
 use cpuledger::task::Task;
 use cpuledger::text::manner::Manner;
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 use cpuledger_view::csv::Cells;
 use cpuledger_view::layout::{Chosen, Layout, Line, Part};
 use cpuledger_view::table;
@@ -13,8 +15,6 @@ use cpuledger_view::tree::Drawing;
 use super::options::{Headers, Output};
 use super::plan::{Plan, Threads};
 use super::screen;
-use crate::exit::Failure;
-use crate::output;
 
 /// Bytes that are written at once: few calls, and a buffer that stays in the cache.
 const CHUNK_BYTES: usize = 256 * 1024;

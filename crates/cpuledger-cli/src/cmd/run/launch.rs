@@ -9,12 +9,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use anyhow::Context;
+use cpuledger_program::exit::Failure;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-
-use crate::exit::Failure;
 
 /// The first argument of this program as a launcher; the next is the number of its socket, then comes the command.
 pub const LAUNCHER: &str = "run-launcher";
@@ -123,7 +122,7 @@ pub fn launch(arguments: &[OsString]) -> anyhow::Result<()> {
         io::ErrorKind::NotFound if Path::new(program).exists() => "its interpreter is missing".to_owned(),
         _ => error.to_string(),
     };
-    crate::output::warn(&format!("cannot run '{name}': {reason}"));
+    cpuledger_program::output::warn(&format!("cannot run '{name}': {reason}"));
     Err(Failure::OfCommand(code).into())
 }
 

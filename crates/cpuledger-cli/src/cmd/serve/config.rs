@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cpuledger::names::{gid_of, uid_of};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::place;
 use cpuledger_recording::Tier;
 use serde::Deserialize;
 
-use crate::exit::Failure;
 use crate::record::limits::{self, Retain};
-use crate::record::place;
 use crate::record::recorder::Place;
 
 /// Where it is if nothing else is said. It need not be there.

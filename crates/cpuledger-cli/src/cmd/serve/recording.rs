@@ -4,9 +4,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cpuledger_program::output::count_of;
+
 use super::audiences::Last;
 use super::log::log;
-use crate::output::count_of;
 use crate::record::limits;
 use crate::record::recorder::{self, Place, Recorder};
 

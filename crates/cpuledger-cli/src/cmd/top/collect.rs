@@ -12,13 +12,13 @@ use cpuledger::source::ledger::{self, Ledger};
 use cpuledger::source::service::{self, Ended, ServiceLedger};
 use cpuledger::source::{Exits, Source, SourceKind, tell_gap};
 use cpuledger::{Error, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, balance, clock, machine};
+use cpuledger_program::output;
 use cpuledger_view::group::Group;
 use cpuledger_view::key::Key;
 
 use super::options::{Format, Options};
 use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
-use crate::output;
 use crate::privileges;
 use crate::stop::Stop;
 

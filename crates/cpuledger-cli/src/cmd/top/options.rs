@@ -6,12 +6,12 @@ use clap::ValueHint;
 use cpuledger::FieldSet;
 use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
+use cpuledger_program::exit::Failure;
 use cpuledger_view::group::Group;
 use cpuledger_view::shares::{MOST_HELD, StateColumn};
 
 use super::order::{Order, SortBy};
 use super::replay::Asked;
-use crate::exit::Failure;
 use crate::values::{THEMES, named, sources};
 
 /// Options of `top`. Their values are checked in [`Options::parse`], for one sentence instead of a usage text.

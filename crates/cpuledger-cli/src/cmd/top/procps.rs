@@ -14,11 +14,11 @@ mod who;
 use std::ffi::OsString;
 
 use cpuledger::source::service::name_socket;
+use cpuledger_program::exit::Failure;
+use cpuledger_program::output;
 
 use super::options::Arguments;
 use super::terminal::has_screen;
-use crate::exit::Failure;
-use crate::output;
 use options::{Action, LEAST_DELAY_NS, Options};
 use who::Who;
 

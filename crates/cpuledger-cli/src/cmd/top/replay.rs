@@ -8,13 +8,13 @@ use cpuledger::Error;
 use cpuledger::source::replay::{Replay, Spot, Told};
 use cpuledger::source::service;
 use cpuledger::text::count::count_of;
+use cpuledger_program::exit::Failure;
+use cpuledger_program::place;
+use cpuledger_program::recording;
+use cpuledger_program::when::{self, Named};
 use cpuledger_recording::{Recording, Span, When};
 
-use crate::exit::Failure;
 use crate::privileges;
-use crate::record::place;
-use crate::recording;
-use crate::when::{self, Named};
 
 /// A time that is written has no parts of a second: the instant may be up to a second later.
 const WRITTEN_NS: u64 = 1_000_000_000;

@@ -183,7 +183,7 @@ mod tests {
             (&PathBuf::from("/dev/null"), "it is not a regular file"),
         ] {
             let error = replace(path, b"new").expect_err("it cannot be written");
-            assert!(crate::exit::sentence(&error).contains(sentence), "{error:#}");
+            assert!(cpuledger_program::exit::sentence(&error).contains(sentence), "{error:#}");
         }
         assert_eq!(names(folder.path()), ["circle", "directory"]);
     }

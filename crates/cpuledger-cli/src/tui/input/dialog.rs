@@ -1,6 +1,7 @@
 //! What keys do to a line to fill in, and to a list to choose from.
 
 use cpuledger::FieldSet;
+use cpuledger_program::when::parse_near;
 use cpuledger_view::interval::column::{TABLE, TableColumn};
 use cpuledger_view::key::PROCESS_KEYS;
 use cpuledger_view::query::{MOST_BYTES, Query};
@@ -14,7 +15,6 @@ use crate::tui::mode::{Menu, MenuKind, Mode, Prompt, PromptKind};
 use crate::tui::state::State;
 use crate::tui::travel::Travel;
 use crate::tui::victim::Victim;
-use crate::when::parse_near;
 use cpuledger_proc::signal;
 use cpuledger_view::shares::STATE_COLUMNS;
 

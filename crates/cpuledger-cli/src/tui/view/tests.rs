@@ -3,13 +3,14 @@ mod cursor;
 mod room;
 
 use clap::Parser;
+use cpuledger_program::colors::Colors;
+use cpuledger_program::when::Named;
 use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value as Json;
 
 use super::*;
 use crate::cmd::top::options::{Arguments, Options};
-use crate::colors::Colors;
 use crate::tui::action::ExportFormat;
 use crate::tui::config::{Settings, ShownColumn};
 use crate::tui::effect::Effect;
@@ -18,7 +19,6 @@ use crate::tui::listing::Item;
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::travel::{Cell, Strip, Travel};
 use crate::tui::{config, export, fixture};
-use crate::when::Named;
 use cpuledger_recording::When;
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::shares::{StateCell, StateColumn};

@@ -8,6 +8,7 @@ use cpuledger::interval::Interval;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::ledger;
 use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
+use cpuledger_program::output;
 
 use super::entry::Entry;
 use super::fields;
@@ -19,7 +20,6 @@ use crate::cmd::top::collect::{Collector, Outcome, TEXT};
 use crate::cmd::top::options::{self, Format};
 use crate::cmd::top::order::SortBy;
 use crate::cmd::top::terminal::terminal_width;
-use crate::output;
 use crate::stop::Stop;
 
 /// As in procps, where there is no terminal.

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::bail;
-use cpuledger::text::count::count_of;
+use cpuledger_proc::count::count_of;
 use cpuledger_recording::{Cause, Loss, Recording, When};
 
 use crate::{output, when};

@@ -1,93 +1,63 @@
 //! `cpuledger export`: a recording as tables for others.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use cpuledger_export::{Error, Format, Options, Progress, Summary, export};
+use clap::{Arg, ArgAction, FromArgMatches};
+use cpuledger_program::end::{self, Notice, Reason, Watched};
+use cpuledger_program::exit::Failure;
+use cpuledger_program::export::{self as options, Arguments, FormatName};
+use cpuledger_program::output::{count_of, warn};
+use cpuledger_program::{place, recording, setuid, when};
 use cpuledger_recording::{Gap, Span};
 use jiff::Timestamp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::end::{self, Notice, Reason, Watched};
-use crate::exit::Failure;
-use crate::output::{count_of, warn};
-use crate::record::place;
-use crate::{recording, when};
-
-/// What follows the options in the help.
-pub const AFTER_HELP: &str = "\
-There are three tables: intervals (what a machine had and used), usage (what each process used) and exited (what died). Each has a \
-file a segment of the recording and day, as in DIR/usage/date=2026-03-01/host=web1/….parquet. What is there already is not \
-written again. The segment that a recorder is writing is left out. The same time from another recording is refused. docs/export.md has the columns, what adds up to what, and queries \
-for DuckDB, polars, pandas, ClickHouse and Spark.
-
-Examples:
-  cpuledger export -o tables                                   Parquet of what `cpuledger record` has written
-  cpuledger export /srv/books -o tables --since yesterday --until today
-  cpuledger export segment.seg -o tables --format csv
-
-Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
-option.";
+use crate::error::Error;
+use crate::export::export;
+use crate::format::Format;
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::summary::Summary;
 
 /// How often a terminal is told of the progress.
 const TOLD_EVERY: Duration = Duration::from_millis(200);
 
-/// The options of `export`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// The recording: its directory, or one segment [default: where `cpuledger record` writes]
-    #[arg(value_name = "DIR|FILE")]
-    recording: Option<PathBuf>,
-    /// The directory of the tables; it is made if it is missing
-    #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    output: PathBuf,
-    /// Format of the files
-    #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
-    format: FormatName,
-    /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `@1700000000`, or `10m ago` before the end
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    since: Option<String>,
-    /// Only intervals until this time
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    until: Option<String>,
+/// Runs the command line of this process.
+///
+/// # Errors
+/// A wrong option, a recording that cannot be read, an output that cannot be written, a signal.
+pub fn main() -> anyhow::Result<()> {
+    if setuid::is_set() {
+        return Err(Failure::Usage("the program must not be setuid or setgid; remove the bit".into()).into());
+    }
+    // `cpuledger` has it for all commands. There are no BPF programs here whose rejection it would explain.
+    let verbose = Arg::new("verbose").short('v').long("verbose").action(ArgAction::SetTrue).hide(true);
+    let command = options::command()
+        .name("cpuledger-export")
+        .bin_name("cpuledger export")
+        .version(env!("CARGO_PKG_VERSION"))
+        .max_term_width(100)
+        .arg(verbose);
+    run(&Arguments::from_arg_matches(&command.try_get_matches()?)?)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum FormatName {
-    /// Apache Parquet, compressed by zstd
-    Parquet,
-    /// Arrow IPC files (Feather 2), compressed by zstd
-    Arrow,
-    /// CSV with a header
-    Csv,
-    /// CSV with an apostrophe before text that a spreadsheet would run as a formula
-    CsvSafe,
-    /// A JSON object a line
-    Jsonl,
-}
-
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Format {
-        match name {
-            FormatName::Parquet => Format::Parquet,
-            FormatName::Arrow => Format::Arrow,
-            FormatName::Csv => Format::Csv,
-            FormatName::CsvSafe => Format::CsvSafe,
-            FormatName::Jsonl => Format::JsonLines,
-        }
+fn format(name: FormatName) -> Format {
+    match name {
+        FormatName::Parquet => Format::Parquet,
+        FormatName::Arrow => Format::Arrow,
+        FormatName::Csv => Format::Csv,
+        FormatName::CsvSafe => Format::CsvSafe,
+        FormatName::Jsonl => Format::JsonLines,
     }
 }
 
 /// Writes the tables.
-///
-/// # Errors
-/// A wrong option, a recording that cannot be read, an output that cannot be written, a signal.
-pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let span = span(arguments)?;
     let usual = || place::usual().ok_or_else(|| Failure::Usage("name a recording: there is no home".into()));
     let path = match &arguments.recording {
@@ -96,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     // For its sentences.
     recording::note_foreign(&recording::open(&path)?);
-    let options = Options { format: arguments.format.into(), span };
+    let options = Options { format: format(arguments.format), span };
     let progress = Arc::new(Progress::default());
     let signals = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Notice::End(Reason::Signal)));
     end::watch(&signals, false, Ending(Arc::clone(&progress))).context("cannot handle signals")?;

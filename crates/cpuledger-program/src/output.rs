@@ -3,11 +3,11 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
-use cpuledger::machine::stdout_was_closed;
-pub use cpuledger::text::count::count_of;
-use cpuledger::text::escape::append_sentence;
+pub use cpuledger_proc::count::count_of;
+use cpuledger_proc::escape::append_sentence;
 use rustix::io::Errno;
 
+use crate::closed::stdout_was_closed;
 use crate::colors::Colors;
 
 /// Writes a finished buffer to standard output.

@@ -1,0 +1,50 @@
+//! Commands that a program of their own has, as with git: few need them, and they take long to build.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use cpuledger_program::exit::Failure;
+
+/// Below the folder that `bin` is in, where `make install` and packages put such programs.
+const LIBEXEC: &str = "libexec/cpuledger";
+
+/// A command, if it is one of these.
+pub fn named(word: &OsStr) -> Option<&'static str> {
+    ["export"].into_iter().find(|name| word == *name)
+}
+
+/// Becomes the program of a command. It gets the arguments as they are, and its output, exit code and end by a signal are its own.
+///
+/// # Errors
+/// Where it is missing, or cannot be run.
+pub fn become_program(command: &str, arguments: &[OsString]) -> anyhow::Result<()> {
+    let own = std::env::current_exe().context("cannot tell where cpuledger is: /proc is needed for that")?;
+    let name = format!("cpuledger-{command}");
+    let places = places(&own, &name);
+    let Some(program) = places.iter().find(|place| place.exists()) else {
+        return Err(Failure::NotInstalled(missing(command, &places)).into());
+    };
+    let error = Command::new(program).args(arguments).exec();
+    Err(anyhow::Error::from(error).context(format!("cannot run {}", program.display())))
+}
+
+/// Where a program may be that belongs to this one: beside it, as cargo builds them, or in libexec. `PATH` is not searched: root runs this
+/// program, and with a `PATH` that names a folder of another user, that user's program would run as root.
+fn places(own: &Path, name: &str) -> Vec<PathBuf> {
+    let folder = own.parent();
+    let beside = folder.map(|folder| folder.join(name));
+    let in_libexec = folder.and_then(Path::parent).map(|prefix| prefix.join(LIBEXEC).join(name));
+    [beside, in_libexec].into_iter().flatten().collect()
+}
+
+fn missing(command: &str, places: &[PathBuf]) -> String {
+    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    format!(
+        "`cpuledger {command}` is a program of its own, and there is no {}: build it with `make all`, or install \
+         the package that has it",
+        places.join(" and no ")
+    )
+}

@@ -1,0 +1,63 @@
+//! The options of `cpuledger export`. They are here, and not in the program that has the command: so pages and completions of `cpuledger` have
+//! them, and nothing of it is built with Arrow.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+
+/// What follows the options in the help.
+const AFTER_HELP: &str = "\
+There are three tables: intervals (what a machine had and used), usage (what each process used) and exited (what died). Each has a \
+file a segment of the recording and day, as in DIR/usage/date=2026-03-01/host=web1/….parquet. What is there already is not \
+written again. The segment that a recorder is writing is left out. The same time from another recording is refused. docs/export.md has the columns, what adds up to what, and queries \
+for DuckDB, polars, pandas, ClickHouse and Spark.
+
+Examples:
+  cpuledger export -o tables                                   Parquet of what `cpuledger record` has written
+  cpuledger export /srv/books -o tables --since yesterday --until today
+  cpuledger export segment.seg -o tables --format csv
+
+Exit codes: 0 done, 1 nothing is recorded of that time, something could not be read or written, the tables have the same time from another recording, or Ctrl-C, 2 wrong \
+option, 3 the program `cpuledger-export` is not installed.";
+
+/// The command as `cpuledger` has it: its options and its help.
+pub fn command() -> Command {
+    Arguments::augment_args(Command::new("export"))
+        .about("Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines")
+        .after_help(AFTER_HELP)
+}
+
+/// The options of `export`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The recording: its directory, or one segment [default: where `cpuledger record` writes]
+    #[arg(value_name = "DIR|FILE")]
+    pub recording: Option<PathBuf>,
+    /// The directory of the tables; it is made if it is missing
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub output: PathBuf,
+    /// Format of the files
+    #[arg(long, value_enum, default_value_t = FormatName::Parquet)]
+    pub format: FormatName,
+    /// Only intervals from this time on: `2026-03-01 03:12`, `yesterday 03:12`, `03:12`, `@1700000000`, or `10m ago` before the end
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Only intervals until this time
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub until: Option<String>,
+}
+
+/// The formats by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FormatName {
+    /// Apache Parquet, compressed by zstd
+    Parquet,
+    /// Arrow IPC files (Feather 2), compressed by zstd
+    Arrow,
+    /// CSV with a header
+    Csv,
+    /// CSV with an apostrophe before text that a spreadsheet would run as a formula
+    CsvSafe,
+    /// A JSON object a line
+    Jsonl,
+}
