@@ -108,7 +108,7 @@ bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine,
 	@scripts/install-packages build bench
 	cargo build --release --locked --workspace
 	$(target)/release/cpuledger-bench all
-	@echo "to put these tables into docs/costs.md and docs/accuracy.md: $(target)/release/cpuledger-bench readme"
+	@echo "to put these tables into docs/costs.md: $(target)/release/cpuledger-bench readme"
 
 bench-quick: ## the same with few rounds, under 3 minutes
 	@scripts/install-packages build bench

@@ -29,13 +29,13 @@ complete -c cpuledger -n "__fish_cpuledger_needs_command" -s h -l help -d 'Print
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -s V -l version -d 'Print version'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and say what it and everything that descends from it used'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
 complete -c cpuledger -n "__fish_cpuledger_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s n -l iterations -d 'Exit after N intervals [default: unlimited on the screen and with -b, otherwise 2]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -l interval -d 'Length of an interval in seconds, at least 0.01 [default: 3]' -r -f
@@ -60,10 +60,10 @@ walk\t''
 netlink\t''
 procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show the intervals of a recording, a directory or a file, instead of this machine\'s; without -d, as they were recorded' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Leave out what a recording has before this time' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Leave out what a recording has from this time on' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Start at this time' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Stop at this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F
@@ -94,11 +94,11 @@ netlink\t''
 procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l slots -d 'The size of the ledger, as for `cpuledger top`' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads also where the source would list them only for this (walk, netlink, procfs)'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s H -l threads -d 'Record threads too (ledger and service always do)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s h -l help -d 'Print help'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'From then on [default: the begin of the recording]' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Until then [default: the end of the recording]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l since -d 'Start time [default: start of the recording]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l until -d 'Stop time [default: end of the recording]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l by -d 'What the rows are: command, user, cgroup, process, ancestor or unit' -r -f -a "command\t''
 user\t''
 cgroup\t''
@@ -159,12 +159,12 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s v -l verb
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "top" -d 'Show what ran in each interval, on the whole screen or as text'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "record" -d 'Record what ran, interval after interval, in a directory'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "report" -d 'Say what a recorded span used, by command, user, cgroup, process, ancestor or unit'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "report" -d 'Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "serve" -d 'Keep one ledger for all readers of this machine'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "run" -d 'Run a command, and say what it and everything that descends from it used'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "run" -d 'Run a command, and report what it and everything that descends from it used'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "export" -d 'Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "ps" -d 'List tasks once, with the options of procps\' ps'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "status" -d 'Print the text of /proc/PID/status, stat or statm for many tasks at once'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "doctor" -d 'Say which ways of measuring CPU time (sources) are usable here, why, and what the others need'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "doctor" -d 'Show which ways of measuring CPU time (sources) work here, why, and what the others need'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand help; and not __fish_seen_subcommand_from top record report serve run export ps status doctor help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand run" -f -a "(__fish_complete_subcommand --fcs-skip=2 -o --format --output --source --socket)"

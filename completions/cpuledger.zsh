@@ -47,10 +47,10 @@ _arguments "${_arguments_options[@]}" : \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
-'--replay=[Show the intervals of a recording, a directory or a file, in place of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
+'--replay=[Show the intervals of a recording, a directory or a file, instead of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
 '--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
-'--since=[Leave out what a recording has before this time]:TIME:' \
-'--until=[Leave out what a recording has from this time on]:TIME:' \
+'--since=[Start at this time]:TIME:' \
+'--until=[Stop at this time]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \
@@ -83,8 +83,8 @@ _arguments "${_arguments_options[@]}" : \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[The size of the ledger, as for \`cpuledger top\`]:N:' \
-'-H[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
-'--threads[Record threads also where the source would list them only for this (walk, netlink, procfs)]' \
+'-H[Record threads too (ledger and service always do)]' \
+'--threads[Record threads too (ledger and service always do)]' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '-h[Print help]' \
@@ -94,8 +94,8 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (report)
 _arguments "${_arguments_options[@]}" : \
-'--since=[From then on \[default\: the begin of the recording\]]:TIME:' \
-'--until=[Until then \[default\: the end of the recording\]]:TIME:' \
+'--since=[Start time \[default\: start of the recording\]]:TIME:' \
+'--until=[Stop time \[default\: end of the recording\]]:TIME:' \
 '--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:(command user cgroup process ancestor unit)' \
 '--top=[Number of rows; the rest is one row]:N:' \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
@@ -256,13 +256,13 @@ _cpuledger_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
 'record:Record what ran, interval after interval, in a directory' \
-'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
+'report:Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
-'run:Run a command, and say what it and everything that descends from it used' \
+'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
+'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger commands' commands "$@"
@@ -282,13 +282,13 @@ _cpuledger__subcmd__help_commands() {
     local commands; commands=(
 'top:Show what ran in each interval, on the whole screen or as text' \
 'record:Record what ran, interval after interval, in a directory' \
-'report:Say what a recorded span used, by command, user, cgroup, process, ancestor or unit' \
+'report:Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit' \
 'serve:Keep one ledger for all readers of this machine' \
-'run:Run a command, and say what it and everything that descends from it used' \
+'run:Run a command, and report what it and everything that descends from it used' \
 'export:Write a recording as tables for others\: Parquet, Arrow, CSV or JSON lines' \
 'ps:List tasks once, with the options of procps'\'' ps' \
 'status:Print the text of /proc/PID/status, stat or statm for many tasks at once' \
-'doctor:Say which ways of measuring CPU time (sources) are usable here, why, and what the others need' \
+'doctor:Show which ways of measuring CPU time (sources) work here, why, and what the others need' \
 'help:Print this message or the help of the given subcommand(s)' \
     )
     _describe -t commands 'cpuledger help commands' commands "$@"

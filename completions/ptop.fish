@@ -21,10 +21,10 @@ walk\t''
 netlink\t''
 procfs\t''"
 complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
-complete -c ptop -l replay -d 'Show the intervals of a recording, a directory or a file, in place of this machine\'s; without -d, as they were recorded' -r -F
+complete -c ptop -l replay -d 'Show the intervals of a recording, a directory or a file, instead of this machine\'s; without -d, as they were recorded' -r -F
 complete -c ptop -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
-complete -c ptop -l since -d 'Leave out what a recording has before this time' -r -f
-complete -c ptop -l until -d 'Leave out what a recording has from this time on' -r -f
+complete -c ptop -l since -d 'Start at this time' -r -f
+complete -c ptop -l until -d 'Stop at this time' -r -f
 complete -c ptop -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
 complete -c ptop -l config -d 'Configuration file of the screen [default: $XDG_CONFIG_HOME/cpuledger/ptop.toml]' -r -F

@@ -30,10 +30,10 @@ _ptop() {
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
-'--replay=[Show the intervals of a recording, a directory or a file, in place of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
+'--replay=[Show the intervals of a recording, a directory or a file, instead of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
 '--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
-'--since=[Leave out what a recording has before this time]:TIME:' \
-'--until=[Leave out what a recording has from this time on]:TIME:' \
+'--since=[Start at this time]:TIME:' \
+'--until=[Stop at this time]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
 '--config=[Configuration file of the screen \[default\: \$XDG_CONFIG_HOME/cpuledger/ptop.toml\]]:FILE:_files' \

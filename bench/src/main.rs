@@ -86,7 +86,7 @@ enum Command {
     Replay(replay::Arguments),
     /// Reports over a day of seconds, made of the intervals of a recording
     Report(report::Arguments),
-    /// Put the tables of the newest results into docs/costs.md and docs/accuracy.md
+    /// Put the tables of the newest results into docs/costs.md
     Readme(readme::Arguments),
 }
 

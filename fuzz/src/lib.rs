@@ -112,7 +112,7 @@ pub fn frame(bytes: &[u8]) {
     peak::within(Most { at_all: 4 << 20, per_byte: 8 << 10 }, bytes, frame::frame);
 }
 
-/// A segment of a recording: records, losses, gaps. `docs/recording.md` promises how much memory that takes.
+/// A segment of a recording: records, losses, gaps. `docs/format/recording.md` promises how much memory that takes.
 pub fn segment(bytes: &[u8]) {
     peak::within(Most { at_all: 8 << 20, per_byte: 16 << 10 }, bytes, segment::segment);
 }

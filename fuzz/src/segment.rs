@@ -44,7 +44,7 @@ fn read(bytes: Vec<u8>) {
     recording.refresh().expect("bytes can be read");
 }
 
-/// Makes checksums right, where the layout of `docs/recording.md` has them.
+/// Makes checksums right, where the layout of `docs/format/recording.md` has them.
 pub fn repair(bytes: &mut [u8]) {
     const RECORD: usize = 64;
     if bytes.len() >= 256 && bytes.starts_with(b"cpuledsg") {

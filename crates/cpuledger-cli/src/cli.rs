@@ -56,13 +56,13 @@ pub enum Command {
     /// Record what ran, interval after interval, in a directory
     #[command(after_help = crate::cmd::record::AFTER_HELP)]
     Record(crate::cmd::record::Arguments),
-    /// Say what a recorded span used, by command, user, cgroup, process, ancestor or unit
+    /// Summarise a time span of a recording, by command, user, cgroup, process, ancestor or unit
     #[command(after_help = crate::cmd::report::AFTER_HELP)]
     Report(crate::cmd::report::Arguments),
     /// Keep one ledger for all readers of this machine
     #[command(after_help = crate::cmd::serve::AFTER_HELP)]
     Serve(crate::cmd::serve::Arguments),
-    /// Run a command, and say what it and everything that descends from it used
+    /// Run a command, and report what it and everything that descends from it used
     #[command(after_help = crate::cmd::run::AFTER_HELP)]
     Run(crate::cmd::run::Arguments),
     /// Write a recording as tables for others: Parquet, Arrow, CSV or JSON lines
@@ -81,6 +81,6 @@ pub enum Command {
     },
     /// Print the text of /proc/PID/status, stat or statm for many tasks at once
     Status(crate::cmd::status::Arguments),
-    /// Say which ways of measuring CPU time (sources) are usable here, why, and what the others need
+    /// Show which ways of measuring CPU time (sources) work here, why, and what the others need
     Doctor(crate::cmd::doctor::Arguments),
 }

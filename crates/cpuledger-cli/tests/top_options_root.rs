@@ -246,5 +246,5 @@ fn states_are_refused_where_there_is_no_ledger_root() {
     assert_eq!(sentence.lines().count(), 1, "{sentence}");
     let (code, sentence) = run(Command::new(program).args(["top", "--source", "procfs"]));
     assert_eq!(code, Some(2), "{sentence}");
-    assert!(sentence.contains("procfs does not tell where all of the time went"), "{sentence}");
+    assert!(sentence.contains("procfs does not know where all of the time went"), "{sentence}");
 }

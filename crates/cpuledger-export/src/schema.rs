@@ -219,7 +219,7 @@ pub const COLUMNS: &[ColumnInfo] = &[
         Row(Column::UNIDENTIFIED_EXITS),
         "Tasks that died and whose identity was lost.",
     ),
-    column(I, "missed_exits", Number, Row(Column::MISSED_EXITS), "Tasks that died and were not told of."),
+    column(I, "missed_exits", Number, Row(Column::MISSED_EXITS), "Tasks that died and were not reported."),
     column(X, "tid", Number, Row(Column::TID), "Id of the task."),
     column(U | X, "pid", Number, Row(Column::PID), "Id of its process."),
     column(

@@ -249,13 +249,13 @@ columns! {
         132 KNOWS_BLOCKED "knows_blocked" Unsigned Both "1: the source knows what is blocked, and `blocked` has it.";
         133 BLOCKED_TASKS "blocked_tasks" Unsigned Own "How many tasks were blocked all the time: `blocked` may have fewer.";
         134 UNIDENTIFIED_EXITS "unidentified_exits" Unsigned Sum "Tasks that died and whose identity was lost.";
-        135 MISSED_EXITS "missed_exits" Unsigned Sum "Tasks that died and were not told of.";
+        135 MISSED_EXITS "missed_exits" Unsigned Sum "Tasks that died and were not reported.";
         136 MISSED_SWITCHES "missed_switches" Unsigned Sum "Switches that the kernel has not shown.";
         137 OFF_FAULT_NS "off_fault_ns" Unsigned Sum "Time off the CPU that is booked twice, or to no state.";
         138 READ_BEGIN_NS "read_begin_ns" Unsigned Last "When the reading of the rows began, CLOCK_MONOTONIC.";
         139 READ_BEGIN_BOOTTIME_NS "read_begin_boottime_ns" Unsigned Last "The same instant, CLOCK_BOOTTIME.";
         140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";
-        142 BLOCKED_WITHOUT_ROW "blocked_without_row" Unsigned Both "Blocked tasks of processes whose states are not told; of several intervals, the lesser.";
+        142 BLOCKED_WITHOUT_ROW "blocked_without_row" Unsigned Both "Blocked tasks of processes whose states are not known; of several intervals, the lesser.";
         141 CPU "cpu" Unsigned Last "Number of the CPU.";
         143 PATH "path" Text Last "Path of the cgroup, its first 255 bytes.";
         144 PATH_REST "path_rest" Text Last "What follows of a longer path, at most 255 bytes.";

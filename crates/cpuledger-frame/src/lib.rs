@@ -1,8 +1,8 @@
-//! A *frame* is one closed interval of the books of a machine's CPU time, as bytes: the one encoding for shared memory, recordings and
-//! clients. This crate encodes, decodes and merges frames. It reads no file and no clock, and links nothing but the standard library.
+//! A *frame* is one closed interval of the books of a machine's CPU time, as bytes, for shared memory and clients. Recordings
+//! keep frames in a shorter form (`chain`). This crate encodes, decodes and merges frames. It reads no file and no clock, and links nothing but the standard library.
 //!
 //! A [`Frame`] has a [`Table`] for each [`Section`]: processes, tasks, the dead, and one record of the interval itself. A table has a
-//! value or nothing for each [`Column`] and row. `docs/frames.md` has the layout of the bytes.
+//! value or nothing for each [`Column`] and row. `docs/format/frames.md` has the layout of the bytes.
 //!
 //! ```
 //! use cpuledger_frame::{Column, Frame, Section};

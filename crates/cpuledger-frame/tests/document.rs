@@ -1,4 +1,4 @@
-//! The tables and the example of `docs/frames.md`. `CPULEDGER_WRITE_DOCS=1` writes them.
+//! The tables and the example of `docs/format/frames.md`. `CPULEDGER_WRITE_DOCS=1` writes them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -59,8 +59,8 @@ fn fields() -> String {
 
 #[test]
 fn the_document_has_every_field_and_the_example() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/frames.md");
-    let mut text = std::fs::read_to_string(&path).expect("docs/frames.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/frames.md");
+    let mut text = std::fs::read_to_string(&path).expect("docs/format/frames.md");
     for (name, part) in [("hexdump", hexdump(&example())), ("fields", fields())] {
         let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
         let from = text.find(&begin).expect(name) + begin.len();
@@ -75,6 +75,6 @@ fn the_document_has_every_field_and_the_example() {
         }
     }
     if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
-        std::fs::write(&path, text).expect("docs/frames.md");
+        std::fs::write(&path, text).expect("docs/format/frames.md");
     }
 }

@@ -35,11 +35,11 @@ fn each_version_is_read() {
     }
 }
 
-/// Each line of docs/recording.md that xxd(1) has written is of the fixture.
+/// Each line of docs/format/recording.md that xxd(1) has written is of the fixture.
 #[test]
 fn the_document_shows_the_bytes_of_the_fixture() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("docs/recording.md")).expect("it is there");
+    let text = std::fs::read_to_string(root.join("docs/format/recording.md")).expect("it is there");
     let bytes = std::fs::read(fixture(VERSION)).expect("the fixture");
     let mut lines = 0;
     for (offset, rest) in text.lines().filter_map(|line| line.split_once(": ")) {

@@ -225,8 +225,8 @@ impl Writer {
                 missed_switches,
                 plural(
                     missed_switches,
-                    " context switch that the kernel hid, so its time is with the task that ran next",
-                    " context switches that the kernel hid, so their time is with the task that ran next",
+                    " context switch that this kernel hides from BPF, so its time is with the task that ran next",
+                    " context switches that this kernel hides from BPF, so their time is with the task that ran next",
                 ),
             ),
             (

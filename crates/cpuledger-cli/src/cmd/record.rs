@@ -23,9 +23,9 @@ use crate::values::{named, sources};
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
-Recording goes on until SIGINT (Ctrl-C) or SIGTERM. A killed recording can be read, and lacks at most the last interval. If there is no \
-room or writing fails, recording pauses and says so, and goes on when it can. If another deletes or moves the recording meanwhile, it says \
-what is lost, and begins a new segment.
+Recording goes on until SIGINT (Ctrl-C) or SIGTERM. A killed recording can be read. Only the running \
+interval is missing, and those that waited for the disk. If there is no room or writing fails, recording pauses and says so, and goes on \
+when it can. If another program deletes or moves the recording, it says what is lost, and begins a new segment.
 
 Examples:
   sudo cpuledger record                              to /var/log/cpuledger, for 7 days and up to 2 GiB
@@ -60,7 +60,7 @@ pub struct Arguments {
     /// Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     tier: Vec<String>,
-    /// Record threads also where the source would list them only for this (walk, netlink, procfs)
+    /// Record threads too (ledger and service always do)
     #[arg(short = 'H', long)]
     threads: bool,
     /// Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more)

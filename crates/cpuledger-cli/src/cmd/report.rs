@@ -49,10 +49,10 @@ pub struct Arguments {
     /// $XDG_STATE_HOME/cpuledger or ~/.local/state/cpuledger]
     #[arg(value_name = "DIR|FILE")]
     recording: Option<PathBuf>,
-    /// From then on [default: the begin of the recording]
+    /// Start time [default: start of the recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
-    /// Until then [default: the end of the recording]
+    /// Stop time [default: end of the recording]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// What the rows are: command, user, cgroup, process, ancestor or unit

@@ -1,4 +1,9 @@
 //! `cpuledger run`: what a command and everything that descends from it used.
+//!
+//! `cmd/run/launch` starts this program once more as a launcher, before privileges are given up. It waits on a socket until the ledger stands, and becomes the
+//! command. `cmd/run/descent` finds in each interval what descends from this process: heirs lead there, whatever has died in between. CPU
+//! time is that of the rows of the tree, and what this process itself inherited. The dead have their names from `exited`, and what
+//! remains is unidentified. A process is forgotten when it has died, so memory follows what lives.
 
 mod descent;
 pub mod launch;
@@ -36,7 +41,7 @@ use print::Account;
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
 The account is complete whatever the descendants do: children that are not waited for, that leave their session, or whose parent \
-dies first are in it. What still runs at the end is told with its time so far. The command begins when the ledger stands, as the \
+dies first are in it. What still runs at the end is listed with its time so far. The command begins when the ledger is attached, as the \
 caller and with the caller's environment. Signals of the terminal reach it as they would without cpuledger.
 
 Examples:

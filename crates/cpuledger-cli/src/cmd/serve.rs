@@ -3,6 +3,57 @@
 //! Two threads: one closes the intervals and publishes them, the other serves the control socket. A listing keeps the second busy, so that
 //! no cut waits for it. Neither waits for a disk, the journal or the service manager: what it records, its lines for the journal, and a new
 //! look at the configuration have threads of their own.
+//!
+//! # How it works
+//!
+//! `crates/cpuledger-service` is what a service with one ledger and its readers share. A frame is bytes to it.
+//!
+//! - **Rings** (`ring`): frames in a memfd, which readers map for reading only. Each entry of the directory has a sequence lock. A reader looks at it
+//!   before and after it copies, and believes no word that it has read. In `ring/interleavings.rs`, loom runs the protocol through its interleavings. Each
+//!   fence or look that is left out must show a torn frame.
+//! - **Wakes are passed on.** Waking 1,000 readers took the owner 1.2 ms a frame. Now it wakes two, and each reader wakes two others at its own
+//!   expense. The owner looks again after a tenth of the interval. By then even 1,000 readers have woken each other, and it finds nothing to
+//!   do. `Ring::wake_rest` wakes those that a hostile reader has left asleep, 64 at a time. They are at the other one of two futexes than those that
+//!   wait for the next frame.
+//! - **Audiences** (`cpuledger::audience`): which rows and figures a user is shown. For each task, the kernel half reports what decides, beside users and
+//!   groups, whether the kernel would let it be traced (`trace` of `cpuledger_task_rest`, without a branch). `audience/rules.rs` takes an
+//!   interval apart, member by member, and puts together what a user gets: a member without a rule does not compile. What is not shown is taken out
+//!   before a frame is encoded. The peer's user, groups and user namespace are the kernel's (`server/peer.rs`): the service asks no name service.
+//! - **Without readers** no frame is encoded and no reader is woken: a ring gets the last interval when a reader subscribes. The cut is chosen when its interval
+//!   begins, so the service wakes once an interval. With readers it wakes before the cut, too, since one that subscribes may shorten the interval.
+//! - **Listings** hold the wanted fields alone, without usages. They are written row by row, and the rows are copied only for a user that is
+//!   shown less than all. Threads of processes that have not run since the last listing are not visited again (`source/totals.rs`): what they have
+//!   used is kept. The total is that, plus what the dead have left and what the leader has used, which each walk over the leaders reads. The slots
+//!   and CPUs of the ledger tell which processes have run (`ledger/watch.rs`). A thread that has died changes what the dead have left, or the
+//!   number of those alive. All that are shown everything share one frame. A reader decodes a row when it makes its line, in several
+//!   threads. After a long listing for several callers, calls gather for five times as long, so that one walk answers them (`Handler::end_turn`).
+//! - **Listings of threads** keep the records of threads whose process has not run (`source/kept_tasks.rs`). The machine has to have at least 2,000
+//!   threads, and the fields have to be those that a thread changes only by running. A nice value is changed from outside. What the threads share, such as the parent or
+//!   the terminal, is read each time. A thread that is woken is runnable before it runs: if /proc/loadavg counts more runnable tasks than the
+//!   listing, all threads are visited. A process of which one thread runs is visited as a whole.
+//! - **A new owner** makes a successor of each ring, with the old frames and numbers.
+//! - **A ring that has ended** is no memory of the service, whatever readers keep of it. All locks are closed, then a hole is punched over the file; a reader takes
+//!   the zeros for the end (`Retired::free`). For that, the ring has no seal against writing, which would forbid the hole.
+//! - **How large rings are** (`cmd/serve/room.rs`): four of the longest frames, two if these are longer than 1 MiB. When frames need less than a quarter for 60 intervals,
+//!   a smaller ring follows. The rings of users have 64 MiB together; a frame for which there is no room is missing in its ring, and its number says so.
+//! - **A restart** (`cmd/serve/handover.rs`). The service manager keeps descriptors by name: maps and links (`ledger-…`), rings (`ring-…`) and `memory`,
+//!   which is sealed. The reader remembers little of the protocol: the number of the interval, its start, its end if that is chosen, and the word that it wrote last of each CPU
+//!   (`crates/cpuledger-bpf/src/ledger/kept.rs`). The rest is in the maps. What `source/ledger` remembers of tasks is written by serde and postcard (`kept.rs`
+//!   there): 10 to 20 KB on a small machine. At its beginning is what both processes must have in common: the
+//!   boot, the programs and maps (by a hash of the object), the table of fields, and a format. A test compares the format with what is written.
+//! - **Nothing is kept of a service that was killed.** It may have been in the middle of a cut, where the accumulators are half taken. So all is handed
+//!   over at a clean end, and none before.
+//! - **Nothing waits for others.** The two threads write to no pipe, disk or socket that can be full. Lines for the journal queue for a thread, as
+//!   intervals for a recording do (`cmd/serve/log.rs`). A message to the service manager for which its socket has no room is lost, and the next
+//!   one says the same (`manager.rs`). Descriptors to keep must arrive, and have 5 s in all. A thread of its own reads the configuration
+//!   again (`reload.rs`), because its file, or the names of users in it, may come from a network.
+//! - **Control** (`varlink`, `client`, `server`): JSON over a Unix socket, the descriptors of rings by SCM_RIGHTS. All calls of a turn are read before the first is
+//!   answered, so they may share a walk. The reference implementation in Python and varlinkctl call it in tests.
+//! - **Whose memory an answer is.** The kernel charges pages of a memfd to the process that touches them first, so a listing in a memfd that a client keeps
+//!   would be the service's memory for ever. A listing is sent by the socket instead, into memory of the client. It takes the service less CPU time
+//!   than a memfd. What was sent and not read is the service's memory, too, even when it has closed the connection. So little is sent
+//!   ahead, and a connection counts for its user until its peer has read what was sent (`server/connection.rs`, `server/unread.rs`). The alternative,
+//!   a memfd of the client, would have the service take descriptors from any user. Closing one of those may take hours.
 
 mod audiences;
 mod books;

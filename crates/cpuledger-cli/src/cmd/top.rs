@@ -48,7 +48,7 @@ filters), and q quits.
 Sources, best first. auto takes the first that works, except that it takes walk rather than ledger when context switches \
 are so frequent that the ledger would cost too much. --slots forces the ledger. `cpuledger doctor` says which source auto \
 takes, and why:
-  service  the books of `cpuledger serve`, where it runs: what the ledger tells. No privilege
+  service  the books of `cpuledger serve`, where it runs: what the ledger sees. No privilege
   ledger   every context switch: all CPU time. Root, or CAP_BPF and CAP_PERFMON; Linux 5.12
   walk     all tasks at one instant, and tasks that exit. The same privileges; Linux 5.8
   netlink  tasks one after another, and tasks that exit. Root, or CAP_NET_ADMIN

@@ -203,7 +203,7 @@ impl State {
         self.settings.has_states = !self.settings.has_states;
         let tells_none = |frame: &Frame| !frame.interval.source.is_of_ledger();
         if self.settings.has_states && self.frame.as_deref().is_some_and(tells_none) {
-            self.complain("only the ledger tells the states of tasks; press w for the columns");
+            self.complain("only the ledger knows the states of tasks; press w for the columns");
         }
     }
 

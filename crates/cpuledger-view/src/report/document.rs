@@ -191,7 +191,7 @@ impl Document<'_> {
                 balance.unidentified_exits,
                 "tasks died whose identity was lost; their time is with their heirs",
             ),
-            (balance.missed_exits, "tasks died and were not told of"),
+            (balance.missed_exits, "tasks died and were not reported"),
             (balance.missed_switches, "switches were not shown by the kernel"),
             (balance.hidden_cpu_ns, "ns of CPU time of hidden processes are in the rows of others, or idle"),
         ] {
@@ -250,7 +250,7 @@ impl Document<'_> {
             ("unattributed", "unattributed time", balance.unattributed_ns),
         ];
         if balance.untold_ns > 0 {
-            rests.push(("untold", "idle or not told by the source", balance.untold_ns));
+            rests.push(("untold", "idle, or not known to the source", balance.untold_ns));
         }
         rests
     }

@@ -73,7 +73,7 @@ fn append_head(html: &mut String, document: &Document<'_>) {
     figure("idle_ns", "idle", balance.idle_ns);
     figure("unattributed_ns", "unattributed", balance.unattributed_ns);
     if balance.untold_ns > 0 {
-        figure("untold_ns", "idle or not told", balance.untold_ns);
+        figure("untold_ns", "idle, or not known", balance.untold_ns);
     }
     if let Some(stolen_ns) = document.total().stolen_ns {
         figure("stolen_ns", "stolen (part of attributed)", stolen_ns);

@@ -159,7 +159,7 @@ impl Account<'_> {
             let switches = if missed == 1 { "context switch" } else { "context switches" };
             let _ = writeln!(
                 text,
-                "\n{missed} {switches} that the kernel hid, so some time may be with the wrong process"
+                "\n{missed} {switches} that this kernel hides from BPF, so some time may be with the wrong process"
             );
         }
         text

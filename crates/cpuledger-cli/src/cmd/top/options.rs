@@ -59,16 +59,16 @@ pub struct Arguments {
     /// Also record the intervals, in this directory; nothing that is in it is deleted
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<std::path::PathBuf>,
-    /// Show the intervals of a recording, a directory or a file, in place of this machine's; without -d, as they were recorded
+    /// Show the intervals of a recording, a directory or a file, instead of this machine's; without -d, as they were recorded
     #[arg(long, value_name = "PATH")]
     pub replay: Option<std::path::PathBuf>,
     /// Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
-    /// Leave out what a recording has before this time
+    /// Start at this time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub since: Option<String>,
-    /// Leave out what a recording has from this time on
+    /// Stop at this time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub until: Option<String>,
     /// The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger
@@ -335,7 +335,7 @@ fn parse_by(words: Option<&str>, format: Format, source: Option<SourceKind>) -> 
     }
     match source.filter(|kind| by.has_states && !kind.is_of_ledger()) {
         Some(kind) => Err(usage(format!(
-            "--by wait needs the ledger, because {kind} does not tell where all of the time went; -o wait sorts by what \
+            "--by wait needs the ledger, because {kind} does not know where all of the time went; -o wait sorts by what \
              it knows"
         ))),
         None => Ok(by),

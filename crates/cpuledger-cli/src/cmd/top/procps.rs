@@ -1,5 +1,10 @@
 //! `top` as scripts know it from procps: its options, its head, its columns and its exit codes, with figures of ours. What
 //! differs is in docs/top.md.
+//!
+//! `cmd/top/procps` is procps' top. It has a table of options with a parser by the rules of getopt_long(3), a head made of what was read (`head`,
+//! pure), and a table of rows (`table`, pure). `batch` reads: the first iteration is a listing, as `ps` takes it, and the others are the intervals
+//! of `collect`. The screen gets the options that mean the same. All printed names and sentences go through `escape`, and `invisible`
+//! says which characters that concerns.
 
 mod batch;
 mod entry;
