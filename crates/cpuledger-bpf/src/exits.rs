@@ -1,5 +1,12 @@
 //! The exit hook: the final figures of every task that dies, from the ring that the last switch fills; and the parent of every
 //! process at its fork.
+//!
+//! The ledger sees deaths at its own switch hook (`ledger::cut`). For the walk, `lifecycle.bpf.c` sees the last switch of each task (`prev` is `TASK_DEAD`), when its figures are final. It puts a record into a ring of 4 MiB,
+//! which user space empties without a system call. If the ring is full, the time is added up by parent in a hash map: the identity is lost
+//! and counted, the time is not. The hook loops over nothing.
+//!
+//! At a fork, another hook puts the child and its parent into a ring of 1 MiB. When the child dies, the kernel may name another parent: it
+//! replaces one that died first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,6 +3,19 @@
 //!
 //! [`export`] reads the segments of a recording, and writes three files of each. It leaves out the one that is being written, and what is
 //! already there.
+//!
+//! # How it works
+//!
+//! `crates/cpuledger-export` makes tables of the segments of a recording that no recorder is writing. docs/export.md has the columns, and what adds up to what.
+//!
+//! - **One list of columns** (`schema.rs`) says in which tables each is, and which figure of a frame it has. The document is made of it.
+//! - **Column by column**: a decoded frame has its figures in columns, and so has Arrow. No row is ever made but for CSV and JSON.
+//! - **Segments at a time** are one a CPU, at most four. A file gets its name when it is on the disk.
+//! - **Names say what is there** (`file_name.rs`): recording, segment and time. Before anything is written, all names are read, and what would count the
+//!   same time twice is refused.
+//! - **One dictionary** is needed for all batches of an Arrow file. So a first pass over the segment reads the names.
+//! - **A program of its own**, `cpuledger-export`: nothing else links Arrow and Parquet.
+
 #![forbid(unsafe_code)]
 
 mod builder;

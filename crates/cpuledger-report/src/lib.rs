@@ -26,6 +26,21 @@
 //! assert_eq!(report.rows[0].amounts.self_ns, 7);
 //! assert_eq!(report.balance.idle_ns, 3);
 //! ```
+//!
+//! # How it works
+//!
+//! `crates/cpuledger-report` adds frames up; docs/report.md says what the figures mean. `cmd/report` reads, and `report` of
+//! `cpuledger-view` writes text, JSON, CSV and HTML.
+//!
+//! - **Under its own name** (`deaths.rs`). A frame has the time of a dead process with its heir. The records of the dead say whose it was: that much moves
+//!   from the heir's row to the name of the dead. What no record explains stays with the heir.
+//! - **Added up by group** (`groups.rs`). The dead of a frame of one command, user or cgroup are put into a table as one sum. Only reports by process
+//!   and by ancestor look at each.
+//! - **No state from frame to frame**, except for ancestry. So spans that meet add up, and each thread reads a part of the records. By ancestor and
+//!   by process, one thread adds up and another reads ahead. A report does not depend on the number of CPUs.
+//! - **Ancestry** (`lineage.rs`). A process that dies becomes a branch of its heir, by name. So what is remembered is what lives, and names.
+//! - **Only what is needed** is decoded (`Frame::decode_wanted_from`), into the memory of the frame before. What a group has said is kept.
+//! - **Limits**: 65,536 names of each kind. Beyond that those with the least time are put together.
 #![forbid(unsafe_code)]
 
 mod accumulator;

@@ -2,6 +2,21 @@
 //!
 //! A binary with file capabilities can do more than the user who executes it. So this module holds back what the kernel guards from
 //! them, and limits what they can cost the machine.
+//!
+//! # What is given up, and what is held back
+//!
+//! `support/privilege.rs` is the one table of what each source needs; docs/privileges.md is generated from it. `top` gives up
+//! everything else once its source is open (`privileges.rs` of the binary). That happens before there is a second thread, because the kernel keeps
+//! capabilities by thread. The ledger keeps CAP_BPF and CAP_PERFMON: a successor is loaded when slots run low, and a walk when deaths may not
+//! have been reported. Running what is loaded takes no capability.
+//!
+//! **Without root** (`caller.rs`), cpuledger does not show what the kernel hides from the caller, and limits what it costs the machine.
+//! `source/io_access.rs` checks whether /proc/PID/io of the caller's own processes may be read; other processes are not checked.
+//! `source/ledger/limits.rs` counts the ledgers of a user in the kernel's list of programs, by a bpf iterator (`programs.bpf.c`). It counts before
+//! a ledger is attached, and after it, when the one with the lowest number stays.
+//!
+//! When memory runs out, the allocator of the binary ends it with a sentence. The standard library would print a backtrace, which takes memory
+//! too, and may wait for itself forever.
 
 use std::sync::OnceLock;
 

@@ -1,7 +1,63 @@
 //! The one table of fields: what each is called, its unit, which source gives it, and how it is read from a [`Task`].
 //! JSON keys, CSV columns, `-o` names, documentation and help derive from it.
 //!
-//! HACKING.md says where a new field goes: "Add a column".
+//! [To add a field](#to-add-a-field) has the places, in the order of work.
+//!
+//! # To add a field
+//!
+//! Decide first:
+//!
+//! - **Counter or gauge.** A *counter* only grows for one task, and an interval holds its growth. A process's sum over its living threads may fall
+//!   when one of them ends; intervals show 0 then (`counters.rs`). All else is a *gauge*, as it is at the end.
+//! - **Where it is known**: the kernel half (walk and ledger), /proc, taskstats. Skip a row whose sentence does not apply to it.
+//! - **Whether a counter is worth its price.** It adds a cache line to every slot of the ledger, and so takes default slots away (row 2). A gauge costs
+//!   only the walk.
+//!
+//! The table is in the order in which it compiles. *Asked by* says what fails if the place is forgotten: the compiler (of C or Rust), a test, or
+//! nothing. Tests without a path are in `crates/cpuledger/tests/`, and those with `_root` need root.
+//!
+//! | | where | what | asked by |
+//! |---|---|---|---|
+//! | | kernel half: `crates/cpuledger-bpf/bpf/` | | |
+//! | 1 | `kernel.h` | The member of the kernel's struct. | compiler |
+//! | 2 | `abi.h` | A counter: a member of `cpuledger_activity`. A gauge: of `cpuledger_task_rest` or, if threads share it, of `cpuledger_process`. Then the sizes at the end of the file, also those of structs that contain it. | compiler (sizes) |
+//! | | `cpuledger_slot` | It holds the counters of a dead task and is full. One more adds a cache line to every slot: pad with `u64 reserved[…]`. Then look at the 16 MiB of `ledger/mod.rs` (`locked_bytes` has the formula, its test the number of CPUs) and `doctor_root`, the 64 MiB of `MOST_GROWN_SLOTS` (`source/ledger/options.rs`), and `ledger/cut.rs`, *Memory*. Fewer default slots are named in a test of `limits.rs`. | compiler; 16 MiB: `cargo test -p cpuledger-bpf --lib`; else nothing |
+//! | 3 | `counters.bpf.h` | A counter: `read_activity`. | `bracket_root` |
+//! | 4 | `read_task.bpf.h` | A counter: `read_dead_threads` sets what dead threads had, or 0 where the kernel keeps no sum; `add_thread` adds a thread. A gauge: `read_rest`, or `read_process`. | `bracket_root` |
+//! | 5 | `compat.bpf.h`, `kernel_lacks` of `read_task.bpf.h`, `enum cpuledger_lack` | Where kernels name it otherwise, or may not have it: read it only if `bpf_core_field_exists`. Its bit goes into `lacking` of `source/records.rs`, too. | `make vm`: the program does not load, or `bracket_root` |
+//! | | library: `crates/cpuledger/src/` | | |
+//! | 6 | `task.rs` | The member of `Task`; the name of a time or a size ends in its unit. | compiler |
+//! | 7 | `field.rs` | Its row: key, unit, group, help, and `#[cumulative]` for a counter. The order is that of JSON and CSV. The group is the bit that makes the kernel half read it: see `enum cpuledger_read_group` in `abi.h`. | tests of the library; the group: `bracket_root` |
+//! | 8 | `counters.rs` | A counter: one line. | tests of the library |
+//! | | `crates/cpuledger-frame/src/column.rs` | Its column, of the same name, with the next free id: a gauge below `fields`, a counter below `counters`. An id never changes. | tests of the library |
+//! | 9 | `source/records.rs` | A counter: `set_activity`, `add_by_tid`. A gauge: `set_identity`, or `process_row`. | compiler; of `process_row`, `bracket_root` |
+//! | 10 | `source/records.rs` | A counter: `WALK_TOTALS` or, if every message of taskstats has it too, `USAGE` of `field.rs`. | `bracket_root` |
+//! | 11 | `source/records.rs` | Only if no walk reads it: add it where `DELAYS` stands in `lacking` and, for a counter, in `nothing_used`. If you forget that, the walk says that it knows the field, and shows 0. | a counter: `bracket_root`; a gauge: nothing |
+//! | 12 | `source/procfs/`: `needs.rs`, `row.rs` | `needs.rs`: the set of the file that has it. `row.rs`: from the parsed file into the row. A new set goes into `available` of `reader.rs`. A new file goes into `Files`, `add_files` and `fuzz/src/proc_text.rs`, with a parser in `crates/cpuledger-proc/src/task/`. If no file that we read has it: the exception in the test of `needs.rs`. | tests of the library, `bracket_root` |
+//! | 13 | `source/netlink/`: `layout.rs`, `rows.rs` | Its place in each version; the member of the row; the set: `TASK`, or one of `Abilities`; `MESSAGE_TOTALS` or `OF_ONE_TASK`. | `bracket_root`, if /proc has it; else nothing |
+//! | | tests | | |
+//! | 14 | `bracket/oracle.rs` | What /proc calls it, or why it does not say (`Unsaid`). | compiler |
+//! | 15 | `bracket_root.rs` | If /proc does not say it: `NOT_COMPARED`. A counter that is no sum over the threads of a process: an arm of `is_summed`. | `bracket_root` |
+//! | 16 | `crates/cpuledger-cli/src/recorded/machine.rs` | Its value: in `task`; a counter also in `usage`. | compiler |
+//! | | documents | | |
+//! | 17 | `docs/json.md` | Its row: `cargo test -p cpuledger-view --lib` prints it, paste it. | test |
+//! | 18 | `docs/json.md`, `CHANGELOG.md` | Which sources leave it null; what is new. | nothing |
+//!
+//! Then run:
+//!
+//! ```text
+//! cargo test -p cpuledger --lib                                   what the tests of the library ask for
+//! cargo test -p cpuledger-bpf --lib                               a ledger stays below its size
+//! cargo test -p cpuledger-view --lib                              the row for docs/json.md
+//! CPULEDGER_UPDATE_PAGES=1 cargo test -p cpuledger-cli --lib pages    the manual lists it
+//! make record                                                     the recorded outputs have it
+//! INSTA_UPDATE=always cargo test -p cpuledger-cli --lib view      the frames of the screen have it
+//! cargo test -p cpuledger-cli --lib registry                      it can be had everywhere
+//! cargo test -p cpuledger --test bracket_root                     as root: walk, /proc and taskstats agree
+//! cargo test -p cpuledger-bpf --test verifier_root                as root: what it costs the verifier
+//! ```
+//!
+//! What follows from several fields is a field of its own, too.
 
 use crate::clock::Boottime;
 use crate::task::{Comm, Pid, State, Task, Tid};

@@ -1,4 +1,82 @@
 //! The reader's half of the cut: publishing it, and closing each CPU at it. `bpf/ledger.bpf.c` has the other half.
+//!
+//! # How the ledger works
+//!
+//! At every context switch, `ledger.bpf.c` adds the time since the previous switch to the task that ran. The run segments of a CPU leave no gap. So
+//! Σ tasks + Σ idle + unattributed is exactly the elapsed time, in integer nanoseconds, without correction, rounding or remainder. The
+//! reader (`crates/cpuledger-bpf/src/ledger/`) takes the cuts. Only it and the hooks write to the shared maps.
+//!
+//! - **One word per CPU.** `run` holds the start of the current run segment, the parity, and whether the CPU is uncovered or offline. Switches and
+//!   the reader change it only by compare-and-swap, and no value occurs twice. `current[parity]` is the slot that runs.
+//! - **A cut** T is published as a proposal at least 200 µs ahead, and confirmed only if that was early enough. A switch that finds a proposal
+//!   too late voids it, and the reader chooses another T. So a delayed reader makes a later cut, never a wrong one. After T each CPU is closed
+//!   once. Either its next switch closes it and splits its run segment at T, or the reader closes it and moves the start of the segment to T.
+//!   `booked` repeats the `run` of the last switch that is completely accounted for; the reader takes the closed accumulators only then.
+//! - **Two of each accumulator**, by parity of the interval. The reader owns those of the closed interval until the next cut.
+//! - **Slots** are found by tid in an index of 8-entry buckets. A bucket is one cache line, and each tid has two. The address of the task_struct
+//!   distinguishes tasks with the same tid. A tid can be reused before the last switch. An exec by a thread that is not the leader exchanges two
+//!   tids, and the old slot then ends as *renumbered*. Each CPU holds a batch of 32 free slots, and a spare batch.
+//! - **The fork hook** fixes the accounting parent. A thread has that of its process.
+//! - **Slots are low** when fewer than 1/8 are free. Then a dying task's time is folded into another slot, and its own slot is freed at once.
+//!   - A thread's time goes to its leader's slot. A process's time goes to its accounting parent's slot, or else to that of the next one up
+//!     (also noted at the fork). If neither has one, it goes to the slot of the parent that the kernel names at the death.
+//!   - If the run segment crosses the cut, nothing is folded, because the reader may be reading the slot.
+//!   - The leader may have no slot: it died first, it was replaced by another thread's exec, or it has not run. Then the slot of the first dead
+//!     thread *collects*: it stays in the index, and the process's other threads fold into it. When the last of them dies, the collecting slot itself is folded into the heir's. What is
+//!     left at the cut is taken out of the index by the reader.
+//!   - If another CPU folds the target slot at the same moment, the time may appear under the slot's next owner.
+//! - **Slots are very low** when fewer than 1/32 are free. Then threads get no slot, and leaders still do. The time of a thread without a slot goes to
+//!   its leader's slot and counts as that of exited threads. Time is unattributed only for a process without a slot, and for a
+//!   thread without a slot whose leader is dead. All of this is counted.
+//! - **Final values**: at its last switch a task's counters, its parent and the time are copied into its slot, because the task cannot be read
+//!   afterwards. If the reader has closed the CPU, it knows which task ran at the cut; otherwise the switch that split the run segment does.
+//! - **Memory.** A slot is four cache lines: one that each switch touches, one that the fork writes, two for the last switch. States take two more,
+//!   of which a switch touches one. What is folded takes 48 bytes more, the lists 16, and the index some 16. So the default of 32,768 slots locks
+//!   15 MiB. Each possible CPU adds 768 bytes.
+//! - **Reading.** The reader zeroes what a slot has booked by atomic operations, and each of them waits for its line. So it loads the lines of 16 slots
+//!   at once before (`Ledger::fetch`).
+//! - **Shared lines.** A write to a cache line that several CPUs use takes the line away from the others. On a machine with many CPUs that is the
+//!   main cost of a hook. So what all CPUs share is written only once in 32 forks, exits or first runs. Each CPU takes free slots in
+//!   batches of 32, and reserves 32 places at a time on the list of an interval. A batch is smaller where all batches together would hold more than
+//!   1/16 of the slots, and a single slot where there are fewer than 16,384 slots. A CPU that folds ended tasks gives slots to its own batch. Counters of what was lost are kept by CPU.
+//!
+//!   | written | the line | shared with | how often |
+//!   |---|---|---|---|
+//!   | by a switch | two of the CPU's record (`run`, `booked`, accumulators, `current`) | the reader, at a cut | each switch |
+//!   | | the first of the task's slot (time, marks) | the CPU where it ran last | each switch |
+//!   | by a first run in an interval | the place on the list | no other CPU: this one has reserved the line | each |
+//!   | | `control.listed` | all CPUs | once in 32 |
+//!   | by a fork | the slot of the child | where it runs later | each |
+//!   | | one bucket of the index; neighbours in it have tids that are thousands apart | rarely another CPU | each |
+//!   | | `control.free_head`, or `fresh`, and `free_count` | all CPUs | once in 32 |
+//!   | by an exit | the slot, the bucket | as above | each |
+//!   | | where slots are low: the slot of its process or heir | CPUs where related tasks die | each |
+//!   | | where slots are low: `control.free_head`, `free_count` | all CPUs | once in 32 |
+//!
+//!   `crates/cpuledger-bpf/tests/shared_lines.rs` reads the programs: nothing else writes `control`. A test in `ledger_root.rs` counts the writes of
+//!   a storm, and `tests/model` runs batches through their interleavings.
+//! - **Whether slots are low** is a word of its own beside what the reader publishes, written when it changes: deaths only read it.
+//! - **Kernel pointers** are read by plain loads. A helper took 400 ns of the 1,500 ns that the hooks spend on a thread. The loads go through an
+//!   untrusted copy of the task's pointer (`as_walked`), because for a trusted one the verifier searches all kernel types by name.
+//! - **One system call**: the sleep. The list of online CPUs is read at attachment; where there is no hotplug hook, at each cut too.
+//! - **CPUs** are in one of three states at any time: running, *uncovered* (online, but no hook has seen what runs), or *offline*. Capacity is
+//!   the time that CPUs were not offline. Uncovered time is unattributed, with that reason.
+//! - **Entry.** At attachment all online CPUs are uncovered. A perf(1) timer on each runs `on_entry` in its interrupt. This finds or makes the slot
+//!   of the task that has the CPU, and does what a switch to that task would do. Switches have interrupts off, so the two never interleave
+//!   on a CPU. The fork hook may be interrupted, which the free slots of a CPU allow for. So even a real-time task that never yields is
+//!   accounted for 100 µs after the start, without any thread of ours on that CPU. The attachment waits 500 ms at most (a guest whose host
+//!   gave a CPU no time for 54 ms was seen). A slower CPU stays uncovered until its timer or its next switch.
+//! - **Hotplug.** Kernels run no tracepoint on a CPU that is not online. So the first switch after a CPU came up is the first event that a hook
+//!   sees, and the CPU is online from there. The step `CPUHP_TEARDOWN_CPU` ends on another CPU when this one is dead (`cpuhp_exit`). The CPU is
+//!   offline from there, and uncovered since its last switch. Between the bit in the kernel's mask and these events lie microseconds in which
+//!   the CPU runs its idle and stopper tasks. On the way up they are no capacity, on the way down unattributed.
+//! - **Numbers of CPUs** are indices up to the highest possible one, with gaps (`src/cpus.rs`): never a count.
+//! - **Hidden switches**: some kernels run no hooks in the context of tasks that they protect. The hook compares the outgoing task with the
+//!   last incoming one. If they differ, the run segment goes to the outgoing task, and is counted.
+//! - **No lock, no unbounded loop.** Every compare-and-swap has a stated number of attempts. A switch fails at all of them only if
+//!   several cuts come within it. Then the run segment goes to the next task that is seen, or to the previous one if a cut comes first.
+//!
+//! Hooks need BPF atomics (Linux 5.12).
 
 use std::mem::offset_of;
 use std::sync::atomic::{Ordering, fence};

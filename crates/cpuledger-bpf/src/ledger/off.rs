@@ -1,4 +1,24 @@
 //! What tasks do while they are on no CPU: the reader's half. `bpf/off.bpf.h` has the other half.
+//!
+//! # How it is booked
+//!
+//! `off.bpf.h` books what tasks do while they are on no CPU, and `src/ledger/off.rs` reads it. docs/states.md says what each state
+//! means, and how exact it is.
+//!
+//! - **One word** in each slot (`off`) has the time and the state since the task left the CPU. The switch that brings the task back books what lies
+//!   in the running interval.
+//! - **The wait for a CPU** is at the end of that time. It is the growth of `sched_info.run_delay` and, as the kernel adds the last wait only after
+//!   the hook, `rq->clock` less `sched_info.last_queued`. A hook at each wake-up would cost another lookup of the slot.
+//! - **Nothing is booked in an interval that is over.** The reader computes what the task did at the cut: it is the elapsed time less all that is booked.
+//!   A task may come back after the cut and before the reader looks. Then the hook leaves the old word in `at_cut`, with the number of the interval,
+//!   before it overwrites `off`. `tests/model` has this part of the protocol, too. On the simulated machines each time must be explained to the
+//!   nanosecond (`Interval::off_fault_ns`).
+//! - **Tasks that do not run** are not visited: `source/ledger/resting.rs` remembers those that did not sleep when they ran last. So
+//!   an interval knows what each task, and how many tasks of each process, did off the CPU at both of its cuts. Frames carry that: of a row that ran in one
+//!   of two frames, a merge knows what it did in the other.
+//! - **A child that has not run** is on no list of an interval. The fork hook puts it on a list of births of its CPU, which the reader takes as a whole at
+//!   each cut (`list_birth`, `src/ledger/births.rs`). So it has a row that waits, at the cost of what was forked.
+//! - **A thread that execs** becomes the leader: the slot that it gets as such says its states from that switch on.
 
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;

@@ -4,6 +4,38 @@
 //!
 //! Names, headers and widths of `ps` are those of procps 4.0.7, the newest; older versions lack some. Besides, each key of
 //! [`cpuledger::field::FIELDS`] is a column under its own name, of `ps` unless a name of the registry is spelled like it.
+//!
+//! # To add an entry
+//!
+//! An entry in a file of `crates/cpuledger-view/src/column/`, which has a file for each topic, says everything about a column, and leaves out
+//! what the column does not have. A field needs one with `in_table` to appear in the rows of groups, on the help page, and under a shorter header. A counter is in the detail pane if `COUNTS` of `tui/view/detail.rs` has a line for it. For example, `time.rs`:
+//!
+//! ```text
+//! "time" "TIME", "atime" "TIME", "cputime" "TIME"; 8 Right Push Both; [User System] [];
+//!     cell::time; |r| Key::from(r.cpu_ticks());
+//!     "CPU time, [days-]hh:mm:ss." => {
+//!         in_table: in_table!(10 "TIME+" right 9 rank 6 Time sums; "CPU time since the start: minutes, seconds, hundredths."),
+//!         orders: &["TIME"],
+//!         procps: &[TopField { place: 18, name: "TIME", by: By::Time }, TopField { place: 19, name: "TIME+", by: By::Time }],
+//!         aix: Some(('x', "time")),
+//!     }
+//! ```
+//!
+//! | member | what it says | what reads it |
+//! |---|---|---|
+//! | the names, width and alignment, `write`, `key` (`listed`) | how `ps` lists and sorts it (`key` is that of the order) | `ps`: `-o`, `--sort`, `--help`, `L`, its JSON and CSV |
+//! | `[Field …]`, `[LOOKUP …]` | what a source has to read, and what has to be looked up | `ps` |
+//! | `as …` | what options such as `n`, `c` and `e` change of its text | `ps` |
+//! | `figure` | the field of a task, or the part of an interval, that it shows | `top`: JSON, CSV, orders, filters |
+//! | `in_table` | its place, header, width, rank and kind of cell | the screen, its column and sort menus, filters; the text of `top --batch` for places 0 to 11 |
+//! | `orders`, `procps` | its other names in `top -o`, and its names in procps' top | `top` |
+//! | `aliases` | its other names in filters | filters, help |
+//! | `order_letter`, `aix` | its letters | `ps O`, `ps -o %p` |
+//!
+//! A new entry with `in_table` takes the next free place, so it is not in the text of `top --batch` (`BATCH_PLACES`). Another text of one field is
+//! an entry for `ps` (`write`, `key`). For `top` and the screen it needs a `TableCell` of its own, and for JSON and CSV a field. Then run what
+//! is listed above from `cargo test -p cpuledger-view` on. `CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-view` writes the tables of `docs/ps.md` and
+//! `docs/privileges.md`.
 
 use cpuledger::field::{FIELDS, FieldInfo};
 

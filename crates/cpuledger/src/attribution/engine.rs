@@ -8,6 +8,68 @@
 //!
 //! A dead process is remembered as long as a living one descends from it: it is a tombstone. Chains of tombstones are
 //! shortened when they are followed, so that memory follows the living, and each is passed once.
+//!
+//! # How it decides
+//!
+//! One engine decides whose time it is, for every source (`attribution/engine.rs`). Sources deliver:
+//!
+//! - **increments**: what each task used between two cuts, in nanoseconds;
+//! - **deaths**, and **folds**: the time of the dead whose identity was lost;
+//! - **parents**: which process forked which.
+//!
+//! The engine gives each nanosecond to one process, which is alive at the cut:
+//!
+//! | time of | goes to |
+//! |---|---|
+//! | a living task | *self* of its process |
+//! | a thread that died | *exited threads* of its process, if that is alive at the cut |
+//! | a process that died | *exited children* of its accounting parent or, if that is dead, of the first living one above it |
+//!
+//! That process is called the **heir** of the dead one (`settle` and `heir` in `attribution/engine.rs`). A process is dead when no thread of it is
+//! left. The ledger learns this at a task's last switch (`retire` in `ledger.bpf.c`), and `source/ledger/rows.rs` passes it on. The books of
+//! snapshots learn it from the list at the cut (`books.rs`). A death at the cut or after it belongs to the next interval.
+//!
+//! The engine walks from the dead process up to its heir, and makes all of the dead on that way point to the heir. So each is passed once, and an
+//! interval costs what died in it, whatever the shape of 100,000 forks: `crates/cpuledger/tests/heirs.rs` counts the steps, and
+//! `cargo bench -p cpuledger --bench heirs` measures the time.
+//!
+//! Where there is no room, identities are lost, and the kernel half decides first whose the time is:
+//!
+//! - **Walk**: where the ring of exits is full, `fold` of `lifecycle.bpf.c` adds the dead up by the parent that the kernel names at the exit. It
+//!   does so for threads too. Their time is *exited children* of that parent, even if their process lives.
+//! - **Ledger**: where slots are low, `fold_slot` adds a dead thread to a slot of its process, and a dead process to a slot of its heir
+//!   (`cpuledger_bpf::ledger`). The time of a living thread without a slot is *exited threads* of its process.
+//! - **Snapshots**: beyond 262,144 exits in an interval, `bound_exits` (`attribution/difference/deaths.rs`) adds the rest up as the walk does.
+//!
+//! A process keeps the accounting parent that was reported first:
+//!
+//! - With the ledger and the walk it is the parent at the fork, which their hooks see.
+//! - For processes that are older than the hooks, and with netlink, it is the first parent that a list or an exit names.
+//! - For a child forked with `CLONE_PARENT`, or whose birth found the ring full, the walk takes the first parent that a list or an exit names.
+//!
+//! Init and subreapers inherit only as ancestors. The exception is for snapshots: where a link of the chain is lost, init gets the time. If init
+//! is not listed, the first listed process does (`last_resort` in `attribution/difference/numbers.rs`).
+//! `accounting_ppid` is the pid of the heir. With the walk it is null unless each link is a fork that was seen. With netlink it is null, except on a
+//! kernel that keeps accounts (end of this page).
+//!
+//! A dead process leaves a tombstone as long as a living one descends from it. Without living descendants the tombstone stays for a
+//! grace period of 30 s; at most 65,536 stay for that reason. A child may have been forked and not have run yet. If such a child runs and dies
+//! after the grace period, the ledger shows its time in a row that has only the pid of its dead parent. With snapshots it goes to init.
+//!
+//! **An interval is built, never corrected.** `Interval::renew` makes it of a new value and the emptied lists of the one before, member by member, so that
+//! a member that is added cannot stay behind. What leaves the library is looked at (`balance.rs`): what does not add up is counted, and the page and the log say it.
+//!
+//! **Differences.** Walk, netlink and procfs report figures since the start of a task. `attribution/difference` remembers those of the last
+//! cut, and makes increments of what they grew by: `Books::close`, which `cmd/top/collect.rs` calls at each cut. So no task is counted twice.
+//!
+//! Two tests hold this together. `crates/cpuledger/tests/interval` runs random histories (forks, execs by threads, suspension, reused pids)
+//! through both ways, increments and snapshots, and compares the books with a naive reference. `crates/cpuledger/tests/attribution.rs`
+//! compares the engine with a reference when identities were lost and deaths not reported.
+//!
+//! **Accounts.** A kernel with all of `kernel/series` says, of each process, what its tasks used (dead ones included), what it has inherited, and its
+//! accounting parent. What these accounts grow by is the interval (`attribution/difference/told.rs`). A process that is gone has left its time to the
+//! nearest accounting ancestor that lives: what it had at the last cut is taken from what that one has inherited. So no death has to be seen, and all
+//! shares together are what all accounts grew by. A zombie has not been released, so it is a process like others, and its time is still its own.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;

@@ -4,6 +4,26 @@
 //! that count is the same before and after a walk, and equal to what the walk saw, no task is missing, and that is all it costs.
 //! Otherwise there is a search, cheapest first. It looks at the init process, then at parents that rows name and that have no row.
 //! Only then it lists /proc, for which the kernel visits every task of the machine.
+//!
+//! # How they are found
+//!
+//! Some hosts hide tasks of their own from BPF programs; /proc shows them. `source/unseen.rs` finds them without reading /proc at each listing.
+//!
+//! - **Two counts.** The kernel counts its tasks, and each process its threads. If /proc/loadavg has the same number of tasks and the same last tid
+//!   before and after a walk, no task came or went meanwhile. Then the difference to what the walk saw is what is hidden. A walk of all
+//!   leaders takes some 20 µs, so this nearly always holds, and `Walk::open_whole` makes one anyway to see what the kernel does not have. If no task
+//!   is hidden, it costs two reads of /proc/loadavg. (`procs` of sysinfo(2) is the same number in 16 bits.)
+//! - **Cheapest first.** The search begins with process 1. Then it looks at parents that rows name and that have no row. It lists /proc, for which
+//!   the kernel visits each task, only if the sum is still wrong, or if tasks came and went in three brackets in a row.
+//! - **A thread** is missing if a process counts more threads than were visited. Then its directory is listed.
+//! - **The rows** are those of the source `procfs`, so that the kernel decides what the caller may see (hidepid). What no file says is unknown,
+//!   starts are in ticks, and `from_procfs` names their tids.
+//! - A source that is kept, as for `top --all`, counts around each walk, and searches when the sum is wrong.
+//!
+//! User and system time follow the kernel's rule (`cputime_adjust`): the exact runtime divided in the proportion of the sampled
+//! ticks, never below what the kernel has already shown. RSS is summed over CPUs like /proc/PID/status since 6.16. The
+//! kernel's own /proc/PID/stat shows only the global part. For each CPU and counter that is off by up to 32 pages, or by twice the number of
+//! CPUs if that is more.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -2,6 +2,13 @@
 //!
 //! What tasks share is rendered once: the lines of a process, its memory, its credentials and the places where tasks may
 //! run are kept as text until a task has others. Numbers are appended as digits; no line passes through format machinery.
+//!
+//! `status.bpf.c` is a walk with records of its own: all that /proc/PID/{stat,statm,status} show. What tasks share is recorded once and referenced
+//! by index: a process, its memory, its credentials, and the places where tasks may run. Credentials are kept by RCU, so one address is one
+//! set of them throughout a walk. Memory is not. If the task no longer has it after it was read, the text comes from the kernel's file.
+//!
+//! `source/kernel_text` learns from /proc/self/status which lines this kernel prints. It keeps the text of each section until a task has another,
+//! so that for sleeping threads only a few numbers are rendered. On older kernels (before 6.7) the files are read.
 
 use std::fmt;
 use std::str::FromStr;

@@ -3,6 +3,37 @@
 //!
 //! The kernel half books the time. Here it is given to processes ([`crate::attribution`]). One call at the cut reads the figures of
 //! the tasks that ran ([`detail`]), and [`crate::attribution::difference`] says what they grew by.
+//!
+//! # From booked times to rows
+//!
+//! The ledger delivers increments as they are: what each slot has booked, and the accounting parent that its fork hook has seen.
+//! `source/ledger` turns what the reader has gathered into an `Interval`; all of it costs what ran.
+//!
+//! - **Deaths that may not have been reported.** If slots ran low, or if more is remembered than twice what lives and 65,536, a walk says what
+//!   lives. The next interval may still report a death, so a task is forgotten only when a second walk does not list it either.
+//! - **Memory follows the interval, not the largest one.** Lists and maps are used again, and keep room for at most four times what they hold (`buffer.rs`). The
+//!   list of a walk is dropped with its interval, its program after 10 s without another walk, and the object of libbpf once the hooks are attached.
+//!   Long-running commands map large blocks one by one, and return what is free each 30 s (`memory.rs` of the binary).
+//! - **Detail** (`detail.rs`). The tasks that ran, and the leaders of their processes, are inspected some 100 µs after the cut. If the kernel
+//!   cannot do that, a walk does it. What has died since the cut is looked up in its slot, which has its final figures (`Interval::final_figures`).
+//!   Where one task of a process cannot be looked at, counters of the process are unknown in that interval, not a partial sum.
+//! - **Growth** (`attribution/difference/lives.rs`). A slot begins with the figures that its task has then. After that, each interval has the
+//!   difference to the last look. Those of a process are the sum over its tasks that ran, so no sleeping thread is visited. Totals of a
+//!   process begin with what it shows when it is first active. If it has several threads and is older than the ledger, /proc is read once.
+//!   User and system time follow the kernel's rule, and never fall.
+//! - **Stolen** is the time on a CPU that the kernel does not count as runtime, because the hypervisor or an interrupt took it. For a task that
+//!   is running at the cut, the kernel's figure may be a tick old, so 10 ms are allowed for. A task may seem to have run for less than its runtime. So
+//!   these differences keep their sign until they are summed, by process, and of the dead by heir. A row has no negative figure, and none above its
+//!   CPU time: what is left is for the next interval (`tell_stolen`).
+//! - **A ledger that fails** (`supervisor.rs`). A CPU that stays in a hook for more than 5 s, as a paused virtual one does, leaves an interval
+//!   that cannot be closed. A new ledger is attached at once or, where that fails, after 0.1 s, twice as long each time, up to 10 s. What
+//!   passes meanwhile is an interval of its own without rows, all of it unattributed (`not_attached_ns`). In the interval after it the
+//!   figures besides CPU time hold what they grew by in the gap too.
+//! - **A successor.** When three quarters of the slots are taken, or will be if the need rises as it did last, a larger ledger is attached beside it.
+//!   It has room for what the interval needed, also for those that found no slot. (It has the same size if most slots belong to tasks that ran only once.) Both are cut at the same instant. After that the successor keeps the books, up to 64 MiB. If threads
+//!   need more slots in one interval than there are, they have no rows of their own in it; processes are unattributed. Execs, orphans and
+//!   threads without end cost an interval of minutes no slot for good (`no_going_back_root`: 800,000 deaths in 150 s, 0 ns unattributed).
+//!   But tasks that died before slots ran low keep theirs until the cut, so there is room for only 1/8 as many living ones.
 
 mod accounts;
 mod blocked;

@@ -26,6 +26,28 @@
 //! - State, terminal, memory and cgroup are in no message.
 //! - It works in the initial PID and user namespaces only. In another network namespace than the initial one queries are
 //!   answered, but reports of exits go elsewhere: whether they come is tried with a thread that dies.
+//!
+//! # How it works
+//!
+//! `source/netlink` sends 64 queries in one send(2), and takes the answers with one recvmmsg(2). /proc has the list of tasks to query.
+//!
+//! - **Snapshots** (`cut.rs`, `accounts.rs`). Where the kernel has `/proc/taskstats`, all comes with a write and a read. Intervals take one snapshot of
+//!   threads, and processes are the sums of their threads and of what the kernel says of dead ones. Tasks run on while the kernel writes records,
+//!   so a snapshot that took more than twice as long as usual is taken again: we had lost the CPU in it.
+//! - **By version.** Each version of `struct taskstats` has one size. Version 15 added members in the middle, which moved the others, and 16 moved
+//!   them back. Other versions and sizes are refused (`layout.rs`, fixtures of each version in `tests/taskstats`).
+//! - **Identity.** A message says how long a task has lived, not since when, so its start lies between two readings of the clock. Messages about a
+//!   tid are of one task while these windows overlap (`identity.rs`), so rows and reports of exits have the same start. It is that of /proc,
+//!   in ticks, if it lies in the window. Otherwise it is estimated from the age, and from suspensions that were seen.
+//! - **Before the snapshot or after it.** Reports are read just before a snapshot begins: a task that has reported by then died before it.
+//! - **A socket for each CPU.** Each CPU numbers its reports. When a socket was full, the gap in the numbers is what was lost. A task that moves to
+//!   another CPU while it reports brings a number of that one, so a jump counts once the next number has come.
+//! - **The rest of a life** (`reaped.rs`). A report has the runtime of the last tick, and the task runs on. For children that a process has waited
+//!   for, /proc shows what they used in all. What exceeds the reports is added to its exited children, as a fold without exits. Both sides
+//!   are sums over whole lives, and what was reported and not waited for is owed. If reports were missed, all parents are asked. A task that
+//!   vanished without a report counts with its last row.
+//! - **Tried, not assumed.** When it opens, the source queries itself, and lets a thread of its own die to see whether reports come. In another
+//!   network namespace they do not, though registering works.
 
 mod accounts;
 mod census;

@@ -9,6 +9,21 @@
 //!
 //! A task that vanishes while it is read, or that hidepid hides, is left out. A file of it that may not be read leaves its
 //! fields unknown.
+//!
+//! # Order, and what is read
+//!
+//! One `stat` a process is three system calls. A thread costs three more, only if tasks are wanted. `status`, `statm`, `io`, `schedstat` and `cgroup`
+//! are read only for fields that no file already read has. If there are several, the directory of the process stays open meanwhile, so that all
+//! files are of one process, whatever becomes of the pid.
+//!
+//! - **Runtime** of a process is in no file, as `schedstat` is the leader's. But clock_gettime(2) shows every user the CPU clock of every process,
+//!   dead threads included. It takes pids of the caller's namespace, so it is not used with a foreign procfs.
+//! - **Youngest first.** The list of pids is read at once, and used from its end: the youngest are the likeliest to die before their turn.
+//! - **Complete or not at all.** A task that vanishes between two files is left out, and so is one that hidepid hides. A file that may not be
+//!   read leaves its fields unknown.
+//! - **Support.** `doctor` tries each source. The attempt decides; facts (BTF, capabilities, namespaces, mounts) only explain it.
+//! - **Choice.** `source/choose.rs` decides for listings, intervals and status texts. If ledger and walk are usable, `auto` takes the ledger for
+//!   `top`, unless it would cost over 5 % of each CPU more than the walk. The estimate uses the switches and forks of the last 20 ms, the number of tasks, and measured constants (`source/cost.rs`).
 
 mod cgroup;
 pub(crate) mod file;
