@@ -196,7 +196,11 @@ fn keep(
         if shared.is_over.load(Ordering::SeqCst) {
             return Ok(keeping);
         }
+        let slots = ledger.slots();
         ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
+        if ledger.slots() != slots {
+            log(&format!("slots ran low: the ledger has {} from now on", ledger.slots()));
+        }
         if let Some(sentence) = balance::take_sentence() {
             log(&sentence);
         }
