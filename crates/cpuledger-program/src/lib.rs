@@ -5,6 +5,7 @@
 
 mod closed;
 pub mod colors;
+pub mod draft;
 pub mod end;
 pub mod exit;
 pub mod export;

@@ -191,6 +191,7 @@ pub const LAYERS: &[Layers] = &[
         from_below: &[
             "closed",
             "colors",
+            "draft",
             "output",
             "exit",
             "end",

@@ -1,14 +1,15 @@
-//! What ratatui draws with: crossterm, but for colours. crossterm writes those of 256 to every terminal.
+//! What ratatui draws with: the sequences of crossterm, but for colours. crossterm writes those of 256 to every terminal.
 
 use std::io::{self, Write};
 
 use cpuledger_program::colors::Colors;
-use crossterm::cursor::MoveTo;
-use crossterm::queue;
-use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
-use ratatui::buffer::Cell;
-use ratatui::layout::{Position, Size};
-use ratatui::style::{Color, Modifier};
+use crossterm::cursor::{self, Hide, MoveTo, Show};
+use crossterm::terminal::{self, Clear};
+use crossterm::{execute, queue};
+use ratatui_core::backend::{Backend, ClearType, WindowSize};
+use ratatui_core::buffer::Cell;
+use ratatui_core::layout::{Position, Size};
+use ratatui_core::style::{Color, Modifier};
 
 /// The sequences that set a colour are numbered from here on: of the text, and of what is behind it.
 const TEXT: u8 = 30;
@@ -20,14 +21,14 @@ const BRIGHT: u8 = 60;
 /// A terminal with this number of colours.
 #[derive(Debug)]
 pub struct ColoredBackend<W: Write> {
-    inner: CrosstermBackend<W>,
+    writer: W,
     colors: Colors,
 }
 
 impl<W: Write> ColoredBackend<W> {
     /// One that writes to `writer`.
     pub fn new(writer: W, colors: Colors) -> ColoredBackend<W> {
-        ColoredBackend { inner: CrosstermBackend::new(writer), colors }
+        ColoredBackend { writer, colors }
     }
 }
 
@@ -52,43 +53,56 @@ impl<W: Write> Backend for ColoredBackend<W> {
             bytes.extend_from_slice(cell.symbol().as_bytes());
         }
         bytes.extend_from_slice(b"\x1b[0m");
-        self.inner.write_all(&bytes)
+        self.writer.write_all(&bytes)
     }
 
     fn hide_cursor(&mut self) -> io::Result<()> {
-        self.inner.hide_cursor()
+        execute!(self.writer, Hide)
     }
 
     fn show_cursor(&mut self) -> io::Result<()> {
-        self.inner.show_cursor()
+        execute!(self.writer, Show)
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {
-        self.inner.get_cursor_position()
+        let (column, row) = cursor::position()?;
+        Ok(Position::new(column, row))
     }
 
     fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
-        self.inner.set_cursor_position(position)
+        let Position { x, y } = position.into();
+        execute!(self.writer, MoveTo(x, y))
     }
 
     fn clear(&mut self) -> io::Result<()> {
-        self.inner.clear()
+        self.clear_region(ClearType::All)
     }
 
     fn clear_region(&mut self, clear_type: ClearType) -> io::Result<()> {
-        self.inner.clear_region(clear_type)
+        execute!(
+            self.writer,
+            Clear(match clear_type {
+                ClearType::All => terminal::ClearType::All,
+                ClearType::AfterCursor => terminal::ClearType::FromCursorDown,
+                ClearType::BeforeCursor => terminal::ClearType::FromCursorUp,
+                ClearType::CurrentLine => terminal::ClearType::CurrentLine,
+                ClearType::UntilNewLine => terminal::ClearType::UntilNewLine,
+            })
+        )
     }
 
     fn size(&self) -> io::Result<Size> {
-        self.inner.size()
+        let (columns, rows) = terminal::size()?;
+        Ok(Size::new(columns, rows))
     }
 
     fn window_size(&mut self) -> io::Result<WindowSize> {
-        self.inner.window_size()
+        let terminal::WindowSize { columns, rows, width, height } = terminal::window_size()?;
+        Ok(WindowSize { columns_rows: Size::new(columns, rows), pixels: Size::new(width, height) })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Backend::flush(&mut self.inner)
+        self.writer.flush()
     }
 }
 
@@ -179,7 +193,7 @@ fn of_palette(index: u8) -> (u8, u8, u8) {
 
 #[cfg(test)]
 mod tests {
-    use ratatui::style::Style;
+    use ratatui_core::style::Style;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use cpuledger_program::colors::Colors;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::config::Settings;
 use super::state::State;

@@ -1,7 +1,7 @@
 //! Colours by meaning, so that the view names no colour.
 
 use cpuledger_program::colors::Colors;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier, Style};
 
 /// Which colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

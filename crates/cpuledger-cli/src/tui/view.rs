@@ -11,8 +11,8 @@ mod states;
 mod strip;
 mod table;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::mode::Mode;
 use super::state::{Layout, State};

@@ -1,11 +1,11 @@
 //! A file that is complete or not there.
 
-use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use cpuledger_program::draft::Draft;
 
 /// Writes a file beside the one that is meant, and gives it that name when it is complete. What is no file, as a device or a pipe, is
 /// written as it is.
@@ -22,18 +22,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mode = path.metadata().map_or(0o644, |of| of.permissions().mode() & 0o777);
-    let mut builder = tempfile::Builder::new();
-    let mut file = builder
-        .prefix(".cpuledger-report-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder)
-        // The name of the file beside it says nothing to the caller.
+    let draft = Draft::create(folder, ".cpuledger-report-", mode)
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => anyhow!("there is no such directory"),
             kind => anyhow!("{kind}"),
         })
         .with_context(failed)?;
-    file.write_all(bytes).with_context(failed)?;
-    file.persist(&path).map_err(|error| error.error).with_context(failed)?;
-    Ok(())
+    draft.file().write_all(bytes).with_context(failed)?;
+    draft.rename(&path).with_context(failed)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use cpuledger::names::home_of;
+use cpuledger_program::draft::Draft;
 use rustix::process::geteuid;
 
 /// More links than these lead nowhere, as for the kernel.
@@ -45,7 +46,7 @@ fn belongs_to(directory: &Path, uid: u32) -> bool {
     directory.ancestors().all(is_trusted) && metadata.is_some_and(|metadata| metadata.uid() == uid)
 }
 
-/// Writes a file whole or not at all: under a random name, then in the place of the old file, whose mode and
+/// Writes a file whole or not at all: under a name that no file has, then in the place of the old file, whose mode and
 /// owner are kept. If the path is a link, the file it points to is replaced.
 ///
 /// # Errors
@@ -62,13 +63,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     ensure!(old.as_ref().is_none_or(fs::Metadata::is_file), "it is not a regular file");
     // The umask is taken from it, as from any new file's.
     let mode = if old.is_some() { 0o600 } else { 0o666 };
-    let mut draft = tempfile::Builder::new()
-        .prefix(".ptop.toml.")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(directory)
-        .map_err(without_path)?;
-    draft.write_all(bytes).map_err(without_path)?;
-    let file = draft.as_file();
+    let draft = Draft::create(directory, ".ptop.toml.", mode)?;
+    draft.file().write_all(bytes)?;
+    let file = draft.file();
     if let Some(old) = old {
         let new = file.metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
@@ -78,19 +75,10 @@ pub fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
     }
     file.sync_all()?;
-    draft.persist(&target).map_err(|error| error.error)?;
+    draft.rename(&target)?;
     // It has its name. Where the directory cannot be synchronised, a crash of the machine may bring the old file back.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
-}
-
-/// The error without the name of the draft, which helps no reader.
-fn without_path(error: std::io::Error) -> std::io::Error {
-    let code = error
-        .get_ref()
-        .and_then(|inner| inner.source())
-        .and_then(|source| source.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error));
-    code.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 /// The file that the path leads to, which need not be there. Only links of ours and of root are followed: the kernel would

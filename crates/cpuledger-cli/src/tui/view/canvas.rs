@@ -1,8 +1,8 @@
 //! How things look, and what all parts of the screen are drawn with.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use crate::tui::theme::Theme;
 

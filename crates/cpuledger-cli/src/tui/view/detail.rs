@@ -8,8 +8,8 @@ use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
 use cpuledger_view::key::{Key, PROCESS_KEYS};
 use cpuledger_view::shares::cells::Cells;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::canvas::{Look, clear, write};
 use super::states::{draw_bar, legend};

@@ -1,8 +1,8 @@
 //! Lines to fill in, and lists.
 
 use cpuledger_view::layout as text_layout;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
 
 use super::canvas::{Look, clear, fill, write};
 use super::foot;
@@ -55,11 +55,11 @@ pub(super) fn draw_menu(menu: &Menu, look: &Look, buffer: &mut Buffer) {
     }
 }
 
-fn fill_part(buffer: &mut Buffer, area: Rect, row: u16, style: ratatui::style::Style) {
+fn fill_part(buffer: &mut Buffer, area: Rect, row: u16, style: ratatui_core::style::Style) {
     buffer.set_style(Rect::new(area.x, row, area.width, 1).intersection(buffer.area), style);
 }
 
-fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: ratatui::style::Style) {
+fn put(buffer: &mut Buffer, area: Rect, row: u16, text: &str, style: ratatui_core::style::Style) {
     if row < buffer.area.height {
         buffer.set_stringn(area.x + 1, row, text, usize::from(area.width.saturating_sub(2)), style);
     }

@@ -3,9 +3,9 @@
 use cpuledger::text::escape::escaped;
 use cpuledger_view::interval::column::append_per_mille;
 use cpuledger_view::layout::wrap;
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
 
 use super::canvas::{Look, clear, fill, write};
 use crate::tui::action::Action;

@@ -6,9 +6,9 @@ use cpuledger_view::interval::by::append_blocked_task;
 use cpuledger_view::interval::column::{append_bytes, append_decimals};
 use cpuledger_view::interval::{Writer, append_uptime};
 use cpuledger_view::layout;
-use ratatui::buffer::Buffer;
-use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
 
 use super::canvas::Look;
 use crate::cmd::top::select::is_wanted_blocked;

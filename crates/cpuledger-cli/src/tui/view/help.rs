@@ -3,7 +3,7 @@
 use cpuledger_view::interval::column::TABLE;
 use cpuledger_view::layout::wrap;
 use cpuledger_view::query::aliases;
-use ratatui::buffer::Buffer;
+use ratatui_core::buffer::Buffer;
 
 use super::canvas::{Look, write};
 use super::dialog;

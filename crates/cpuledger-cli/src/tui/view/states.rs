@@ -3,8 +3,8 @@
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::{self, Room, ViewColumn};
 use cpuledger_view::shares::{Part, STATE_COLUMNS, StateCell, StateColumn};
-use ratatui::buffer::Buffer;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
 
 use super::canvas::{Look, write};
 use crate::tui::config::Settings;

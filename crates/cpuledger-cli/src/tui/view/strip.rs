@@ -1,7 +1,7 @@
 //! The time line: what was used of the machine around the interval that is shown, and where that is.
 
 use cpuledger_view::layout::wrap;
-use ratatui::buffer::Buffer;
+use ratatui_core::buffer::Buffer;
 
 use super::canvas::{Look, write};
 use crate::tui::travel::{Cell, Strip};

@@ -5,8 +5,8 @@ use cpuledger_view::interval::column::{Line, TableColumn};
 use cpuledger_view::layout;
 use cpuledger_view::shares::cells::Cells;
 use cpuledger_view::shares::columns::ViewColumn;
-use ratatui::buffer::Buffer;
-use ratatui::style::Style;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::Style;
 
 use super::canvas::{Look, fill, write};
 use super::states;

@@ -177,7 +177,7 @@ fn any_size_will_do() {
                 let mut state = state(fixture::frame());
                 press(&mut state, keys);
                 let buffer = drawn(&mut state, width, height, &look(is_ascii));
-                let is_plain = |cell: &ratatui::buffer::Cell| cell.symbol().is_ascii() || !is_ascii;
+                let is_plain = |cell: &ratatui_core::buffer::Cell| cell.symbol().is_ascii() || !is_ascii;
                 let head_and_table = buffer.content.iter().all(is_plain);
                 assert!(head_and_table || keys == "?", "{keys} in {width} x {height}");
             }
