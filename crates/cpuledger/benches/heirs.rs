@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use cpuledger::attribution::{Attribution, Increment};
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use rustix::time::{ClockId, clock_gettime};
 
 #[path = "../tests/forests/mod.rs"]
 mod forests;
@@ -24,6 +25,21 @@ fn settle(mut attribution: Attribution, deaths: &[Increment]) -> Attribution {
     attribution
 }
 
+/// CPU time, so that what else the machine does counts less.
+fn cpu_time_of(deaths: &[Increment]) -> Duration {
+    let attribution = attribution();
+    let begin = thread_time();
+    let settled = black_box(settle(attribution, deaths));
+    let spent = thread_time() - begin;
+    drop(settled);
+    spent
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 fn heirs(criterion: &mut Criterion) {
     for (shape, order) in Shape::ALL.into_iter().flat_map(|shape| Order::ALL.map(|order| (shape, order))) {
         let mut group = criterion.benchmark_group(format!("{shape:?} {order:?}"));
@@ -33,11 +49,7 @@ fn heirs(criterion: &mut Criterion) {
             let deaths = deaths(shape, order, count);
             group.throughput(Throughput::Elements(count));
             group.bench_with_input(BenchmarkId::from_parameter(count), &deaths, |bencher, deaths| {
-                bencher.iter_batched(
-                    attribution,
-                    |attribution| settle(attribution, deaths),
-                    BatchSize::PerIteration,
-                );
+                bencher.iter_custom(|times| (0..times).map(|_| cpu_time_of(deaths)).sum());
             });
         }
     }

@@ -12,5 +12,8 @@
 
 pub mod difference;
 mod engine;
+mod members;
+mod near;
+mod written;
 
 pub use engine::{Attribution, Increment, Parts};

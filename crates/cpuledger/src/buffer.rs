@@ -12,7 +12,7 @@ const MOST_IDLE_BYTES: usize = 4 << 20;
 
 /// The room that a collection of this length shall have; `None`: that which it has. What is given back was filled before, so that a storm
 /// pays for it.
-fn room<T>(length: usize, capacity: usize) -> Option<usize> {
+pub(crate) fn room<T>(length: usize, capacity: usize) -> Option<usize> {
     let least = length.max(LEAST_BYTES / size_of::<T>().max(1));
     (capacity > MOST_ROOM * least).then_some(2 * least)
 }

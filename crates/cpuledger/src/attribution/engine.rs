@@ -75,8 +75,8 @@ use std::borrow::Borrow;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
+use super::members::{Link, Members, NOBODY};
 use crate::buffer::{Trim, empty};
 use crate::task::{Comm, TaskId};
 
@@ -153,47 +153,31 @@ impl Parts {
     }
 }
 
-/// A process that lives, or from which a living one descends.
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Member {
-    /// `None`: nothing is known of it but that it is the accounting parent of another.
-    parent: Option<TaskId>,
-    /// Whether that is the parent at the fork, and not only the first that was reported. Where the chain was shortened: whether this
-    /// holds for each of its links.
-    is_from_fork: bool,
-    /// Members whose accounting parent it is.
-    children: u32,
-    is_dead: bool,
-    /// When, CLOCK_MONOTONIC.
-    died_ns: u64,
-    /// Whether the grace period is over in which a child that has not run may still appear.
-    is_grace_over: bool,
-}
-
-// A storm of forks makes very many of them.
-const _: () = assert!(size_of::<(TaskId, Member)>() <= 64);
-
 /// All processes with their accounting parents.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default)]
 pub struct Attribution {
-    members: FxHashMap<TaskId, Member>,
-    /// Their last known names. Apart from the members, which are visited often and fit a cache line; and those that die in the
-    /// interval in which they are met first need none.
-    names: FxHashMap<TaskId, Comm>,
+    pub(super) members: Members,
+    /// Their last known names; those that die in the interval in which they are met first need none.
+    pub(super) names: FxHashMap<TaskId, Comm>,
     /// Tombstones in their grace period, with the time of the death. Of one that has been revived, it is not that of its death.
-    in_grace: VecDeque<(u64, TaskId)>,
+    pub(super) in_grace: VecDeque<(u64, u32)>,
     /// For [`Attribution::settled_heir`]: one for each increment.
-    #[serde(skip)]
-    heirs: Vec<Option<TaskId>>,
+    heirs: Vec<u32>,
     /// The dead from one that is asked for up to its heir. Memory is reused.
-    #[serde(skip)]
-    way: Vec<TaskId>,
+    way: Vec<u32>,
     /// Members that were visited to find heirs, and to forget the dead.
-    #[serde(skip)]
     steps: u64,
 }
 
 impl Attribution {
+    pub(super) fn of(
+        members: Members,
+        names: FxHashMap<TaskId, Comm>,
+        in_grace: VecDeque<(u64, u32)>,
+    ) -> Attribution {
+        Attribution { members, names, in_grace, ..Attribution::default() }
+    }
+
     /// Makes a process known whose accounting parent a source told: the parent at its fork, or an ancestor that inherits from that. It
     /// keeps the accounting parent it was first seen with.
     pub fn add(&mut self, process: TaskId, parent: TaskId) {
@@ -205,24 +189,27 @@ impl Attribution {
         self.add_first(process, parent, false);
     }
 
-    fn add_first(&mut self, process: TaskId, parent: TaskId, is_from_fork: bool) {
-        let member = self.members.entry(process).or_default();
-        if member.parent.is_some() || process == parent {
-            return;
+    fn add_first(&mut self, process: TaskId, parent: TaskId, is_from_fork: bool) -> u32 {
+        let number = self.members.find_or_add(process);
+        if self.members.link(number).parent != NOBODY || process == parent {
+            return number;
         }
-        (member.parent, member.is_from_fork) = (Some(parent), is_from_fork);
-        self.members.entry(parent).or_default().children += 1;
+        let parent = self.members.find_or_add(parent);
+        let link = self.members.link_mut(number);
+        (link.parent, link.is_from_fork) = (parent, is_from_fork);
+        self.members.link_mut(parent).children += 1;
+        number
     }
 
     /// Notes the name of a process that is known, as that of its leader. `of_thread`: it is the name of another of its tasks, and
     /// counts only as long as there is no other.
     pub fn name(&mut self, process: TaskId, comm: Comm, of_thread: bool) {
-        if !self.members.contains_key(&process) {
-            return;
-        }
-        let name = self.names.entry(process).or_insert(comm);
-        if !of_thread {
-            *name = comm;
+        if let Some(number) = self.members.find(process) {
+            self.members.link_mut(number).has_name = true;
+            let name = self.names.entry(process).or_insert(comm);
+            if !of_thread {
+                *name = comm;
+            }
         }
     }
 
@@ -238,92 +225,116 @@ impl Attribution {
     {
         accounts.trim();
         accounts.clear();
-        for entry in increments.clone() {
-            self.meet(entry.borrow(), now_ns);
-        }
-        empty(&mut self.heirs);
-        for entry in increments {
+        let mut heirs = std::mem::take(&mut self.heirs);
+        empty(&mut heirs);
+        // First the number of the process of each.
+        heirs.extend(increments.clone().into_iter().map(|entry| self.meet(entry.borrow(), now_ns)));
+        for (entry, heir) in increments.into_iter().zip(&mut heirs) {
             let entry = entry.borrow();
-            if self.is_dead(entry.process) {
-                let heir = self.heir(entry.process);
-                self.heirs.push(Some(heir));
+            // It may have become known after this increment.
+            let number = Some(*heir).filter(|number| *number != NOBODY);
+            let number = number.or_else(|| self.members.find(entry.process));
+            *heir = match number.filter(|number| self.members.link(*number).is_dead) {
+                Some(dead) => self.heir_of(dead),
+                None => NOBODY,
+            };
+            if *heir != NOBODY {
                 if entry.total_ns() > 0 {
-                    accounts.entry(heir).or_default().exited_children_ns += entry.total_ns();
+                    let account = accounts.entry(self.members.id(*heir)).or_default();
+                    account.exited_children_ns += entry.total_ns();
                 }
                 continue;
             }
-            self.heirs.push(None);
             let account = accounts.entry(entry.process).or_default();
             let part = if entry.has_died { &mut account.exited_threads_ns } else { &mut account.self_ns };
             *part += entry.cpu_ns;
             account.exited_threads_ns += entry.folded_threads_ns;
             account.exited_children_ns += entry.folded_children_ns;
         }
+        self.heirs = heirs;
     }
 
-    /// The heir of the process of the increment at this place in the last call of [`Attribution::settle`]; `None`: that process lives.
+    /// The heir of the process of the increment at this place in the last call of [`Attribution::settle`], until the next one of
+    /// [`Attribution::forget`]; `None`: that process lives.
     pub fn settled_heir(&self, place: usize) -> Option<TaskId> {
-        self.heirs.get(place).copied().flatten()
+        self.heirs.get(place).filter(|heir| **heir != NOBODY).map(|heir| self.members.id(*heir))
     }
 
-    /// Makes the process of an increment known, with its name if it lives, and ends it if it is dead.
-    fn meet(&mut self, entry: &Increment, now_ns: u64) {
-        if let Some(parent) = entry.parent {
-            self.add(entry.process, parent);
+    /// Makes the process of an increment known, with its name if it lives, and ends it if it is dead. Returns its number.
+    fn meet(&mut self, entry: &Increment, now_ns: u64) -> u32 {
+        let number = match entry.parent {
+            Some(parent) => self.add_first(entry.process, parent, true),
+            None => self.members.find(entry.process).unwrap_or(NOBODY),
+        };
+        if number == NOBODY {
+            return NOBODY;
         }
         if entry.process_is_dead {
-            self.end(entry.process, now_ns);
+            self.end_number(number, now_ns);
         } else if let Some((comm, of_thread)) = entry.comm {
             self.name(entry.process, comm, of_thread);
         }
+        number
     }
 
     /// Drops the tombstones that nothing needs any more. To be called at the end of an interval, after the last question about its dead.
     pub fn forget(&mut self, now_ns: u64) {
-        while let Some(&(died_ns, process)) = self.in_grace.front() {
+        while let Some(&(died_ns, number)) = self.in_grace.front() {
             if died_ns + GRACE_PERIOD_NS > now_ns && self.in_grace.len() <= GRACE_LIMIT {
                 break;
             }
             self.in_grace.pop_front();
-            if let Some(member) = self.members.get_mut(&process).filter(|member| member.died_ns == died_ns) {
-                member.is_grace_over = true;
-                self.release(process);
+            if self.members.died_ns(number) == died_ns {
+                self.members.link_mut(number).is_grace_over = true;
+                self.release(number);
             }
         }
-        self.members.trim();
+        empty(&mut self.heirs);
+        if let Some(moved) = self.members.trim() {
+            // Those that were revived and are forgotten have no number.
+            self.in_grace.iter_mut().for_each(|(_, number)| *number = moved[*number as usize]);
+            self.in_grace.retain(|(_, number)| *number != NOBODY);
+        }
         self.names.trim();
         self.in_grace.trim();
     }
 
     /// Ends the processes whose death was not told: all but those that live.
     pub fn keep_living(&mut self, now_ns: u64, mut lives: impl FnMut(TaskId) -> bool) {
-        let vanished: Vec<TaskId> = self
-            .members
-            .iter()
-            .filter(|(id, member)| !member.is_dead && member.parent.is_some() && !lives(**id))
-            .map(|(id, _)| *id)
-            .collect();
-        vanished.into_iter().for_each(|process| self.end(process, now_ns));
+        let is_told = |link: Link| link.is_dead || link.parent == NOBODY;
+        let untold = self.members.numbers().filter(|number| !is_told(self.members.link(*number)));
+        let vanished: Vec<u32> = untold.filter(|number| !lives(self.members.id(*number))).collect();
+        vanished.into_iter().for_each(|number| self.end_number(number, now_ns));
     }
 
     /// The heir of a process: its accounting parent, or the first one above that lives. All of the dead on the way there point to it
     /// from then on, so that a chain of them is walked once, whichever of them is asked for.
     pub fn heir(&mut self, process: TaskId) -> TaskId {
-        let Some(&Member { parent: Some(parent), .. }) = self.members.get(&process) else {
+        let Some(number) = self.members.find(process) else {
             return process; // nothing is known of it
         };
+        let heir = self.heir_of(number);
+        self.members.id(heir)
+    }
+
+    fn heir_of(&mut self, number: u32) -> u32 {
+        let mut heir = self.members.link(number).parent;
+        if heir == NOBODY {
+            return number;
+        }
         let mut way = std::mem::take(&mut self.way);
         empty(&mut way);
-        way.push(process);
-        let mut heir = parent;
-        while let Some(&Member { is_dead: true, parent: Some(next), .. }) = self.members.get(&heir) {
+        way.push(number);
+        while let Link { is_dead: true, parent, .. } = self.members.link(heir)
+            && parent != NOBODY
+        {
             if way.len() > self.members.len() {
                 self.cut_off(heir);
                 // Each circle is walked once.
-                return self.heir(process);
+                return self.heir_of(number);
             }
             way.push(heir);
-            heir = next;
+            heir = parent;
         }
         self.steps += way.len() as u64;
         self.shorten(&way, heir);
@@ -332,42 +343,39 @@ impl Attribution {
     }
 
     /// Makes a way of the dead, each the accounting parent of the one before, point to the heir of the last.
-    fn shorten(&mut self, way: &[TaskId], heir: TaskId) {
+    fn shorten(&mut self, way: &[u32], heir: u32) {
         let Some((last, below)) = way.split_last().filter(|(_, below)| !below.is_empty()) else { return };
-        let mut is_from_fork = self.members.get(last).is_some_and(|member| member.is_from_fork);
-        for process in below.iter().rev() {
-            if let Some(member) = self.members.get_mut(process) {
-                is_from_fork &= member.is_from_fork;
-                (member.parent, member.is_from_fork) = (Some(heir), is_from_fork);
-            }
+        let mut is_from_fork = self.members.link(*last).is_from_fork;
+        for number in below.iter().rev() {
+            let link = self.members.link_mut(*number);
+            is_from_fork &= link.is_from_fork;
+            (link.parent, link.is_from_fork) = (heir, is_from_fork);
         }
-        self.members.entry(heir).or_default().children += below.len() as u32;
+        self.members.link_mut(heir).children += below.len() as u32;
         for former in &way[1..] {
-            if let Some(member) = self.members.get_mut(former) {
-                member.children -= 1;
-            }
+            self.members.link_mut(*former).children -= 1;
             self.release(*former);
         }
     }
 
     /// Takes its accounting parent from one of a circle of the dead.
-    fn cut_off(&mut self, process: TaskId) {
-        let parent = self.members.get_mut(&process).and_then(|member| member.parent.take());
-        if let Some(member) = parent.and_then(|parent| self.members.get_mut(&parent)) {
-            member.children -= 1;
+    fn cut_off(&mut self, number: u32) {
+        let parent = std::mem::replace(&mut self.members.link_mut(number).parent, NOBODY);
+        if parent != NOBODY {
+            self.members.link_mut(parent).children -= 1;
         }
     }
 
     /// As [`Attribution::heir`], if each link up to it is one from a fork. Otherwise the heir may be another one.
     pub fn known_heir(&mut self, process: TaskId) -> Option<TaskId> {
-        let heir = self.heir(process);
-        let is_from_fork = self.members.get(&process).is_some_and(|member| member.is_from_fork);
-        (is_from_fork && heir != process).then_some(heir)
+        let number = self.members.find(process)?;
+        let heir = self.heir_of(number);
+        (self.members.link(number).is_from_fork && heir != number).then(|| self.members.id(heir))
     }
 
     /// Whether it is known and no thread of it is alive.
     pub fn is_dead(&self, process: TaskId) -> bool {
-        self.members.get(&process).is_some_and(|member| member.is_dead)
+        self.members.find(process).is_some_and(|number| self.members.link(number).is_dead)
     }
 
     /// Processes that are remembered, the dead ones included.
@@ -388,42 +396,51 @@ impl Attribution {
 
     /// Whether no process is known.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.members.len() == 0
     }
 
     /// No thread of this process is left: from now on its heir gets what it used.
     pub fn end(&mut self, process: TaskId, now_ns: u64) {
-        let Some(member) = self.members.get_mut(&process) else { return };
-        if !std::mem::replace(&mut member.is_dead, true) {
-            (member.died_ns, member.is_grace_over) = (now_ns, false);
-            self.in_grace.push_back((now_ns, process));
+        if let Some(number) = self.members.find(process) {
+            self.end_number(number, now_ns);
+        }
+    }
+
+    fn end_number(&mut self, number: u32, now_ns: u64) {
+        let link = self.members.link_mut(number);
+        if !std::mem::replace(&mut link.is_dead, true) {
+            link.is_grace_over = false;
+            self.members.set_died_ns(number, now_ns);
+            self.in_grace.push_back((now_ns, number));
         }
     }
 
     /// A process that was missing from a list and taken for dead is listed again.
     pub fn revive(&mut self, process: TaskId) {
-        if let Some(member) = self.members.get_mut(&process).filter(|member| member.is_dead) {
-            (member.is_dead, member.died_ns) = (false, 0);
+        let Some(number) = self.members.find(process) else { return };
+        if std::mem::replace(&mut self.members.link_mut(number).is_dead, false) {
+            self.members.set_died_ns(number, 0);
         }
     }
 
     /// Drops the tombstone of a process that nothing needs: dead, without children, its grace period over; then that of its
     /// parent, if it is one.
-    fn release(&mut self, mut process: TaskId) {
-        while let Some(member) = self.members.get(&process) {
+    fn release(&mut self, mut number: u32) {
+        while number != NOBODY {
             self.steps += 1;
-            let is_shadow = member.parent.is_none();
-            if member.children > 0 || !(is_shadow || (member.is_dead && member.is_grace_over)) {
+            let Link { parent, children, is_dead, is_grace_over, has_name, .. } = self.members.link(number);
+            let is_needed = if is_dead { !is_grace_over } else { parent != NOBODY };
+            if children > 0 || is_needed {
                 return;
             }
-            let parent = member.parent;
-            self.members.remove(&process);
-            self.names.remove(&process);
-            let Some(parent) = parent else { return };
-            if let Some(member) = self.members.get_mut(&parent) {
-                member.children -= 1;
+            if has_name {
+                self.names.remove(&self.members.id(number));
             }
-            process = parent;
+            self.members.remove(number);
+            if parent != NOBODY {
+                self.members.link_mut(parent).children -= 1;
+            }
+            number = parent;
         }
     }
 }

@@ -49,8 +49,8 @@ pub(super) struct RowBuilder {
     accounts: Accounts,
     /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
     living: Vec<usize>,
-    /// Those that ended, in the order of their ends.
-    ended: Vec<usize>,
+    /// Those that ended, in the order of their ends, which are beside them: there may be very many, far apart.
+    ended: Vec<(u64, usize)>,
     /// Those that did not run because they waited for a CPU all the time.
     starved: Vec<Starved>,
     /// The processes that are looked at, and their threads with their pids.
@@ -273,11 +273,12 @@ impl RowBuilder {
         let exited = into.exited.get_or_insert_default();
         // An exec by a thread ends two tids, and there may be several in an interval.
         empty(&mut self.ended);
-        self.ended.extend((0..closed.tasks.len()).filter(|&index| has_ended(&closed.tasks[index])));
-        self.ended.sort_unstable_by_key(|&index| closed.tasks[index].slot.end_ns_or_batch);
+        let ended = closed.tasks.iter().enumerate().filter(|(_, time)| has_ended(time));
+        self.ended.extend(ended.map(|(index, time)| (time.slot.end_ns_or_batch, index)));
+        self.ended.sort_unstable();
         let mut before_exec: FxHashMap<TaskId, (u64, Option<States>)> = FxHashMap::default();
         for place in 0..self.ended.len() {
-            let index = self.ended[place];
+            let (_, index) = self.ended[place];
             let time = &closed.tasks[index];
             let (seen, last) = (self.seen(time, closed), counters_of(&time.slot.last));
             let states = seen.stretch.map(|stretch| stretch.states);

@@ -1,0 +1,167 @@
+//! The processes that are remembered, each with a number. What is followed from one to the next is 12 bytes, and these stand side by side in
+//! the order in which the processes were met.
+
+use crate::buffer::room;
+use crate::clock::Boottime;
+use crate::task::{TaskId, Tid};
+
+pub(super) use super::near::NOBODY;
+use super::near::Near;
+
+/// A process that lives, or from which a living one descends, as far as ways lead over it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    /// The number of its accounting parent. `NOBODY`: nothing is known of it but that it is the accounting parent of another.
+    pub(super) parent: u32,
+    /// Members whose accounting parent it is.
+    pub(super) children: u32,
+    /// Whether that is the parent at the fork, and not only the first that was reported. Where the chain was shortened: whether this
+    /// holds for each of its links.
+    pub(super) is_from_fork: bool,
+    pub(super) is_dead: bool,
+    /// Whether the grace period is over in which a child that has not run may still appear.
+    pub(super) is_grace_over: bool,
+    pub(super) has_name: bool,
+}
+
+// A storm of forks makes very many of them.
+const _: () = assert!(size_of::<Link>() == 12);
+
+impl Link {
+    const NEW: Link = Link {
+        parent: NOBODY,
+        children: 0,
+        is_from_fork: false,
+        is_dead: false,
+        is_grace_over: false,
+        has_name: false,
+    };
+}
+
+/// What is seldom asked for.
+#[derive(Debug, Clone, Copy)]
+struct Identity {
+    id: TaskId,
+    /// When it died, CLOCK_MONOTONIC; 0: it lives.
+    died_ns: u64,
+}
+
+/// Where a number is free.
+const NONE: Identity =
+    Identity { id: TaskId { tid: Tid(0), start_time_ns: Boottime::from_ns(0) }, died_ns: u64::MAX };
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Members {
+    links: Vec<Link>,
+    identities: Vec<Identity>,
+    numbers: Near,
+    /// A number that is free, whose link has the next one for its parent.
+    first_free: u32,
+    free: usize,
+}
+
+impl Default for Members {
+    fn default() -> Members {
+        Members {
+            links: Vec::new(),
+            identities: Vec::new(),
+            numbers: Near::default(),
+            first_free: NOBODY,
+            free: 0,
+        }
+    }
+}
+
+impl Members {
+    pub(super) fn len(&self) -> usize {
+        self.links.len() - self.free
+    }
+
+    pub(super) fn find(&self, id: TaskId) -> Option<u32> {
+        self.numbers.find(self.numbers.hash_of(id), |number| self.identities[number as usize].id == id)
+    }
+
+    /// Its number, if need be a new one.
+    pub(super) fn find_or_add(&mut self, id: TaskId) -> u32 {
+        let hash = self.numbers.hash_of(id);
+        if let Some(number) = self.numbers.find(hash, |number| self.identities[number as usize].id == id) {
+            return number;
+        }
+        let identity = Identity { id, died_ns: 0 };
+        let number = self.first_free;
+        let number = if number == NOBODY {
+            self.links.push(Link::NEW);
+            self.identities.push(identity);
+            (self.links.len() - 1) as u32
+        } else {
+            self.free -= 1;
+            self.first_free = self.links[number as usize].parent;
+            self.links[number as usize] = Link::NEW;
+            self.identities[number as usize] = identity;
+            number
+        };
+        debug_assert!(number < NOBODY, "memory ends before numbers do");
+        self.numbers.insert(hash, number);
+        number
+    }
+
+    /// Its number is free from now on.
+    pub(super) fn remove(&mut self, number: u32) {
+        let at = number as usize;
+        self.numbers.remove(self.numbers.hash_of(self.identities[at].id), number);
+        self.links[at] = Link { parent: self.first_free, ..Link::NEW };
+        self.identities[at] = NONE;
+        self.first_free = number;
+        self.free += 1;
+    }
+
+    pub(super) fn link(&self, number: u32) -> Link {
+        self.links[number as usize]
+    }
+
+    pub(super) fn link_mut(&mut self, number: u32) -> &mut Link {
+        &mut self.links[number as usize]
+    }
+
+    pub(super) fn id(&self, number: u32) -> TaskId {
+        self.identities[number as usize].id
+    }
+
+    pub(super) fn died_ns(&self, number: u32) -> u64 {
+        self.identities[number as usize].died_ns
+    }
+
+    pub(super) fn set_died_ns(&mut self, number: u32, died_ns: u64) {
+        self.identities[number as usize].died_ns = died_ns;
+    }
+
+    /// The numbers of all, in the order in which they were met as far as numbers were not free again.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        let used = |number: &u32| self.died_ns(*number) != NONE.died_ns;
+        (0..self.links.len() as u32).filter(used)
+    }
+
+    /// Gives back the room that is more than they need. Returns the new number of each, where they have others from now on.
+    pub(super) fn trim(&mut self) -> Option<Vec<u32>> {
+        let room = room::<Identity>(self.len(), self.identities.capacity())?;
+        let mut moved = vec![NOBODY; self.links.len()];
+        let numbers: Vec<u32> = self.numbers().collect();
+        for (to, from) in numbers.iter().enumerate() {
+            moved[*from as usize] = to as u32;
+        }
+        let (mut links, mut identities) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        for number in numbers {
+            let link = self.link(number);
+            let parent = moved.get(link.parent as usize).copied().unwrap_or(NOBODY);
+            links.push(Link { parent, ..link });
+            identities.push(self.identities[number as usize]);
+        }
+        (self.links, self.identities, self.first_free, self.free) = (links, identities, NOBODY, 0);
+        self.numbers.clear_for(self.links.len());
+        for (number, identity) in self.identities.iter().enumerate() {
+            self.numbers.insert(self.numbers.hash_of(identity.id), number as u32);
+        }
+        Some(moved)
+    }
+}
