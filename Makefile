@@ -3,8 +3,9 @@
 target := $(or $(CARGO_TARGET_DIR),target)
 not_run := $(abspath $(target))/tests-not-run
 
-# Packages of which `make test` runs all tests that need no root.
+# Packages of which `make test` runs the tests from outside, too. Of the whole workspace, so that cargo builds nothing twice with other features.
 quick := export frame model proc program recording report service tidy view
+quick_tests := $(basename $(notdir $(wildcard $(foreach name,$(quick),crates/cpuledger-$(name)/tests/*.rs tests/$(name)/tests/*.rs))))
 
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 300
@@ -53,8 +54,7 @@ record: ## write tests/recorded anew: what the commands print of a machine that 
 test: setup ## what a laptop can run without root in a few minutes; says what it left out
 	@rm -f $(not_run)
 	cargo fmt --all --check
-	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --lib --bins --locked --no-fail-fast
-	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test $(addprefix --package cpuledger-,$(quick)) --tests --locked --no-fail-fast -- --skip _root
+	CPULEDGER_TESTS_NOT_RUN=$(not_run) cargo test --workspace --lib --bins $(addprefix --test ,$(quick_tests)) --locked --no-fail-fast -- --skip _root
 	@scripts/tests-not-run $(not_run)
 	@echo "left out, and run by \`make test-all\` as root: tests whose names end in _root; tests of the packages cpuledger, cpuledger-cli and"
 	@echo "others from outside; shellcheck; cargo-deny; the second build that must compile nothing; the kernel matrix; kernel-check"
