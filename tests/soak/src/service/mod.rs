@@ -32,7 +32,8 @@ const HONEST: u32 = 40_000_401;
 const HOSTILE: [u32; 3] = [40_000_402, 40_000_403, 40_000_404];
 /// The usual interval of the service, and of the recording.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The most that 99 of 100 frames may come late or early.
+/// The most that 99 of 100 frames may come late or early without the reader's own waits for a CPU, and with them beyond what a thread has that
+/// only sleeps: on two CPUs beside a storm that thread alone has a p99 of 2.4 ms.
 const MOST_JITTER: Duration = Duration::from_millis(2);
 /// What each of the two cgroups may have: that of the service alone, and that of the recorder.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -246,7 +247,8 @@ impl Run<'_> {
         let jitter = Spread::of(&honest.jitters_ns());
         let [sleeper, control] = [sleeper, control].map(|jitters_ns| Spread::of(&jitters_ns));
         let jitter_of_service = Spread::of(&honest.own_jitters_ns());
-        if jitter.p99_ns > MOST_JITTER.as_nanos() as u64 {
+        let most_ns = MOST_JITTER.as_nanos() as u64;
+        if jitter_of_service.p99_ns > most_ns || jitter.p99_ns > sleeper.p99_ns + most_ns {
             findings.add(format!(
                 "the honest reader's jitter: {jitter}; without its own waits for a CPU: {jitter_of_service}; of a thread that \
                  only sleeps: {sleeper}; of a reader of one that only publishes: {control}"
