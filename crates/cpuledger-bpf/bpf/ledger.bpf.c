@@ -359,11 +359,30 @@ static __noinline int book_to_process(struct cpuledger_cpu *cpu, struct task_str
 }
 
 /*
- * The slot of the task that leaves the CPU. It is the task that the last switch brought in, unless the kernel has not run this
- * hook for a switch in between. Then the time of both tasks goes to the one that leaves now.
+ * A task that came by a hidden switch had the CPU after its birth at the earliest: until then it was that of the last task that was seen
+ * to come.
  */
-static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen,
-					const struct segment *segment)
+static __noinline int book_before_birth(struct cpuledger_cpu *cpu, u32 seen, struct segment *segment, u64 born_ns)
+{
+	struct cpuledger_slot *slot = slot_at(seen);
+	struct segment before = *segment;
+
+	if (!slot)
+		return 0;
+	before.end_ns = born_ns < segment->end_ns ? born_ns : segment->end_ns;
+	segment->start_ns = before.end_ns;
+	if (seen == CPULEDGER_SLOT_IDLE)
+		book_cpu(cpu->idle_ns, &before);
+	else
+		book_slot(cpu, slot, seen, &before);
+	return 0;
+}
+
+/*
+ * The slot of the task that leaves the CPU. It is the task that the last switch brought in, unless the kernel has not run this
+ * hook for a switch in between. Then the time of both tasks goes to the one that leaves now, from its birth on.
+ */
+static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, struct segment *segment)
 {
 	struct cpuledger_slot *slot = slot_at(seen);
 	u32 number;
@@ -375,6 +394,8 @@ static __always_inline u32 slot_of_prev(struct cpuledger_cpu *cpu, struct task_s
 	if (seen == CPULEDGER_SLOT_IDLE ? !prev->pid : slot->task == (u64)prev)
 		return seen;
 	__sync_fetch_and_add(&cpu->missed, 1);
+	if (prev->pid && prev->start_time > segment->start_ns)
+		book_before_birth(cpu, seen, segment, prev->start_time);
 	if (wants_off && seen != CPULEDGER_SLOT_IDLE) {
 		/* What it did before it came is booked, and this segment is not. */
 		list_slot(seen, segment->interval + starts_after_cut(segment));
@@ -402,7 +423,7 @@ static __noinline int go_on_as_leader(struct cpuledger_cpu *cpu, struct task_str
 }
 
 /* `state` is what the task does from now on. */
-static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, const struct segment *segment, u32 state)
+static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, struct segment *segment, u32 state)
 {
 	u32 number = slot_of_prev(cpu, prev, seen, segment);
 	struct cpuledger_slot *slot;
