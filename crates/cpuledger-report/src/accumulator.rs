@@ -15,7 +15,7 @@ use crate::report::{self, Report};
 use crate::table::Table;
 
 /// What each report is made of.
-const COLUMNS: [Column; 25] = [
+const COLUMNS: [Column; 26] = [
     Column::TID,
     Column::PID,
     Column::START_TIME_NS,
@@ -23,6 +23,7 @@ const COLUMNS: [Column; 25] = [
     Column::CPU_NS,
     Column::EXITED_CHILDREN_NS,
     Column::STOLEN_NS,
+    Column::EXITED_CHILDREN_STOLEN_NS,
     Column::WAITING_NS,
     Column::ACCOUNTING_PPID,
     Column::ACCOUNTING_START_NS,
@@ -290,6 +291,7 @@ impl Accumulator {
             inherited_ns,
             waiting_ns: get(Column::WAITING_NS).or_else(|| grown(Column::RUNQUEUE_WAIT_NS)),
             stolen_ns: get(Column::STOLEN_NS),
+            inherited_stolen_ns: get(Column::EXITED_CHILDREN_STOLEN_NS),
             minor_faults: grown(Column::MINOR_FAULTS),
             major_faults: grown(Column::MAJOR_FAULTS),
             births: is_birth(start, began_ns),

@@ -13,6 +13,8 @@ pub struct Amounts {
     pub waiting_ns: Option<u64>,
     /// Time on a CPU in which they did not execute; not told of the dead.
     pub stolen_ns: Option<u64>,
+    /// Likewise of the dead processes that these inherit from: it is in no other row.
+    pub inherited_stolen_ns: Option<u64>,
     /// Page faults without I/O; not told of the dead.
     pub minor_faults: Option<u64>,
     /// Page faults with I/O; not told of the dead.
@@ -46,6 +48,7 @@ impl Amounts {
         for (own, more) in [
             (&mut self.waiting_ns, more.waiting_ns),
             (&mut self.stolen_ns, more.stolen_ns),
+            (&mut self.inherited_stolen_ns, more.inherited_stolen_ns),
             (&mut self.minor_faults, more.minor_faults),
             (&mut self.major_faults, more.major_faults),
         ] {
@@ -60,6 +63,11 @@ impl Amounts {
         self.waiting_ns = sum(self.waiting_ns, waiting_ns);
         self.births += births;
         self.deaths += 1;
+    }
+
+    /// Time on a CPU in which these, and the dead that they inherit from, did not execute.
+    pub fn all_stolen_ns(&self) -> Option<u64> {
+        sum(self.stolen_ns, self.inherited_stolen_ns)
     }
 
     /// The sum of several.

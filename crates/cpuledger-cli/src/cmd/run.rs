@@ -124,8 +124,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let real_ns = end_ns.saturating_sub(begin_ns);
     let tree = descent.finish(Boottime::now(), real_ns, is_alive);
     let code = launch::code_of(status);
-    let [user_ns, system_ns] =
-        within(split(&tree, before_ns)?, tree.booked_ns - tree.all.stolen_ns.min(tree.booked_ns));
+    let [user_ns, system_ns] = within(split(&tree, before_ns)?, tree.booked_ns - tree.stolen_ns);
     let command: Vec<String> =
         arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let account =

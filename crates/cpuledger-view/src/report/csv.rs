@@ -3,7 +3,7 @@
 use cpuledger_report::{Amounts, Name};
 
 use super::document::{Comparison, Document};
-use super::json::figures;
+use super::json::{FIGURES, figures};
 use crate::csv::{Cells, append_record};
 
 /// Appends the header and the records.
@@ -11,7 +11,7 @@ pub fn append_report(text: &mut Vec<u8>, document: &Document<'_>, cells: Cells) 
     let columns = figures(&Amounts::default()).map(|(name, _)| name);
     let leading = ["kind", "name", "pid", "start_time_ns"];
     append_record(text, leading.into_iter().chain(columns).map(|name| name.into()));
-    let mut record = |kind: &str, label: &str, id: [String; 2], amounts: [Option<u64>; 9]| {
+    let mut record = |kind: &str, label: &str, id: [String; 2], amounts: [Option<u64>; FIGURES]| {
         let mut cell = Vec::new();
         cells.append(&mut cell, label.as_bytes());
         let numbers =
@@ -30,7 +30,7 @@ pub fn append_report(text: &mut Vec<u8>, document: &Document<'_>, cells: Cells) 
     }
     record("other", "", none(), values(&document.report.other));
     for (kind, _, ns) in document.rests() {
-        let mut values = [None; 9];
+        let mut values = [None; FIGURES];
         values[0] = Some(ns);
         record(kind, "", none(), values);
     }

@@ -75,7 +75,7 @@ fn append_head(html: &mut String, document: &Document<'_>) {
     if balance.untold_ns > 0 {
         figure("untold_ns", "idle, or not known", balance.untold_ns);
     }
-    if let Some(stolen_ns) = document.total().stolen_ns {
+    if let Some(stolen_ns) = document.total().all_stolen_ns() {
         figure("stolen_ns", "stolen (part of attributed)", stolen_ns);
     }
     html.push_str(&format!(

@@ -94,7 +94,7 @@ fn append_head(line: &mut Vec<u8>, document: &Document<'_>) {
         append_member(line, key, value);
     }
     append_balance(line, &document.report.balance);
-    append_member(line, "stolen_ns", known(document.total().stolen_ns));
+    append_member(line, "stolen_ns", known(document.total().all_stolen_ns()));
 }
 
 fn append_balance(line: &mut Vec<u8>, balance: &Balance) {
@@ -167,14 +167,18 @@ fn append_name(line: &mut Vec<u8>, name: &Name, labels: &Labels) {
     }
 }
 
+/// How many figures a row has.
+pub(super) const FIGURES: usize = 10;
+
 /// Names and values of what a row adds up.
-pub(super) fn figures(amounts: &Amounts) -> [(&'static str, Option<u64>); 9] {
+pub(super) fn figures(amounts: &Amounts) -> [(&'static str, Option<u64>); FIGURES] {
     [
         ("self_ns", Some(amounts.self_ns)),
         ("inherited_ns", Some(amounts.inherited_ns)),
         ("unidentified_ns", Some(amounts.unidentified_ns)),
         ("waiting_ns", amounts.waiting_ns),
         ("stolen_ns", amounts.stolen_ns),
+        ("inherited_stolen_ns", amounts.inherited_stolen_ns),
         ("minor_faults", amounts.minor_faults),
         ("major_faults", amounts.major_faults),
         ("births", Some(amounts.births)),

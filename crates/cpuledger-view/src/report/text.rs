@@ -58,7 +58,7 @@ fn append_head(text: &mut String, document: &Document<'_>) {
     if !reasons.is_empty() {
         text.push_str(&format!(" ({})", reasons.join(", ")));
     }
-    if let Some(stolen_ns) = document.total().stolen_ns {
+    if let Some(stolen_ns) = document.total().all_stolen_ns() {
         text.push_str(&format!(", stolen {}", percent(stolen_ns, balance.capacity_ns)));
     }
     text.push('\n');

@@ -22,8 +22,6 @@ pub struct Used {
     pub cpu_ns: u64,
     /// They were runnable, and waited for a CPU.
     pub waiting_ns: u64,
-    /// Time on a CPU in which they did not execute.
-    pub stolen_ns: u64,
     /// The longest life of one.
     pub longest_ns: u64,
 }
@@ -33,7 +31,6 @@ impl Used {
         self.processes += other.processes;
         self.cpu_ns += other.cpu_ns;
         self.waiting_ns += other.waiting_ns;
-        self.stolen_ns += other.stolen_ns;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
     }
 }
@@ -62,7 +59,10 @@ pub struct Descent {
     by_line: Sums,
     /// CPU time of the tree, as the books have it: the living with what they inherited, and what this process inherited.
     booked_ns: u64,
+    /// The part of it in which the tree did not execute.
+    stolen_ns: u64,
     missed_switches: Option<u64>,
+    hidden_cpu_ns: Option<u64>,
 }
 
 /// The heir of a process of an interval: its pid and, of one that died, its start.
@@ -74,13 +74,15 @@ type Dead<'a> = HashMap<TaskId, Vec<&'a Exited>>;
 impl Descent {
     /// Of the process that has this pid; nothing yet.
     pub fn of(own: Pid) -> Descent {
-        Descent { own, missed_switches: Some(0), ..Descent::default() }
+        Descent { own, missed_switches: Some(0), hidden_cpu_ns: Some(0), ..Descent::default() }
     }
 
     /// Adds an interval.
     pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval) {
         let missed_switches = self.missed_switches.zip(interval.missed_switches);
         self.missed_switches = missed_switches.map(|(before, more)| before + more);
+        let hidden_cpu_ns = self.hidden_cpu_ns.zip(interval.hidden_cpu_ns);
+        self.hidden_cpu_ns = hidden_cpu_ns.map(|(before, more)| before + more);
         let exited = interval.exited.as_deref().unwrap_or_default();
         let living: HashMap<TaskId, (&Task, &Usage)> = snapshot
             .processes
@@ -164,13 +166,14 @@ impl Descent {
     fn add_living(&mut self, row: &Task, usage: &Usage) {
         if row.pid == self.own {
             self.booked_ns += usage.exited_children_ns.unwrap_or(0);
+            self.stolen_ns += usage.exited_children_stolen_ns.unwrap_or(0);
             return;
         }
         let Some(member) = self.members.get_mut(&row.id()) else { return };
         self.booked_ns += usage.cpu_ns;
+        self.stolen_ns += usage.stolen_ns.unwrap_or(0) + usage.exited_children_stolen_ns.unwrap_or(0);
         member.comm = escaped(row.comm.as_bytes());
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
-        member.used.stolen_ns += usage.stolen_ns.unwrap_or(0);
         member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
         member.split_ns = [row.user_ns + row.children_user_ns, row.system_ns + row.children_system_ns];
     }
@@ -178,19 +181,14 @@ impl Descent {
     /// Whether it is one of the tree.
     fn add_dead(&mut self, id: &TaskId, records: &[&Exited]) -> bool {
         let Some(member) = self.members.get_mut(id) else { return false };
-        let mut stolen_ns = 0;
         for record in records {
             member.used.cpu_ns += record.cpu_ns;
             member.used.waiting_ns += record.states.map_or(0, |states| states.runqueue_wait_ns);
-            // All of it began under the eyes of the ledger.
-            let life = record.lived.map(|lived| lived.cpu_ns.saturating_sub(record.exit.runtime_ns));
-            stolen_ns += life.unwrap_or(0);
             member.used.longest_ns = member.used.longest_ns.max(record.exit.lifetime_ns);
             if record.exit.task == *id || member.comm.is_empty() {
                 member.comm = escaped(record.exit.comm.as_bytes());
             }
         }
-        member.used.stolen_ns = member.used.stolen_ns.max(stolen_ns).min(member.used.cpu_ns);
         true
     }
 
@@ -238,10 +236,12 @@ impl Descent {
         Tree {
             all,
             booked_ns: self.booked_ns,
+            stolen_ns: self.stolen_ns.min(self.booked_ns),
             by_name: self.by_name,
             by_line: self.by_line,
             running,
             missed_switches: self.missed_switches,
+            hidden_cpu_ns: self.hidden_cpu_ns,
         }
     }
 }
@@ -330,6 +330,8 @@ pub struct Tree {
     pub all: Used,
     /// CPU time of the tree by the books: with that of the dead whose identity was lost.
     pub booked_ns: u64,
+    /// The part of that in which it did not execute: a hypervisor or an interrupt had the CPU. That of the dead is in it.
+    pub stolen_ns: u64,
     /// By name.
     pub by_name: Sums,
     /// By line of descent.
@@ -339,6 +341,8 @@ pub struct Tree {
     /// Switches that the kernel has not shown: some time of the tree may be with another task, or the other way round. `None`: a service
     /// that shows the caller only its own processes does not tell.
     pub missed_switches: Option<u64>,
+    /// CPU time of processes that the kernel hides, which those switches were of: it is with other tasks, or idle. `None` likewise.
+    pub hidden_cpu_ns: Option<u64>,
 }
 
 /// What processes used by name, escaped; `None`: all names that are not told apart. A process may have any name.

@@ -47,6 +47,7 @@ struct Document<'a> {
     waiting_ns: u64,
     unidentified_ns: u64,
     missed_switches: Option<u64>,
+    hidden_cpu_ns: Option<u64>,
     processes: u64,
     commands: Vec<Row<'a>>,
     ancestry: Vec<Row<'a>>,
@@ -78,7 +79,7 @@ impl Account<'_> {
 
     /// What the kernel has told of no process that was waited for.
     fn unsplit_ns(&self) -> u64 {
-        let told_ns = self.user_ns + self.system_ns + self.tree.all.stolen_ns;
+        let told_ns = self.user_ns + self.system_ns + self.tree.stolen_ns;
         self.tree.booked_ns.saturating_sub(told_ns)
     }
 
@@ -94,10 +95,11 @@ impl Account<'_> {
             user_ns: self.user_ns,
             system_ns: self.system_ns,
             unsplit_ns: self.unsplit_ns(),
-            stolen_ns: self.tree.all.stolen_ns,
+            stolen_ns: self.tree.stolen_ns,
             waiting_ns: self.tree.all.waiting_ns,
             unidentified_ns: self.unidentified_ns(),
             missed_switches: self.tree.missed_switches,
+            hidden_cpu_ns: self.tree.hidden_cpu_ns,
             processes: self.tree.all.processes,
             commands: rows(&self.tree.by_name),
             ancestry: rows(&self.tree.by_line),
@@ -131,7 +133,7 @@ impl Account<'_> {
         let mut line = |name: &str, ns: u64| {
             let _ = writeln!(text, "{name:<9}{:>14} s", seconds(ns));
         };
-        line("  stolen", self.tree.all.stolen_ns);
+        line("  stolen", self.tree.stolen_ns);
         if self.unsplit_ns() > 0 {
             line("  unsplit", self.unsplit_ns());
         }
@@ -154,6 +156,12 @@ impl Account<'_> {
             let cpu = seconds(member.used.cpu_ns);
             let _ = writeln!(text, "\nstill running: {name}, pid {}, {cpu} s so far", member.id.tid);
         }
+        self.append_notes(&mut text);
+        text
+    }
+
+    /// What may be with the wrong process.
+    fn append_notes(&self, text: &mut String) {
         let missed = self.tree.missed_switches.unwrap_or(0);
         if missed > 0 {
             let switches = if missed == 1 { "context switch" } else { "context switches" };
@@ -162,7 +170,14 @@ impl Account<'_> {
                 "\n{missed} {switches} that this kernel hides from BPF, so some time may be with the wrong process"
             );
         }
-        text
+        let hidden_ns = self.tree.hidden_cpu_ns.unwrap_or(0);
+        if hidden_ns > 0 {
+            let hidden = seconds(hidden_ns);
+            let _ = writeln!(
+                text,
+                "note: hidden processes used {hidden} s meanwhile: at most that much is with others"
+            );
+        }
     }
 
     fn append_table(&self, text: &mut String, rows: &[Row<'_>]) {
@@ -218,4 +233,41 @@ fn hundredths(ns: u64) -> String {
 
 fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::run::descent::Used;
+
+    fn text(hidden_cpu_ns: Option<u64>) -> String {
+        let tree = Tree {
+            all: Used::default(),
+            booked_ns: 0,
+            stolen_ns: 0,
+            by_name: Sums::new(),
+            by_line: Sums::new(),
+            running: Vec::new(),
+            missed_switches: Some(2),
+            hidden_cpu_ns,
+        };
+        let account = Account {
+            command: &[],
+            exit_code: 0,
+            source: "ledger",
+            real_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            tree: &tree,
+        };
+        account.text()
+    }
+
+    #[test]
+    fn hidden_time_is_noted_where_there_is_some() {
+        let note =
+            "\nnote: hidden processes used 0.012345678 s meanwhile: at most that much is with others\n";
+        assert!(text(Some(12_345_678)).ends_with(note));
+        assert!([Some(0), None].iter().all(|none| !text(*none).contains("note:")));
+    }
 }
