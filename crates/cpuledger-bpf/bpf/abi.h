@@ -270,6 +270,18 @@ struct cpuledger_parent {
 	u8 comm[CPULEDGER_COMM_BYTES];
 };
 
+/* A task that waits for a CPU in a queue of the scheduler. */
+struct cpuledger_waiting {
+	s32 tid;
+	s32 pid;
+	u64 start_time_ns;	  /* start_boottime: CLOCK_BOOTTIME */
+	u64 process_start_time_ns; /* likewise */
+	u64 queued_ns;		  /* since when it is in the queue of this CPU, by the clock of the scheduler */
+	u64 run_delay_ns;	  /* what it has waited in its life before that */
+	u32 cpu;
+	u32 unused;
+};
+
 /* Limits of the text of /proc/PID/{status,stat,statm}. A task beyond one of them is marked, and the kernel's file is read instead. */
 enum cpuledger_status_limits {
 	/* PID namespaces one inside the other. */
@@ -658,6 +670,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_walk, 56);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_range, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_parent, 40);
+CPULEDGER_ASSERT_SIZE(cpuledger_waiting, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_program, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_task, 264);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_process, 456);

@@ -3,9 +3,10 @@
  * Detail of a list of tasks in one system call: a walk over those alone, into the same records. It needs bpf_task_from_pid
  * (6.2) and is one RCU read-side section. What it costs does not depend on the number of other tasks.
  *
- * `list_parents`, which is run once, tells the parent of every process; it needs the open-coded task iterator (6.7).
+ * `list_parents`, which is run once, tells the parent of every process; it needs the open-coded task iterator (6.7). `list_waiting` tells
+ * which tasks wait for a CPU.
  */
-#include "records.bpf.h"
+#include "waiting.bpf.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "GPL";

@@ -275,8 +275,14 @@ struct mm_struct {
 	mm_context_t context;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct rq {
 	u64 clock;
+	unsigned int nr_running;
+	struct list_head cfs_tasks; /* of the fair class: se.group_node, whatever their cgroups */
 };
 
 struct cfs_rq {
@@ -286,6 +292,7 @@ struct cfs_rq {
 struct sched_entity {
 	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq; /* likewise; of tasks of all scheduling classes */
+	struct list_head group_node; /* before 6.17 with CONFIG_SMP, as cfs_tasks */
 };
 
 struct sched_info {

@@ -33,11 +33,17 @@ pub struct Inspector {
     object: Object,
     /// The program of `object` that looks at tasks.
     inspect: OwnedFd,
+    /// And the one that finds those that wait for a CPU.
+    list_waiting: OwnedFd,
     buffers: Buffers,
     wanted: MappedArray<abi::cpuledger_wanted>,
     parents: MappedArray<abi::cpuledger_parent>,
+    waiting: MappedArray<abi::cpuledger_waiting>,
     cpus: u32,
 }
+
+/// For how many tasks that wait for a CPU there is room from the start.
+const WAITING_ROOM: u32 = 4096;
 
 impl Inspector {
     /// Loads the programs, with room for `room` tasks and headroom; for more the programs are loaded anew when it
@@ -46,22 +52,31 @@ impl Inspector {
     /// # Errors
     /// Without BTF, without privilege, and on kernels before 6.7.
     pub fn load(room: u32, processes: u32) -> Result<Inspector, Error> {
+        Inspector::load_for(room, with_headroom(processes), WAITING_ROOM)
+    }
+
+    fn load_for(room: u32, processes: u32, waiting: u32) -> Result<Inspector, Error> {
         let buffers = Buffers::new(room, true, room)?;
         let wanted = MappedArray::new_writable("wanted", with_headroom(room))?;
-        let parents = MappedArray::new("parents", with_headroom(processes))?;
+        let parents = MappedArray::new("parents", processes)?;
+        let waiting = MappedArray::new("waiting", waiting)?;
         let mut object = object::load("cpuledger_inspect", OBJECT, |open| {
             wanted.adopt(open, "wanted_records")?;
             parents.adopt(open, "parent_records")?;
+            waiting.adopt(open, "waiting_records")?;
             buffers.adopt(open)
         })?;
         let cpus = records::prepare(&mut object)?;
-        let inspect = records::program(&mut object, "inspect").as_fd().try_clone_to_owned();
-        let inspect = inspect.map_err(|error| Error::Refused {
-            what: "to keep a program".to_owned(),
-            source: error,
-            log: Vec::new(),
-        })?;
-        Ok(Inspector { object, inspect, buffers, wanted, parents, cpus })
+        let mut keep = |name| {
+            let kept = records::program(&mut object, name).as_fd().try_clone_to_owned();
+            kept.map_err(|source| Error::Refused {
+                what: "to keep a program".to_owned(),
+                source,
+                log: Vec::new(),
+            })
+        };
+        let (inspect, list_waiting) = (keep("inspect")?, keep("list_waiting")?);
+        Ok(Inspector { object, inspect, list_waiting, buffers, wanted, parents, waiting, cpus })
     }
 
     /// Looks at these tasks, in their order. A leader that opens a process is followed by those of its threads that are
@@ -96,12 +111,34 @@ impl Inspector {
         Ok(self.parents.records(walk.processes.min(self.parents.capacity())))
     }
 
+    /// The tasks that wait for a CPU, of all scheduling classes but those of real time and deadlines, in no order. A task may be there twice
+    /// or, where it moves from one CPU to another meanwhile, be missing. None where the kernel does not tell them.
+    ///
+    /// # Errors
+    /// When the kernel refuses the call or the memory.
+    pub fn waiting(&mut self) -> Result<&[abi::cpuledger_waiting], Error> {
+        let mut count = self.list_waiting()?;
+        let capacity = self.waiting.capacity();
+        if count > capacity {
+            let room = with_headroom(count).max(capacity.saturating_mul(2));
+            *self = Inspector::load_for(self.wanted.capacity(), self.parents.capacity(), room)?;
+            count = self.list_waiting()?;
+        }
+        Ok(self.waiting.records(count.min(self.waiting.capacity())))
+    }
+
+    fn list_waiting(&self) -> Result<u32, Error> {
+        let mut walk = abi::cpuledger_walk { wanted: self.cpus, ..Default::default() };
+        records::run_program(self.list_waiting.as_fd(), "list_waiting", &mut walk)?;
+        Ok(walk.tasks)
+    }
+
     /// Makes room for this number of tasks, each perhaps a process: at least twice the present room, so that it is rarely done.
     fn reserve(&mut self, count: u32) -> Result<(), Error> {
         let capacity = self.wanted.capacity();
         if count > capacity {
             let room = count.max(capacity.saturating_mul(2));
-            *self = Inspector::load(room, self.parents.capacity())?;
+            *self = Inspector::load_for(room, self.parents.capacity(), self.waiting.capacity())?;
         }
         Ok(())
     }

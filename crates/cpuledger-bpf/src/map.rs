@@ -35,6 +35,8 @@ unsafe impl Record for abi::cpuledger_birth {}
 unsafe impl Record for abi::cpuledger_fold {}
 // SAFETY: four integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_parent {}
+// SAFETY: integers; abi.h asserts the size.
+unsafe impl Record for abi::cpuledger_waiting {}
 // SAFETY: integers and an array of integers; abi.h asserts the size.
 unsafe impl Record for abi::cpuledger_program {}
 // SAFETY: integers and arrays of integers; abi.h asserts the size.

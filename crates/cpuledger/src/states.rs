@@ -41,6 +41,16 @@ impl States {
         self.runqueue_wait_ns + self.blocked_ns + self.sleep_ns + self.stopped_ns + self.unseen_ns
     }
 
+    /// For the first so many nanoseconds a task did this, which is told as waiting for a CPU now; if it is told for that long.
+    pub(crate) fn rest_before_wait(&mut self, rested: OffState, ns: u64) {
+        if self.runqueue_wait_ns < ns {
+            return;
+        }
+        self.runqueue_wait_ns -= ns;
+        let rest = OffTasks::one(Some(rested)).rest_for(ns);
+        self.add(&States { elapsed_ns: 0, ..rest });
+    }
+
     /// Adds what another task did.
     pub fn add(&mut self, other: &States) {
         let States { elapsed_ns, runqueue_wait_ns, blocked_ns, io_wait_ns, sleep_ns, stopped_ns, unseen_ns } =
@@ -168,6 +178,14 @@ impl LifeStates {
         self.lived.cpu_ns += cpu_ns;
         self.until_ns = stretch.end_ns;
         self.rests = stretch.rests;
+    }
+
+    /// It has not run, and does something else since this time.
+    pub(crate) fn rest(&mut self, since_ns: u64, rests: OffState) {
+        let rested_ns = since_ns.saturating_sub(self.until_ns);
+        self.lived.states.add(&OffTasks::one(Some(self.rests)).rest_for(rested_ns));
+        self.until_ns = self.until_ns.max(since_ns);
+        self.rests = rests;
     }
 
     /// All of it.

@@ -257,6 +257,7 @@ pub const LAYERS: &[Layers] = &[
             "ledger/watch",
             "ledger/mod",
             "ledger/births",
+            "ledger/waiting",
             "ledger/attach",
             "ledger/kept",
             "ledger/machine",

@@ -156,6 +156,7 @@ impl Ledger {
             tasks: Vec::new(),
             newborn: Vec::new(),
             births: Vec::new(),
+            waiting: Vec::new(),
             cpu_times: Vec::new(),
             running: HashMap::new(),
             unlisted: HashMap::new(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi;
 
-use super::off::Off;
+use super::off::{Off, OffState};
 use super::shared::Shared;
 
 /// The time of one task in an interval.
@@ -47,6 +47,19 @@ pub struct Newborn {
     pub number: u32,
     /// The identity of the task.
     pub slot: abi::cpuledger_slot,
+}
+
+/// A task that waits for a CPU at the cut, and has not run in the interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    /// The number of its slot. `None`: it has none yet.
+    pub number: Option<u32>,
+    /// Its identity, as the kernel has it: [`abi::cpuledger_waiting`].
+    pub record: abi::cpuledger_waiting,
+    /// What it did before, where its slot tells it.
+    pub rested: Option<OffState>,
+    /// Since when it waits, CLOCK_MONOTONIC: before the cut.
+    pub since_ns: u64,
 }
 
 /// One CPU in an interval.
@@ -122,6 +135,9 @@ pub struct Interval<'a> {
     /// Tasks that were forked and have not run by the cut, each in the interval of its birth only: they wait for a CPU. One that is forked
     /// microseconds before the cut may be here in the next.
     pub newborn: &'a [Newborn],
+    /// Tasks that wait for a CPU at the cut and have not run, each once: what is known of them, see [`super::Ledger::close_interval_beside`].
+    /// Those that wait since they left the CPU, or since their birth, are here in each interval.
+    pub waiting: &'a [Waiting],
     /// Every CPU that was online at any time in it.
     pub cpus: &'a [CpuTime],
     /// Time that was folded into a task which had just been forgotten, in nanoseconds.

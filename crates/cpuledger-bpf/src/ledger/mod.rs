@@ -21,12 +21,13 @@ mod parts;
 mod shared;
 #[cfg(test)]
 mod turns;
+mod waiting;
 mod watch;
 
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ use online::Online;
 use shared::{Shared, of_parity, take_word};
 use watch::Attached;
 
-pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime};
+pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
 pub use kept::{Memory, layout};
 pub use off::{Off, OffState, OffTime};
 pub use owned::ledgers_of;
@@ -143,6 +144,7 @@ pub struct Ledger {
     newborn: Vec<Newborn>,
     /// The first of each list of births that was taken.
     births: Vec<u32>,
+    waiting: Vec<Waiting>,
     cpu_times: Vec<CpuTime>,
     /// Slots on a CPU at the cut, with the time that the reader has closed.
     running: HashMap<u32, u64>,
@@ -257,6 +259,19 @@ impl Ledger {
     /// # Errors
     /// When a cut cannot be taken; the ledger is of no use afterwards.
     pub fn close_interval(&mut self, cut_ns: u64) -> Result<Interval<'_>, Error> {
+        self.close_interval_beside(cut_ns, || &[])
+    }
+
+    /// Likewise. `list_waiting` is called after the cut, and tells which tasks wait for a CPU then: [`crate::Inspector::waiting`]. Without that,
+    /// one that has been woken and has no CPU yet is told by what it did before.
+    ///
+    /// # Errors
+    /// As [`Ledger::close_interval`].
+    pub fn close_interval_beside<'w>(
+        &mut self,
+        cut_ns: u64,
+        list_waiting: impl FnOnce() -> &'w [abi::cpuledger_waiting],
+    ) -> Result<Interval<'_>, Error> {
         let cut_ns = self.publish(cut_ns)?;
         if std::mem::replace(&mut self.is_poisoned, true) {
             return Err(Error::Poisoned { what: "it could not close the one before".to_owned() });
@@ -270,6 +285,7 @@ impl Ledger {
         self.map_slots()?;
         let stray_ns = self.gather_tasks(cut_ns);
         self.gather_births(cut_ns);
+        self.gather_waiting(list_waiting(), cut_ns);
         let (number, start_ns) = (self.interval, self.start_ns);
         let free_slots = self.free_slots();
         self.open_next(cut_ns);
@@ -280,6 +296,7 @@ impl Ledger {
             end_ns: cut_ns,
             tasks: &self.tasks,
             newborn: &self.newborn,
+            waiting: &self.waiting,
             cpus: &self.cpu_times,
             stray_ns,
             free_slots,
@@ -509,18 +526,27 @@ impl Ledger {
         Some(taken)
     }
 
-    /// Takes a slot out of the index. Slots that still collect for a dead task's process are the only ones that the hook leaves in
-    /// it; the entry is in one of two buckets (`bucket_of`).
+    /// Takes a slot out of the index. Slots that still collect for a dead task's process are the only ones that the hook leaves in it.
     fn index_remove(&self, pid: i32, number: u32) {
-        let tid = pid.cast_unsigned();
-        let entry = u64::from(tid) << 32 | u64::from(number);
-        for key in [tid, tid.wrapping_mul(abi::CPULEDGER_BUCKET_HASH) >> abi::CPULEDGER_BUCKET_HASH_SHIFT] {
-            let bucket = key & (self.options.buckets() - 1);
-            for place in 0..abi::CPULEDGER_BUCKET_ENTRIES as usize {
-                let word = self.index.word(bucket, 8 * place);
-                let _ = word.compare_exchange(entry, 0, Ordering::Relaxed, Ordering::Relaxed);
-            }
+        let entry = u64::from(pid.cast_unsigned()) << 32 | u64::from(number);
+        for word in self.entries_of(pid) {
+            let _ = word.compare_exchange(entry, 0, Ordering::Relaxed, Ordering::Relaxed);
         }
+    }
+
+    /// The slots that the index has for a tid.
+    fn numbers_of(&self, tid: i32) -> impl Iterator<Item = u32> {
+        let entries = self.entries_of(tid).map(|word| word.load(Ordering::Relaxed));
+        entries.filter(move |entry| entry >> 32 == u64::from(tid.cast_unsigned())).map(|entry| entry as u32)
+    }
+
+    /// Where the index may have a tid: it is in one of two buckets (`bucket_of`).
+    fn entries_of(&self, tid: i32) -> impl Iterator<Item = &AtomicU64> {
+        let tid = tid.cast_unsigned();
+        let keys = [tid, tid.wrapping_mul(abi::CPULEDGER_BUCKET_HASH) >> abi::CPULEDGER_BUCKET_HASH_SHIFT];
+        let buckets = keys.map(|key| key & (self.options.buckets() - 1)).into_iter();
+        let places = 0..abi::CPULEDGER_BUCKET_ENTRIES as usize;
+        buckets.flat_map(move |bucket| places.clone().map(move |place| self.index.word(bucket, 8 * place)))
     }
 
     /// Gives the slots of the dead back in whole batches, all with one exchange. What is left waits for the next interval.

@@ -30,6 +30,7 @@ use crate::abi;
 use super::shared::{Shared, of_parity, take_word};
 
 const OFF: usize = offset_of!(abi::cpuledger_slot_off, off);
+const RUN_DELAY: usize = offset_of!(abi::cpuledger_slot_off, run_delay_ns);
 const CUT_INTERVAL: usize = offset_of!(abi::cpuledger_slot_off, cut_interval);
 const AT_CUT: usize = offset_of!(abi::cpuledger_slot_off, at_cut);
 const NS: usize = offset_of!(abi::cpuledger_slot_off, ns);
@@ -106,6 +107,41 @@ impl OffTime {
         let [waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns] = ns;
         OffTime { waits_ns, sleeps_ns, blocked_ns, io_ns, stopped_ns, unseen_ns }
     }
+}
+
+impl Off {
+    /// It has been woken at this time, which is before the cut, and has waited for a CPU from then on.
+    pub(super) fn wait_since(&mut self, woken_ns: u64, cut_ns: u64) {
+        let Some((state, since_ns)) = self.at_cut.zip(self.since_ns) else { return };
+        let begin_ns = woken_ns.max(since_ns).max(self.begin_ns);
+        let rested_ns = match state {
+            OffState::Waits => return,
+            OffState::Sleeps => &mut self.time.sleeps_ns,
+            OffState::Blocked => &mut self.time.blocked_ns,
+            OffState::Io => &mut self.time.io_ns,
+            OffState::Stopped => &mut self.time.stopped_ns,
+            OffState::Unseen => &mut self.time.unseen_ns,
+        };
+        let waits_ns = cut_ns.saturating_sub(begin_ns).min(*rested_ns);
+        *rested_ns -= waits_ns;
+        self.time.waits_ns += waits_ns;
+        (self.at_cut, self.since_ns) = (Some(OffState::Waits), Some(begin_ns));
+    }
+}
+
+/// A task that has left its CPU, and is on none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Left {
+    pub(super) state: OffState,
+    pub(super) since_ns: u64,
+    /// What the kernel said then that it had waited for a CPU in its life.
+    pub(super) run_delay_ns: u64,
+}
+
+/// What the task of this slot does now; `None`: it is on a CPU.
+pub(super) fn left(offs: &Shared<abi::cpuledger_slot_off>, number: u32) -> Option<Left> {
+    let (state, since_ns) = unpack(offs.word(number, OFF).load(Ordering::Acquire))?;
+    Some(Left { state, since_ns, run_delay_ns: offs.word(number, RUN_DELAY).load(Ordering::Relaxed) })
 }
 
 /// What is known of a task whose time off the CPU is asked for.

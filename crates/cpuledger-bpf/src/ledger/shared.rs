@@ -120,7 +120,7 @@ impl<R: Record> Shared<R> {
     }
 
     /// How many records are mapped.
-    fn mapped(&self) -> u32 {
+    pub(super) fn mapped(&self) -> u32 {
         (self.parts.len() as u32).saturating_mul(self.part_records).min(self.count)
     }
 

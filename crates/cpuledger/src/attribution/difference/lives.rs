@@ -264,6 +264,15 @@ impl Lives {
         }
     }
 
+    /// A task has not run, and waits for a CPU since this time, CLOCK_MONOTONIC.
+    pub(crate) fn wait(&mut self, task: TaskId, slot: Option<u32>, since_ns: u64) {
+        let life = slot.and_then(|slot| self.tasks.get_mut(&slot)).filter(|life| life.task == task);
+        let Some(life) = life.or_else(|| self.former.get_mut(&task)) else { return };
+        if let Some(states) = &mut life.states {
+            states.rest(since_ns, OffState::Waits);
+        }
+    }
+
     /// Slots have other numbers from now on: tasks are recognised by their (tid, start time).
     pub(crate) fn hand_over(&mut self) {
         let tasks = std::mem::take(&mut self.tasks).into_values();

@@ -66,16 +66,15 @@ pub(super) struct Account {
     pub(super) index: Option<usize>,
 }
 
-/// Those of all processes that have time, sorted by process. Memory is reused.
+/// Those of all processes that have time, or a task that is told, sorted by process. Memory is reused.
 #[derive(Debug, Default)]
 pub(super) struct Accounts(Vec<Account>);
 
 impl Accounts {
-    /// Begins an interval with the processes that have time.
+    /// Begins an interval with the processes that have time, and those of which a task is told.
     pub(super) fn begin<'a>(&mut self, parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>) {
         empty(&mut self.0);
-        let with_time = parts.filter(|(_, parts)| parts.total_ns() > 0);
-        self.0.extend(with_time.map(|(&process, &parts)| Account {
+        self.0.extend(parts.map(|(&process, &parts)| Account {
             process,
             parts,
             growth: nothing_used(),
@@ -87,6 +86,11 @@ impl Accounts {
             index: None,
         }));
         self.0.sort_unstable_by_key(|account| account.process);
+    }
+
+    /// Leaves those without time out that are not seen: that they did nothing would be untrue.
+    pub(super) fn keep(&mut self, is_seen: impl Fn(TaskId) -> bool) {
+        self.0.retain(|account| account.parts.total_ns() > 0 || is_seen(account.process));
     }
 
     pub(super) fn all(&self) -> &[Account] {
@@ -136,5 +140,31 @@ impl Accounts {
         if let Some(account) = self.find(process) {
             account.off_cpu.add(off_cpu);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Boottime;
+    use crate::task::Tid;
+
+    fn id(tid: i32) -> TaskId {
+        TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }
+    }
+
+    #[test]
+    fn a_process_without_time_has_what_its_tasks_did_off_the_cpu() {
+        let nothing = Parts::default();
+        let parts = [(id(7), nothing), (id(8), Parts { self_ns: 3, ..nothing }), (id(9), nothing)];
+        let mut accounts = Accounts::default();
+        accounts.begin(parts.iter().map(|(process, parts)| (process, parts)));
+        accounts.keep(|process| process == id(9));
+        let unseen = States { elapsed_ns: 12, unseen_ns: 12, ..States::default() };
+        let off_cpu = OffCpu { states: Some(unseen), ..OffCpu::none() };
+        [7, 8, 9].into_iter().for_each(|pid| accounts.add_off_cpu(id(pid), &off_cpu));
+        let told: Vec<_> =
+            accounts.all().iter().map(|account| (account.process, account.off_cpu.states)).collect();
+        assert_eq!(told, [(id(8), Some(unseen)), (id(9), Some(unseen))], "the kernel hides one of them");
     }
 }

@@ -71,6 +71,15 @@ impl Detail {
         }
     }
 
+    /// The tasks that wait for a CPU now, where the kernel tells them.
+    pub(super) fn waiting(&mut self) -> &[abi::cpuledger_waiting] {
+        match self {
+            // Without it they are told by what they did before.
+            Detail::Inspector(inspector) => inspector.waiting().unwrap_or_default(),
+            Detail::Walk(_) => &[],
+        }
+    }
+
     /// Rows of these processes and tasks, as far as they still exist; of a walk also those of others.
     pub(super) fn read(
         &mut self,

@@ -38,6 +38,7 @@
 mod accounts;
 mod blocked;
 mod detail;
+mod ends;
 mod hidden;
 mod kept;
 mod limits;
@@ -316,7 +317,8 @@ impl Ledger {
     ) -> Result<(), Error> {
         let (cut_ns, is_handed_over) = self.publish(cut_ns)?;
         let Some(kernel) = self.kernel.get_mut() else { return Ok(()) };
-        let closed = kernel.close_interval(cut_ns)?;
+        let detail = &mut self.rows.detail;
+        let closed = kernel.close_interval_beside(cut_ns, || detail.waiting())?;
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.rows.take(&closed, wanted, snapshot, into)?;
         kernel.release_tasks();

@@ -191,6 +191,16 @@ impl RestingTasks {
         self.insert(task, Resting { process, state, slot: Some(slot), runtime_ns: None });
     }
 
+    /// Likewise, one that waits for a CPU since it was woken, be there a slot of it or not. Returns what it did before; `None`: it slept, or
+    /// was not known.
+    pub(super) fn wait(&mut self, slot: Option<u32>, task: TaskId, process: TaskId) -> Option<OffState> {
+        let known = self.by_task.get(&task).map(|resting| resting.state);
+        if known != Some(OffState::Waits) {
+            self.insert(task, Resting { process, state: OffState::Waits, slot, runtime_ns: None });
+        }
+        known
+    }
+
     /// Likewise, one that is blocked.
     pub(super) fn block(&mut self, slot: u32, blocked: Blocked, state: OffState) {
         self.rest(slot, blocked.task, blocked.process, state);

@@ -1,6 +1,7 @@
 //! From the booked times of tasks to rows of processes and tasks with what each used.
 
 pub(super) mod idle;
+mod waiting;
 
 use cpuledger_bpf::Wanted as WantedTask;
 use cpuledger_bpf::ledger::{Interval as Closed, Newborn, OffState, TaskTime};
@@ -24,13 +25,15 @@ use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::accounts::{Account, Accounts, OffCpu};
 use super::detail::Detail;
+use super::ends::Ends;
 use super::hidden::Hidden;
 use super::options::Wanted;
 use super::resting::{IdleTime, RestingTasks, Starved, is_runnable};
 use super::slot::{
-    born_ns, ends_process, exit, has_died, has_ended, increment, is_lost, order, parent_of, process_of,
-    renumbered, row_of_slot, states_of, task_of,
+    born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
+    states_of, task_of,
 };
+use waiting::Late;
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
 pub(super) type RowMemory = (Attribution, Lives, RestingTasks, u64, u64);
@@ -47,12 +50,15 @@ pub(super) struct RowBuilder {
     running: FxHashSet<u32>,
     parts: FxHashMap<TaskId, Parts>,
     accounts: Accounts,
+    ends: Ends,
     /// Living tasks among those of the interval: index, sorted by process and tid, the leader first.
     living: Vec<usize>,
     /// Those that ended, in the order of their ends, which are beside them: there may be very many, far apart.
     ended: Vec<(u64, usize)>,
-    /// Those that did not run because they waited for a CPU all the time.
+    /// Those that did not run because they waited for a CPU, all the time or since they were woken.
     starved: Vec<Starved>,
+    /// The latter of them.
+    late: Vec<Late>,
     /// The processes that are looked at, and their threads with their pids.
     wanted_processes: Vec<i32>,
     wanted_threads: Vec<(i32, i32)>,
@@ -103,9 +109,11 @@ impl RowBuilder {
             running: FxHashSet::default(),
             parts: FxHashMap::default(),
             accounts: Accounts::default(),
+            ends: Ends::default(),
             living: Vec::new(),
             ended: Vec::new(),
             starved: Vec::new(),
+            late: Vec::new(),
             wanted_processes: Vec::new(),
             wanted_threads: Vec::new(),
             wanted: Vec::new(),
@@ -159,9 +167,13 @@ impl RowBuilder {
         // What they did is in the accounts: from here on it counts which did not run.
         self.wake(closed);
         self.take_newborn(closed);
+        self.take_waiting(closed);
         self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
+        let rows = &self.rows.processes;
+        self.accounts
+            .keep(|process| find_process(rows, process.tid.0).is_some_and(|row| row.id() == process));
         // Where nothing is looked at, it is the cut.
         snapshot.begin = self.rows.begin.max(Boottime::from_ns(closed.end_ns + self.suspended_ns));
         snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
@@ -170,13 +182,14 @@ impl RowBuilder {
         self.add_starved(snapshot, into);
         release(&mut self.rows.tasks);
         self.close_processes(closed, wanted, snapshot, into);
+        self.tell_late(snapshot, into);
         self.remember_resting(closed);
         debug_assert_eq!(
             into.attributed_ns,
             closed.attributed_ns(),
             "each nanosecond is given to one process"
         );
-        for time in closed.tasks.iter().filter(|time| ends_process(time)) {
+        for time in closed.tasks.iter().filter(|time| self.ends.ends_process(time)) {
             self.lives.forget_process(process_of(&time.slot));
         }
         self.attribution.forget(closed.end_ns);
@@ -230,7 +243,9 @@ impl RowBuilder {
 
     /// Gives every nanosecond to a living process.
     fn attribute(&mut self, closed: &Closed<'_>) {
-        self.attribution.settle(closed.end_ns, closed.tasks.iter().map(increment), &mut self.parts);
+        self.ends = Ends::of(closed.tasks);
+        let increments = closed.tasks.iter().map(|time| self.ends.increment(time));
+        self.attribution.settle(closed.end_ns, increments, &mut self.parts);
         self.accounts.begin(self.parts.iter());
         empty(&mut self.living);
         self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
@@ -284,9 +299,10 @@ impl RowBuilder {
             let states = seen.stretch.map(|stretch| stretch.states);
             let heir = self.attribution.settled_heir(index);
             let heir = heir.unwrap_or_else(|| self.attribution.heir(seen.process));
+            let ends_process = self.ends.ends_process(time);
             let growth = if has_died(time) {
                 // What it used under its old tid has no other row, as its process has none.
-                let (own_ns, own_states) = ends_process(time)
+                let (own_ns, own_states) = ends_process
                     .then(|| before_exec.remove(&seen.process))
                     .flatten()
                     .unwrap_or((0, Some(States::default())));
@@ -299,7 +315,7 @@ impl RowBuilder {
                     lived,
                     accounting_parent: Some(Pid(heir.tid.0)),
                     accounting_start: Some(heir.start_time_ns),
-                    ends_process: Some(ends_process(time)),
+                    ends_process: Some(ends_process),
                 });
                 growth
             } else {
@@ -312,7 +328,7 @@ impl RowBuilder {
             if self.accounts.has_process(seen.process) {
                 self.accounts.add_growth(seen.process, Some(growth));
             } else {
-                let owed_ns = if ends_process(time) { self.lives.take_owed(seen.process) } else { 0 };
+                let owed_ns = if ends_process { self.lives.take_owed(seen.process) } else { 0 };
                 self.accounts.inherit(heir, growth.stolen_ns.map(|_| growth.ahead_ns + owed_ns));
             }
             self.accounts

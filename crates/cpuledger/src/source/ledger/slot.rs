@@ -23,8 +23,8 @@ pub(super) fn has_ended(time: &TaskTime) -> bool {
     time.is_last && u32::from(time.slot.flags) & ENDS != 0
 }
 
-/// Whether no thread of its process is left.
-pub(super) fn ends_process(time: &TaskTime) -> bool {
+/// Whether all threads of its process had begun to exit by its last switch.
+pub(super) fn is_last_of_process(time: &TaskTime) -> bool {
     time.is_last && u32::from(time.slot.flags) & abi::CPULEDGER_SLOT_PROCESS_DEAD != 0
 }
 
@@ -56,7 +56,7 @@ pub(super) fn increment(time: &TaskTime) -> Increment {
         folded_children_ns: time.folded_children_ns,
         comm: Some((Comm::from_c_bytes(&slot.comm), slot.tid != slot.pid || is_collector)),
         has_died: has_died(time),
-        process_is_dead: ends_process(time),
+        process_is_dead: is_last_of_process(time),
     }
 }
 

@@ -1,0 +1,140 @@
+//! Tasks that are woken at once, of which most do not get a CPU for whole intervals: none of them is told to be asleep. Needs root.
+
+mod books;
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use books::is_full;
+use cpuledger::clock::monotonic_ns;
+use cpuledger::interval::Usage;
+use cpuledger::source::ledger::{Ledger, Options, Wanted};
+use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger_load::scene::{scene_of_times, were_missed};
+
+const INTERVAL_NS: u64 = 150_000_000;
+/// Between the wake-up of a task and what the clock of its run queue says of it.
+const WAKE_UP_NS: u64 = 5_000_000;
+/// Intervals that are looked at after the wake-up.
+const INTERVALS: usize = 4;
+
+/// Many busy loops, each of which waits for a writer of a pipe before it begins.
+struct Sleepers {
+    shell: Child,
+    pipe: PathBuf,
+    count: usize,
+}
+
+impl Sleepers {
+    fn start(count: usize) -> Sleepers {
+        let pipe = std::env::temp_dir().join(format!("cpuledger-woken-{}", std::process::id()));
+        let _ = fs::remove_file(&pipe);
+        let script = format!(
+            "mkfifo \"$0\"; i=0; while [ $i -lt {count} ]; do (read _ <\"$0\"; while :; do :; done) & i=$((i+1)); done; wait"
+        );
+        let shell = Command::new("sh").args(["-c", &script]).arg(&pipe).process_group(0).spawn();
+        let sleepers = Sleepers { shell: shell.expect("it starts"), pipe, count };
+        while sleepers.asleep() < count {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        sleepers
+    }
+
+    fn pids(&self) -> Vec<i32> {
+        let pid = self.shell.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        children.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
+    }
+
+    /// How many wait in the open of the pipe.
+    fn asleep(&self) -> usize {
+        let sleeps = |pid: &i32| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
+        };
+        self.pids().iter().filter(|pid| sleeps(pid)).count()
+    }
+
+    /// Wakes all of them. They find the end of the file.
+    fn wake(&self) {
+        drop(OpenOptions::new().write(true).open(&self.pipe).expect("they are its readers"));
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.shell);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.shell.wait();
+        let _ = fs::remove_file(&self.pipe);
+    }
+}
+
+/// What was told of those that had no CPU in an interval.
+#[derive(Debug, Default)]
+struct Told {
+    waiting: usize,
+    asleep: usize,
+}
+
+/// `woken_ns`: when all of them were awake; it may be within the interval.
+fn look(pids: &[i32], snapshot: &Snapshot, interval: &Interval, woken_ns: u64, told: &mut Told) {
+    let processes: HashMap<i32, &Usage> =
+        snapshot.processes.iter().map(|row| row.pid.0).zip(&interval.processes).collect();
+    let tasks: HashMap<i32, &Usage> =
+        snapshot.tasks.iter().map(|row| row.tid.0).zip(&interval.tasks).collect();
+    for pid in pids {
+        for rows in [&processes, &tasks] {
+            let usage = rows.get(pid).unwrap_or_else(|| panic!("{pid} has no row"));
+            let states = usage.states.expect("the ledger knows it");
+            assert_eq!(usage.state_imbalance_ns(), Some(0), "{usage:?}");
+            if usage.cpu_ns > 0 {
+                continue;
+            }
+            told.asleep += usize::from(states.sleep_ns == states.elapsed_ns);
+            told.waiting += 1;
+            let least_ns = interval.end_ns - woken_ns.max(interval.start_ns);
+            let slack_ns = if woken_ns > interval.start_ns { WAKE_UP_NS } else { 0 };
+            assert!(states.runqueue_wait_ns + slack_ns >= least_ns, "{pid}, {least_ns} ns: {usage:?}");
+            assert_eq!(states.runqueue_wait_ns + states.sleep_ns, states.elapsed_ns, "{usage:?}");
+            assert_eq!(usage.off_at_end.expect("likewise").waiting, 1, "{usage:?}");
+        }
+    }
+}
+
+#[test]
+fn a_task_that_is_woken_waits_for_a_cpu_from_then_on_root() {
+    let count = if is_full() { 2_500 } else { 300 };
+    scene_of_times(|| {
+        let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
+        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let sleepers = Sleepers::start(count);
+        let pids = sleepers.pids();
+        assert_eq!(pids.len(), sleepers.count);
+        let mut close = |number: usize| {
+            let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: number % 2 == 1 };
+            let cut_ns = ledger.start_ns() + INTERVAL_NS;
+            ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+            were_missed(interval.missed_switches.expect("the ledger counts them"));
+            (std::mem::take(&mut snapshot), std::mem::take(&mut interval))
+        };
+        close(0);
+        close(0);
+        // They are told apart from what has just ended: here they sleep, and do not run.
+        let (snapshot, _) = close(0);
+        assert!(!snapshot.processes.iter().any(|row| pids.contains(&row.pid.0)), "they sleep");
+        sleepers.wake();
+        let woken_ns = monotonic_ns();
+        let mut told = Told::default();
+        for number in 0..INTERVALS {
+            let (snapshot, interval) = close(number);
+            look(&pids, &snapshot, &interval, woken_ns, &mut told);
+        }
+        println!("{count} tasks: {} rows had no CPU and waited, {} slept", told.waiting, told.asleep);
+        assert_eq!(told.asleep, 0);
+        assert!(told.waiting > count, "{told:?}");
+    });
+}
