@@ -682,8 +682,7 @@ mod tests {
         let zero = Counters::ZERO;
         lives.go_on(&ran(100, 200, OffState::Io), Some(&zero));
         lives.go_on(&ran(500, 600, OffState::Waits), None);
-        let (_, lived) = lives.end(&ran(600, 650, OffState::Unseen), &zero);
-        let lived = lived.expect("all of it is known");
+        let lived = lives.end(&ran(600, 650, OffState::Unseen), &zero).1.expect("all of it is known");
         let states = States {
             elapsed_ns: 560,
             runqueue_wait_ns: 10,
@@ -693,7 +692,7 @@ mod tests {
             ..States::default()
         };
         assert_eq!((lived, lived.imbalance_ns()), (Lived { cpu_ns: 30, states }, 0));
-        // Where it is not known what it did in one of them, its life is not known.
+        // What is not known of one of them is not known of its life.
         lives.go_on(&ran(700, 800, OffState::Sleeps), Some(&zero));
         lives.go_on(&Seen { stretch: None, ..ran(800, 900, OffState::Sleeps) }, Some(&zero));
         assert_eq!(lives.end(&ran(900, 950, OffState::Unseen), &zero).1, None);

@@ -33,7 +33,7 @@ use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
-use waiting::Late;
+use waiting::{LateTasks, with_wait};
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
 pub(super) type RowMemory = (Attribution, Lives, RestingTasks, u64, u64);
@@ -58,7 +58,7 @@ pub(super) struct RowBuilder {
     /// Those that did not run because they waited for a CPU, all the time or since they were woken.
     starved: Vec<Starved>,
     /// The latter of them.
-    late: Vec<Late>,
+    late: LateTasks,
     /// The processes that are looked at, and their threads with their pids.
     wanted_processes: Vec<i32>,
     wanted_threads: Vec<(i32, i32)>,
@@ -113,7 +113,7 @@ impl RowBuilder {
             living: Vec::new(),
             ended: Vec::new(),
             starved: Vec::new(),
-            late: Vec::new(),
+            late: LateTasks::default(),
             wanted_processes: Vec::new(),
             wanted_threads: Vec::new(),
             wanted: Vec::new(),
@@ -167,7 +167,7 @@ impl RowBuilder {
         // What they did is in the accounts: from here on it counts which did not run.
         self.wake(closed);
         self.take_newborn(closed);
-        self.take_waiting(closed);
+        self.late.take(closed, &mut self.resting, &mut self.lives);
         self.resting.list_starved(&mut self.starved);
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
@@ -182,7 +182,7 @@ impl RowBuilder {
         self.add_starved(snapshot, into);
         release(&mut self.rows.tasks);
         self.close_processes(closed, wanted, snapshot, into);
-        self.tell_late(snapshot, into);
+        self.late.correct(snapshot, into);
         self.remember_resting(closed);
         debug_assert_eq!(
             into.attributed_ns,
@@ -645,13 +645,4 @@ fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {
     let (tid, pid) = (task.tid.0, process.tid.0);
     let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
     Some(&rows[index]).filter(|row| row.start_time_ns == task.start_time_ns)
-}
-
-/// These figures with what was waited for a CPU between the cuts, where that is known: the kernel adds it up when the wait is over.
-fn with_wait(mut growth: Counters, states: Option<States>) -> Counters {
-    if let Some(States { runqueue_wait_ns, .. }) = states {
-        growth.runqueue_wait_ns = runqueue_wait_ns;
-        growth.known = growth.known.union(FieldSet::of(&[Field::RunqueueWait]));
-    }
-    growth
 }
