@@ -4,13 +4,12 @@
 //! its time on none is less by that.
 
 mod books;
+mod loops;
 mod resting;
 mod together;
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
 
 use books::is_full;
 use cpuledger::clock::monotonic_ns;
@@ -21,6 +20,7 @@ use cpuledger::source::netlink::Netlink;
 use cpuledger::{Field, FieldSet, Interval, Lived, Request, Scope, Snapshot, States, TaskId};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{Cgroup, Did, FileOnDisk, StatesPlan, is_emulated, not_run, online_cpus};
+use loops::Loops;
 
 const INTERVAL_NS: u64 = 150_000_000;
 /// Of the time of a task, in thousandths, by which an account may be off.
@@ -485,40 +485,14 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
 /// Runnable at once: most of them do not run in an interval.
 const RUNNABLE: usize = 300;
 
-/// A shell that forks busy loops, and runs before them: they are made faster than they can run.
-struct Loops(Child);
-
-impl Loops {
-    fn start(count: usize) -> Loops {
-        let script =
-            format!("i=0; while [ $i -lt {count} ]; do (while :; do :; done) & i=$((i+1)); done; wait");
-        let shell =
-            Command::new("chrt").args(["-R", "-f", "1", "sh", "-c", &script]).process_group(0).spawn();
-        Loops(shell.expect("it starts"))
-    }
-
-    fn pids(&self) -> Vec<i32> {
-        let pid = self.0.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        children.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
-    }
-}
-
-impl Drop for Loops {
-    fn drop(&mut self) {
-        let group = rustix::process::Pid::from_child(&self.0);
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        let _ = self.0.wait();
-    }
-}
-
 /// None of them is told to be asleep, and each has a row: from its fork on it waits for a CPU, whether it has run or not.
 #[test]
 fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
     scene_of_times(|| {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        let loops = Loops::start(RUNNABLE);
+        // The shell runs before them: they are made faster than they can run.
+        let loops = Loops::start(RUNNABLE, &["chrt", "-R", "-f", "1"], "", "sh");
         let (mut pids, mut whole, mut never_ran) = (Vec::new(), 0, 0);
         for round in 0..200 {
             let is_whole = pids.len() == RUNNABLE;

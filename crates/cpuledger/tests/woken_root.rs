@@ -1,12 +1,11 @@
 //! Tasks that are woken at once, of which most do not get a CPU for whole intervals: none of them is told to be asleep. Needs root.
 
 mod books;
+mod loops;
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command};
 
 use books::is_full;
 use cpuledger::clock::monotonic_ns;
@@ -14,6 +13,8 @@ use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::scene::{scene_of_times, were_missed};
+use loops::Loops;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 const INTERVAL_NS: u64 = 150_000_000;
 /// Between the wake-up of a task and what the clock of its run queue says of it.
@@ -23,30 +24,21 @@ const INTERVALS: usize = 4;
 
 /// Many busy loops, each of which waits for a writer of a pipe before it begins.
 struct Sleepers {
-    shell: Child,
+    loops: Loops,
     pipe: PathBuf,
-    count: usize,
 }
 
 impl Sleepers {
     fn start(count: usize) -> Sleepers {
         let pipe = std::env::temp_dir().join(format!("cpuledger-woken-{}", std::process::id()));
         let _ = fs::remove_file(&pipe);
-        let script = format!(
-            "mkfifo \"$0\"; i=0; while [ $i -lt {count} ]; do (read _ <\"$0\"; while :; do :; done) & i=$((i+1)); done; wait"
-        );
-        let shell = Command::new("sh").args(["-c", &script]).arg(&pipe).process_group(0).spawn();
-        let sleepers = Sleepers { shell: shell.expect("it starts"), pipe, count };
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let loops = Loops::start(count, &[], "read _ <\"$0\";", pipe.to_str().expect("a path"));
+        let sleepers = Sleepers { loops, pipe };
         while sleepers.asleep() < count {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
         sleepers
-    }
-
-    fn pids(&self) -> Vec<i32> {
-        let pid = self.shell.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        children.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
     }
 
     /// How many wait in the open of the pipe.
@@ -55,7 +47,7 @@ impl Sleepers {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('S'))
         };
-        self.pids().iter().filter(|pid| sleeps(pid)).count()
+        self.loops.pids().iter().filter(|pid| sleeps(pid)).count()
     }
 
     /// Wakes all of them. They find the end of the file.
@@ -66,9 +58,6 @@ impl Sleepers {
 
 impl Drop for Sleepers {
     fn drop(&mut self) {
-        let group = rustix::process::Pid::from_child(&self.shell);
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        let _ = self.shell.wait();
         let _ = fs::remove_file(&self.pipe);
     }
 }
@@ -112,8 +101,8 @@ fn a_task_that_is_woken_waits_for_a_cpu_from_then_on_root() {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
         let sleepers = Sleepers::start(count);
-        let pids = sleepers.pids();
-        assert_eq!(pids.len(), sleepers.count);
+        let pids = sleepers.loops.pids();
+        assert_eq!(pids.len(), count);
         let mut close = |number: usize| {
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: number % 2 == 1 };
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
