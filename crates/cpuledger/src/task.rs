@@ -43,6 +43,13 @@ pub struct TaskId {
     pub start_time_ns: Boottime,
 }
 
+impl TaskId {
+    /// Of numbers as the kernel has them: a tid, or a pid for a process, and `start_boottime`.
+    pub(crate) const fn new(tid: i32, start_boottime_ns: u64) -> TaskId {
+        TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_boottime_ns) }
+    }
+}
+
 /// The name of a task: any bytes, not necessarily UTF-8, at most 63 as in /proc/PID/comm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Comm {

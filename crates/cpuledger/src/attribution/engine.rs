@@ -50,7 +50,7 @@
 //! Init and subreapers inherit only as ancestors. The exception is for snapshots: where a link of the chain is lost, init gets the time. If init
 //! is not listed, the first listed process does (`last_resort` in `attribution/difference/numbers.rs`).
 //! `accounting_ppid` is the pid of the heir. With the walk it is null unless each link is a fork that was seen. With netlink it is null, except on a
-//! kernel that keeps accounts (end of this page).
+//! kernel that keeps accounts (below).
 //!
 //! A dead process leaves a tombstone as long as a living one descends from it. Without living descendants the tombstone stays for a
 //! grace period of 30 s; at most 65,536 stay for that reason. A child may have been forked and not have run yet. If such a child runs and dies

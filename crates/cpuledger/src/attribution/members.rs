@@ -2,8 +2,7 @@
 //! the order in which the processes were met.
 
 use crate::buffer::room;
-use crate::clock::Boottime;
-use crate::task::{TaskId, Tid};
+use crate::task::TaskId;
 
 pub(super) use super::near::NOBODY;
 use super::near::Near;
@@ -47,8 +46,7 @@ struct Identity {
 }
 
 /// Where a number is free.
-const NONE: Identity =
-    Identity { id: TaskId { tid: Tid(0), start_time_ns: Boottime::from_ns(0) }, died_ns: u64::MAX };
+const NONE: Identity = Identity { id: TaskId::new(0, 0), died_ns: u64::MAX };
 
 /// All of them.
 #[derive(Debug)]

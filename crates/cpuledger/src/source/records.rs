@@ -458,21 +458,17 @@ fn concatenated(parts: [&[u8]; 4]) -> Comm {
     Comm::new(&name[..length])
 }
 
-fn id(tid: i32, start_time_ns: u64) -> TaskId {
-    TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) }
-}
-
 pub(crate) fn decode_birth(record: &abi::cpuledger_birth) -> Birth {
     Birth {
-        process: id(record.pid, record.start_time_ns),
-        parent: id(record.parent_pid, record.parent_start_time_ns),
+        process: TaskId::new(record.pid, record.start_time_ns),
+        parent: TaskId::new(record.parent_pid, record.parent_start_time_ns),
     }
 }
 
 pub(crate) fn decode_death(record: &abi::cpuledger_exit) -> Death {
     let exit = Exit {
-        task: id(record.tid, record.start_time_ns),
-        process: id(record.pid, record.process_start_time_ns),
+        task: TaskId::new(record.tid, record.start_time_ns),
+        process: TaskId::new(record.pid, record.process_start_time_ns),
         ppid: Pid(record.ppid),
         comm: Comm::from_c_bytes(&record.comm),
         uid: record.uid,

@@ -7,14 +7,13 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::buffer::Trim;
-use crate::clock::Boottime;
 use crate::field::Field;
 use crate::interval::{Blocked, Interval, MOST_BLOCKED};
-use crate::task::{Task, TaskId, Tid};
+use crate::task::{Task, TaskId};
 
 /// The first and the last task in the order of tasks.
-const FIRST: TaskId = TaskId { tid: Tid(i32::MIN), start_time_ns: Boottime::from_ns(0) };
-const LAST: TaskId = TaskId { tid: Tid(i32::MAX), start_time_ns: Boottime::from_ns(u64::MAX) };
+const FIRST: TaskId = TaskId::new(i32::MIN, 0);
+const LAST: TaskId = TaskId::new(i32::MAX, u64::MAX);
 
 /// Those that are blocked and have not run since. What an interval costs follows what ran, and what is told.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -105,11 +104,13 @@ impl BlockedTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Boottime;
     use crate::field::FieldSet;
+    use crate::task::Tid;
     use crate::task::{Comm, Pid};
 
     fn blocked(tid: i32, since_ns: u64) -> Blocked {
-        let task = TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) };
+        let task = TaskId::new(tid, 1);
         Blocked {
             task,
             process: task,

@@ -117,9 +117,8 @@ fn is_shortage(answer: &io::Error) -> bool {
 }
 
 fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId, Comm) {
-    let id = |pid, start_time_ns| TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_time_ns) };
-    let process = id(record.pid, record.start_time_ns);
-    let parent = id(record.parent_pid, record.parent_start_time_ns);
+    let process = TaskId::new(record.pid, record.start_time_ns);
+    let parent = TaskId::new(record.parent_pid, record.parent_start_time_ns);
     (process, parent, Comm::from_c_bytes(&record.comm))
 }
 

@@ -35,7 +35,7 @@ impl Ends {
 
     /// What a task used.
     pub(super) fn increment(&self, time: &TaskTime) -> Increment {
-        Increment { process_is_dead: self.ends_process(time), ..increment(time) }
+        increment(time, self.ends_process(time))
     }
 }
 

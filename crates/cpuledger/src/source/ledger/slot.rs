@@ -33,19 +33,20 @@ pub(super) fn has_died(time: &TaskTime) -> bool {
 }
 
 pub(super) fn task_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.tid), start_time_ns: Boottime::from_ns(slot.start_time_ns) }
+    TaskId::new(slot.tid, slot.start_time_ns)
 }
 
 /// Its accounting parent, as its slot has it; tid 0: it has none.
 pub(super) fn parent_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.parent_pid), start_time_ns: Boottime::from_ns(slot.parent_start_time_ns) }
+    TaskId::new(slot.parent_pid, slot.parent_start_time_ns)
 }
 
 pub(super) fn process_of(slot: &abi::cpuledger_slot) -> TaskId {
-    TaskId { tid: Tid(slot.pid), start_time_ns: Boottime::from_ns(slot.process_start_time_ns) }
+    TaskId::new(slot.pid, slot.process_start_time_ns)
 }
 
-pub(super) fn increment(time: &TaskTime) -> Increment {
+/// What a task used. `process_is_dead`: no thread of its process is left.
+pub(super) fn increment(time: &TaskTime, process_is_dead: bool) -> Increment {
     let slot = &time.slot;
     let is_collector = u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS != 0;
     Increment {
@@ -56,7 +57,7 @@ pub(super) fn increment(time: &TaskTime) -> Increment {
         folded_children_ns: time.folded_children_ns,
         comm: Some((Comm::from_c_bytes(&slot.comm), slot.tid != slot.pid || is_collector)),
         has_died: has_died(time),
-        process_is_dead: is_last_of_process(time),
+        process_is_dead,
     }
 }
 
