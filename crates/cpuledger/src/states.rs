@@ -41,11 +41,8 @@ impl States {
         self.runqueue_wait_ns + self.blocked_ns + self.sleep_ns + self.stopped_ns + self.unseen_ns
     }
 
-    /// For the first so many nanoseconds a task did this, which is told as waiting for a CPU now; if it is told for that long.
+    /// For the first so many of the nanoseconds that a task waited for a CPU, it did this instead.
     pub(crate) fn rest_before_wait(&mut self, rested: OffState, ns: u64) {
-        if self.runqueue_wait_ns < ns {
-            return;
-        }
         self.runqueue_wait_ns -= ns;
         let rest = OffTasks::one(Some(rested)).rest_for(ns);
         self.add(&States { elapsed_ns: 0, ..rest });

@@ -1,5 +1,6 @@
 //! From the booked times of tasks to rows of processes and tasks with what each used.
 
+mod find;
 pub(super) mod idle;
 mod waiting;
 
@@ -33,6 +34,7 @@ use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
+use find::{find_process, find_row};
 use waiting::{LateTasks, with_wait};
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
@@ -633,16 +635,4 @@ fn sum_of(states: Option<States>, more: Option<States>) -> Option<States> {
     let (mut sum, more) = states.zip(more)?;
     sum.add(&more);
     Some(sum)
-}
-
-fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
-    rows.binary_search_by_key(&pid, |row| row.pid.0).ok().map(|index| &rows[index])
-}
-
-/// The row of a task, if it is still the same. Rows of one process are sorted by tid but for the leader.
-fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {
-    let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
-    let (tid, pid) = (task.tid.0, process.tid.0);
-    let index = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
-    Some(&rows[index]).filter(|row| row.start_time_ns == task.start_time_ns)
 }

@@ -13,7 +13,9 @@ use crate::task::{Pid, Task, TaskId, Tid};
 use super::super::accounts::OffCpu;
 use super::super::options::Wanted;
 use super::super::resting::{IdleTime, Starved, hide_counters, is_dead};
-use super::{RowBuilder, find_process, find_row, with_wait};
+use super::RowBuilder;
+use super::find::{find_process, find_row};
+use super::waiting::with_wait;
 
 /// Processes, or tasks, that did not run in an interval.
 #[derive(Debug, Clone, Copy)]

@@ -1,18 +1,18 @@
 //! Tasks that were woken in an interval and have not run in it.
 
 use cpuledger_bpf::ledger::{Interval as Closed, OffState, Waiting};
-use rustc_hash::FxHashMap;
 
 use crate::attribution::difference::lives::Lives;
 use crate::buffer::empty;
-use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
 use crate::interval::{Interval, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::ledger::resting::RestingTasks;
 use crate::states::States;
-use crate::task::{Task, TaskId, Tid};
+use crate::task::TaskId;
+
+use super::find::{place_of_process, place_of_row};
 
 /// A task that waits for a CPU since a time within an interval in which it has not run.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,8 @@ impl LateTasks {
     pub(super) fn take(&mut self, closed: &Closed<'_>, resting: &mut RestingTasks, lives: &mut Lives) {
         empty(&mut self.0);
         for Waiting { number, record, rested, since_ns } in closed.waiting {
-            let id = |tid, start_ns| TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_ns) };
-            let task = id(record.tid, record.start_time_ns);
-            let process = id(record.pid, record.process_start_time_ns);
+            let task = TaskId::new(record.tid, record.start_time_ns);
+            let process = TaskId::new(record.pid, record.process_start_time_ns);
             let known = resting.wait(*number, task, process);
             if known == Some(OffState::Waits) {
                 continue;
@@ -52,16 +51,13 @@ impl LateTasks {
 
     /// Puts what they did before they were woken into their rows and those of their processes.
     pub(super) fn correct(&self, snapshot: &Snapshot, into: &mut Interval) {
-        if self.0.is_empty() {
-            return;
-        }
-        let places =
-            |rows: &[Task]| -> FxHashMap<TaskId, usize> { rows.iter().map(Task::id).zip(0..).collect() };
-        let (processes, tasks) = (places(&snapshot.processes), places(&snapshot.tasks));
+        let Snapshot { processes, tasks, .. } = snapshot;
         for late in &self.0 {
-            let process = processes.get(&late.process).map(|&place| &mut into.processes[place]);
-            let task = tasks.get(&late.task).map(|&place| &mut into.tasks[place]);
-            process.into_iter().chain(task).for_each(|usage| late.correct(usage));
+            let process = place_of_process(processes, late.process.tid.0);
+            let process = process.filter(|&place| processes[place].id() == late.process);
+            let task = place_of_row(tasks, late.task, late.process);
+            let usages = process.map(|place| &mut into.processes[place]).into_iter();
+            usages.chain(task.map(|place| &mut into.tasks[place])).for_each(|usage| late.correct(usage));
         }
     }
 }
