@@ -183,6 +183,39 @@ fn a_task_that_an_exec_has_given_another_tid_has_no_row() {
     assert_eq!(merged.table(Section::Processes).get(Column::CPU_NS, 0), Some(5));
 }
 
+/// What was stolen of a process that died in the later interval is with its heir, as its time is; what is not known stays so.
+#[test]
+fn what_was_stolen_of_the_dead_is_their_heirs() {
+    let stolen = |frame: &mut Frame, own_ns, children_ns| {
+        let table = frame.table_mut(Section::Processes);
+        table.set(Column::STOLEN_NS, 0, own_ns);
+        table.set(Column::EXITED_CHILDREN_STOLEN_NS, 0, children_ns);
+    };
+    let merged = |own_ns, children_ns, heirs_ns| {
+        let (mut one, mut two) = (interval(10, 20), interval(20, 30));
+        task(&mut one, Section::Processes, (8, 8), 6);
+        stolen(&mut one, own_ns, children_ns);
+        task(&mut two, Section::Processes, (7, 7), 2);
+        stolen(&mut two, Some(1), heirs_ns);
+        let dead = two.table_mut(Section::Exited);
+        dead.reset(1);
+        for (column, value) in [(Column::TID, 8), (Column::PID, 8), (Column::ACCOUNTING_PPID, 7)] {
+            dead.set_signed(column, 0, Some(value));
+        }
+        for column in [Column::START_TIME_NS, Column::PROCESS_START_NS, Column::ACCOUNTING_START_NS] {
+            dead.set(column, 0, Some(5));
+        }
+        dead.set(Column::ENDS_PROCESS, 0, Some(1));
+        let merged = one.merge(&two).expect("neighbours");
+        let processes = merged.table(Section::Processes);
+        assert_eq!((processes.len(), processes.get(Column::CPU_NS, 0)), (1, Some(8)));
+        [Column::STOLEN_NS, Column::EXITED_CHILDREN_STOLEN_NS].map(|column| processes.get(column, 0))
+    };
+    assert_eq!(merged(Some(3), Some(2), Some(4)), [Some(1), Some(9)]);
+    assert_eq!(merged(None, Some(2), Some(4)), [Some(1), None]);
+    assert_eq!(merged(Some(3), Some(2), None), [Some(1), None]);
+}
+
 #[test]
 fn paths_of_cgroups_and_ancestors_are_those_of_both_and_the_later_counts() {
     let beside = |start_ns: u64, end_ns: u64, cgroups: &[(u64, &str)], ancestors: &[(i64, &str)]| {

@@ -1,7 +1,7 @@
 //! Two neighbouring intervals as one: what an interval over both would have told.
 //!
 //! Sums add up, of gauges and names the later counts. What died in the later interval has left rows in the earlier one: a task's time there
-//! goes to *exited threads* of its process, a process's to *exited children* of its heir.
+//! goes to *exited threads* of its process, a process's to *exited children* of its heir, and what was stolen of it likewise.
 
 mod deaths;
 mod rows;
@@ -78,6 +78,26 @@ struct Left {
     threads_ns: HashMap<Id, u64>,
 }
 
+/// What the rows of processes in the earlier frame that died in the later one leave to their heir.
+#[derive(Default)]
+struct Inherited {
+    cpu_ns: u64,
+    /// The part of that in which they did not execute; `ABSENT`: not known.
+    stolen_ns: u64,
+}
+
+impl Inherited {
+    fn add(&mut self, table: &Table, row: usize) {
+        self.cpu_ns = sum(self.cpu_ns, known(table.raw(Column::CPU_NS, row)));
+        for stolen in STOLEN {
+            self.stolen_ns = sum(self.stolen_ns, table.raw(stolen, row));
+        }
+    }
+}
+
+/// Columns of what was stolen of a process, and of the dead that it has inherited from.
+const STOLEN: [Column; 2] = [Column::STOLEN_NS, Column::EXITED_CHILDREN_STOLEN_NS];
+
 impl<'a> Merge<'a> {
     fn tables(&self, section: Section) -> [&'a Table; 2] {
         self.frames.map(|frame| frame.table(section))
@@ -136,14 +156,13 @@ impl<'a> Merge<'a> {
         let (earlier, later) = (earlier?, later?);
         let is_bare = |side: usize, row: usize| tables[side].get(Column::IS_BARE, row) == Some(1);
         let mut index = Index::new(&later);
-        let (mut pairs, mut inherited_ns) = (Vec::new(), HashMap::<Id, u64>::new());
+        let (mut pairs, mut inherited) = (Vec::new(), HashMap::<Id, Inherited>::new());
         let mut is_paired = vec![false; later.len()];
         for (row, id) in earlier.iter().enumerate() {
             if self.deaths.has_process(*id)
                 && let Some(heir) = self.deaths.heir(*id)
             {
-                let inherited_ns = inherited_ns.entry(heir).or_default();
-                *inherited_ns = sum(*inherited_ns, known(tables[0].raw(Column::CPU_NS, row)));
+                inherited.entry(heir).or_default().add(tables[0], row);
                 continue;
             }
             let later = index.take(*id);
@@ -164,12 +183,12 @@ impl<'a> Merge<'a> {
             (None, None) => (ABSENT, ABSENT),
         };
         let mut all: Vec<(Id, Pair)> = pairs.iter().map(|pair| (id_of(pair), *pair)).collect();
-        add_heirs(&mut all, &inherited_ns);
+        add_heirs(&mut all, &inherited);
         let pairs: Vec<Pair> = all.iter().map(|(_, pair)| *pair).collect();
         let out = self.out.table_mut(Section::Processes);
         merge_columns(out, tables, &pairs, &mut self.texts);
         for (row, (id, pair)) in all.iter().enumerate() {
-            settle_parts(out, row, left.threads_ns.get(id), inherited_ns.get(id));
+            settle_parts(out, row, left.threads_ns.get(id), inherited.get(id));
             if pair.details() == [None, None] {
                 tell_bare(out, row, *id);
             }
@@ -324,18 +343,18 @@ fn sort(pairs: &mut [Pair], tables: [&Table; 2]) {
 }
 
 /// Adds heirs of which neither frame has a row.
-fn add_heirs(all: &mut Vec<(Id, Pair)>, inherited_ns: &HashMap<Id, u64>) {
+fn add_heirs(all: &mut Vec<(Id, Pair)>, inherited: &HashMap<Id, Inherited>) {
     let listed: HashSet<Id> = all.iter().map(|(id, _)| *id).collect();
-    let missing = inherited_ns.iter().filter(|(heir, ns)| **ns > 0 && !listed.contains(*heir));
+    let missing = inherited.iter().filter(|(heir, left)| left.cpu_ns > 0 && !listed.contains(*heir));
     all.extend(missing.map(|(heir, _)| (*heir, Pair::default())));
     all.sort_by_key(|(id, _)| order(id.0, *id));
 }
 
 /// Moves the time of threads that died, and adds what the process inherits.
-fn settle_parts(out: &mut Table, row: usize, threads_ns: Option<&u64>, inherited_ns: Option<&u64>) {
+fn settle_parts(out: &mut Table, row: usize, threads_ns: Option<&u64>, inherited: Option<&Inherited>) {
     let [cpu_ns, self_ns, of_threads, of_children] = PARTS.map(|column| out.raw(column, row));
     let moved_ns = threads_ns.map_or(0, |ns| (*ns).min(known(self_ns)));
-    let inherited_ns = inherited_ns.copied().unwrap_or(0);
+    let inherited_ns = inherited.map_or(0, |inherited| inherited.cpu_ns);
     let add = |part: u64, ns: u64| if ns == 0 { part } else { sum(known(part), ns) };
     let parts = [
         add(cpu_ns, inherited_ns),
@@ -345,6 +364,10 @@ fn settle_parts(out: &mut Table, row: usize, threads_ns: Option<&u64>, inherited
     ];
     for (column, part) in PARTS.into_iter().zip(parts) {
         out.set_raw(column, row, part);
+    }
+    if let Some(inherited) = inherited {
+        let column = Column::EXITED_CHILDREN_STOLEN_NS;
+        out.set_raw(column, row, sum(out.raw(column, row), inherited.stolen_ns));
     }
 }
 
