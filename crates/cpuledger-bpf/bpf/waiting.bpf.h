@@ -5,8 +5,8 @@
  *
  * No lock is taken, so a list may change while it is read. A task that has the CPU next, or is made anew, moves to the front: what is behind
  * is still found. One that leaves while it is looked at leads to itself: the list is begun again. One that moves to another CPU may lead
- * there. What is found on the way is a task only if the kernel finds it by its tid. The number of steps is bounded, and a task that is
- * missed is told when it runs.
+ * there. What is found on the way is a task only if the kernel finds it by its tid. The number of steps is bounded. User space calls this
+ * until it finds no more (`Inspector::waiting`).
  */
 #ifndef CPULEDGER_WAITING_BPF_H
 #define CPULEDGER_WAITING_BPF_H

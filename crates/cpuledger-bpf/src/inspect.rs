@@ -5,6 +5,7 @@
 //! take 11 µs, whatever else lives on the machine. A task that is gone, or is no longer what was asked for, is left out. The inspection needs
 //! `bpf_task_from_pid` (Linux 6.2). The ledger begins with a list of all parents, which needs the open-coded task iterator (6.7).
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 
 use libbpf_rs::Object;
@@ -39,11 +40,15 @@ pub struct Inspector {
     wanted: MappedArray<abi::cpuledger_wanted>,
     parents: MappedArray<abi::cpuledger_parent>,
     waiting: MappedArray<abi::cpuledger_waiting>,
+    /// The last answer of [`Inspector::waiting`].
+    found_waiting: Vec<abi::cpuledger_waiting>,
     cpus: u32,
 }
 
 /// For how many tasks that wait for a CPU there is room from the start.
 const WAITING_ROOM: u32 = 4096;
+/// How often at most the queues are read for one answer.
+const MOST_PASSES: u32 = 4;
 
 impl Inspector {
     /// Loads the programs, with room for `room` tasks and headroom; for more the programs are loaded anew when it
@@ -76,7 +81,18 @@ impl Inspector {
             })
         };
         let (inspect, list_waiting) = (keep("inspect")?, keep("list_waiting")?);
-        Ok(Inspector { object, inspect, list_waiting, buffers, wanted, parents, waiting, cpus })
+        let found_waiting = Vec::new();
+        Ok(Inspector {
+            object,
+            inspect,
+            list_waiting,
+            buffers,
+            wanted,
+            parents,
+            waiting,
+            found_waiting,
+            cpus,
+        })
     }
 
     /// Looks at these tasks, in their order. A leader that opens a process is followed by those of its threads that are
@@ -111,12 +127,30 @@ impl Inspector {
         Ok(self.parents.records(walk.processes.min(self.parents.capacity())))
     }
 
-    /// The tasks that wait for a CPU, of all scheduling classes but those of real time and deadlines, in no order. A task may be there twice
-    /// or, where it moves from one CPU to another meanwhile, be missing. None where the kernel does not tell them.
+    /// The tasks that wait for a CPU, of all scheduling classes but those of real time and deadlines: each once, in no order. A task that
+    /// moves from one CPU to another may be in neither queue when that is read, and the kernel moves dozens at once. So the queues are
+    /// read until that finds no further task. None where the kernel does not tell them.
     ///
     /// # Errors
     /// When the kernel refuses the call or the memory.
     pub fn waiting(&mut self) -> Result<&[abi::cpuledger_waiting], Error> {
+        let (mut found, mut known) = (std::mem::take(&mut self.found_waiting), HashSet::new());
+        found.clear();
+        for _ in 0..MOST_PASSES {
+            let before = found.len();
+            let records = self.read_queues()?.iter();
+            found.extend(records.filter(|record| known.insert((record.tid, record.start_time_ns))));
+            if found.len() == before {
+                break;
+            }
+        }
+        found.shrink_to(WAITING_ROOM as usize);
+        self.found_waiting = found;
+        Ok(&self.found_waiting)
+    }
+
+    /// What is in the queues of the CPUs, which are read one after the other.
+    fn read_queues(&mut self) -> Result<&[abi::cpuledger_waiting], Error> {
         let mut count = self.list_waiting()?;
         let capacity = self.waiting.capacity();
         if count > capacity {

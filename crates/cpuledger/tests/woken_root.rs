@@ -4,7 +4,7 @@ mod books;
 mod loops;
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::path::PathBuf;
 
 use books::is_full;
@@ -15,6 +15,7 @@ use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use loops::Loops;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 
 const INTERVAL_NS: u64 = 150_000_000;
 /// Between the wake-up of a task and what the clock of its run queue says of it.
@@ -22,7 +23,8 @@ const WAKE_UP_NS: u64 = 5_000_000;
 /// Intervals that are looked at after the wake-up.
 const INTERVALS: usize = 4;
 
-/// Many busy loops, each of which waits for a writer of a pipe before it begins.
+/// Many busy loops, each of which sleeps until a signal before it begins: it reads from a pipe that nobody writes to. A signal takes it out of
+/// there without a lock: a writer would make most of them wait for each other, blocked by the lock of the pipe.
 struct Sleepers {
     loops: Loops,
     pipe: PathBuf,
@@ -33,7 +35,8 @@ impl Sleepers {
         let pipe = std::env::temp_dir().join(format!("cpuledger-woken-{}", std::process::id()));
         let _ = fs::remove_file(&pipe);
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
-        let loops = Loops::start(count, &[], "read _ <\"$0\";", pipe.to_str().expect("a path"));
+        let before = "trap : USR1; read _ <>\"$0\";";
+        let loops = Loops::start(count, &[], before, pipe.to_str().expect("a path"));
         let sleepers = Sleepers { loops, pipe };
         while sleepers.asleep() < count {
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -41,7 +44,7 @@ impl Sleepers {
         sleepers
     }
 
-    /// How many wait in the open of the pipe.
+    /// How many wait for the pipe.
     fn asleep(&self) -> usize {
         let sleeps = |pid: &i32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -50,9 +53,11 @@ impl Sleepers {
         self.loops.pids().iter().filter(|pid| sleeps(pid)).count()
     }
 
-    /// Wakes all of them. They find the end of the file.
+    /// Wakes all of them.
     fn wake(&self) {
-        drop(OpenOptions::new().write(true).open(&self.pipe).expect("they are its readers"));
+        for pid in self.loops.pids() {
+            kill_process(Pid::from_raw(pid).expect("a process"), Signal::USR1).expect("it lives");
+        }
     }
 }
 

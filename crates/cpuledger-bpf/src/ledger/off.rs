@@ -144,6 +144,17 @@ pub(super) fn left(offs: &Shared<abi::cpuledger_slot_off>, number: u32) -> Optio
     Some(Left { state, since_ns, run_delay_ns: offs.word(number, RUN_DELAY).load(Ordering::Relaxed) })
 }
 
+/// What the task of this slot did at the cut of this interval, and from when on it waited for a CPU instead, if it has come onto one since. `None`: it
+/// has not, or was on one.
+pub(super) fn before_return(
+    offs: &Shared<abi::cpuledger_slot_off>,
+    number: u32,
+    interval: u64,
+) -> Option<(OffState, u64)> {
+    let has_come = offs.word(number, CUT_INTERVAL).load(Ordering::Acquire) == interval;
+    has_come.then(|| unpack(offs.word(number, AT_CUT).load(Ordering::Relaxed))).flatten()
+}
+
 /// What is known of a task whose time off the CPU is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Alive {
@@ -174,18 +185,11 @@ struct AtCut {
 pub(super) fn take(offs: &Shared<abi::cpuledger_slot_off>, number: u32, alive: Alive) -> (Off, i64) {
     // In this order: a hook writes the second before it overwrites the first.
     let word = offs.word(number, OFF).load(Ordering::Acquire);
-    let at_cut = if offs.word(number, CUT_INTERVAL).load(Ordering::Acquire) == alive.interval {
-        unpack(offs.word(number, AT_CUT).load(Ordering::Relaxed)).map(|(state, waits_since_ns)| AtCut {
-            state,
-            waits_since_ns,
-            since_ns: None,
-        })
-    } else {
-        unpack(word).filter(|(_, since_ns)| *since_ns < alive.end_ns).map(|(state, since_ns)| AtCut {
-            state,
-            waits_since_ns: u64::MAX,
-            since_ns: Some(since_ns),
-        })
+    let at_cut = match before_return(offs, number, alive.interval) {
+        Some((state, waits_since_ns)) => Some(AtCut { state, waits_since_ns, since_ns: None }),
+        None => unpack(word)
+            .filter(|(_, since_ns)| *since_ns < alive.end_ns)
+            .map(|(state, since_ns)| AtCut { state, waits_since_ns: u64::MAX, since_ns: Some(since_ns) }),
     };
     let at_cut = at_cut.filter(|_| !alive.is_on_at_end);
     let mut ns = [0; STATES];
@@ -231,9 +235,7 @@ pub(super) fn waits_since_birth(
 ) -> bool {
     // In this order, as in `take`.
     let word = offs.word(number, OFF).load(Ordering::Acquire);
-    let has_come = offs.word(number, CUT_INTERVAL).load(Ordering::Acquire) == interval;
-    let at_cut = if has_come { offs.word(number, AT_CUT).load(Ordering::Relaxed) } else { word };
-    unpack(at_cut) == Some((OffState::Waits, first_ns))
+    before_return(offs, number, interval).or_else(|| unpack(word)) == Some((OffState::Waits, first_ns))
 }
 
 /// No hook has seen when the task of this slot left its CPU: nothing is known of it from `since_ns` on. `lose_sight` of the hooks does the same.

@@ -7,11 +7,14 @@ use std::sync::atomic::Ordering;
 
 use crate::abi;
 
-use super::Ledger;
 use super::interval::Waiting;
 use super::off::{self, Left, OffState};
+use super::shared::of_parity;
+use super::{Ledger, listed_at};
 
 const LAG: usize = offset_of!(abi::cpuledger_cpu, lag_ns);
+const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
+const LISTED: usize = offset_of!(abi::cpuledger_control, listed);
 
 /// Of a task that has been woken: its slot, what it did since it left the CPU, and from when on it has waited.
 struct Woken {
@@ -41,6 +44,12 @@ impl Ledger {
                 Ok(_) => {}
                 Err(NoSlot) => self.waiting.extend(self.without_slot(record, cut_ns)),
             }
+        }
+        // In this order: one that leaves its queue for a CPU meanwhile is found here.
+        for number in self.came_since_cut() {
+            let Some(waiting) = self.waited_at_cut(number, cut_ns) else { continue };
+            since.insert(number, waiting.since_ns);
+            self.waiting.push(waiting);
         }
         if since.is_empty() {
             return;
@@ -73,6 +82,39 @@ impl Ledger {
             },
         };
         Ok(Some(Woken { number, left, since_ns }))
+    }
+
+    /// The slots of tasks that have come onto a CPU since the cut: what the next interval lists so far, and what has a CPU.
+    fn came_since_cut(&self) -> Vec<u32> {
+        let next = self.interval + 1;
+        let parity = (next & 1) as u32;
+        let count = self.control.word(0, of_parity(LISTED, next)).load(Ordering::Acquire);
+        let count = count.min(u64::from(self.options.places(self.books.len() as u32))) as u32;
+        let listed = (0..count).map(|place| self.listed.word(listed_at(place, parity), 0));
+        let listed = listed.map(|place| place.load(Ordering::Relaxed) as u32);
+        let current = (0..self.books.len() as u32).flat_map(|cpu| [(cpu, CURRENT), (cpu, CURRENT + 4)]);
+        let current = current.map(|(cpu, offset)| self.cpus.half(cpu, offset).load(Ordering::Acquire));
+        let has_slot = |number: &u32| (abi::CPULEDGER_SLOT_FIRST..self.slots.mapped()).contains(number);
+        listed.chain(current).filter(has_slot).collect()
+    }
+
+    /// What is told of a task that waited for a CPU at the cut, after it had slept, and has come onto one since: if it has not run in the interval.
+    fn waited_at_cut(&self, number: u32, cut_ns: u64) -> Option<Waiting> {
+        let (rested, since_ns) = off::before_return(&self.offs, number, self.interval)?;
+        let slot = self.slots.copy(number);
+        let is_listed = slot.mark[(self.interval & 1) as usize] == self.interval;
+        let is_one = slot.tid != 0 && u32::from(slot.flags) & abi::CPULEDGER_SLOT_COLLECTS == 0;
+        if rested == OffState::Waits || since_ns >= cut_ns || is_listed || !is_one {
+            return None;
+        }
+        let record = abi::cpuledger_waiting {
+            tid: slot.tid,
+            pid: slot.pid,
+            start_time_ns: slot.start_time_ns,
+            process_start_time_ns: slot.process_start_time_ns,
+            ..Default::default()
+        };
+        Some(Waiting { number: Some(number), record, rested: Some(rested), since_ns })
     }
 
     fn without_slot(&self, record: &abi::cpuledger_waiting, cut_ns: u64) -> Option<Waiting> {
