@@ -17,6 +17,8 @@ use cpuledger_proc::task::schedstat::parse_schedstat;
 const AHEAD_NS: u64 = 100_000;
 /// A tick of /proc/stat.
 const TICK_NS: u64 = 10_000_000;
+/// What the kernel tells of its own types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Counters of a cgroup and of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,8 +26,10 @@ pub struct Kernel {
     /// When they were read.
     pub at_ns: u64,
     pub usage_ns: u64,
-    /// What the hypervisor and interrupts took, in ticks.
-    pub stolen_ns: u64,
+    /// What the hypervisor took, in ticks.
+    pub steal_ns: u64,
+    /// What interrupts and soft interrupts took, in ticks.
+    pub interrupts_ns: u64,
     pub switches: u64,
 }
 
@@ -38,16 +42,46 @@ impl Kernel {
         let at_ns = monotonic_ns();
         let usage_ns = cgroup.usage_ns()?;
         let stat = fs::read_to_string("/proc/stat").context("read /proc/stat")?;
-        let (stolen_ns, switches) = machine(&stat).context("/proc/stat is not as it should be")?;
-        Ok(Kernel { at_ns, usage_ns, stolen_ns, switches })
+        let counts = machine(&stat).context("/proc/stat is not as it should be")?;
+        Ok(Kernel { at_ns, usage_ns, ..counts })
     }
 }
 
-/// Steal, interrupts and soft interrupts; and switches.
-fn machine(text: &str) -> Option<(u64, u64)> {
+/// What is counted of the whole machine.
+fn machine(text: &str) -> Option<Kernel> {
     let (_, all) = stat::cpus(text).into_iter().find(|(cpu, _)| cpu.is_none())?;
-    let stolen = all.irq + all.softirq + all.steal;
-    Some((stolen * TICK_NS, stat::switches(text)?))
+    let (steal_ns, interrupts_ns) = (all.steal * TICK_NS, (all.irq + all.softirq) * TICK_NS);
+    Some(Kernel { steal_ns, interrupts_ns, switches: stat::switches(text)?, ..Kernel::default() })
+}
+
+/// What the clock leaves out by which the kernel charges tasks. /proc/stat counts interrupts on every kernel. One that is built without
+/// `IRQ_TIME_ACCOUNTING` charges them to the task that they interrupt, as most do: there they are no stolen time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    steal: bool,
+    interrupts: bool,
+}
+
+impl LeftOut {
+    /// Asks the kernel.
+    ///
+    /// # Errors
+    /// Without BTF.
+    pub fn by_this_kernel() -> anyhow::Result<LeftOut> {
+        Ok(LeftOut::by(&fs::read(BTF).with_context(|| format!("read {BTF}"))?))
+    }
+
+    /// A run queue has these members only where the kernel is built so.
+    fn by(btf: &[u8]) -> LeftOut {
+        let has = |name: &[u8]| btf.windows(name.len()).any(|part| part == name);
+        LeftOut { steal: has(b"\0prev_steal_time_rq\0"), interrupts: has(b"\0prev_irq_time\0") }
+    }
+
+    /// How much it has left out of the time of tasks.
+    pub fn of(self, kernel: &Kernel) -> u64 {
+        let counts = [(self.steal, kernel.steal_ns), (self.interrupts, kernel.interrupts_ns)];
+        counts.iter().filter(|(is_left_out, _)| *is_left_out).map(|(_, ns)| ns).sum()
+    }
 }
 
 /// A thread that no load holds up, and that reads the counters at the instants that it is asked for.
@@ -131,9 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_stolen_is_steal_and_interrupts() {
+    fn what_tasks_do_not_execute_is_steal_and_on_some_kernels_interrupts() {
         let stat = "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 9\nctxt 1234\n";
-        assert_eq!(machine(stat), Some((21 * TICK_NS, 1234)));
-        assert_eq!(machine("cpu 1 2"), None);
+        let kernel = machine(stat).expect("it is whole");
+        assert_eq!(kernel.switches, 1234);
+        let ticks = |btf: &[u8]| LeftOut::by(btf).of(&kernel) / TICK_NS;
+        assert_eq!(ticks(b"\0rq\0prev_steal_time_rq\0"), 8);
+        assert_eq!(ticks(b"\0prev_irq_time\0prev_steal_time_rq\0"), 21);
+        assert_eq!(ticks(b"\0rq\0prev_steal_time\0"), 0);
+        assert!(machine("cpu 1 2").is_none());
     }
 }
