@@ -47,6 +47,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const LEAST_CPU_NS: u64 = 10_000_000;
 /// How long a workload has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long it may take until it is at work.
+const AT_WORK_WITHIN: Duration = Duration::from_secs(30);
 /// How long it may take to kill it.
 const KILLED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -64,6 +66,7 @@ struct Truth {
     switches: u64,
     missed_switches: u64,
     hidden_cpu_ns: u64,
+    idle_ns: u64,
     /// Of the machine: what was stolen of all rows; what the kernel's clock of tasks leaves out; steal, and interrupts, in ticks of 10 ms.
     ledger_stolen_ns: u64,
     kernel_stolen_ns: u64,
@@ -164,6 +167,9 @@ impl Running {
             .context("cannot run setpriv; install util-linux")?;
         let running = Running { holder, cgroup, folder };
         ensure!(prepared.success(), "it cannot be prepared: {}", running.said());
+        if let Some(tasks) = workload.always_runnable {
+            running.wait_for(tasks)?;
+        }
         std::thread::sleep(Duration::from_millis(workload.settles_ms));
         Ok(running)
     }
@@ -185,6 +191,18 @@ impl Running {
     fn said(&self) -> String {
         let text = fs::read(self.folder.join("log")).unwrap_or_default();
         String::from_utf8_lossy(&text[text.len().saturating_sub(500)..]).into_owned()
+    }
+
+    /// Waits until all of these tasks want a CPU.
+    fn wait_for(&self, tasks: u64) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        while !self.folder.join("at_work").exists() {
+            ensure!(begin.elapsed() < AT_WORK_WITHIN, "it is not at work in time: {}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let members = self.members().len();
+        ensure!(members as u64 >= tasks, "it has {members} processes instead of {tasks}: {}", self.said());
+        Ok(())
     }
 
     fn members(&self) -> Vec<i32> {
@@ -269,6 +287,7 @@ impl Told {
             let process = renumbered.owner.map(|owner| owner.process.tid.0);
             self.shared_tids.extend([Some(renumbered.task.tid.0), process].into_iter().flatten());
         }
+        truth.idle_ns += interval.idle_ns.unwrap_or(0);
         truth.hidden_cpu_ns += interval.hidden_cpu_ns.unwrap_or(0);
         truth.missed_switches += interval.missed_switches.unwrap_or(0);
         truth.deaths += interval.exited.as_ref().map_or(0, Vec::len) as u64;

@@ -13,7 +13,8 @@ pub struct Workload {
     pub run: &'static str,
     /// How long it takes until it is at work, in milliseconds.
     pub settles_ms: u64,
-    /// How many tasks want a CPU all the time. The kernel tells of a wait when it is over: of these it is known what they have waited.
+    /// How many tasks want a CPU all the time, once there is a file `at_work`. The kernel tells of a wait when it is over: of these it is known
+    /// what they have waited.
     pub always_runnable: Option<u64>,
     /// Whether it is one of the short form, which needs no package that the tests do not need.
     pub is_short: bool,
@@ -160,8 +161,10 @@ while True:
     },
     Workload {
         name: "2,500 loops",
-        run: "i=0; while [ $i -lt 2500 ]; do while :; do :; done & i=$((i + 1)); done; wait",
-        settles_ms: 3000,
+        needs: &[("chrt", "util-linux")],
+        // What starts them would get a turn ever more seldom if it shared the CPUs with them.
+        run: "chrt --reset-on-fork --fifo 1 sh -c \
+              'i=0; while [ $i -lt 2500 ]; do while :; do :; done & i=$((i + 1)); done; : >at_work; wait'",
         always_runnable: Some(2500),
         is_short: true,
         ..NOTHING
