@@ -8,14 +8,16 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use cpuledger::TaskId;
 use cpuledger::machine::monotonic_ns;
 use cpuledger_load::Cgroup;
 use cpuledger_proc::machine::stat;
 use cpuledger_proc::task::schedstat::parse_schedstat;
+use cpuledger_proc::task::stat::parse_stat;
 
 /// What the clock thread wakes before the instant, and then waits for without sleeping.
 const AHEAD_NS: u64 = 100_000;
-/// A tick of /proc/stat.
+/// A tick of /proc.
 const TICK_NS: u64 = 10_000_000;
 /// What the kernel tells of its own types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -147,17 +149,44 @@ pub fn be_urgent(priority: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A task, whatever has its number later: its tid, and the tick of its start.
+pub type Which = (i32, u64);
+
+/// Which task this is.
+pub fn which(task: TaskId) -> Which {
+    (task.tid.0, task.start_time_ns.ticks(TICK_NS))
+}
+
 /// What each task of the cgroup has waited for a CPU, in waits that are over.
 ///
 /// # Errors
 /// Without the cgroup.
-pub fn waits(cgroup: &Cgroup) -> anyhow::Result<HashMap<i32, u64>> {
+pub fn waits(cgroup: &Cgroup) -> anyhow::Result<HashMap<Which, u64>> {
+    Ok(tids(cgroup)?.into_iter().filter_map(wait).collect())
+}
+
+fn tids(cgroup: &Cgroup) -> anyhow::Result<Vec<i32>> {
     let tids = cgroup.read(if cgroup.is_v1() { "tasks" } else { "cgroup.threads" })?;
-    let tids = tids.lines().filter_map(|tid| tid.parse().ok());
-    // One that has just ended has no file.
-    let wait =
-        |tid: i32| Some((tid, parse_schedstat(&fs::read(format!("/proc/{tid}/schedstat")).ok()?)?.wait_ns));
-    Ok(tids.filter_map(wait).collect())
+    Ok(tids.lines().filter_map(|tid| tid.parse().ok()).collect())
+}
+
+fn wait(tid: i32) -> Option<(Which, u64)> {
+    let wait_ns = parse_schedstat(&read(tid, "schedstat")?)?.wait_ns;
+    Some(((tid, parse_stat(&read(tid, "stat")?)?.start_ticks), wait_ns))
+}
+
+/// A file of a task; one that has just ended has none.
+fn read(tid: i32, name: &str) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{tid}/{name}")).ok()
+}
+
+/// Whether none of the cgroup's tasks has a CPU or waits for one.
+///
+/// # Errors
+/// Without the cgroup.
+pub fn are_at_rest(cgroup: &Cgroup) -> anyhow::Result<bool> {
+    let wants_cpu = |tid: i32| Some(parse_stat(&read(tid, "stat")?)?.state == b'R');
+    Ok(!tids(cgroup)?.into_iter().any(|tid| wants_cpu(tid) == Some(true)))
 }
 
 #[cfg(test)]

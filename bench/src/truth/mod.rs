@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cpuledger::interval::Usage;
+use cpuledger::machine::monotonic_ns;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval, Snapshot};
 use cpuledger_load::Cgroup;
@@ -21,7 +22,7 @@ use serde::Serialize;
 
 use crate::results::Results;
 use crate::table::{Table, thousands};
-use kernel::{Clock, Kernel, LeftOut, be_urgent, waits};
+use kernel::{Clock, Kernel, LeftOut, Which, are_at_rest, be_urgent, waits, which};
 use workloads::{WORKLOADS, Workload};
 
 /// Options of `truth`.
@@ -49,6 +50,10 @@ const LEAST_CPU_NS: u64 = 10_000_000;
 const GRACE: Duration = Duration::from_secs(2);
 /// How long it may take until it is at work.
 const AT_WORK_WITHIN: Duration = Duration::from_secs(30);
+/// How long it may take to stop it.
+const STOPPED_WITHIN: Duration = Duration::from_secs(10);
+/// How long the ledger has to close an interval that begins now.
+const SOON_NS: u64 = INTERVAL_NS / 10;
 /// How long it may take to kill it.
 const KILLED_WITHIN: Duration = Duration::from_secs(30);
 
@@ -75,8 +80,6 @@ struct Truth {
     /// Waits for a CPU of tasks that were alive at the end, and the kernel's count.
     ledger_wait_ns: u64,
     kernel_wait_ns: u64,
-    /// Tasks that waited when the time began, and those that did when it ended: the kernel counts a wait when it is over.
-    waiting: u64,
     /// Whether the kernel's wait is what its tasks did not execute.
     always_runnable: bool,
     deaths: u64,
@@ -205,6 +208,26 @@ impl Running {
         Ok(())
     }
 
+    /// Stops all of it: then each wait is over, and all of its time is charged.
+    fn stop(&self) -> anyhow::Result<()> {
+        let begin = Instant::now();
+        // It may fork meanwhile.
+        let mut rounds_at_rest = 0;
+        while rounds_at_rest < 2 {
+            ensure!(begin.elapsed() < STOPPED_WITHIN, "it cannot be stopped: {}", self.said());
+            self.send(Signal::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(5));
+            rounds_at_rest = if are_at_rest(&self.cgroup)? { rounds_at_rest + 1 } else { 0 };
+        }
+        Ok(())
+    }
+
+    fn send(&self, signal: Signal) {
+        self.members().iter().for_each(|pid| {
+            let _ = kill(Pid::from_raw(*pid), signal);
+        });
+    }
+
     fn members(&self) -> Vec<i32> {
         let pids = self.cgroup.read("cgroup.procs").unwrap_or_default();
         pids.lines().filter_map(|pid| pid.parse().ok()).collect()
@@ -224,9 +247,8 @@ impl Drop for Running {
             if begin.elapsed() > GRACE {
                 signal = Signal::SIGKILL;
             }
-            members.iter().for_each(|pid| {
-                let _ = kill(Pid::from_raw(*pid), signal);
-            });
+            self.send(signal);
+            self.send(Signal::SIGCONT);
             let _ = self.holder.try_wait();
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -241,11 +263,9 @@ struct Told {
     /// Processes that were members.
     pids: HashSet<i32>,
     /// What each task waited for a CPU.
-    waits: HashMap<i32, u64>,
+    waits: HashMap<Which, u64>,
     /// Tids with the time of two tasks: a thread that calls exec(2) gets that of its leader, and takes the kernel's counts along.
     shared_tids: HashSet<i32>,
-    /// How many tasks waited at the end.
-    waiting: u64,
 }
 
 impl Told {
@@ -256,7 +276,6 @@ impl Told {
     }
 
     fn take(&mut self, snapshot: &Snapshot, interval: &Interval, cgroup: (u64, bool), truth: &mut Truth) {
-        self.waiting = 0;
         for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
             let children_stolen_ns = usage.exited_children_stolen_ns.unwrap_or(0);
             let stolen_ns = usage.stolen_ns.unwrap_or(0) + children_stolen_ns;
@@ -275,12 +294,11 @@ impl Told {
                 self.pids.insert(row.pid.0);
                 truth.ledger_cpu_ns += usage.cpu_ns.saturating_sub(stolen_ns);
                 truth.unknown_stolen_ns += unknown_stolen_ns(usage);
-                self.waiting += usage.off_at_end.map_or(0, |off| off.waiting);
             }
         }
         for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
             if let Some(states) = usage.states.filter(|_| self.pids.contains(&row.pid.0)) {
-                *self.waits.entry(row.tid.0).or_default() += states.runqueue_wait_ns;
+                *self.waits.entry(which(row.id())).or_default() += states.runqueue_wait_ns;
             }
         }
         for renumbered in &interval.renumbered {
@@ -317,14 +335,20 @@ fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
         let kernel = clock.answer()?;
         Ok((kernel, std::mem::take(&mut snapshot), std::mem::take(&mut interval)))
     };
+    // Those that always want a CPU would take long to stop. What they wait is known.
+    let stops = workload.always_runnable.is_none();
+    if stops {
+        running.stop()?;
+    }
     // The first interval has all that was before.
-    let mut at_ns = cpuledger::machine::monotonic_ns() + INTERVAL_NS / 4;
+    let mut at_ns = monotonic_ns() + SOON_NS;
     let (first, snapshot, interval) = close(at_ns)?;
     let before = waits(&running.cgroup)?;
     let (mut told, mut truth) = (Told::default(), Truth::default());
     told.take(&snapshot, &interval, cgroup, &mut truth);
     told.begin();
-    truth = Truth { workload: workload.name, waiting: told.waiting, ..Truth::default() };
+    truth = Truth { workload: workload.name, ..Truth::default() };
+    running.send(Signal::SIGCONT);
     let mut last = first;
     for _ in 0..(seconds * 1_000_000_000).div_ceil(INTERVAL_NS) {
         at_ns += INTERVAL_NS;
@@ -332,19 +356,26 @@ fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
         told.take(&snapshot, &interval, cgroup, &mut truth);
         (last, at_ns) = (kernel, interval.end_ns);
     }
+    if stops {
+        running.stop()?;
+        let (kernel, snapshot, interval) = close(monotonic_ns() + SOON_NS)?;
+        told.take(&snapshot, &interval, cgroup, &mut truth);
+        last = kernel;
+    }
     let after = waits(&running.cgroup)?;
     ensure!(running.members().len() > 1, "it has ended by itself: {}", running.said());
     ensure!(last.usage_ns - first.usage_ns > LEAST_CPU_NS, "it does nothing: {}", running.said());
     truth.seconds = (last.at_ns - first.at_ns) as f64 / 1e9;
     truth.kernel_cpu_ns = last.usage_ns - first.usage_ns;
-    truth.waiting += told.waiting;
     truth.kernel_stolen_ns = left_out.of(&last) - left_out.of(&first);
     truth.kernel_steal_ns = last.steal_ns - first.steal_ns;
     truth.kernel_interrupts_ns = last.interrupts_ns - first.interrupts_ns;
     truth.switches = last.switches - first.switches;
-    for (tid, wait_ns) in after.into_iter().filter(|(tid, _)| !told.shared_tids.contains(tid)) {
-        truth.kernel_wait_ns += wait_ns.saturating_sub(before.get(&tid).copied().unwrap_or(0));
-        truth.ledger_wait_ns += told.waits.get(&tid).copied().unwrap_or(0);
+    for (task, wait_ns) in after.into_iter().filter(|((tid, _), _)| !told.shared_tids.contains(tid)) {
+        let kernel_ns = wait_ns.saturating_sub(before.get(&task).copied().unwrap_or(0));
+        let ledger_ns = told.waits.get(&task).copied().unwrap_or(0);
+        truth.kernel_wait_ns += kernel_ns;
+        truth.ledger_wait_ns += ledger_ns;
     }
     truth.always_runnable = workload.always_runnable.is_some();
     if let Some(tasks) = workload.always_runnable {
@@ -364,15 +395,15 @@ impl Truth {
         (self.ledger_cpu_ns as f64 - self.kernel_cpu_ns as f64) / self.switches.max(1) as f64
     }
 
-    /// Whether waits can be compared: of short ones, those that go on at an end are most.
+    /// Whether waits can be compared: of few, a process that the kernel hides may have been most.
     fn has_waits(&self) -> bool {
-        self.kernel_wait_ns as f64 > 0.25e9 * self.seconds
+        self.kernel_wait_ns > 10 * self.hidden_cpu_ns
     }
 
     fn line(&self) -> String {
         format!(
             "{:<36} {:>8.3} s of {:>8.3} s: {:+.2} %, {:+.0} ns a switch of {}; stolen {:.0} of {:.0} ms, unknown of \
-             {:.0} ms, interrupts {:.0} ms; waits {:.3} of {:.3} s, {} at the ends; {} deaths, {} wrong rows, {} switches missed, hidden {:.0} ms",
+             {:.0} ms, interrupts {:.0} ms; waits {:.3} of {:.3} s; {} deaths, {} wrong rows, {} switches missed, hidden {:.0} ms",
             self.workload,
             self.ledger_cpu_ns as f64 / 1e9,
             self.kernel_cpu_ns as f64 / 1e9,
@@ -385,7 +416,6 @@ impl Truth {
             self.kernel_interrupts_ns as f64 / 1e6,
             self.ledger_wait_ns as f64 / 1e9,
             self.kernel_wait_ns as f64 / 1e9,
-            self.waiting,
             self.deaths,
             self.wrong_rows,
             self.missed_switches,
