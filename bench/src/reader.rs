@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot, machine};
+use cpuledger::{FieldSet, Interval, machine};
 use cpuledger_load::{RaisedLimits, Sleepers};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -115,14 +115,13 @@ fn with_and_without_states(arguments: &Arguments) -> anyhow::Result<()> {
 /// A ledger and what its intervals are read into.
 struct Reader {
     ledger: Ledger,
-    snapshot: Snapshot,
     interval: Interval,
 }
 
 impl Reader {
     fn open(options: Options) -> anyhow::Result<Reader> {
         let ledger = Ledger::open(options)?;
-        Ok(Reader { ledger, snapshot: Snapshot::default(), interval: Interval::default() })
+        Ok(Reader { ledger, interval: Interval::default() })
     }
 
     /// Closes an interval, and returns the CPU time that it took.
@@ -130,7 +129,7 @@ impl Reader {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = machine::monotonic_ns() + INTERVAL_NS;
         let begin = thread_cpu();
-        self.ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
+        self.ledger.close(cut_ns, &wanted, &mut self.interval)?;
         let used = thread_cpu() - begin;
         let imbalance_ns = self.interval.imbalance_ns();
         ensure!(imbalance_ns == Some(0), "out of balance: {imbalance_ns:?}");
@@ -179,7 +178,7 @@ impl Rounds {
             if index >= intervals / 4 {
                 self.reading.push(used);
                 self.sleeping.push(slept);
-                self.active = self.active.max(reader.snapshot.tasks.len());
+                self.active = self.active.max(reader.interval.tasks.len());
             }
         }
         let begin = Instant::now();

@@ -1,7 +1,7 @@
 //! Frames from any bytes, and what must be true of every frame.
 
+use cpuledger::Interval;
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::{Column, Frame};
 
 /// The bytes as a frame, and that as one of three neighbours.
@@ -14,12 +14,12 @@ pub fn frame(bytes: &[u8]) {
     if whole.encode(&mut encoded).is_ok() {
         assert!(decode(&encoded).is_some_and(|again| again == whole), "it is another after its bytes");
     }
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    match frames::read(&whole, &mut snapshot, &mut interval) {
+    let mut interval = Interval::default();
+    match frames::read(&whole, &mut interval) {
         Ok(()) => {
             // What members cannot hold is refused, so what is read is written the same.
             let mut again = Frame::new();
-            frames::write(&snapshot, &interval, &Circumstances::default(), &mut again);
+            frames::write(&interval, &Circumstances::default(), &mut again);
             assert_eq!(
                 again.figure(Column::CAPACITY_NS).unwrap_or(0),
                 interval.capacity_ns.min(u64::MAX - 1)

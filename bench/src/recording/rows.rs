@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
+use cpuledger::Interval;
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::{Frame, Section};
 use cpuledger_recording::{Options, Recording, Writer};
 
@@ -54,22 +54,20 @@ pub fn of_recording(books: &Path, took: Took) -> anyhow::Result<Took> {
 /// When it cannot be read, or written again.
 pub fn of_processes(books: &Path, copy: &Path, pids: &Pids) -> anyhow::Result<Took> {
     let mut writer = Writer::open(copy, Options::default())?;
-    let (mut snapshot, mut interval, mut common) = (Snapshot::default(), Interval::default(), Frame::new());
+    let (mut interval, mut common) = (Interval::default(), Frame::new());
     let mut rows = 0;
     let intervals = each(books, |frame| {
-        frames::read(frame, &mut snapshot, &mut interval)?;
+        frames::read(frame, &mut interval)?;
         let Interval { processes, tasks, exited, .. } = &mut interval;
-        for (rows, usages) in [(&mut snapshot.processes, processes), (&mut snapshot.tasks, tasks)] {
-            let mut both: Vec<_> = rows.drain(..).zip(usages.drain(..)).collect();
-            both.retain(|(row, _)| pids.contains(&row.pid.0));
-            (*rows, *usages) = both.into_iter().unzip();
+        for rows in [processes, tasks] {
+            rows.retain(|row| pids.contains(&row.task.pid.0));
         }
         let of_process = |dead: &cpuledger::interval::Exited| {
             dead.ends_process == Some(true) && pids.contains(&dead.exit.process.tid.0)
         };
         exited.iter_mut().for_each(|dead| dead.retain(of_process));
         let of = Circumstances::of_frame(frame);
-        frames::write(&snapshot, &interval, &of, &mut common);
+        frames::write(&interval, &of, &mut common);
         rows += ROWS.iter().map(|section| common.table(*section).len() as u64).sum::<u64>();
         Ok(writer.append(&common)?)
     })?;

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use cpuledger::interval::Usage;
+use cpuledger::interval::{Row, Usage};
 use cpuledger::machine::monotonic_ns;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_load::Cgroup;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -275,8 +275,8 @@ impl Told {
         self.shared_tids.clear();
     }
 
-    fn take(&mut self, snapshot: &Snapshot, interval: &Interval, cgroup: (u64, bool), truth: &mut Truth) {
-        for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+    fn take(&mut self, interval: &Interval, cgroup: (u64, bool), truth: &mut Truth) {
+        for Row { task: row, usage, .. } in &interval.processes {
             let children_stolen_ns = usage.exited_children_stolen_ns.unwrap_or(0);
             let stolen_ns = usage.stolen_ns.unwrap_or(0) + children_stolen_ns;
             truth.ledger_stolen_ns += stolen_ns;
@@ -296,7 +296,7 @@ impl Told {
                 truth.unknown_stolen_ns += unknown_stolen_ns(usage);
             }
         }
-        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+        for Row { task: row, usage, .. } in &interval.tasks {
             if let Some(states) = usage.states.filter(|_| self.pids.contains(&row.pid.0)) {
                 *self.waits.entry(which(row.id())).or_default() += states.runqueue_wait_ns;
             }
@@ -328,12 +328,12 @@ fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
     let cgroup = (running.cgroup.id()?, running.cgroup.is_v1());
     let clock = Clock::start(Arc::clone(&running.cgroup))?;
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    let mut close = |at_ns: u64| -> anyhow::Result<(Kernel, Snapshot, Interval)> {
+    let mut interval = Interval::default();
+    let mut close = |at_ns: u64| -> anyhow::Result<(Kernel, Interval)> {
         clock.ask(at_ns)?;
-        ledger.close(at_ns, &wanted, &mut snapshot, &mut interval).context("close an interval")?;
+        ledger.close(at_ns, &wanted, &mut interval).context("close an interval")?;
         let kernel = clock.answer()?;
-        Ok((kernel, std::mem::take(&mut snapshot), std::mem::take(&mut interval)))
+        Ok((kernel, std::mem::take(&mut interval)))
     };
     // Those that always want a CPU would take long to stop. What they wait is known.
     let stops = workload.always_runnable.is_none();
@@ -342,24 +342,24 @@ fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
     }
     // The first interval has all that was before.
     let mut at_ns = monotonic_ns() + SOON_NS;
-    let (first, snapshot, interval) = close(at_ns)?;
+    let (first, interval) = close(at_ns)?;
     let before = waits(&running.cgroup)?;
     let (mut told, mut truth) = (Told::default(), Truth::default());
-    told.take(&snapshot, &interval, cgroup, &mut truth);
+    told.take(&interval, cgroup, &mut truth);
     told.begin();
     truth = Truth { workload: workload.name, ..Truth::default() };
     running.send(Signal::SIGCONT);
     let mut last = first;
     for _ in 0..(seconds * 1_000_000_000).div_ceil(INTERVAL_NS) {
         at_ns += INTERVAL_NS;
-        let (kernel, snapshot, interval) = close(at_ns)?;
-        told.take(&snapshot, &interval, cgroup, &mut truth);
+        let (kernel, interval) = close(at_ns)?;
+        told.take(&interval, cgroup, &mut truth);
         (last, at_ns) = (kernel, interval.end_ns);
     }
     if stops {
         running.stop()?;
-        let (kernel, snapshot, interval) = close(monotonic_ns() + SOON_NS)?;
-        told.take(&snapshot, &interval, cgroup, &mut truth);
+        let (kernel, interval) = close(monotonic_ns() + SOON_NS)?;
+        told.take(&interval, cgroup, &mut truth);
         last = kernel;
     }
     let after = waits(&running.cgroup)?;

@@ -13,7 +13,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use counts::{exported, replayed, reported, run};
-use cpuledger::{Interval, Snapshot, frames};
+use cpuledger::{Interval, frames};
 use cpuledger_frame::Column;
 use cpuledger_load::is_emulated;
 use cpuledger_recording::{Recording, Step};
@@ -57,8 +57,8 @@ fn recorded(path: &Path) -> Vec<Recorded> {
     let (mut all, mut next): (Vec<Recorded>, _) = (Vec::new(), recording.first());
     while let Some(place) = next {
         let Step::Record(record, behind) = recording.step(place).expect("it reads") else { panic!("a loss") };
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        frames::read(&record.frame, &mut snapshot, &mut interval).expect("an interval");
+        let mut interval = Interval::default();
+        frames::read(&record.frame, &mut interval).expect("an interval");
         assert_eq!(interval.imbalance_ns(), Some(0));
         let (start_ns, end_ns) = (interval.start_ns, interval.end_ns);
         let boot = recording.boot_id(place).expect("it is whole").to_vec();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
-use cpuledger::{Interval, Snapshot, clock};
+use cpuledger::{Interval, clock};
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
 use cpuledger_recording::Recording;
@@ -18,9 +18,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use service::Service;
 
-fn assert_no_gap(intervals: &[(Snapshot, Interval)]) {
+fn assert_no_gap(intervals: &[Interval]) {
     for two in intervals.windows(2) {
-        assert_eq!(two[0].1.end_ns, two[1].1.start_ns, "they follow each other");
+        assert_eq!(two[0].end_ns, two[1].start_ns, "they follow each other");
     }
 }
 
@@ -49,7 +49,7 @@ fn it_records_for_a_time_and_says_what_root() {
     let bytes = fs::metadata(folder.join("all").join(&files[0])).expect("a file").len();
     let intervals = intervals(&folder);
     assert_no_gap(&intervals);
-    let length_ns: u64 = intervals.iter().map(|(_, interval)| interval.length_ns()).sum();
+    let length_ns: u64 = intervals.iter().map(Interval::length_ns).sum();
     let length = length_ns as f64 / 1e9;
     let count = intervals.len();
     assert_eq!(
@@ -59,9 +59,7 @@ fn it_records_for_a_time_and_says_what_root() {
     // 1.05 s are 11 intervals, and fewer where cuts are late.
     assert!((2..=11).contains(&count) && length >= 1.05, "{count} intervals of {length} s");
     assert!(
-        intervals
-            .iter()
-            .any(|(_, interval)| interval.exited.as_ref().is_some_and(|exited| !exited.is_empty()))
+        intervals.iter().any(|interval| interval.exited.as_ref().is_some_and(|exited| !exited.is_empty()))
     );
     assert_eq!(fs::metadata(&folder).expect("a folder").permissions().mode() & 0o777, 0o750);
 }
@@ -138,7 +136,7 @@ fn a_killed_recorder_loses_one_interval_at_most_root() {
         }
         assert_eq!(own.len(), before + 1, "a segment of its own");
         assert!(own[before].ends_with(".open") && own[..before].iter().all(|name| name.ends_with(".cut")));
-        let Some((_, last)) = intervals(&tier.join(&own[before])).pop() else {
+        let Some(last) = intervals(&tier.join(&own[before])).pop() else {
             // Between the header of the segment and its first record.
             begun += 1;
             continue;
@@ -176,9 +174,9 @@ fn of_json(line: &Value) -> (Vec<u64>, Vec<(i64, u64)>, usize) {
     (sums.map(|key| number(line, key)).into(), rows, exited)
 }
 
-fn of_interval((snapshot, interval): &(Snapshot, Interval)) -> (Vec<u64>, Vec<(i64, u64)>, usize) {
-    let rows = snapshot.processes.iter().zip(&interval.processes);
-    let mut rows: Vec<_> = rows.map(|(row, usage)| (i64::from(row.pid.0), usage.cpu_ns)).collect();
+fn of_interval(interval: &Interval) -> (Vec<u64>, Vec<(i64, u64)>, usize) {
+    let rows = interval.processes.iter();
+    let mut rows: Vec<_> = rows.map(|row| (i64::from(row.task.pid.0), row.usage.cpu_ns)).collect();
     rows.sort_unstable();
     let Interval { start_ns, end_ns, capacity_ns, attributed_ns, idle_ns, .. } = interval;
     let sums = vec![*start_ns, *end_ns, *capacity_ns, *attributed_ns, idle_ns.expect("it is known")];

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use cpuledger::Interval;
 use cpuledger::frames;
-use cpuledger::{Interval, Snapshot};
 use cpuledger_bpf::ledger::ledgers_of;
 use cpuledger_frame::{Column, Frame};
 use cpuledger_load::scene::alone;
@@ -128,10 +128,10 @@ fn read_frame(reader: &mut Reader, told: &mut Vec<Told>) -> bool {
     let mut bytes = Vec::new();
     let copied = reader.copy(&mut bytes).expect("a frame").expect("it is there");
     assert_eq!(copied.missed, 0);
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let frame = Frame::decode(&bytes).expect("a frame");
-    frames::read(&frame, &mut snapshot, &mut interval).expect("an interval");
-    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    frames::read(&frame, &mut interval).expect("an interval");
+    let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
     let counted = frame.figure(Column::SEQUENCE).expect("it is counted");
     told.push(Told { number: copied.sequence, counted, times: Times::of(&interval) });

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use cpuledger::frames;
-use cpuledger::{Field, Interval, Snapshot};
+use cpuledger::{Field, Interval};
 use cpuledger_frame::Frame;
 use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, become_user};
@@ -34,7 +34,7 @@ impl Service {
 }
 
 /// Reads the next interval of a ring.
-fn next(reader: &mut Reader) -> (Snapshot, Interval) {
+fn next(reader: &mut Reader) -> Interval {
     assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
     let mut bytes = Vec::new();
     let copied = reader.copy(&mut bytes).expect("a frame").expect("it is there");
@@ -42,15 +42,15 @@ fn next(reader: &mut Reader) -> (Snapshot, Interval) {
     decoded(&bytes)
 }
 
-fn decoded(bytes: &[u8]) -> (Snapshot, Interval) {
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    frames::read(&Frame::decode(bytes).expect("a frame"), &mut snapshot, &mut interval).expect("an interval");
-    (snapshot, interval)
+fn decoded(bytes: &[u8]) -> Interval {
+    let mut interval = Interval::default();
+    frames::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
+    interval
 }
 
 fn assert_balance(interval: &Interval) {
     assert_eq!(interval.imbalance_ns(), Some(0));
-    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
 }
 
@@ -68,7 +68,7 @@ fn intervals_of_each_audience_balance_and_follow_each_other_root() {
     });
     for _ in 0..10 {
         for (reader, end_ns) in &mut readers {
-            let (_, interval) = next(reader);
+            let interval = next(reader);
             assert_balance(&interval);
             assert!(end_ns.is_none_or(|end_ns| end_ns == interval.start_ns), "there is no gap");
             *end_ns = Some(interval.end_ns);
@@ -110,21 +110,22 @@ fn another_user_has_its_own_rows_and_the_rest_as_one_root() {
         assert_eq!(client.info().expect("it answers").audiences, ["self"]);
         let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("its own");
         for _ in 0..3 {
-            let (snapshot, interval) = next(&mut reader);
+            let interval = next(&mut reader);
             assert_balance(&interval);
-            let strangers: Vec<_> = snapshot.processes.iter().filter(|row| row.uid != STRANGER).collect();
+            let strangers: Vec<_> =
+                interval.processes.iter().map(|row| &row.task).filter(|row| row.uid != STRANGER).collect();
             assert_eq!(strangers.len(), 1, "the others are one row: {strangers:?}");
             assert_eq!(strangers[0].comm.as_bytes(), cpuledger::audience::OTHERS);
-            assert!(snapshot.tasks.iter().all(|row| row.uid == STRANGER));
+            assert!(interval.tasks.iter().all(|row| row.task.uid == STRANGER));
             assert!(
                 interval.exited.expect("the ledger knows").iter().all(|exited| exited.exit.uid == STRANGER)
             );
         }
         let list = List { scope: Scope::Tasks, fields: vec!["comm".into(), "uid".into()] };
         let (_, listing) = client.list(&list).expect("a listing");
-        let (snapshot, _) = decoded(&listing);
-        assert!(snapshot.processes.iter().chain(&snapshot.tasks).all(|row| row.uid == STRANGER));
-        assert!(snapshot.processes.iter().any(|row| row.pid.0 == own.0.id().cast_signed()));
+        let interval = decoded(&listing);
+        assert!(interval.processes.iter().chain(&interval.tasks).all(|row| row.task.uid == STRANGER));
+        assert!(interval.processes.iter().any(|row| row.task.pid.0 == own.0.id().cast_signed()));
     });
 }
 
@@ -137,12 +138,21 @@ fn another_user_has_what_proc_shows_it_root() {
     as_stranger(&service, |mut client| {
         assert_eq!(client.info().expect("it answers").audiences, ["proc", "self"]);
         let (_, mut reader) = client.subscribe(&Subscribe::default()).expect("what /proc shows");
-        let (snapshot, interval) = next(&mut reader);
+        let interval = next(&mut reader);
         assert_balance(&interval);
         assert!(
-            hides || snapshot.processes.iter().any(|row| row.known.contains(Field::Comm) && row.uid == 0)
+            hides
+                || interval
+                    .processes
+                    .iter()
+                    .any(|row| row.task.known.contains(Field::Comm) && row.task.uid == 0)
         );
-        let strangers = snapshot.processes.iter().chain(&snapshot.tasks).filter(|row| row.euid != STRANGER);
+        let strangers = interval
+            .processes
+            .iter()
+            .chain(&interval.tasks)
+            .map(|row| &row.task)
+            .filter(|row| row.euid != STRANGER);
         strangers.for_each(|row| assert!(!row.known.contains(Field::ReadBytes), "{row:?}"));
     });
 }

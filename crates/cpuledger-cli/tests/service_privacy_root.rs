@@ -12,7 +12,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::{Interval, Pid, Snapshot, Task, frames};
+use cpuledger::interval::Row;
+use cpuledger::{Interval, Pid, Task, frames};
 use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_load::Kin;
 use cpuledger_load::scene::alone;
@@ -39,14 +40,14 @@ fn is_told_less(kind: &str, user: &As) -> bool {
 
 /// What a viewer has got of the service.
 struct Got {
-    frames: Vec<(Vec<u8>, Snapshot, Interval)>,
-    listing: (Vec<u8>, Snapshot),
+    frames: Vec<(Vec<u8>, Interval)>,
+    listing: (Vec<u8>, Interval),
 }
 
-fn decoded(bytes: &[u8]) -> (Snapshot, Interval) {
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    frames::read(&Frame::decode(bytes).expect("a frame"), &mut snapshot, &mut interval).expect("an interval");
-    (snapshot, interval)
+fn decoded(bytes: &[u8]) -> Interval {
+    let mut interval = Interval::default();
+    frames::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
+    interval
 }
 
 /// Makes this thread one of the user.
@@ -69,12 +70,12 @@ fn got_by(user: &As, socket: &Path) -> Got {
             assert_eq!(reader.wait(TIMEOUT).expect("a futex"), Next::Frame);
             let mut bytes = Vec::new();
             reader.copy(&mut bytes).expect("a frame").expect("it is there");
-            let (snapshot, interval) = decoded(&bytes);
-            frames.push((bytes, snapshot, interval));
+            let interval = decoded(&bytes);
+            frames.push((bytes, interval));
         }
         let fields = cpuledger::field::FIELDS.iter().map(|info| info.key.to_owned()).collect();
         let (_, sealed) = client.list(&List { scope: Scope::Tasks, fields }).expect("a listing");
-        Got { frames, listing: (sealed.to_vec(), decoded(&sealed).0) }
+        Got { frames, listing: (sealed.to_vec(), decoded(&sealed)) }
     };
     std::thread::scope(|scope| scope.spawn(look).join().expect("it has looked"))
 }
@@ -108,14 +109,13 @@ impl Comparison<'_> {
         }
     }
 
-    fn frame(&self, snapshot: &Snapshot, interval: &Interval, user: &As) {
+    fn frame(&self, interval: &Interval, user: &As) {
         assert_eq!(interval.imbalance_ns(), Some(0), "{}", self.what);
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{}", self.what);
-        let is_row = |row: &&Task| row.pid != Pid(0);
-        let processes = snapshot.processes.iter().zip(&interval.processes).filter(|(row, _)| is_row(row));
-        processes.for_each(|(row, usage)| self.row(row, usage.growth.known, user));
-        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+        let processes = interval.processes.iter().filter(|row| row.task.pid != Pid(0));
+        processes.for_each(|row| self.row(&row.task, row.usage.growth.known, user));
+        for Row { task: row, usage, .. } in &interval.tasks {
             self.row(row, usage.growth.known, user);
         }
         for exited in interval.exited.as_deref().expect("the ledger knows") {
@@ -147,14 +147,14 @@ impl Comparison<'_> {
         let listed = &got.listing.1.processes;
         for actor in self.cast.actors.iter().filter(|actor| !is_told_less(actor.kind, user)) {
             let pid = actor.pid();
-            let row = listed.iter().find(|row| row.pid.0 == pid);
+            let row = listed.iter().map(|row| &row.task).find(|row| row.pid.0 == pid);
             assert_eq!(row.is_some(), self.seen.shown.contains(&pid), "{}: {actor:?}", self.what);
             let tells_io = row.is_some_and(|row| row.known.contains(Field::ReadBytes));
             assert_eq!(tells_io, self.seen.traced.contains(&pid), "{}: {actor:?} {row:?}", self.what);
             let has_run = got
                 .frames
                 .iter()
-                .any(|(_, snapshot, _)| snapshot.processes.iter().any(|row| row.pid.0 == pid));
+                .any(|(_, interval)| interval.processes.iter().any(|row| row.task.pid.0 == pid));
             assert_eq!(has_run, self.seen.shown.contains(&pid), "{}: {actor:?}", self.what);
         }
     }
@@ -235,14 +235,14 @@ fn compare(options: &str, hides: bool, more: &[As]) {
                 seen: &seen,
                 hides: hides && !sees_through(user, options),
             };
-            for (bytes, snapshot, interval) in &got.frames {
-                comparison.frame(snapshot, interval, user);
+            for (bytes, interval) in &got.frames {
+                comparison.frame(interval, user);
                 comparison.bytes(bytes);
             }
             let (bytes, listing) = &got.listing;
             comparison.bytes(bytes);
             let rows = listing.processes.iter().chain(&listing.tasks);
-            rows.for_each(|row| comparison.row(row, FieldSet::EMPTY, user));
+            rows.for_each(|row| comparison.row(&row.task, FieldSet::EMPTY, user));
             comparison.tells_enough(&got, user);
         }
         compare_commands(user, &seen, &cast, &binary, &service.socket());

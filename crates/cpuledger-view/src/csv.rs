@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger::field::Value;
-use cpuledger::interval::Usage;
-use cpuledger::task::Task;
+use cpuledger::interval::Row;
 pub use cpuledger::text::escape::Cells;
 use cpuledger::text::escape::append_escaped;
 
@@ -34,17 +33,10 @@ pub fn append_header(text: &mut Vec<u8>) -> io::Result<()> {
 /// # Errors
 /// None: memory takes everything.
 pub fn append_interval(text: &mut Vec<u8>, shown: &Shown<'_>, cells: Cells) -> io::Result<()> {
-    let mut rows = Rows {
-        writer: csv::Writer::from_writer(text),
-        shown,
-        cells,
-        cell: Vec::new(),
-        escaped: Vec::new(),
-        result: Ok(()),
-    };
-    shown.for_each_process(|row, usage| rows.write("process", row, usage));
-    shown.for_each_task(|row, usage| rows.write("task", row, usage));
-    rows.result?;
+    let mut rows =
+        Rows { writer: csv::Writer::from_writer(text), shown, cells, cell: Vec::new(), escaped: Vec::new() };
+    shown.processes().try_for_each(|row| rows.write("process", row))?;
+    shown.tasks().try_for_each(|row| rows.write("task", row))?;
     rows.writer.flush()
 }
 
@@ -62,19 +54,13 @@ struct Rows<'a, 'b> {
     cells: Cells,
     cell: Vec<u8>,
     escaped: Vec<u8>,
-    result: csv::Result<()>,
 }
 
 impl Rows<'_, '_> {
-    fn write(&mut self, kind: &'static str, row: &Task, usage: &Usage) {
-        if self.result.is_ok() {
-            self.result = self.try_write(kind, row, usage);
-        }
-    }
-
-    fn try_write(&mut self, kind: &'static str, row: &Task, usage: &Usage) -> csv::Result<()> {
+    fn write(&mut self, kind: &'static str, row: &Row) -> csv::Result<()> {
         let interval = self.shown.interval;
-        let tid = if kind == "task" { Value::Signed(row.tid.0.into()) } else { Value::Absent };
+        let (grown, usage) = (row.grown(), &row.usage);
+        let tid = if kind == "task" { Value::Signed(grown.tid.0.into()) } else { Value::Absent };
         for value in [
             Value::Bytes(kind.as_bytes()),
             Value::Bytes(interval.source_name().as_bytes()),
@@ -87,7 +73,7 @@ impl Rows<'_, '_> {
         for (key, is_of_processes) in PROCESS_KEYS.iter().zip(IS_OF_PROCESSES.iter()) {
             self.write_value(match kind {
                 "task" if *is_of_processes => Value::Absent,
-                _ => key.value(row, usage),
+                _ => key.value(&grown, usage),
             })?;
         }
         self.writer.write_record(None::<&[u8]>)

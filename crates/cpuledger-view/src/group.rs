@@ -7,7 +7,7 @@ use cpuledger::counters::Counters;
 use cpuledger::enrich::cgroups::{self, Paths};
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::{Exited, Usage};
+use cpuledger::interval::{Exited, Row, Usage};
 use cpuledger::task::{Comm, Pid, Task};
 use cpuledger::text::escape::escaped;
 
@@ -99,10 +99,8 @@ pub struct Sum {
     pub name: Name,
     /// How many.
     pub rows: usize,
-    /// What of a task makes sense for all of them.
-    pub task: Task,
-    /// The sum of what they used.
-    pub usage: Usage,
+    /// What of a task makes sense for all of them, and the sum of what they used.
+    pub total: Row,
 }
 
 impl Sum {
@@ -119,34 +117,35 @@ impl Sum {
             growth: Counters { known: Counters::FIELDS, ..Counters::default() },
             ..Usage::default()
         };
-        Sum { name, rows: 0, task, usage }
+        Sum { name, rows: 0, total: Row::new(task, usage) }
     }
 
     /// Adds a row. What is not known of it is not known of the sum.
-    pub fn add(&mut self, row: &Task, usage: &Usage) {
+    pub fn add(&mut self, Row { task, usage, .. }: &Row) {
         self.rows += 1;
+        let total = &mut self.total;
         let sum = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
-        self.usage.cpu_ns += usage.cpu_ns;
-        self.usage.self_ns += usage.self_ns;
-        self.usage.exited_threads_ns = sum(self.usage.exited_threads_ns, usage.exited_threads_ns);
-        self.usage.exited_children_ns = sum(self.usage.exited_children_ns, usage.exited_children_ns);
-        self.usage.stolen_ns = sum(self.usage.stolen_ns, usage.stolen_ns);
-        self.usage.exited_children_stolen_ns =
-            sum(self.usage.exited_children_stolen_ns, usage.exited_children_stolen_ns);
-        self.usage.states = self.usage.states.zip(usage.states).map(|(mut sum, more)| {
+        total.usage.cpu_ns += usage.cpu_ns;
+        total.usage.self_ns += usage.self_ns;
+        total.usage.exited_threads_ns = sum(total.usage.exited_threads_ns, usage.exited_threads_ns);
+        total.usage.exited_children_ns = sum(total.usage.exited_children_ns, usage.exited_children_ns);
+        total.usage.stolen_ns = sum(total.usage.stolen_ns, usage.stolen_ns);
+        total.usage.exited_children_stolen_ns =
+            sum(total.usage.exited_children_stolen_ns, usage.exited_children_stolen_ns);
+        total.usage.states = total.usage.states.zip(usage.states).map(|(mut sum, more)| {
             sum.add(&more);
             sum
         });
-        self.usage.growth.add(&usage.growth);
-        self.task.known = self.task.known.intersection(row.known.union(FieldSet::of(&[Field::Threads])));
-        self.task.rss_bytes += row.rss_bytes;
-        self.task.runtime_ns += row.runtime_ns;
-        self.task.threads += row.threads.max(1);
+        total.usage.growth.add(&usage.growth);
+        total.task.known = total.task.known.intersection(task.known.union(FieldSet::of(&[Field::Threads])));
+        total.task.rss_bytes += task.rss_bytes;
+        total.task.runtime_ns += task.runtime_ns;
+        total.task.threads += task.threads.max(1);
     }
 }
 
 /// The row of one that died: what its record tells.
-pub fn exited_row(exited: &Exited) -> (Task, Usage) {
+pub fn exited_row(exited: &Exited) -> Row {
     const KNOWN: FieldSet = FieldSet::of(&[
         Field::Tid,
         Field::Pid,
@@ -184,7 +183,7 @@ pub fn exited_row(exited: &Exited) -> (Task, Usage) {
         growth,
         ..Usage::default()
     };
-    (task, usage)
+    Row::new(task, usage)
 }
 
 /// The dead of one name.
@@ -215,11 +214,11 @@ pub fn dead_names(exited: &[Exited], indexes: impl Iterator<Item = usize>) -> Ve
     let make = |(name, mut members): (Name, Vec<usize>)| {
         let mut sum = Sum::new(name);
         for &member in &members {
-            let (row, usage) = exited_row(&exited[member]);
-            sum.add(&row, &usage);
+            sum.add(&exited_row(&exited[member]));
         }
         // The memory of a dead task is not told; nor are its counters, but what it waited.
-        sum.task.known = sum.task.known.intersection(FieldSet::of(&[Field::Comm, Field::Runtime]));
+        sum.total.task.known =
+            sum.total.task.known.intersection(FieldSet::of(&[Field::Comm, Field::Runtime]));
         members.sort_by_key(|&index| std::cmp::Reverse(exited[index].cpu_ns));
         DeadName { sum, members }
     };
@@ -237,8 +236,8 @@ mod tests {
         let unknown = Usage { stolen_ns: None, states: None, ..known };
         let sum_of = |usages: &[Usage]| {
             let mut sum = Sum::new(Name::of(b"a"));
-            usages.iter().for_each(|usage| sum.add(&Task::default(), usage));
-            (sum.usage.stolen_ns, sum.usage.states)
+            usages.iter().for_each(|usage| sum.add(&Row::new(Task::default(), *usage)));
+            (sum.total.usage.stolen_ns, sum.total.usage.states)
         };
         let twice = States { elapsed_ns: 20, sleep_ns: 14, runqueue_wait_ns: 6, ..States::default() };
         assert_eq!(sum_of(&[known, known]), (Some(10), Some(twice)));

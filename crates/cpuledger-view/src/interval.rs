@@ -9,7 +9,7 @@ use crate::group::{DeadName, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
 use cpuledger::enrich::row::Surroundings;
-use cpuledger::interval::{Interval, Usage};
+use cpuledger::interval::{Interval, Row, TaskCounts};
 use cpuledger::source::SourceKind;
 use cpuledger_proc::machine::loadavg::Load;
 
@@ -246,37 +246,37 @@ impl Writer {
     }
 
     fn append_counts(&mut self, text: &mut Vec<u8>, shown: &Shown<'_>, page: &Page<'_>) {
-        let (interval, snapshot) = (shown.interval, shown.snapshot);
+        let interval = shown.interval;
         if interval.source.is_of_ledger() {
             return self.append_active(text, interval, page);
         }
-        let active = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
         self.say("Processes: ");
-        self.number(snapshot.processes.len() as u64, " total, ");
-        self.number(active as u64, " active");
+        self.number(interval.processes.len() as u64, " total, ");
+        self.number(active(&interval.processes), " active");
         self.end_line(text, page);
-        let rows = if snapshot.tasks.is_empty() { &snapshot.processes } else { &snapshot.tasks };
-        let count = |letters: &[u8]| rows.iter().filter(|row| letters.contains(&row.state.0)).count() as u64;
-        let (running, stopped, zombie) = (count(b"R"), count(b"Tt"), count(b"ZX"));
-        self.say(if snapshot.tasks.is_empty() { "Main threads: " } else { "Tasks: " });
-        self.number(rows.len() as u64, " total, ");
+        let counts = |rows: &[Row]| TaskCounts::of(rows.iter().map(|row| &row.task));
+        let by_task = Some(&interval.tasks).filter(|tasks| !tasks.is_empty()).map(|tasks| counts(tasks));
+        let tasks = by_task.or(interval.listed_tasks);
+        self.say(if tasks.is_some() { "Tasks: " } else { "Main threads: " });
+        let TaskCounts { total, running, stopped, dead, .. } =
+            tasks.unwrap_or_else(|| counts(&interval.processes));
+        self.number(total, " total, ");
         let tells_states = match interval.source {
             SourceKind::Netlink => false, // taskstats tell the dead from the living, and nothing else
             SourceKind::Service | SourceKind::Ledger | SourceKind::Walk | SourceKind::Procfs => true,
         };
         if tells_states {
             self.number(running, " running, ");
-            self.number(rows.len() as u64 - running - stopped - zombie, " sleeping, ");
+            self.number(total - running - stopped - dead, " sleeping, ");
             self.number(stopped, " stopped, ");
         }
-        self.number(zombie, " zombie");
+        self.number(dead, " zombie");
         self.append_exit_count(interval);
         self.end_line(text, page);
     }
 
     /// Of a source that looks only at what ran.
     fn append_active(&mut self, text: &mut Vec<u8>, interval: &Interval, page: &Page<'_>) {
-        let active = |usages: &[Usage]| usages.iter().filter(|usage| usage.cpu_ns > 0).count() as u64;
         self.say("Processes: ");
         self.number(active(&interval.processes), " active");
         self.end_line(text, page);
@@ -349,19 +349,19 @@ impl Writer {
     }
 }
 
+/// How many of them ran.
+fn active(rows: &[Row]) -> u64 {
+    rows.iter().filter(|row| row.usage.cpu_ns > 0).count() as u64
+}
+
 /// Calls `each` with every shown row: the tasks, if they are wanted, or the processes.
 fn for_each_line(shown: &Shown<'_>, page: &Page<'_>, mut each: impl FnMut(&Line<'_>)) {
-    let (indexes, rows, usages) = match shown.tasks {
-        Some(tasks) => (tasks, &shown.snapshot.tasks, &shown.interval.tasks),
-        None => (shown.processes, &shown.snapshot.processes, &shown.interval.processes),
-    };
-    for &index in indexes {
-        let (whole, usage) = (&rows[index], &usages[index]);
-        let row = &shown.interval.row(usage, whole);
+    for shown_row in shown.rows() {
+        let row = &shown_row.grown();
         each(&Line {
             row,
-            whole,
-            usage,
+            whole: &shown_row.task,
+            usage: &shown_row.usage,
             length_ns: shown.interval.length_ns(),
             users: &page.around.users,
             memory_total_bytes: page.around.machine.memory_total_bytes,

@@ -2,9 +2,8 @@
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
 use cpuledger::field::Value;
-use cpuledger::interval::{Blocked, Exited, Interval, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Row};
 use cpuledger::source::SourceKind;
-use cpuledger::task::Task;
 use cpuledger::text::escape::append_escaped;
 use cpuledger::{Lived, States};
 
@@ -34,12 +33,12 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_unattributed_by(line, interval);
     append_key(line, "processes");
     line.push(b'[');
-    shown.for_each_process(|row, usage| append_row(line, &PROCESS_KEYS, row, usage));
+    shown.processes().for_each(|row| append_row(line, &PROCESS_KEYS, row));
     close(line, b']');
     if shown.tasks.is_some() {
         append_key(line, "tasks");
         line.push(b'[');
-        shown.for_each_task(|row, usage| append_row(line, &TASK_KEYS, row, usage));
+        shown.tasks().for_each(|row| append_row(line, &TASK_KEYS, row));
         close(line, b']');
     }
     append_key(line, "exited");
@@ -75,7 +74,7 @@ pub fn append_interval(line: &mut Vec<u8>, shown: &Shown<'_>) {
     append_member(line, "hidden_cpu_ns", known(hidden_cpu_ns));
     append_key(line, "from_procfs");
     line.push(b'[');
-    for tid in &shown.snapshot.from_procfs {
+    for tid in &interval.from_procfs {
         line.extend_from_slice(itoa::Buffer::new().format(tid.0).as_bytes());
         line.push(b',');
     }
@@ -98,10 +97,11 @@ fn append_unattributed_by(line: &mut Vec<u8>, interval: &Interval) {
     close(line, b'}');
 }
 
-fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Task, usage: &Usage) {
+fn append_row(line: &mut Vec<u8>, keys: &[Key], row: &Row) {
+    let grown = row.grown();
     line.push(b'{');
     for key in keys {
-        append_member(line, key.name(), key.value(row, usage));
+        append_member(line, key.name(), key.value(&grown, &row.usage));
     }
     close(line, b'}');
 }
@@ -267,7 +267,6 @@ mod tests {
     use super::*;
     use cpuledger::field::Unit;
     use cpuledger::interval::Unattributed;
-    use cpuledger::snapshot::Snapshot;
     use cpuledger::source::Exit;
     use cpuledger::task::{Comm, Pid, TaskId, Tid};
 
@@ -341,8 +340,8 @@ mod tests {
             missed_exits: 3,
             missed_switches: Some(4),
             hidden_cpu_ns: Some(5),
-            processes: vec![Usage::default()],
-            tasks: vec![Usage::default()],
+            processes: vec![Row::default()],
+            tasks: vec![Row::default()],
             exited: Some(vec![exited(id, 1)]),
             blocked: Some(vec![Blocked {
                 task: id,
@@ -356,11 +355,8 @@ mod tests {
             blocked_tasks: 1,
             ..Interval::default()
         };
-        let row = Task::default();
-        let snapshot = Snapshot { processes: vec![row], tasks: vec![row], ..Snapshot::default() };
         let shown = Shown {
             interval: &interval,
-            snapshot: &snapshot,
             processes: &[0],
             tasks: Some(&[0]),
             exited: &[0],

@@ -3,9 +3,7 @@
 use std::sync::LazyLock;
 
 use cpuledger::field::{FIELDS, Field};
-use cpuledger::interval::{Interval, Usage};
-use cpuledger::snapshot::Snapshot;
-use cpuledger::task::Task;
+use cpuledger::interval::{Interval, Row};
 
 use crate::column::{Column, columns};
 use crate::figure::Part;
@@ -113,9 +111,7 @@ fn keys(first: impl Iterator<Item = &'static str>, without: &[&str]) -> Vec<Key>
 pub struct Shown<'a> {
     /// The interval.
     pub interval: &'a Interval,
-    /// The snapshot at its end.
-    pub snapshot: &'a Snapshot,
-    /// Processes of the snapshot in the order of output.
+    /// Its processes in the order of output.
     pub processes: &'a [usize],
     /// Its tasks likewise; `None`: not wanted.
     pub tasks: Option<&'a [usize]>,
@@ -127,28 +123,26 @@ pub struct Shown<'a> {
     pub boot_id: Option<&'a str>,
 }
 
-impl Shown<'_> {
-    /// Calls `each` with every shown process: its row and its usage.
-    pub(crate) fn for_each_process(&self, each: impl FnMut(&Task, &Usage)) {
-        self.for_each(self.processes, &self.snapshot.processes, &self.interval.processes, each);
+impl<'a> Shown<'a> {
+    /// Those that have a line each: the tasks, if they are wanted, or the processes.
+    pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let (shown, rows) = match self.tasks {
+            Some(tasks) => (tasks, &self.interval.tasks),
+            None => (self.processes, &self.interval.processes),
+        };
+        shown.iter().map(|&index| &rows[index])
     }
 
-    /// Likewise with every shown task.
-    pub(crate) fn for_each_task(&self, each: impl FnMut(&Task, &Usage)) {
-        self.for_each(self.tasks.unwrap_or_default(), &self.snapshot.tasks, &self.interval.tasks, each);
+    /// The processes.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let Interval { processes, .. } = self.interval;
+        self.processes.iter().map(|&index| &processes[index])
     }
 
-    fn for_each(
-        &self,
-        shown: &[usize],
-        rows: &[Task],
-        usages: &[Usage],
-        mut each: impl FnMut(&Task, &Usage),
-    ) {
-        for &index in shown {
-            let usage = &usages[index];
-            each(&self.interval.row(usage, &rows[index]), usage);
-        }
+    /// The tasks; none where they are not wanted.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let Interval { tasks, .. } = self.interval;
+        self.tasks.unwrap_or_default().iter().map(|&index| &tasks[index])
     }
 }
 

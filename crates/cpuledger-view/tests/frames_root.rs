@@ -1,6 +1,7 @@
 //! What JSON prints of an interval, and of the same interval after it was a frame: byte for byte the same. Needs root for the ledger.
 
 use cpuledger::frames::{self, Circumstances};
+use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{SourceKind, procfs::Procfs};
@@ -11,14 +12,13 @@ use cpuledger_load::scene::{alone, scene, were_missed};
 use cpuledger_view::json::append_interval;
 use cpuledger_view::key::Shown;
 
-fn json(snapshot: &Snapshot, interval: &Interval) -> String {
+fn json(interval: &Interval) -> String {
     let all = |rows: usize| (0..rows).collect::<Vec<usize>>();
     let mut line = Vec::new();
     append_interval(
         &mut line,
         &Shown {
             interval,
-            snapshot,
             processes: &all(interval.processes.len()),
             tasks: Some(&all(interval.tasks.len())),
             exited: &all(interval.exited.as_ref().map_or(0, Vec::len)),
@@ -35,28 +35,32 @@ struct Through {
     frame: Frame,
     decoded: Frame,
     bytes: Vec<u8>,
-    snapshot: Snapshot,
     interval: Interval,
 }
 
 impl Through {
-    fn check(&mut self, snapshot: &Snapshot, interval: &Interval) {
+    fn check(&mut self, interval: &Interval) {
         let of =
             Circumstances { end: Some(Boottime::now()), boot_id: Some("a boot"), ..Circumstances::default() };
-        frames::write(snapshot, interval, &of, &mut self.frame);
+        frames::write(interval, &of, &mut self.frame);
         self.frame.encode(&mut self.bytes).expect("it is short");
         self.decoded.decode_from(&self.bytes).expect("it is a frame");
         assert!(self.decoded == self.frame);
-        frames::read(&self.decoded, &mut self.snapshot, &mut self.interval).expect("it is an interval");
-        let (found, expected) = (json(&self.snapshot, &self.interval), json(snapshot, interval));
+        frames::read(&self.decoded, &mut self.interval).expect("it is an interval");
+        let (found, expected) = (json(&self.interval), json(interval));
         let differs = found.bytes().zip(expected.bytes()).position(|(found, expected)| found != expected);
         assert!(found == expected, "{differs:?}: {found}\n\n{expected}");
-        let (rows, known) = (&self.snapshot, |row: &cpuledger::Task| row.known);
-        assert!(rows.processes.iter().map(known).eq(snapshot.processes.iter().map(known)));
+        let (rows, known) = (&self.interval.processes, |row: &Row| row.task.known);
+        assert!(rows.iter().map(known).eq(interval.processes.iter().map(known)));
         // The figures of a whole life, which JSON does not print.
-        for (found, expected) in rows.processes.iter().zip(&snapshot.processes) {
+        for (found, expected) in rows.iter().zip(&interval.processes) {
             for field in cpuledger::field::FIELDS {
-                assert_eq!(field.field.value(found), field.field.value(expected), "{}", field.key);
+                assert_eq!(
+                    field.field.value(&found.task),
+                    field.field.value(&expected.task),
+                    "{}",
+                    field.key
+                );
             }
         }
     }
@@ -68,23 +72,23 @@ fn intervals_of_the_ledger_print_the_same_root() {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     ledger.find_blocked().expect("a walk");
     let _shells = ForkingShells::start(2).expect("shells");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let mut through = Through::default();
     let mut dead = 0;
     for round in 0..8_u64 {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 4 == 3 };
         let cut_ns = ledger.start_ns() + 100_000_000;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+        ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
         dead += interval.exited.as_ref().map_or(0, Vec::len);
-        through.check(&snapshot, &interval);
+        through.check(&interval);
     }
     assert!(dead > 10, "only {dead} died");
     // Time without a ledger.
     ledger.fail_next();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let cut_ns = ledger.start_ns() + 50_000_000;
-    ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
-    through.check(&snapshot, &interval);
+    ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
+    through.check(&interval);
 }
 
 #[test]
@@ -96,17 +100,17 @@ fn intervals_of_the_ledger_merge_and_balance_root() {
 fn intervals_of_the_ledger_merge_and_balance() {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let _shells = ForkingShells::start(2).expect("shells");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let (mut frames, mut dead) = (Vec::new(), 0);
     for _ in 0..8 {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = ledger.start_ns() + 50_000_000;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval");
+        ledger.close(cut_ns, &wanted, &mut interval).expect("an interval");
         were_missed(interval.missed_switches.expect("the ledger counts them"));
         dead += interval.exited.as_ref().map_or(0, Vec::len);
         let mut frame = Frame::new();
         let end = Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns()));
-        frames::write(&snapshot, &interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
+        frames::write(&interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
         frames.push(frame);
     }
     let merge = |earlier: Frame, later: &Frame| earlier.merge(later).expect("they are neighbours");
@@ -114,10 +118,10 @@ fn intervals_of_the_ledger_merge_and_balance() {
     let pairs: Vec<Frame> = frames.chunks(2).map(|pair| merge(pair[0].clone(), &pair[1])).collect();
     let in_pairs = pairs[1..].iter().fold(pairs[0].clone(), merge);
     assert!(from_left == in_pairs, "a merge is associative");
-    frames::read(&from_left, &mut snapshot, &mut interval).expect("it is an interval");
+    frames::read(&from_left, &mut interval).expect("it is an interval");
     assert_eq!(interval.imbalance_ns(), Some(0));
     let (mut sum, mut parts) = (0, 0);
-    for usage in &interval.processes {
+    for Row { usage, .. } in &interval.processes {
         sum += usage.cpu_ns;
         parts += usage.self_ns + usage.exited_threads_ns.unwrap_or(0) + usage.exited_children_ns.unwrap_or(0);
     }
@@ -126,7 +130,7 @@ fn intervals_of_the_ledger_merge_and_balance() {
     assert!(dead > 10 && exited.len() == dead, "{} of {dead} are told", exited.len());
     // What is dead has no row.
     for exited in exited.iter().filter(|exited| exited.ends_process == Some(true)) {
-        assert!(!snapshot.processes.iter().any(|row| row.id() == exited.exit.process), "{exited:?}");
+        assert!(!interval.processes.iter().any(|row| row.task.id() == exited.exit.process), "{exited:?}");
     }
 }
 
@@ -141,11 +145,11 @@ fn check_snapshots(source: &mut dyn Source, kind: SourceKind) {
         source.snapshot(&request, &mut snapshot).expect("a snapshot");
         let cut = cpuledger::attribution::difference::CutFacts { online_cpus: 2, sees_exits: false };
         if books.close(&cut, &snapshot, &mut exits, &mut interval) {
-            through.check(&snapshot, &interval);
+            through.check(&interval);
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    through.check(&snapshot, &Interval::since_boot(&snapshot, 2));
+    through.check(&Interval::since_boot(&snapshot, 2));
 }
 
 #[test]

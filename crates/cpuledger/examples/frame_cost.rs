@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_frame::{Frame, Section};
 
 const PROCESSES: usize = 60;
@@ -32,15 +32,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn measure() -> Result<(), Box<dyn std::error::Error>> {
     let mut ledger = Ledger::open(Options::default())?;
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     for _ in 0..2 {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
-        ledger.close(ledger.start_ns() + 1_000_000_000, &wanted, &mut snapshot, &mut interval)?;
+        ledger.close(ledger.start_ns() + 1_000_000_000, &wanted, &mut interval)?;
     }
     drop(ledger);
     let (mut frame, mut decoded, mut bytes) = (Frame::new(), Frame::new(), Vec::new());
     let of = Circumstances { boot_id: Some("00000000-0000-0000-0000-000000000000"), ..Default::default() };
-    let write_us = median(|| frames::write(&snapshot, &interval, &of, &mut frame));
+    let write_us = median(|| frames::write(&interval, &of, &mut frame));
     let encode_us = median(|| frame.encode(&mut bytes).expect("it is short"));
     let decode_us = median(|| decoded.decode_from(&bytes).expect("it is a frame"));
     let mut later = frame.clone();

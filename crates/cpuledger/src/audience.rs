@@ -65,8 +65,9 @@ impl Viewer {
     }
 
     /// The processes that are shown, in the order of their pids. One that has died is not taken for the one that has its pid now.
-    fn seen(&self, processes: &[Task]) -> Seen {
-        Seen(processes.iter().filter(|row| self.sees(row)).map(Task::id).collect())
+    fn seen(&self, processes: &[impl AsRef<Task>]) -> Seen {
+        let processes = processes.iter().map(AsRef::as_ref);
+        Seen(processes.filter(|row| self.sees(row)).map(Task::id).collect())
     }
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn check(interval: &Interval) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::{Fault, Unattributed, Usage};
+    use crate::interval::{Fault, Row, Unattributed, Usage};
+    use crate::task::Task;
 
     /// One CPU, all of whose 100 ns are booked.
     fn books() -> Interval {
@@ -46,7 +47,7 @@ mod tests {
             idle_ns: Some(30),
             unattributed_ns: Some(10),
             unattributed_by: Unattributed { no_slot_ns: 7, uncovered_cpu_ns: 3, ..Unattributed::default() },
-            processes: vec![Usage { cpu_ns: 60, ..Usage::default() }],
+            processes: vec![Row::new(Task::default(), Usage { cpu_ns: 60, ..Usage::default() })],
             ..Interval::default()
         }
     }

@@ -12,7 +12,7 @@ use crate::field::FieldSet;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
-use crate::task::{Comm, Pid, Task, TaskId};
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 /// What one process or task used in an interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,6 +79,67 @@ impl Usage {
         let states = self.states?;
         let told_ns = self.self_ns + self.exited_threads_ns.unwrap_or(0) + states.off_ns();
         Some(states.elapsed_ns.wrapping_sub(told_ns) as i64)
+    }
+}
+
+/// A process or a task in an interval: which it is, and what it used.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Row {
+    /// As it was at the end of the interval.
+    pub task: Task,
+    /// What it used.
+    pub usage: Usage,
+}
+
+impl Row {
+    /// Of a task that used this.
+    pub fn new(task: Task, usage: Usage) -> Row {
+        Row { task, usage }
+    }
+
+    /// The task with its cumulative figures replaced by their growth in the interval.
+    pub fn grown(&self) -> Task {
+        let mut grown = self.task;
+        self.usage.growth.store_into(&mut grown);
+        grown
+    }
+}
+
+impl AsRef<Task> for Row {
+    fn as_ref(&self) -> &Task {
+        &self.task
+    }
+}
+
+/// How many tasks there were, by what they did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskCounts {
+    /// All of them.
+    pub total: u64,
+    /// On a CPU, or waiting for one.
+    pub running: u64,
+    /// Stopped, or traced.
+    pub stopped: u64,
+    /// Zombies, and those on their way out.
+    pub dead: u64,
+}
+
+impl TaskCounts {
+    /// Counts these.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> TaskCounts {
+        let mut counts = TaskCounts::default();
+        for task in tasks {
+            counts.total += 1;
+            match task.state.0 {
+                b'R' => counts.running += 1,
+                b'T' | b't' => counts.stopped += 1,
+                b'Z' | b'X' => counts.dead += 1,
+                _ => {}
+            }
+        }
+        counts
     }
 }
 
@@ -251,10 +312,20 @@ pub struct Interval {
     pub unattributed_ns: Option<u64>,
     /// Why.
     pub unattributed_by: Unattributed,
-    /// One for each process of the snapshot.
-    pub processes: Vec<Usage>,
-    /// One for each task of the snapshot where the books are kept by task; else empty.
-    pub tasks: Vec<Usage>,
+    /// When the rows were read, CLOCK_MONOTONIC: not before the later cut.
+    pub read_begin_ns: u64,
+    /// The same instant by the clock of starts and ends.
+    pub read_begin: Boottime,
+    /// When all of them were read.
+    pub read_end_ns: u64,
+    /// One row a process, sorted by pid.
+    pub processes: Vec<Row>,
+    /// One row a task where the books are kept by task; else empty. The leader of a process comes before its other threads.
+    pub tasks: Vec<Row>,
+    /// The tasks at the later cut, where the source has listed them though the books are not kept by task.
+    pub listed_tasks: Option<TaskCounts>,
+    /// Tids of rows that the source could not see, and that /proc told of, sorted: they are as exact as its files are.
+    pub from_procfs: Vec<Tid>,
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
     /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`] of a user; `None` where the source does not
@@ -287,13 +358,11 @@ impl Interval {
     /// What each process of a snapshot has used since it began, as an interval that began with the machine: something to show before
     /// the first interval is over. It does not include time that no living process has.
     pub fn since_boot(snapshot: &Snapshot, online_cpus: u32) -> Interval {
-        let whole = |row: &Task| Usage {
-            cpu_ns: row.runtime_ns,
-            self_ns: row.runtime_ns,
-            growth: Counters::of(row),
-            ..Usage::default()
+        let whole = |task: &Task| {
+            let (cpu_ns, growth) = (task.runtime_ns, Counters::of(task));
+            Row::new(*task, Usage { cpu_ns, self_ns: cpu_ns, growth, ..Usage::default() })
         };
-        let processes: Vec<Usage> = snapshot.processes.iter().map(whole).collect();
+        let processes: Vec<Row> = snapshot.processes.iter().map(whole).collect();
         Interval {
             source: snapshot.source,
             begin: Begin::Boot,
@@ -301,7 +370,11 @@ impl Interval {
             end_ns: snapshot.begin_ns,
             online_cpus,
             capacity_ns: snapshot.begin_ns * u64::from(online_cpus),
-            attributed_ns: processes.iter().map(|usage| usage.cpu_ns).sum(),
+            attributed_ns: processes.iter().map(|row| row.usage.cpu_ns).sum(),
+            read_begin_ns: snapshot.begin_ns,
+            read_begin: snapshot.begin,
+            read_end_ns: snapshot.end_ns,
+            from_procfs: snapshot.from_procfs.clone(),
             processes,
             ..Interval::default()
         }
@@ -310,13 +383,6 @@ impl Interval {
     /// Whether it is that of [`Interval::since_boot`].
     pub fn is_since_boot(&self) -> bool {
         self.begin == Begin::Boot
-    }
-
-    /// The row of a snapshot with its cumulative figures replaced by their growth in the interval.
-    pub fn row(&self, usage: &Usage, task: &Task) -> Task {
-        let mut row = *task;
-        usage.growth.store_into(&mut row);
-        row
     }
 
     /// The source as output names it: of a recording, that.
@@ -337,7 +403,7 @@ impl Interval {
 
     /// What does not add up in its books. `None`: all does.
     pub fn fault(&self) -> Option<Fault> {
-        let processes_ns = self.processes.iter().fold(0, |sum: u64, usage| sum.wrapping_add(usage.cpu_ns));
+        let processes_ns = self.processes.iter().fold(0, |sum: u64, row| sum.wrapping_add(row.usage.cpu_ns));
         let reasons_ns = self.unattributed_by.total_ns();
         let differs =
             |told_ns: u64, sum_ns: u64| Some(told_ns.wrapping_sub(sum_ns) as i64).filter(|ns| *ns != 0);
@@ -364,8 +430,13 @@ impl Interval {
             idle_ns: _,
             unattributed_ns: _,
             unattributed_by: _,
+            read_begin_ns: _,
+            read_begin: _,
+            read_end_ns: _,
             processes,
             tasks,
+            listed_tasks: _,
+            from_procfs,
             exited,
             blocked,
             blocked_tasks: _,
@@ -380,6 +451,7 @@ impl Interval {
         *self = Interval {
             processes: emptied(processes),
             tasks: emptied(tasks),
+            from_procfs: emptied(from_procfs),
             exited: begin.exited.map(|_| emptied(exited.unwrap_or_default())),
             blocked: begin.blocked.map(|_| emptied(blocked.unwrap_or_default())),
             renumbered: emptied(renumbered),
@@ -406,8 +478,13 @@ mod tests {
             idle_ns: Some(6),
             unattributed_ns: Some(7),
             unattributed_by: Unattributed { not_attached_ns: 8, ..Unattributed::default() },
-            processes: vec![Usage::default(); 2_000],
-            tasks: vec![Usage::default(); 2_000],
+            read_begin_ns: 15,
+            read_begin: Boottime::from_ns(16),
+            read_end_ns: 17,
+            processes: vec![Row::default(); 2_000],
+            tasks: vec![Row::default(); 2_000],
+            listed_tasks: Some(TaskCounts::default()),
+            from_procfs: vec![Tid(18); 2_000],
             exited: Some(vec![Exited::default(); 2_000]),
             blocked: Some(vec![Blocked::default(); 2_000]),
             blocked_tasks: 9,
@@ -434,7 +511,7 @@ mod tests {
         interval.renew(begin());
         assert_eq!(text(&interval), text(&begin()));
         // What a storm took is given back after the next interval that needs less.
-        interval.processes.push(Usage::default());
+        interval.processes.push(Row::default());
         interval.renew(begin());
         assert!(interval.processes.capacity() < 2_000, "{}", interval.processes.capacity());
     }

@@ -263,12 +263,12 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
     let begin_ns = machine::monotonic_ns();
     let mut ledger = Ledger::open(ledger::Options::default())?;
     let attach_ns = machine::monotonic_ns() - begin_ns;
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = ledger::Wanted { fields: FieldSet::EMPTY, pids: &[], all: false };
     // What ran while it was attached is in the first interval.
     for _ in 0..2 {
         let cut_ns = machine::monotonic_ns() + ATTEMPT_NS;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval)?;
+        ledger.close(cut_ns, &wanted, &mut interval)?;
     }
     Ok(LedgerAttempt {
         attach_ns,

@@ -197,6 +197,12 @@ pub struct Task {
     pub comm: Comm,
 }
 
+impl AsRef<Task> for Task {
+    fn as_ref(&self) -> &Task {
+        self
+    }
+}
+
 impl Task {
     /// Identity that survives the reuse of the tid.
     pub fn id(&self) -> TaskId {

@@ -12,7 +12,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 fn intervals_of_proc_tell_nothing_of_the_gap_before() {
     let (mut snapshot, mut interval, mut exits) =
         (Snapshot::default(), Interval::default(), Exits::default());
-    tell_gap(SourceKind::Service, [0, 10 * SECOND_NS], &mut snapshot, &mut interval);
+    tell_gap(SourceKind::Service, [0, 10 * SECOND_NS], &mut interval);
     assert!(interval.unattributed_ns >= Some(10 * SECOND_NS));
     let mut source = Procfs::open().expect("procfs is mounted");
     let mut books = Books::new(false);
@@ -31,9 +31,9 @@ fn intervals_of_proc_tell_nothing_of_the_gap_before() {
     }
     // Nor do their frames, which recordings have.
     let mut frame = Frame::new();
-    frames::write(&snapshot, &interval, &Circumstances::default(), &mut frame);
+    frames::write(&interval, &Circumstances::default(), &mut frame);
     let mut replayed = Interval::default();
-    tell_gap(SourceKind::Service, [0, 10 * SECOND_NS], &mut snapshot, &mut replayed);
-    frames::read(&frame, &mut snapshot, &mut replayed).expect("it was just written");
+    tell_gap(SourceKind::Service, [0, 10 * SECOND_NS], &mut replayed);
+    frames::read(&frame, &mut replayed).expect("it was just written");
     assert_eq!((replayed.idle_ns, replayed.unattributed_ns, replayed.fault()), (None, None, None));
 }

@@ -1,8 +1,9 @@
 //! What tasks did off the CPU, in frames that were merged: of tasks that ran in few of them, and of processes with no row in most. Needs root.
 
 use cpuledger::frames::{self, Circumstances};
+use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{Boottime, FieldSet, Interval, Snapshot, States, Tid};
+use cpuledger::{Boottime, FieldSet, Interval, States, Tid};
 use cpuledger_frame::Frame;
 use cpuledger_load::scene::scene;
 use cpuledger_load::{Did, States as Load, StatesPlan};
@@ -19,7 +20,6 @@ struct Books {
     merged: Option<Frame>,
     /// The processes with a row in each frame.
     rows: Vec<Vec<i32>>,
-    snapshot: Snapshot,
     interval: Interval,
 }
 
@@ -27,14 +27,14 @@ impl Books {
     fn close(&mut self) {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = self.ledger.start_ns() + FRAME_NS;
-        self.ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval).expect("an interval");
+        self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval");
         let of = Circumstances {
             end: Some(Boottime::from_ns(self.interval.end_ns + cpuledger::clock::suspended_ns())),
             ..Circumstances::default()
         };
-        self.rows.push(self.snapshot.processes.iter().map(|row| row.pid.0).collect());
+        self.rows.push(self.interval.processes.iter().map(|row| row.task.pid.0).collect());
         let mut frame = Frame::new();
-        frames::write(&self.snapshot, &self.interval, &of, &mut frame);
+        frames::write(&self.interval, &of, &mut frame);
         self.merged = Some(match self.merged.take() {
             None => frame,
             Some(earlier) => earlier.merge(&frame).expect("they are neighbours"),
@@ -44,12 +44,11 @@ impl Books {
     /// What a task did in all frames, by its row and by that of its process; it is the only thread.
     fn states(&mut self, tid: i32) -> (States, u64) {
         let merged = self.merged.as_ref().expect("a frame");
-        frames::read(merged, &mut self.snapshot, &mut self.interval).expect("it is an interval");
-        let place = |rows: &[cpuledger::Task]| {
-            rows.iter().position(|row| row.tid == Tid(tid)).expect("it has run, so it has a row")
+        frames::read(merged, &mut self.interval).expect("it is an interval");
+        let usage = |rows: &[Row]| {
+            rows.iter().find(|row| row.task.tid == Tid(tid)).expect("it has run, so it has a row").usage
         };
-        let task = self.interval.tasks[place(&self.snapshot.tasks)];
-        let process = self.interval.processes[place(&self.snapshot.processes)];
+        let (task, process) = (usage(&self.interval.tasks), usage(&self.interval.processes));
         assert_eq!(task.state_imbalance_ns(), Some(0), "{task:?}");
         assert_eq!(process.state_imbalance_ns(), Some(0), "{process:?}");
         let states = task.states.expect("they are known");
@@ -65,13 +64,7 @@ fn play(kind: &'static str) -> (Did, States, u64) {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     ledger.find_blocked().expect("a walk");
     load.be_seen().expect("it wakes");
-    let mut books = Books {
-        ledger,
-        merged: None,
-        rows: Vec::new(),
-        snapshot: Snapshot::default(),
-        interval: Interval::default(),
-    };
+    let mut books = Books { ledger, merged: None, rows: Vec::new(), interval: Interval::default() };
     // It sleeps in some frames before it begins, and after its end.
     (0..15).for_each(|_| books.close());
     load.begin().expect("it begins");

@@ -6,8 +6,9 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene, were_missed};
 use cpuledger_load::{Cgroup, Ticks, is_emulated, online_cpus};
 
@@ -43,25 +44,25 @@ impl Drop for Shell {
 }
 
 /// Closes an interval, with what `read` says before and after its second cut.
-fn close<T>(ledger: &mut Ledger, read: &impl Fn() -> T) -> (T, Interval, Snapshot, T) {
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+fn close<T>(ledger: &mut Ledger, read: &impl Fn() -> T) -> (T, Interval, T) {
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let cut_ns = ledger.start_ns() + interval_ns();
     // The cut lies a little behind this: that is part of the bracket.
     std::thread::sleep(std::time::Duration::from_nanos(interval_ns() - 2 * TICK_NS));
     let before = read();
-    ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-    (before, interval, snapshot, read())
+    ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
+    (before, interval, read())
 }
 
 /// For each of some intervals: the readings around its first cut, and its second, and the interval itself.
-fn intervals<T: Clone>(read: impl Fn() -> T, mut each: impl FnMut([&T; 4], &Interval, &Snapshot)) {
+fn intervals<T: Clone>(read: impl Fn() -> T, mut each: impl FnMut([&T; 4], &Interval)) {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-    let (mut outer, _, _, mut inner) = close(&mut ledger, &read);
+    let (mut outer, _, mut inner) = close(&mut ledger, &read);
     for _ in 0..count() {
-        let (before, interval, snapshot, after) = close(&mut ledger, &read);
+        let (before, interval, after) = close(&mut ledger, &read);
         were_missed(interval.missed_switches.expect("the ledger counts them"));
-        each([&outer, &inner, &before, &after], &interval, &snapshot);
+        each([&outer, &inner, &before, &after], &interval);
         (outer, inner) = (before, after);
     }
 }
@@ -77,7 +78,7 @@ fn around_idle_ns() -> u64 {
 /// leaves out interrupts, and the way into and out of the idle loop.
 fn busy_time_is_that_of_proc_stat() {
     let read = || Ticks::now().expect("procfs");
-    intervals(read, |[outer, inner, before, after], interval, _| {
+    intervals(read, |[outer, inner, before, after], interval| {
         let cpus = online_cpus().expect("sysfs").len() as u64;
         assert_eq!(u64::from(interval.online_cpus), cpus);
         let least = before.idle.saturating_sub(inner.idle).as_nanos() as u64;
@@ -123,11 +124,11 @@ fn each_cgroup_has_what_the_kernel_charges_it() {
     let read = || groups.iter().map(usage_ns).collect::<Vec<u64>>();
     let off_ns = TICK_NS * online_cpus().expect("sysfs").len() as u64;
     let mut compared_ns = 0;
-    intervals(read, |[outer, inner, before, after], interval, snapshot| {
+    intervals(read, |[outer, inner, before, after], interval| {
         for (place, group) in groups.iter().enumerate() {
             let id = group.id().expect("it is there");
             let mut told_ns = 0;
-            for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+            for Row { task: row, usage, .. } in &interval.processes {
                 if (if group.is_v1() { row.cgroup_v1_cpu_id } else { row.cgroup_id }) == id {
                     told_ns += usage.cpu_ns - usage.stolen_ns.unwrap_or(0).min(usage.cpu_ns);
                 }
@@ -152,11 +153,11 @@ fn each_cgroup_has_what_the_kernel_charges_it_root() {
 /// The processes that the kernel hides: a ledger that lists all has their rows from /proc.
 fn hidden() -> Vec<nix::unistd::Pid> {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::EMPTY, pids: &[], all: true };
-    ledger.close(0, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
-    let pids = snapshot.processes.iter().map(|row| row.tid);
-    let hidden = pids.filter(|pid| snapshot.from_procfs.contains(pid));
+    ledger.close(0, &wanted, &mut interval).expect("an interval closes");
+    let pids = interval.processes.iter().map(|row| row.task.tid);
+    let hidden = pids.filter(|pid| interval.from_procfs.contains(pid));
     hidden.map(|pid| nix::unistd::Pid::from_raw(pid.0)).collect()
 }
 
@@ -178,7 +179,7 @@ fn what_hidden_processes_use_is_told_root() {
         let mut deaths = 0;
         intervals(
             || clocks_ns(&hidden),
-            |[outer, inner, before, after], interval, _| {
+            |[outer, inner, before, after], interval| {
                 let told_ns = interval.hidden_cpu_ns.expect("the ledger knows it");
                 println!(
                     "{} are hidden: {told_ns} ns, by their clocks {} to {}",

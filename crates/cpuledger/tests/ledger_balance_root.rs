@@ -13,9 +13,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use books::{Books, forks, is_full};
-use cpuledger::interval::Unattributed;
+use cpuledger::interval::{Row, Unattributed};
 use cpuledger::source::ledger::{Ledger, Lost, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_load::not_run::MAY_UNPLUG;
 use cpuledger_load::scene::alone;
 use cpuledger_load::{
@@ -42,7 +42,7 @@ fn mixed_lengths_under_a_mixed_storm_balance_root() {
         books.close(length_ns);
         let capacity_ns = books.interval.capacity_ns;
         assert!(books.interval.attributed_ns <= capacity_ns);
-        assert!(books.interval.processes.iter().all(|usage| usage.cpu_ns <= capacity_ns));
+        assert!(books.interval.processes.iter().all(|row| row.usage.cpu_ns <= capacity_ns));
     }
     let lost = books.ledger.lost();
     println!("{} intervals, {} deaths, {lost:?}", books.intervals - begin, books.exited.len() - quiet);
@@ -74,10 +74,10 @@ fn has_hotplug(name: &str) -> bool {
 
 /// What each task and process did adds up to the time it was alive. `is_short`: slots ran low, and tasks without one are in the books of
 /// others, of which the states are not told.
-fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval, is_short: bool) {
+fn assert_states(name: &str, interval: &Interval, is_short: bool) {
     // It may have been given time from before it was born.
     let length_ns = interval.length_ns() + interval.off_fault_ns;
-    for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
+    for Row { task: row, usage, .. } in &interval.tasks {
         let Some(states) = usage.states else {
             assert!(is_short, "{name}: {row:?}");
             continue;
@@ -95,7 +95,7 @@ fn assert_states(name: &str, snapshot: &Snapshot, interval: &Interval, is_short:
         }
         *dead.entry(exited.exit.process.tid.0).or_default() += 1;
     }
-    for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+    for Row { task: row, usage, .. } in &interval.processes {
         let Some(states) = usage.states else { continue };
         let cpu_ns = usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         assert_eq!(cpu_ns + states.off_ns(), states.elapsed_ns, "{name}: {row:?} {usage:?}");
@@ -137,7 +137,7 @@ impl Faults {
 fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
     let load = load();
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let begin_ns = ledger.start_ns();
     let (mut intervals, mut deaths, mut faults) = (0, 0, Faults::default());
@@ -147,9 +147,7 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
             break;
         }
         let start_ns = ledger.start_ns();
-        ledger
-            .close(start_ns + length_ns, &wanted, &mut snapshot, &mut interval)
-            .expect("an interval closes");
+        ledger.close(start_ns + length_ns, &wanted, &mut interval).expect("an interval closes");
         assert_eq!(interval.start_ns, start_ns, "no time between two intervals");
         assert_eq!(interval.imbalance_ns(), Some(0), "{name}, interval {intervals}");
         // What a CPU runs while it is taken down no hook is told.
@@ -161,13 +159,13 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
             interval.missed_switches
         );
         assert!(has_hotplug(name) || interval.unattributed_ns == Some(0), "{name}, interval {intervals}");
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "{name}, interval {intervals}");
         let lost = ledger.lost();
         // What is short at the beginning of an interval may have been counted at the end of the one before.
         let is_short = want_of_slots(&lost) > want_of_slots(&before_last);
         (before_last, last) = (last, lost);
-        assert_states(&format!("{name}, interval {intervals}"), &snapshot, &interval, is_short);
+        assert_states(&format!("{name}, interval {intervals}"), &interval, is_short);
         faults.add(&interval);
         intervals += 1;
         deaths += interval.exited.as_ref().map_or(0, Vec::len);
@@ -386,19 +384,17 @@ fn a_reader_that_stalls_loses_identities_but_no_time_root() {
     let mut ledger =
         Ledger::open(Options { slots, ..Options::default() }).expect("the ledger attaches; it needs root");
     let shells = ForkingShells::start(2).expect("shells");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let mut close = |ledger: &mut Ledger, length_ns: u64| {
-        ledger
-            .close(ledger.start_ns() + length_ns, &wanted, &mut snapshot, &mut interval)
-            .expect("an interval closes");
+        ledger.close(ledger.start_ns() + length_ns, &wanted, &mut interval).expect("an interval closes");
         assert_eq!(
             (interval.imbalance_ns(), interval.unattributed_ns),
             (Some(0), Some(0)),
             "{:?}",
             ledger.lost()
         );
-        let rows = snapshot.processes.iter().zip(&interval.processes);
+        let rows = interval.processes.iter().map(|row| (&row.task, &row.usage));
         let of_shells = rows.filter(|(row, _)| shells.pids().any(|pid| row.pid.0 == pid));
         let inherited_ns: u64 =
             of_shells.map(|(_, usage)| usage.exited_children_ns.expect("the ledger knows")).sum();

@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 use books::Books;
 use cpuledger::TaskId;
+use cpuledger::interval::Row;
 use cpuledger_load::scene::scene;
 use cpuledger_load::{Cgroup, is_emulated};
 
@@ -74,7 +75,7 @@ struct Members {
 impl Members {
     fn take(&mut self, books: &Books, first: i32) {
         self.pids.insert(first);
-        for (row, usage) in books.snapshot.tasks.iter().zip(&books.interval.tasks) {
+        for Row { task: row, usage, .. } in &books.interval.tasks {
             if (if self.is_v1 { row.cgroup_v1_cpu_id } else { row.cgroup_id }) == self.id {
                 self.pids.insert(row.pid.0);
                 *self.runtimes.entry(row.id()).or_default() += usage.growth.runtime_ns;

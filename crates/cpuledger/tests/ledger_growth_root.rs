@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::task::Task;
-use cpuledger::{Field, FieldSet, Interval, Snapshot, TaskId};
+use cpuledger::{Field, FieldSet, Interval, TaskId};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{Ticks, is_emulated};
 
@@ -33,19 +33,17 @@ const TURN: Duration = Duration::from_micros(100);
 const INTERVAL_NS: u64 = 100_000_000;
 
 /// Closes `count` intervals and calls `each` after each.
-fn run(ledger: &mut Ledger, count: usize, mut each: impl FnMut(&Ledger, &Interval, &Snapshot)) {
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+fn run(ledger: &mut Ledger, count: usize, mut each: impl FnMut(&Ledger, &Interval)) {
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     for _ in 0..count {
         let begin_ns = ledger.start_ns();
-        ledger
-            .close(begin_ns + INTERVAL_NS, &wanted, &mut snapshot, &mut interval)
-            .expect("an interval closes");
+        ledger.close(begin_ns + INTERVAL_NS, &wanted, &mut interval).expect("an interval closes");
         assert_eq!(interval.imbalance_ns(), Some(0), "{interval:?}");
         assert_eq!(interval.start_ns, begin_ns, "no time between two intervals");
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns);
-        each(ledger, &interval, &snapshot);
+        each(ledger, &interval);
     }
 }
 
@@ -97,10 +95,10 @@ fn figures_go_on_in_the_larger_ledger_root() {
     let mut sizes = vec![ledger.slots()];
     let (mut grown_ns, mut clock_ns) = (0, 0);
     // With what opening it took.
-    run(&mut ledger, 1, |_, _, _| {});
+    run(&mut ledger, 1, |_, _| {});
     let begin_ns = process_clock_ns();
     with_threads(THREADS, Duration::ZERO, || {
-        run(&mut ledger, if is_emulated() { 12 } else { INTERVALS }, |ledger, interval, snapshot| {
+        run(&mut ledger, if is_emulated() { 12 } else { INTERVALS }, |ledger, interval| {
             sizes.push(ledger.slots());
             assert_eq!(
                 interval.unattributed_ns,
@@ -112,13 +110,13 @@ fn figures_go_on_in_the_larger_ledger_root() {
             // Of those that died between the cut and the look at them nothing is known.
             let looked_at =
                 |row: &&Task| row.known.contains(Field::Runtime) && row.known.contains(Field::User);
-            for row in snapshot.tasks.iter().filter(looked_at) {
+            for row in interval.tasks.iter().map(|row| &row.task).filter(looked_at) {
                 let now = (row.runtime_ns, row.user_ns + row.system_ns);
                 let before = figures.insert(row.id(), now).unwrap_or_default();
                 assert!(before.0 <= now.0 && before.1 <= now.1, "{row:?} had {before:?}");
             }
-            if let Some(index) = snapshot.processes.iter().position(|row| row.pid.0 == pid) {
-                grown_ns += interval.processes[index].growth.runtime_ns;
+            if let Some(index) = interval.processes.iter().position(|row| row.task.pid.0 == pid) {
+                grown_ns += interval.processes[index].usage.growth.runtime_ns;
             }
         });
         clock_ns = process_clock_ns() - begin_ns;
@@ -137,10 +135,10 @@ fn it_grows_until_every_task_has_a_slot_root() {
     let mut ledger = Ledger::open(Options { slots: FEW_SLOTS, may_grow: true, ..Options::default() })
         .expect("it attaches; it needs root");
     with_threads(THREADS, Duration::ZERO, || {
-        run(&mut ledger, 20, |_, _, _| {});
+        run(&mut ledger, 20, |_, _| {});
         // On a busy machine not each of them runs in each interval.
         let mut told: HashSet<TaskId> = HashSet::new();
-        let mut look = |ledger: &Ledger, interval: &Interval, snapshot: &Snapshot| {
+        let mut look = |ledger: &Ledger, interval: &Interval| {
             assert_eq!(
                 interval.unattributed_ns,
                 Some(0),
@@ -148,13 +146,17 @@ fn it_grows_until_every_task_has_a_slot_root() {
                 ledger.slots(),
                 interval.unattributed_by
             );
-            let mine = snapshot.tasks.iter().filter(|row| row.pid.0 == std::process::id() as i32);
+            let mine = interval
+                .tasks
+                .iter()
+                .map(|row| &row.task)
+                .filter(|row| row.pid.0 == std::process::id() as i32);
             told.extend(mine.map(Task::id));
             told.len()
         };
         let mut mine = 0;
         for _ in 0..MOST_INTERVALS {
-            run(&mut ledger, 1, |ledger, interval, snapshot| mine = look(ledger, interval, snapshot));
+            run(&mut ledger, 1, |ledger, interval| mine = look(ledger, interval));
             if mine >= THREADS {
                 return;
             }
@@ -176,7 +178,7 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
         .expect("it attaches; it needs root");
     let pid = std::process::id() as i32;
     let (mut booked_ns, mut clock_ns, mut unattributed_ns, mut told_apart) = (0, 0, 0, 0);
-    run(&mut ledger, 1, |_, _, _| {});
+    run(&mut ledger, 1, |_, _| {});
     // The process's own clock leaves these out, where the kernel can tell.
     let not_ours = || {
         let ticks = Ticks::now().expect("procfs");
@@ -184,12 +186,13 @@ fn of_a_fixed_size_it_books_threads_without_a_slot_to_their_process_root() {
     };
     let (begin_ns, not_ours_ns) = (process_clock_ns(), not_ours());
     with_threads(threads, TURN, || {
-        run(&mut ledger, intervals, |ledger, interval, snapshot| {
+        run(&mut ledger, intervals, |ledger, interval| {
             assert_eq!(ledger.slots(), slots);
             unattributed_ns += interval.unattributed_ns.expect("the ledger knows");
-            told_apart = told_apart.max(snapshot.tasks.iter().filter(|row| row.pid.0 == pid).count());
-            let process = snapshot.processes.iter().position(|row| row.pid.0 == pid);
-            booked_ns += process.map_or(0, |process| interval.processes[process].cpu_ns);
+            told_apart = told_apart
+                .max(interval.tasks.iter().map(|row| &row.task).filter(|row| row.pid.0 == pid).count());
+            let process = interval.processes.iter().position(|row| row.task.pid.0 == pid);
+            booked_ns += process.map_or(0, |process| interval.processes[process].usage.cpu_ns);
         });
         clock_ns = process_clock_ns() - begin_ns;
     });
@@ -218,7 +221,7 @@ fn it_grows_at_once_to_what_was_needed_root() {
     let mut sizes = vec![slots];
     // On a busy machine the two are not cut at once as a rule.
     while sizes.len() < 2 {
-        run(&mut ledger, 1, |ledger, _, _| sizes.push(ledger.slots()));
+        run(&mut ledger, 1, |ledger, _| sizes.push(ledger.slots()));
         sizes.dedup();
     }
     // Where many others run, some find no slot at all, and no parent that has one.

@@ -176,7 +176,7 @@ fn who_died_before_the_look_has_its_figures_root() {
         }
         for _ in 0..2_000 {
             books.close(5_000_000);
-            let rows = books.snapshot.processes.iter().zip(&books.interval.processes);
+            let rows = books.interval.processes.iter().map(|row| (&row.task, &row.usage));
             for (row, usage) in rows.filter(|(row, _)| !row.known.contains(Field::State)) {
                 if usage.self_ns == 0 {
                     continue;

@@ -356,7 +356,7 @@ fn time_of_orphans_goes_up_to_a_living_ancestor_root() {
     cuts.cut_after(&dying);
     // Its parent, which is this process, inherits from it what it had inherited from them: they were not waited for.
     let myself = std::process::id().cast_signed();
-    let mine = cuts.snapshot.processes.iter().zip(&cuts.interval.processes);
+    let mine = cuts.interval.processes.iter().map(|row| (&row.task, &row.usage));
     let inherited_ns: u64 =
         mine.filter(|(row, _)| row.pid.0 == myself).filter_map(|(_, usage)| usage.exited_children_ns).sum();
     let truth_ns: u64 = burned.iter().map(|child| child.ns).sum();
@@ -403,8 +403,8 @@ fn odd_families_are_booked_once_root() {
             assert!(reports(record.cpu_ns, kinsman.ns), "{kind}: {kinsman:?} {record:?}");
             assert_eq!(record.exit.process.tid.0, kinsman.pid, "{kind}: {record:?}");
         }
-        let attributed_ns: u64 = cuts.interval.processes.iter().map(|usage| usage.cpu_ns).sum();
-        let of_tasks: u64 = cuts.interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
+        let attributed_ns: u64 = cuts.interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
+        let of_tasks: u64 = cuts.interval.tasks.iter().map(|row| row.usage.cpu_ns).sum();
         let of_dead: u64 = exited.iter().map(|exited| exited.cpu_ns).sum();
         // Parents know more of the dead than these had time to report.
         assert!(of_tasks + of_dead <= attributed_ns, "{kind}: {of_tasks} + {of_dead} of {attributed_ns} ns");
@@ -431,7 +431,7 @@ fn a_death_that_is_not_told_is_not_counted_again_root() {
     }
     cuts.cut();
     let index = cuts.snapshot.processes.iter().position(|row| row.pid.0 == pid).expect("it sleeps");
-    let own_ns = cuts.interval.processes[index].cpu_ns;
+    let own_ns = cuts.interval.processes[index].usage.cpu_ns;
     assert!(own_ns > 100_000_000, "it has burned: {own_ns} ns");
     let (begin, before) = (Instant::now(), forks());
     let storm = Storm::start(&StormPlan { workers: 2, ..StormPlan::default() }).expect("a storm");
@@ -445,7 +445,7 @@ fn a_death_that_is_not_told_is_not_counted_again_root() {
     cuts.cut();
     assert!(cuts.interval.missed_exits > 0, "{stormed:?}");
     let myself = std::process::id().cast_signed();
-    let mine = cuts.snapshot.processes.iter().zip(&cuts.interval.processes);
+    let mine = cuts.interval.processes.iter().map(|row| (&row.task, &row.usage));
     let inherited_ns: u64 =
         mine.filter(|(row, _)| row.pid.0 == myself).filter_map(|(_, usage)| usage.exited_children_ns).sum();
     println!("inherited {inherited_ns} ns, of the storm {} ns, shown before {own_ns} ns", stormed.cpu_ns);

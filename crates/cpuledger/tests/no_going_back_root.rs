@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use books::{Books, assert_balance_but_for, forks, is_full};
 use cpuledger::counters::Counters;
+use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{Field, FieldSet, Interval, Snapshot, Task, TaskId, Value};
+use cpuledger::{Field, FieldSet, Interval, Task, TaskId, Value};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, Kin, Storm, StormPlan, is_emulated};
 
@@ -76,10 +77,10 @@ fn no_figure_of_a_task_or_process_goes_back_root() {
     // However slow the machine is, enough die.
     while begin.elapsed() < length || (is_emulated() && deaths <= enough && begin.elapsed() < LONGEST) {
         books.close(LENGTHS_NS[books.intervals as usize % LENGTHS_NS.len()]);
-        for row in &books.snapshot.processes {
+        for Row { task: row, .. } in &books.interval.processes {
             processes.look_at(row, books.intervals, "process");
         }
-        for row in &books.snapshot.tasks {
+        for Row { task: row, .. } in &books.interval.tasks {
             tasks.look_at(row, books.intervals, "task");
         }
         // What a record says last is not less than what a row said.
@@ -136,19 +137,23 @@ fn no_time_is_lost_and_no_figure_goes_back_while_the_reader_stalls_root() {
     let options = Options { slots, may_grow: false, ..Options::default() };
     let mut ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
     let (_shells, (_churn, storm)) = (ForkingShells::start(2).expect("shells"), churn());
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let (mut processes, mut tasks) = (Marks::default(), Marks::default());
     let mut intervals = 0;
     let mut close = |ledger: &mut Ledger| {
         let cut_ns = ledger.start_ns() + LENGTHS_NS[3];
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+        ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
         intervals += 1;
         let without_slot_ns = interval.unattributed_by.no_slot_ns;
         assert!(without_slot_ns == 0 || ledger.lost().no_slot > 0, "{:?}", ledger.lost());
         assert_balance_but_for(&interval, without_slot_ns);
-        snapshot.processes.iter().for_each(|row| processes.look_at(row, intervals, "process"));
-        snapshot.tasks.iter().for_each(|row| tasks.look_at(row, intervals, "task"));
+        interval
+            .processes
+            .iter()
+            .map(|row| &row.task)
+            .for_each(|row| processes.look_at(row, intervals, "process"));
+        interval.tasks.iter().map(|row| &row.task).for_each(|row| tasks.look_at(row, intervals, "task"));
         (interval.unidentified_exits.expect("the ledger counts them"), without_slot_ns)
     };
     let mut whole = 0;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use books::forks;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot, machine};
+use cpuledger::{FieldSet, Interval, machine};
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::alone;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -16,14 +16,13 @@ const INTERVAL_NS: u64 = 50_000_000;
 
 struct Closing {
     ledger: Ledger,
-    snapshot: Snapshot,
     interval: Interval,
 }
 
 impl Closing {
     fn open(options: Options) -> Closing {
         let ledger = Ledger::open(options).expect("the ledger attaches; it needs root");
-        Closing { ledger, snapshot: Snapshot::default(), interval: Interval::default() }
+        Closing { ledger, interval: Interval::default() }
     }
 
     /// Closes an interval, which follows the one before and balances.
@@ -31,7 +30,7 @@ impl Closing {
         let start_ns = self.ledger.start_ns();
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = start_ns + INTERVAL_NS;
-        self.ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval).expect("an interval");
+        self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval");
         assert_eq!((self.interval.start_ns, self.interval.end_ns), (start_ns, self.ledger.start_ns()));
         assert_eq!(self.interval.imbalance_ns(), Some(0));
         assert_eq!(self.interval.unattributed_ns, Some(self.interval.unattributed_by.total_ns()));
@@ -69,7 +68,7 @@ fn a_ledger_that_fails_is_attached_anew_and_the_gap_is_told_root() {
         closing.ledger.fail_next();
         closing.close();
         let interval = &closing.interval;
-        assert!(interval.processes.is_empty() && closing.snapshot.processes.is_empty());
+        assert!(interval.processes.is_empty() && closing.interval.processes.is_empty());
         assert_eq!(interval.capacity_ns, interval.length_ns() * u64::from(machine::online_cpus()));
         assert_eq!(interval.unattributed_by.not_attached_ns, interval.capacity_ns);
         // The books go on.
@@ -81,7 +80,7 @@ fn a_ledger_that_fails_is_attached_anew_and_the_gap_is_told_root() {
         // However busy the machine is, the shell comes to run.
         let is_shell = |pid: i32| shells.pids().any(|shell| shell == pid);
         let begin = Instant::now();
-        while !closing.snapshot.processes.iter().any(|row| is_shell(row.pid.0)) {
+        while !closing.interval.processes.iter().any(|row| is_shell(row.task.pid.0)) {
             assert!(begin.elapsed() < Duration::from_secs(60), "a process that runs has no row");
             closing.close();
         }

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::interval::{Interval, Usage};
+use cpuledger::interval::{Interval, Row, Usage};
 use cpuledger::source::replay::{Replay, Share, Spot, Told};
-use cpuledger::{Boottime, Comm, FieldSet, Pid, Snapshot, SourceKind, Task, Tid};
+use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
 use cpuledger_frame::Frame;
 use cpuledger_recording::{Options, Span, When, Writer};
 
@@ -26,7 +26,6 @@ fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
         ..Task::default()
     };
     let usage = Usage { cpu_ns: used_ns, self_ns: used_ns, ..Usage::default() };
-    let snapshot = Snapshot { source: SourceKind::Ledger, processes: vec![task], ..Snapshot::default() };
     let interval = Interval {
         source: SourceKind::Ledger,
         start_ns,
@@ -36,7 +35,7 @@ fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
         attributed_ns: used_ns,
         idle_ns: Some(2 * length_ns - used_ns),
         unattributed_ns: Some(0),
-        processes: vec![usage],
+        processes: vec![Row::new(task, usage)],
         exited: Some(Vec::new()),
         ..Interval::default()
     };
@@ -47,7 +46,7 @@ fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
         ..Circumstances::default()
     };
     let mut frame = Frame::new();
-    frames::write(&snapshot, &interval, &of, &mut frame);
+    frames::write(&interval, &of, &mut frame);
     frame
 }
 
@@ -66,14 +65,14 @@ type Seconds = (u64, u64, Option<u64>);
 
 /// What is told of a spot.
 fn told_at(replay: &mut Replay, spot: Spot) -> Option<(Told, Seconds)> {
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-    let told = replay.read(spot, &mut snapshot, &mut interval).expect("it can be read")?;
+    let mut interval = Interval::default();
+    let told = replay.read(spot, &mut interval).expect("it can be read")?;
     assert_eq!(interval.imbalance_ns(), Some(0));
     assert_eq!((interval.source_name(), interval.online_cpus), ("replay", 2));
     let is_gap = told.gap.is_some();
     if is_gap {
         assert_eq!(interval.unattributed_by.not_attached_ns, interval.capacity_ns);
-        assert!(interval.processes.is_empty() && snapshot.processes.is_empty() && interval.exited.is_none());
+        assert!(interval.processes.is_empty() && interval.processes.is_empty() && interval.exited.is_none());
     }
     assert_eq!(told.end_realtime_ns, EPOCH + interval.end_ns);
     assert_eq!(told.start_realtime_ns, EPOCH + interval.start_ns);
@@ -195,12 +194,10 @@ fn another_boot_is_told() {
     writer.append(&second).expect("written");
     writer.close().expect("closed");
     let mut replay = Replay::open(folder.path()).expect("a recording");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let mut met = Vec::new();
     let mut next = replay.first().expect("it can be read");
-    while let Some(told) =
-        next.and_then(|spot| replay.read(spot, &mut snapshot, &mut interval).expect("it can be read"))
-    {
+    while let Some(told) = next.and_then(|spot| replay.read(spot, &mut interval).expect("it can be read")) {
         met.push((interval.start_ns / SECOND, told.boot_id.clone(), told.begins_boot, told.gap));
         next = told.next;
     }
@@ -211,6 +208,6 @@ fn another_boot_is_told() {
     );
     let last = replay.last().expect("read").expect("there is one");
     let before = replay.previous(last).expect("read").expect("there is one");
-    replay.read(before, &mut snapshot, &mut interval).expect("it can be read");
+    replay.read(before, &mut interval).expect("it can be read");
     assert_eq!(interval.start_ns, 11 * SECOND);
 }

@@ -166,18 +166,20 @@ fn play_in(group: Option<&Cgroup>, plan: &StatesPlan, tasks: usize, check: impl 
         }
     }
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
     let mut told: HashMap<i32, Told> = HashMap::new();
     states.be_seen().expect("they wake");
     let seen_ns = ledger.start_ns() + 3 * INTERVAL_NS;
-    ledger.close(seen_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+    ledger.close(seen_ns, &wanted, &mut interval).expect("an interval closes");
     let first_ns = ledger.start_ns();
     let mut close = |ledger: &mut Ledger| {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+        ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
         were_missed(interval.missed_switches.expect("the ledger counts them"));
-        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks).filter(|(_, usage)| !usage.is_unseen) {
+        for (row, usage) in
+            interval.tasks.iter().map(|row| (&row.task, &row.usage)).filter(|(_, usage)| !usage.is_unseen)
+        {
             told.entry(row.tid.0).or_default().add(usage);
         }
     };
@@ -353,10 +355,10 @@ fn a_task_that_reads_from_a_disk_waits_for_io_root() {
 /// What a ledger tells of a task that is blocked all the time.
 fn blocked(ledger: &mut Ledger, pid: i32) -> Option<Blocked> {
     // Switches that both ledgers miss are not counted: they are of other tasks.
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::EMPTY, pids: &[], all: false };
     let cut_ns = ledger.start_ns() + INTERVAL_NS;
-    ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+    ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
     let all = interval.blocked.expect("the ledger knows them");
     assert_eq!(interval.blocked_tasks, all.len() as u64);
     let found = all.iter().find(|blocked| blocked.task.tid.0 == pid).copied();
@@ -432,7 +434,7 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
     scene_of_times(|| {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         let attached = cpuledger::Boottime::now();
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         let shell = Killed(std::process::Command::new("sh").args(["-c", LIFE]).spawn().expect("a shell"));
         let pid = nix::unistd::Pid::from_raw(shell.0.id() as i32);
         let mut told: HashMap<TaskId, Lived> = HashMap::new();
@@ -446,10 +448,10 @@ fn a_life_is_what_was_told_of_its_intervals_root() {
             }
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
-            ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+            ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));
             for (row, usage) in
-                snapshot.tasks.iter().zip(&interval.tasks).filter(|(_, usage)| !usage.is_unseen)
+                interval.tasks.iter().map(|row| (&row.task, &row.usage)).filter(|(_, usage)| !usage.is_unseen)
             {
                 let lived = told.entry(row.id()).or_default();
                 lived.cpu_ns += usage.cpu_ns;
@@ -490,19 +492,17 @@ const RUNNABLE: usize = 300;
 fn a_task_that_waits_from_its_fork_on_has_a_row_root() {
     scene_of_times(|| {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         // The shell runs before them: they are made faster than they can run.
         let loops = Loops::start(RUNNABLE, &["chrt", "-R", "-f", "1"], "", "sh");
         let (mut pids, mut whole, mut never_ran) = (Vec::new(), 0, 0);
         for round in 0..200 {
             let is_whole = pids.len() == RUNNABLE;
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: round % 2 == 1 };
-            ledger
-                .close(ledger.start_ns() + INTERVAL_NS, &wanted, &mut snapshot, &mut interval)
-                .expect("it closes");
+            ledger.close(ledger.start_ns() + INTERVAL_NS, &wanted, &mut interval).expect("it closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));
             let rows: HashMap<i32, &Usage> =
-                snapshot.processes.iter().map(|row| row.pid.0).zip(&interval.processes).collect();
+                interval.processes.iter().map(|row| (row.task.pid.0, &row.usage)).collect();
             for pid in &pids {
                 let usage = rows.get(pid).unwrap_or_else(|| panic!("no row of {pid}, all: {}", wanted.all));
                 let states = usage.states.expect("the ledger knows it");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use cpuledger::attribution::difference::CutFacts;
 use cpuledger::clock::{monotonic_ns, suspended_ns};
+use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::source::netlink::Netlink;
 use cpuledger::source::walk::Walk;
@@ -128,7 +129,7 @@ fn check(interval: &Interval, snapshot: &Snapshot) {
     let length_ns = interval.length_ns() + (snapshot.end_ns - snapshot.begin_ns);
     let room_ns = length_ns * u64::from(interval.online_cpus) + SLACK_NS;
     let suspender = std::process::id().cast_signed();
-    for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+    for Row { task: row, usage, .. } in &interval.processes {
         let room_ns = if row.pid.0 == suspender { room_ns + SUSPENDER_SLACK_NS } else { room_ns };
         assert!(usage.cpu_ns <= room_ns, "{kind}: {row:?} has used {usage:?} of {room_ns} ns");
     }
@@ -173,7 +174,7 @@ impl Sleeper {
     fn cut(&mut self) {
         let Some(ledger) = &mut self.ledger else { return };
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: true };
-        ledger.close(0, &wanted, &mut self.snapshot, &mut self.interval).expect("a cut");
+        ledger.close(0, &wanted, &mut self.interval).expect("a cut");
         assert_eq!(self.interval.imbalance_ns(), Some(0), "{:?}", self.interval);
         check(&self.interval, &self.snapshot);
     }

@@ -78,7 +78,7 @@ fn an_orphan_belongs_to_the_living_ancestor_that_made_it_root() {
     loop {
         let place = cuts.place(orphan).expect("it waits for its input");
         assert_ne!(cuts.snapshot.processes[place].ppid, myself, "the kernel has given it away");
-        let parent = cuts.interval.processes[place].accounting_parent.expect("the hooks saw its fork");
+        let parent = cuts.interval.processes[place].usage.accounting_parent.expect("the hooks saw its fork");
         if parent == myself {
             break;
         }
@@ -86,7 +86,7 @@ fn an_orphan_belongs_to_the_living_ancestor_that_made_it_root() {
         cuts.cut();
     }
     let own = cuts.place(myself).expect("this process");
-    assert_eq!(cuts.interval.processes[own].accounting_parent, None, "it is older than the hooks");
+    assert_eq!(cuts.interval.processes[own].usage.accounting_parent, None, "it is older than the hooks");
 
     drop(stdin);
     let begin = Instant::now();
@@ -101,6 +101,6 @@ fn an_orphan_belongs_to_the_living_ancestor_that_made_it_root() {
     };
     assert_eq!(exited.accounting_parent, Some(myself));
     let own = cuts.place(myself).expect("this process");
-    let inherited_ns = cuts.interval.processes[own].exited_children_ns.expect("the walk sees exits");
+    let inherited_ns = cuts.interval.processes[own].usage.exited_children_ns.expect("the walk sees exits");
     assert!(exited.cpu_ns > 0 && inherited_ns >= exited.cpu_ns, "{inherited_ns} ns, and {exited:?}");
 }

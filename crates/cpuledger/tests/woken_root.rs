@@ -11,7 +11,7 @@ use books::is_full;
 use cpuledger::clock::monotonic_ns;
 use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use loops::Loops;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -75,11 +75,10 @@ struct Told {
 }
 
 /// `woken_ns`: when all of them were awake; it may be within the interval.
-fn look(pids: &[i32], snapshot: &Snapshot, interval: &Interval, woken_ns: u64, told: &mut Told) {
+fn look(pids: &[i32], interval: &Interval, woken_ns: u64, told: &mut Told) {
     let processes: HashMap<i32, &Usage> =
-        snapshot.processes.iter().map(|row| row.pid.0).zip(&interval.processes).collect();
-    let tasks: HashMap<i32, &Usage> =
-        snapshot.tasks.iter().map(|row| row.tid.0).zip(&interval.tasks).collect();
+        interval.processes.iter().map(|row| (row.task.pid.0, &row.usage)).collect();
+    let tasks: HashMap<i32, &Usage> = interval.tasks.iter().map(|row| (row.task.tid.0, &row.usage)).collect();
     for pid in pids {
         for rows in [&processes, &tasks] {
             let usage = rows.get(pid).unwrap_or_else(|| panic!("{pid} has no row"));
@@ -104,28 +103,28 @@ fn a_task_that_is_woken_waits_for_a_cpu_from_then_on_root() {
     let count = if is_full() { 2_500 } else { 300 };
     scene_of_times(|| {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         let sleepers = Sleepers::start(count);
         let pids = sleepers.loops.pids();
         assert_eq!(pids.len(), count);
         let mut close = |number: usize| {
             let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: number % 2 == 1 };
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
-            ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+            ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
             were_missed(interval.missed_switches.expect("the ledger counts them"));
-            (std::mem::take(&mut snapshot), std::mem::take(&mut interval))
+            std::mem::take(&mut interval)
         };
         close(0);
         close(0);
         // They are told apart from what has just ended: here they sleep, and do not run.
-        let (snapshot, _) = close(0);
-        assert!(!snapshot.processes.iter().any(|row| pids.contains(&row.pid.0)), "they sleep");
+        let interval = close(0);
+        assert!(!interval.processes.iter().any(|row| pids.contains(&row.task.pid.0)), "they sleep");
         sleepers.wake();
         let woken_ns = monotonic_ns();
         let mut told = Told::default();
         for number in 0..INTERVALS {
-            let (snapshot, interval) = close(number);
-            look(&pids, &snapshot, &interval, woken_ns, &mut told);
+            let interval = close(number);
+            look(&pids, &interval, woken_ns, &mut told);
         }
         println!("{count} tasks: {} rows had no CPU and waited, {} slept", told.waiting, told.asleep);
         assert_eq!(told.asleep, 0);

@@ -82,11 +82,11 @@ impl Attaching {
 
     fn ledger(&mut self) -> Result<()> {
         let mut ledger = Ledger::open(Options::default()).context("attach the ledger")?;
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         for _ in 0..2 {
             let cut_ns = ledger.start_ns() + INTERVAL_NS;
-            ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).context("close an interval")?;
+            ledger.close(cut_ns, &wanted, &mut interval).context("close an interval")?;
             let imbalance = interval.imbalance_ns();
             if imbalance != Some(0) {
                 tell(&format!("a new ledger's interval is out of balance by {imbalance:?} ns"))?;

@@ -106,7 +106,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let ended = loop {
         match collector.interval() {
             Ok(outcome) => {
-                recorder.add(&collector.snapshot, &collector.interval, &collector.of);
+                recorder.add(&collector.interval, &collector.of);
                 intervals += 1;
                 if outcome == Outcome::Stopped || wanted.is_some_and(|wanted| intervals >= wanted) {
                     break Ok(());

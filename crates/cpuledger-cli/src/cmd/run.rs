@@ -282,7 +282,7 @@ fn collect(
                 None => Ok(ended.recv().context("the command cannot be waited for")??),
             };
         }
-        descent.add(&collector.snapshot, &collector.interval);
+        descent.add(&collector.interval);
         if end.is_none()
             && let Ok(told) = ended.try_recv()
         {

@@ -21,7 +21,7 @@ use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
 use cpuledger::source::replay::Told;
 use cpuledger::source::service::name_socket;
-use cpuledger::{Snapshot, SourceKind, Task, machine};
+use cpuledger::{SourceKind, Task, machine};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::group::Group;
@@ -98,9 +98,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
         let outcome = collector.interval()?;
         if let Some(recorder) = &mut recorder {
-            recorder.add(&collector.snapshot, &collector.interval, &collector.of);
+            recorder.add(&collector.interval, &collector.of);
         }
-        printer.print(&collector.interval, &collector.snapshot, None)?;
+        printer.print(&collector.interval, None)?;
         intervals += 1;
         if outcome == Outcome::Stopped {
             break;
@@ -123,18 +123,18 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
     begin.notice.iter().for_each(|sentence| output::warn(sentence));
     let mut next = Some(begin.spot);
     let mut printer = Printer::new(options);
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
         let Some(spot) = next else { break };
-        let Some(told) = recorded.replay.read(spot, &mut snapshot, &mut interval)? else { break };
+        let Some(told) = recorded.replay.read(spot, &mut interval)? else { break };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
         if options.by.has_states && !interval.source.is_of_ledger() {
             let sentence =
                 format!("--by wait needs a recording of the ledger; this one is of {}", interval.source);
             return Err(Failure::Usage(sentence).into());
         }
-        printer.print(&interval, &snapshot, Some(&told))?;
+        printer.print(&interval, Some(&told))?;
         intervals += 1;
         next = told.next;
     }
@@ -152,11 +152,11 @@ pub fn printed(arguments: &Arguments) -> anyhow::Result<Vec<u8>> {
     recorded.replay.set_length(options.delay_ns);
     let mut next = Some(recorded.begin(asked)?.spot);
     let (mut printer, mut printed) = (Printer::new(&options), Vec::new());
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     while let Some(spot) = next {
-        let Some(told) = recorded.replay.read(spot, &mut snapshot, &mut interval)? else { break };
+        let Some(told) = recorded.replay.read(spot, &mut interval)? else { break };
         replay::notice(&told);
-        printer.make(&interval, &snapshot, Some(&told))?;
+        printer.make(&interval, Some(&told))?;
         printed.append(&mut printer.buffer);
         next = told.next;
     }
@@ -216,20 +216,20 @@ impl Printer<'_> {
     }
 
     /// Prints an interval; of a recording, with what that says of it.
-    fn print(&mut self, interval: &Interval, snapshot: &Snapshot, of: Option<&Told>) -> anyhow::Result<()> {
-        self.make(interval, snapshot, of)?;
+    fn print(&mut self, interval: &Interval, of: Option<&Told>) -> anyhow::Result<()> {
+        self.make(interval, of)?;
         output::write(&self.buffer)
     }
 
     /// Makes what is printed of it.
-    fn make(&mut self, interval: &Interval, snapshot: &Snapshot, of: Option<&Told>) -> anyhow::Result<()> {
+    fn make(&mut self, interval: &Interval, of: Option<&Told>) -> anyhow::Result<()> {
         self.buffer.clear();
         match of {
             Some(told) => self.take_machine(interval, told),
             None if self.options.format == Format::Text => self.read_machine(),
             None => {}
         }
-        self.append(interval, snapshot)
+        self.append(interval)
     }
 
     /// Reads the clocks and the load, which the head of the text shows.
@@ -258,13 +258,13 @@ impl Printer<'_> {
     }
 
     /// Appends the interval in the format that was asked for.
-    fn append(&mut self, interval: &Interval, snapshot: &Snapshot) -> anyhow::Result<()> {
-        self.selection.select(self.options, interval, snapshot);
+    fn append(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        self.selection.select(self.options, interval);
         if self.options.format == Format::Text {
-            self.append_text(interval, snapshot);
+            self.append_text(interval);
             return Ok(());
         }
-        let shown = self.selection.shown(self.options, interval, snapshot, self.boot_id.as_deref());
+        let shown = self.selection.shown(self.options, interval, self.boot_id.as_deref());
         if self.options.format == Format::Json {
             json::append_interval(&mut self.buffer, &shown);
         } else {
@@ -278,15 +278,15 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn append_text(&mut self, interval: &Interval, snapshot: &Snapshot) {
-        let shown = self.selection.shown(self.options, interval, snapshot, None);
+    fn append_text(&mut self, interval: &Interval) {
+        let shown = self.selection.shown(self.options, interval, None);
         let reads =
             Reads { files: self.reads_files, cgroups: self.reads_files && !self.has_recorded_cgroups };
         look_up((&mut self.around, &mut self.cgroups), self.options, &shown, reads);
         let paths = self.cgroups.paths();
         let groups = (self.options.by.group != Group::No).then(|| {
             let names = (&self.around.users, &*paths);
-            self.selection.groups(self.options, interval, snapshot, names)
+            self.selection.groups(self.options, interval, names)
         });
         let machine = &self.around.machine;
         let time = machine.local(machine.now_seconds).time();
@@ -325,11 +325,7 @@ fn look_up(
     shown: &Shown<'_>,
     reads: Reads,
 ) {
-    let (indexes, rows) = match shown.tasks {
-        Some(tasks) => (tasks, &shown.snapshot.tasks),
-        None => (shown.processes, &shown.snapshot.processes),
-    };
-    let rows: Vec<&Task> = indexes.iter().map(|&index| &rows[index]).collect();
+    let rows: Vec<&Task> = shown.rows().map(|row| &row.task).collect();
     around.begin(rows.len());
     let mut wanted = Lookups::USERS;
     if options.has_arguments && reads.files {

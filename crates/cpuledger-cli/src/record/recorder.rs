@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::{Interval, Snapshot, machine};
+use cpuledger::{Interval, machine};
 use cpuledger_frame::Frame;
 use cpuledger_program::output::count_of;
 use cpuledger_recording::{Error, Kind, Options, Writer};
@@ -98,10 +98,10 @@ impl Recorder {
     }
 
     /// Hands an interval over. It never waits: where too many are waiting, this one is missing in the recording.
-    pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>) {
+    pub fn add(&mut self, interval: &Interval, of: &Circumstances<'_>) {
         let mut order = self.done.try_recv().unwrap_or_default();
         let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
-        frames::write(snapshot, interval, &of, &mut order.frame);
+        frames::write(interval, &of, &mut order.frame);
         order.missed = std::mem::take(&mut self.missed);
         if let Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) =
             self.to_thread.try_send(order)

@@ -7,7 +7,7 @@ use std::path::Path;
 use cpuledger::counters::Counters;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::Memory;
-use cpuledger::interval::{Blocked, Exited, Interval, Unattributed, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger::machine::Load;
 use cpuledger::source::Exit;
 use cpuledger::task::{Guard, State, flags};
@@ -80,11 +80,11 @@ impl Machine {
     /// A second of it, as that source tells it.
     pub fn interval(&self, source: SourceKind) -> Interval {
         let Sight { is_ledger, sees_exits } = Sight::of(source);
-        let usages = |rows: &[Task], is_process| -> Vec<Usage> {
-            rows.iter().map(|row| usage(row, source, is_process)).collect()
+        let rows = |tasks: &[Task], is_process| -> Vec<Row> {
+            tasks.iter().map(|task| Row::new(*task, usage(task, source, is_process))).collect()
         };
-        let processes = usages(&self.snapshot.processes, true);
-        let attributed_ns = processes.iter().map(|usage| usage.cpu_ns).sum();
+        let processes = rows(&self.snapshot.processes, true);
+        let attributed_ns = processes.iter().map(|row| row.usage.cpu_ns).sum();
         let by = Unattributed { no_slot_ns: 1000, uncovered_cpu_ns: 234, ..Unattributed::default() };
         let (start_ns, capacity_ns) = (1000 * SECOND, 4 * SECOND);
         Interval {
@@ -98,7 +98,7 @@ impl Machine {
             unattributed_ns: is_ledger.then(|| by.total_ns()),
             unattributed_by: if is_ledger { by } else { Unattributed::default() },
             processes,
-            tasks: usages(&self.snapshot.tasks, false),
+            tasks: rows(&self.snapshot.tasks, false),
             exited: sees_exits.then(|| dead(source)),
             blocked: is_ledger.then(blocked),
             blocked_tasks: if is_ledger { 4 } else { 0 },
@@ -443,7 +443,7 @@ fn write_files(directory: &Path, pid: i32) {
 fn states_of_the_ledger_balance() {
     let machine = Machine::new();
     let interval = machine.interval(SourceKind::Ledger);
-    let usages = || interval.processes.iter().chain(&interval.tasks);
+    let usages = || interval.processes.iter().chain(&interval.tasks).map(|row| row.usage);
     assert_eq!(usages().filter(|usage| usage.states.is_none()).count(), 2, "of one process and its task");
     for usage in usages().filter(|usage| usage.states.is_some()) {
         assert_eq!(usage.state_imbalance_ns(), Some(0), "{usage:?}");
@@ -456,6 +456,6 @@ fn states_of_the_ledger_balance() {
     }
     for source in [SourceKind::Walk, SourceKind::Netlink, SourceKind::Procfs] {
         let interval = machine.interval(source);
-        assert!(interval.processes.iter().all(|usage| usage.states.is_none()));
+        assert!(interval.processes.iter().all(|row| row.usage.states.is_none()));
     }
 }

@@ -374,7 +374,7 @@ impl App {
                 self.frames += u64::from(!frame.interval.is_since_boot());
                 self.timeline.add(&frame);
                 if let Some(old) = self.state.take(frame) {
-                    let _ = self.orders.send(Order::Reuse(Box::new((old.interval, old.snapshot))));
+                    let _ = self.orders.send(Order::Reuse(Box::new(old.interval)));
                 }
                 self.read_detail();
             }

@@ -4,14 +4,13 @@ use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, bail};
-use cpuledger::interval::{Interval, Usage};
-use cpuledger::{Snapshot, Task};
+use cpuledger::Interval;
 use cpuledger_view::key::Shown;
 use cpuledger_view::{csv, json};
 use rustc_hash::FxHashSet;
 
 use super::action::ExportFormat;
-use super::frame::{Frame, Kind, List, RowRef};
+use super::frame::{Frame, Kind};
 use super::listing::Item;
 use super::state::State;
 
@@ -46,14 +45,13 @@ fn fill(path: &str, mut file: impl Write, bytes: &[u8]) -> io::Result<()> {
 
 /// The text of the file.
 pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Result<Vec<u8>> {
-    let seen = Seen::of(state, frame);
-    let processes: Vec<usize> = (0..seen.snapshot.processes.len()).collect();
-    let tasks: Vec<usize> = (0..seen.snapshot.tasks.len()).collect();
-    let exited: Vec<usize> = (0..seen.interval.exited.as_ref().map_or(0, Vec::len)).collect();
-    let blocked: Vec<usize> = (0..seen.interval.blocked.as_ref().map_or(0, Vec::len)).collect();
+    let seen = seen(state, frame);
+    let processes: Vec<usize> = (0..seen.processes.len()).collect();
+    let tasks: Vec<usize> = (0..seen.tasks.len()).collect();
+    let exited: Vec<usize> = (0..seen.exited.as_ref().map_or(0, Vec::len)).collect();
+    let blocked: Vec<usize> = (0..seen.blocked.as_ref().map_or(0, Vec::len)).collect();
     let shown = Shown {
-        interval: &seen.interval,
-        snapshot: &seen.snapshot,
+        interval: &seen,
         processes: &processes,
         tasks: state.settings.has_threads.then_some(&*tasks),
         exited: &exited,
@@ -71,68 +69,51 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
     Ok(bytes)
 }
 
-/// The rows of the lines, in their order.
-struct Seen {
-    interval: Interval,
-    snapshot: Snapshot,
-}
-
-impl Seen {
-    fn of(state: &State, frame: &Frame) -> Seen {
-        let from = &frame.interval;
-        let mut seen = Seen {
-            interval: Interval {
-                source: from.source,
-                is_replayed: from.is_replayed,
-                begin: from.begin,
-                start_ns: from.start_ns,
-                end_ns: from.end_ns,
-                online_cpus: from.online_cpus,
-                capacity_ns: from.capacity_ns,
-                attributed_ns: from.attributed_ns,
-                idle_ns: from.idle_ns,
-                unattributed_ns: from.unattributed_ns,
-                unattributed_by: from.unattributed_by,
-                unidentified_exits: from.unidentified_exits,
-                missed_exits: from.missed_exits,
-                missed_switches: from.missed_switches,
-                hidden_cpu_ns: from.hidden_cpu_ns,
-                exited: from.exited.as_ref().map(|_| Vec::new()),
-                blocked: from.blocked.clone(),
-                blocked_tasks: from.blocked_tasks,
-                ..Interval::default()
-            },
-            snapshot: Snapshot { source: from.source, ..Snapshot::default() },
-        };
-        for entry in &state.listing.entries {
-            if let Item::Row(at) = entry.item {
-                seen.add(frame, at);
-            }
+/// The interval with the rows of the lines alone, in their order.
+fn seen(state: &State, frame: &Frame) -> Interval {
+    let from = &frame.interval;
+    let mut seen = Interval {
+        source: from.source,
+        is_replayed: from.is_replayed,
+        begin: from.begin,
+        start_ns: from.start_ns,
+        end_ns: from.end_ns,
+        online_cpus: from.online_cpus,
+        capacity_ns: from.capacity_ns,
+        attributed_ns: from.attributed_ns,
+        idle_ns: from.idle_ns,
+        unattributed_ns: from.unattributed_ns,
+        unattributed_by: from.unattributed_by,
+        unidentified_exits: from.unidentified_exits,
+        missed_exits: from.missed_exits,
+        missed_switches: from.missed_switches,
+        hidden_cpu_ns: from.hidden_cpu_ns,
+        exited: from.exited.as_ref().map(|_| Vec::new()),
+        blocked: from.blocked.clone(),
+        blocked_tasks: from.blocked_tasks,
+        ..Interval::default()
+    };
+    for entry in &state.listing.entries {
+        if let Item::Row(at) = entry.item {
+            let rows = match at.kind {
+                Kind::Process => &mut seen.processes,
+                Kind::Task => &mut seen.tasks,
+            };
+            rows.push(frame.row(at).into_owned());
         }
-        if state.settings.has_threads {
-            // Tasks are told besides their processes.
-            let pids: FxHashSet<_> = seen.snapshot.tasks.iter().map(|row| row.pid).collect();
-            let rows = frame.snapshot.processes.iter().zip(0..).filter(|(row, _)| pids.contains(&row.pid));
-            rows.for_each(|(_, index)| {
-                seen.add(frame, RowRef { kind: Kind::Process, list: List::Awake, index })
-            });
-        }
-        if state.settings.has_exited
-            && let Some(exited) = &mut seen.interval.exited
-        {
-            exited.extend(state.listing.exited.iter().map(|&index| frame.exited()[index as usize]));
-        }
-        seen
     }
-
-    fn add(&mut self, frame: &Frame, at: RowRef) {
-        let (rows, usages): (&mut Vec<Task>, &mut Vec<Usage>) = match at.kind {
-            Kind::Process => (&mut self.snapshot.processes, &mut self.interval.processes),
-            Kind::Task => (&mut self.snapshot.tasks, &mut self.interval.tasks),
-        };
-        rows.push(*frame.whole(at));
-        usages.push(frame.usage(at));
+    if state.settings.has_threads {
+        // Tasks are told besides their processes.
+        let pids: FxHashSet<_> = seen.tasks.iter().map(|row| row.task.pid).collect();
+        let rows = from.processes.iter().filter(|row| pids.contains(&row.task.pid));
+        seen.processes.extend(rows);
     }
+    if state.settings.has_exited
+        && let Some(exited) = &mut seen.exited
+    {
+        exited.extend(state.listing.exited.iter().map(|&index| frame.exited()[index as usize]));
+    }
+    seen
 }
 
 #[cfg(test)]

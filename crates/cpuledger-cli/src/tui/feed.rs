@@ -6,6 +6,7 @@ use cpuledger::Boottime;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::HostStatistics;
+use cpuledger::interval::Row;
 use cpuledger::names::Names;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
@@ -24,7 +25,7 @@ pub enum Order {
     /// From now on.
     Subscribe(Subscription),
     /// The memory of a frame that is shown no more.
-    Reuse(Box<(Interval, Snapshot)>),
+    Reuse(Box<Interval>),
     /// The end.
     Stop,
 }
@@ -74,7 +75,7 @@ impl Feed {
     }
 
     fn send_frames(&mut self, orders: &Receiver<Order>, events: &Sender<Event>) -> anyhow::Result<()> {
-        let mut spare: Option<Box<(Interval, Snapshot)>> = None;
+        let mut spare: Option<Box<Interval>> = None;
         // The first interval is short, so that the screen is not empty for long.
         // The service has one already.
         let latest = if self.collector.latest() {
@@ -94,7 +95,7 @@ impl Feed {
         let mut is_first = true;
         loop {
             if let Some(spare) = spare.take() {
-                (self.collector.interval, self.collector.snapshot) = *spare;
+                self.collector.interval = *spare;
             }
             let outcome = self.collector.interval()?;
             self.record();
@@ -131,7 +132,7 @@ impl Feed {
 
     fn record(&mut self) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.add(&self.collector.snapshot, &self.collector.interval, &self.collector.of);
+            recorder.add(&self.collector.interval, &self.collector.of);
         }
     }
 
@@ -142,27 +143,26 @@ impl Feed {
         let mut snapshot = Snapshot::default();
         open_for_listing(None, &request).ok()?.snapshot(&request, &mut snapshot).ok()?;
         let interval = Interval::since_boot(&snapshot, machine::online_cpus());
-        Some(self.frame_of(interval, snapshot, Asleep::default()))
+        Some(self.frame_of(interval, Asleep::default()))
     }
 
     fn frame(&mut self) -> anyhow::Result<Frame> {
         let asleep = self.asleep()?;
         let interval = std::mem::take(&mut self.collector.interval);
-        let snapshot = std::mem::take(&mut self.collector.snapshot);
-        Ok(self.frame_of(interval, snapshot, asleep))
+        Ok(self.frame_of(interval, asleep))
     }
 
     /// Reads what surrounds the interval, so that the view does not have to.
-    fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, asleep: Asleep) -> Frame {
+    fn frame_of(&mut self, interval: Interval, asleep: Asleep) -> Frame {
         self.cgroups.begin();
         self.users.begin();
         let statistics = HostStatistics::read();
         let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
         let cpus = statistics.shares_since(&self.statistics);
         self.statistics.clone_from(&statistics);
-        for row in snapshot.processes.iter().chain(&snapshot.tasks) {
-            self.users.learn(row.euid);
-            self.learn_cgroup(row);
+        for Row { task, .. } in interval.processes.iter().chain(&interval.tasks) {
+            self.users.learn(task.euid);
+            self.learn_cgroup(task);
         }
         for exited in interval.exited.iter().flatten() {
             exited.exit.euid.into_iter().for_each(|euid| self.users.learn(euid));
@@ -174,7 +174,6 @@ impl Feed {
         let end_realtime_ns = (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).saturating_sub(age_ns);
         Frame {
             interval,
-            snapshot,
             asleep,
             statistics,
             cpus,
@@ -201,7 +200,7 @@ impl Feed {
         };
         cache.set_fields(fields);
         let walk = cache.walk();
-        cache.follow(&self.collector.snapshot, &self.collector.interval)?;
+        cache.follow(&self.collector.interval)?;
         let asleep = cache.asleep();
         if asleep.walk != walk {
             let walked = &asleep.walked;

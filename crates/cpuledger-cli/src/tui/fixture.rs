@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cpuledger::Boottime;
 use cpuledger::counters::Counters;
 use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
-use cpuledger::interval::{Blocked, Exited, Interval, Usage};
+use cpuledger::interval::{Blocked, Exited, Interval, Row, Usage};
 use cpuledger::machine::Load;
 use cpuledger::names::Names;
 use cpuledger::source::Exit;
@@ -163,9 +163,10 @@ pub fn sleepers(threads: i32) -> Frame {
 }
 
 fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exited>) -> Frame {
-    let (rows, usages): (Vec<Task>, Vec<Usage>) = processes.into_iter().unzip();
-    let (task_rows, task_usages): (Vec<Task>, Vec<Usage>) = tasks.into_iter().unzip();
-    let attributed_ns = usages.iter().map(|usage| usage.cpu_ns).sum();
+    let rows = |rows: Vec<(Task, Usage)>| -> Vec<Row> {
+        rows.into_iter().map(|(task, usage)| Row::new(task, usage)).collect()
+    };
+    let attributed_ns = processes.iter().map(|(_, usage)| usage.cpu_ns).sum();
     let interval = Interval {
         source: SourceKind::Ledger,
         start_ns: 100 * SECOND,
@@ -175,8 +176,8 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         attributed_ns,
         idle_ns: Some(2 * SECOND - attributed_ns),
         unattributed_ns: Some(0),
-        processes: usages,
-        tasks: task_usages,
+        processes: rows(processes),
+        tasks: rows(tasks),
         exited: Some(dead),
         blocked: Some(vec![
             blocked((70, 70), "dd", Some(SECOND), Some(true)),
@@ -204,12 +205,6 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
     };
     Frame {
         interval,
-        snapshot: Snapshot {
-            source: SourceKind::Ledger,
-            processes: rows,
-            tasks: task_rows,
-            ..Snapshot::default()
-        },
         asleep: Asleep::default(),
         statistics,
         cpus: vec![

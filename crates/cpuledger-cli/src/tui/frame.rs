@@ -1,13 +1,14 @@
 //! What one refresh shows: an interval, and what was read around it. The state and the view know nothing else of the
 //! machine, so a recording can feed them as well.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use cpuledger::Boottime;
 use cpuledger::clock::TICK_NS;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
-use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::interval::{Exited, Interval, Row, Usage};
 use cpuledger::names::Names;
 use cpuledger::{Field, Pid, Snapshot, States, Task, TaskId};
 use rustc_hash::FxHashMap;
@@ -17,10 +18,8 @@ use cpuledger::enrich::cgroups;
 /// A refresh.
 #[derive(Debug)]
 pub struct Frame {
-    /// The interval.
+    /// The interval. Its rows are what ran or, from a source of snapshots, all.
     pub interval: Interval,
-    /// Its rows: what ran or, from a source of snapshots, all.
-    pub snapshot: Snapshot,
     /// What did not run, if the source gives only what did; empty if that is not wanted.
     pub asleep: Asleep,
     /// What the machine tells of itself at the end.
@@ -85,7 +84,7 @@ pub struct RowRef {
 /// The lists of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum List {
-    /// The snapshot of the interval.
+    /// That of the interval.
     Awake,
     /// [`Asleep::walked`].
     Walked,
@@ -93,32 +92,76 @@ pub enum List {
     Late,
 }
 
-impl Frame {
-    /// A list of rows.
-    pub fn rows(&self, kind: Kind, list: List) -> &[Task] {
-        match (kind, list) {
-            (Kind::Process, List::Awake) => &self.snapshot.processes,
-            (Kind::Task, List::Awake) => &self.snapshot.tasks,
-            (Kind::Process, List::Walked) => &self.asleep.walked.processes,
-            (Kind::Task, List::Walked) => &self.asleep.walked.tasks,
-            (Kind::Process, List::Late) => &self.asleep.late[0],
-            (Kind::Task, List::Late) => &self.asleep.late[1],
+/// The rows of a list, sorted by pid.
+#[derive(Clone, Copy)]
+enum Rows<'a> {
+    Awake(&'a [Row]),
+    Asleep(&'a [Task]),
+}
+
+impl<'a> Rows<'a> {
+    fn len(self) -> usize {
+        match self {
+            Rows::Awake(rows) => rows.len(),
+            Rows::Asleep(tasks) => tasks.len(),
         }
+    }
+
+    fn task(self, index: usize) -> &'a Task {
+        match self {
+            Rows::Awake(rows) => &rows[index].task,
+            Rows::Asleep(tasks) => &tasks[index],
+        }
+    }
+
+    /// The place of the first of a process.
+    fn first_of(self, pid: Pid) -> usize {
+        match self {
+            Rows::Awake(rows) => rows.partition_point(|row| row.task.pid < pid),
+            Rows::Asleep(tasks) => tasks.partition_point(|task| task.pid < pid),
+        }
+    }
+}
+
+impl Frame {
+    fn rows(&self, kind: Kind, list: List) -> Rows<'_> {
+        match (kind, list) {
+            (_, List::Awake) => Rows::Awake(self.awake(kind)),
+            (Kind::Process, List::Walked) => Rows::Asleep(&self.asleep.walked.processes),
+            (Kind::Task, List::Walked) => Rows::Asleep(&self.asleep.walked.tasks),
+            (_, List::Late) => Rows::Asleep(&self.asleep.late[kind as usize]),
+        }
+    }
+
+    fn awake(&self, kind: Kind) -> &[Row] {
+        match kind {
+            Kind::Process => &self.interval.processes,
+            Kind::Task => &self.interval.tasks,
+        }
+    }
+
+    /// How many rows a list has.
+    pub fn count(&self, kind: Kind, list: List) -> usize {
+        self.rows(kind, list).len()
     }
 
     /// The row as it was at the end of the interval.
     pub fn whole(&self, at: RowRef) -> &Task {
-        &self.rows(at.kind, at.list)[at.index as usize]
+        self.rows(at.kind, at.list).task(at.index as usize)
+    }
+
+    /// The row with what it used.
+    pub fn row(&self, at: RowRef) -> Cow<'_, Row> {
+        match at.list {
+            List::Awake => Cow::Borrowed(&self.awake(at.kind)[at.index as usize]),
+            List::Walked | List::Late => Cow::Owned(Row::new(*self.whole(at), self.usage(at))),
+        }
     }
 
     /// What it used.
     pub fn usage(&self, at: RowRef) -> Usage {
-        let usages = match at.kind {
-            Kind::Process => &self.interval.processes,
-            Kind::Task => &self.interval.tasks,
-        };
         match at.list {
-            List::Awake => usages.get(at.index as usize).copied().unwrap_or_default(),
+            List::Awake => self.awake(at.kind)[at.index as usize].usage,
             List::Walked | List::Late => {
                 let row = self.whole(at);
                 // The walk keeps them in order.
@@ -133,7 +176,7 @@ impl Frame {
     /// Whether the source tells what tasks did while they were on no CPU.
     pub fn has_states(&self) -> bool {
         self.interval.source.is_of_ledger()
-            && self.interval.processes.iter().any(|usage| usage.states.is_some())
+            && self.interval.processes.iter().any(|row| row.usage.states.is_some())
     }
 
     /// What one did that did not run: all the time the same, which its row tells, or those of its threads.
@@ -164,13 +207,12 @@ impl Frame {
     pub fn threads(&self, pid: Pid) -> impl Iterator<Item = RowRef> + '_ {
         [List::Awake, List::Late, List::Walked].into_iter().flat_map(move |list| {
             let rows = self.rows(Kind::Task, list);
-            let first = rows.partition_point(|row| row.pid < pid);
+            let first = rows.first_of(pid);
             let gone = &self.asleep.gone[Kind::Task as usize];
-            let of_process = rows[first..].iter().take_while(move |row| row.pid == pid).zip(first..);
-            let there = of_process.filter(move |&(_, index)| {
-                list != List::Walked || !gone.get(index).is_some_and(|gone| *gone)
-            });
-            there.map(move |(_, index)| RowRef { kind: Kind::Task, list, index: index as u32 })
+            let of_process = (first..rows.len()).take_while(move |&index| rows.task(index).pid == pid);
+            let there = of_process
+                .filter(move |&index| list != List::Walked || !gone.get(index).is_some_and(|gone| *gone));
+            there.map(move |index| RowRef { kind: Kind::Task, list, index: index as u32 })
         })
     }
 
@@ -180,7 +222,7 @@ impl Frame {
         if !self.has_states() {
             return None;
         }
-        let living = self.interval.processes.iter().filter_map(|usage| usage.states);
+        let living = self.interval.processes.iter().filter_map(|row| row.usage.states);
         // The dead threads of a process that lives are in its states.
         let lives = |process: TaskId| self.find(Kind::Process, process).is_some();
         let dead = self.exited().iter().filter(|exited| !lives(exited.exit.process));
@@ -193,21 +235,14 @@ impl Frame {
 
     /// Whether it had a CPU, or waited for one.
     pub fn ran_or_waited(&self, at: RowRef) -> bool {
-        let usages = match at.kind {
-            Kind::Process => &self.interval.processes,
-            Kind::Task => &self.interval.tasks,
-        };
-        at.list == List::Awake && usages.get(at.index as usize).is_some_and(Usage::ran_or_waited)
+        at.list == List::Awake && self.awake(at.kind)[at.index as usize].usage.ran_or_waited()
     }
 
     /// The CPU time that it used.
     pub fn cpu_ns(&self, at: RowRef) -> u64 {
-        match (at.list, at.kind) {
-            (List::Awake, Kind::Process) => self.interval.processes[at.index as usize].cpu_ns,
-            (List::Awake, Kind::Task) => {
-                self.interval.tasks.get(at.index as usize).map_or(0, |usage| usage.cpu_ns)
-            }
-            _ => 0,
+        match at.list {
+            List::Awake => self.awake(at.kind)[at.index as usize].usage.cpu_ns,
+            List::Walked | List::Late => 0,
         }
     }
 
@@ -215,7 +250,7 @@ impl Frame {
     pub fn all(&self, kind: Kind) -> impl Iterator<Item = RowRef> + '_ {
         let gone = &self.asleep.gone[kind as usize];
         [List::Awake, List::Walked, List::Late].into_iter().flat_map(move |list| {
-            let rows = 0..self.rows(kind, list).len() as u32;
+            let rows = 0..self.count(kind, list) as u32;
             rows.filter(move |&index| {
                 list != List::Walked || !gone.get(index as usize).is_some_and(|gone| *gone)
             })
@@ -226,10 +261,13 @@ impl Frame {
     /// Where a process is.
     pub fn process(&self, pid: Pid) -> Option<RowRef> {
         [List::Awake, List::Late, List::Walked].into_iter().find_map(|list| {
-            // Rows are sorted by pid.
             let rows = self.rows(Kind::Process, list);
-            let index = rows.binary_search_by_key(&pid, |row| row.pid).ok()?;
-            Some(RowRef { kind: Kind::Process, list, index: index as u32 })
+            let index = rows.first_of(pid);
+            (index < rows.len() && rows.task(index).pid == pid).then_some(RowRef {
+                kind: Kind::Process,
+                list,
+                index: index as u32,
+            })
         })
     }
 

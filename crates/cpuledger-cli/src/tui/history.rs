@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use cpuledger::Task;
 use cpuledger::TaskId;
-use cpuledger::interval::Usage;
+use cpuledger::interval::Row;
 use cpuledger_view::interval::column::per_mille;
 
 use super::frame::{Frame, Kind};
@@ -36,10 +35,7 @@ impl History {
         }
         self.moments.push_back(Moment {
             length_ns: frame.interval.length_ns(),
-            rows: [
-                ran(&frame.snapshot.processes, &frame.interval.processes),
-                ran(&frame.snapshot.tasks, &frame.interval.tasks),
-            ],
+            rows: [ran(&frame.interval.processes), ran(&frame.interval.tasks)],
         });
     }
 
@@ -54,9 +50,9 @@ impl History {
     }
 }
 
-fn ran(rows: &[Task], usages: &[Usage]) -> Vec<(TaskId, u64)> {
-    let ran = rows.iter().zip(usages).filter(|(_, usage)| usage.cpu_ns > 0);
-    let mut ran: Vec<(TaskId, u64)> = ran.map(|(row, usage)| (row.id(), usage.cpu_ns)).collect();
+fn ran(rows: &[Row]) -> Vec<(TaskId, u64)> {
+    let ran = rows.iter().filter(|row| row.usage.cpu_ns > 0);
+    let mut ran: Vec<(TaskId, u64)> = ran.map(|row| (row.task.id(), row.usage.cpu_ns)).collect();
     if ran.len() > MOST_ROWS {
         ran.select_nth_unstable_by_key(MOST_ROWS, |(_, cpu_ns)| std::cmp::Reverse(*cpu_ns));
         ran.truncate(MOST_ROWS);
@@ -74,17 +70,15 @@ mod tests {
     fn the_last_sixty_are_remembered() {
         let mut history = History::default();
         let frame = fixture::frame();
-        let id = frame.snapshot.processes[0].id();
+        let id = frame.interval.processes[0].task.id();
         for _ in 0..INTERVALS + 5 {
             history.add(&frame);
         }
         let shares = history.of(Kind::Process, id);
         assert_eq!(shares.len(), INTERVALS);
         assert!(
-            shares
-                .iter()
-                .all(|&share| share
-                    == per_mille(frame.interval.processes[0].cpu_ns, frame.interval.length_ns()))
+            shares.iter().all(|&share| share
+                == per_mille(frame.interval.processes[0].usage.cpu_ns, frame.interval.length_ns()))
         );
         let other = TaskId { start_time_ns: id.start_time_ns.with_slack_ns(1), ..id };
         assert_eq!(history.of(Kind::Process, other), [0; INTERVALS]);

@@ -109,7 +109,7 @@ impl IdleTaskCache {
     ///
     /// # Errors
     /// When the source fails.
-    pub fn follow(&mut self, snapshot: &Snapshot, interval: &Interval) -> Result<(), cpuledger::Error> {
+    pub fn follow(&mut self, interval: &Interval) -> Result<(), cpuledger::Error> {
         self.processes.interval += 1;
         self.tasks.interval += 1;
         for exited in interval.exited.iter().flatten() {
@@ -119,19 +119,23 @@ impl IdleTaskCache {
                 self.processes.leave(exit.process.tid.0);
             }
         }
-        snapshot.processes.iter().for_each(|row| self.processes.run(row.pid.0, row));
-        snapshot.tasks.iter().for_each(|row| self.tasks.run(row.tid.0, row));
+        self.run(interval);
         let is_told_all = interval.unidentified_exits.unwrap_or(0) == 0 && interval.missed_exits == 0;
         let most_late = MOST_LATE + self.walked.tasks.len() / 8;
         let is_due = !is_told_all
             || self.is_stale
             || self.tasks.late.len() > most_late
             || self.walked_at.elapsed() > LONGEST_WITHOUT_WALK;
-        if is_due { self.look(snapshot) } else { Ok(()) }
+        if is_due { self.look(interval) } else { Ok(()) }
+    }
+
+    fn run(&mut self, interval: &Interval) {
+        interval.processes.iter().for_each(|row| self.processes.run(row.task.pid.0, &row.task));
+        interval.tasks.iter().for_each(|row| self.tasks.run(row.task.tid.0, &row.task));
     }
 
     /// Walks. What ran in the interval has its row there.
-    fn look(&mut self, snapshot: &Snapshot) -> Result<(), cpuledger::Error> {
+    fn look(&mut self, interval: &Interval) -> Result<(), cpuledger::Error> {
         let mut walked = std::mem::take(&mut self.walked);
         // The view may still show the last one.
         let fresh = fresh(&mut walked);
@@ -140,8 +144,7 @@ impl IdleTaskCache {
         fresh.tasks.sort_unstable_by_key(|row| (row.pid, !row.is_leader(), row.tid));
         self.processes.begin(fresh.processes.iter().map(|row| row.pid.0));
         self.tasks.begin(fresh.tasks.iter().map(|row| row.tid.0));
-        snapshot.processes.iter().for_each(|row| self.processes.run(row.pid.0, row));
-        snapshot.tasks.iter().for_each(|row| self.tasks.run(row.tid.0, row));
+        self.run(interval);
         self.walked = walked;
         self.walked_at = Instant::now();
         self.walk += 1;
@@ -170,6 +173,7 @@ fn fresh(shared: &mut Arc<Snapshot>) -> &mut Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger::interval::{Row, Usage};
     use cpuledger::source::{Exits, SourceKind};
     use cpuledger::{Error, Pid, Tid};
 
@@ -211,17 +215,16 @@ mod tests {
     #[test]
     fn what_ran_or_died_is_not_asleep_and_what_ran_before_is() {
         let mut cache = IdleTaskCache::of(Box::new(Fixed(vec![1, 2, 3])), FieldSet::ALL);
-        let ran = |numbers: &[i32]| Snapshot {
-            processes: numbers.iter().map(|&number| row(number)).collect(),
-            tasks: numbers.iter().map(|&number| row(number)).collect(),
-            ..Snapshot::default()
+        let ran = |numbers: &[i32]| -> Vec<Row> {
+            numbers.iter().map(|&number| Row::new(row(number), Usage::default())).collect()
         };
         let died = |numbers: &[i32]| {
             let exited = numbers.iter().map(|&number| super::super::fixture::exited(number, "x", 1));
             Interval { exited: Some(exited.collect()), ..Interval::default() }
         };
         let mut follow = |numbers: &[i32], interval: &Interval| {
-            cache.follow(&ran(numbers), interval).expect("it is fixed");
+            let interval = Interval { processes: ran(numbers), tasks: ran(numbers), ..interval.clone() };
+            cache.follow(&interval).expect("it is fixed");
             listed(&cache.asleep())
         };
         assert_eq!(follow(&[2], &died(&[])), [1, 3]);

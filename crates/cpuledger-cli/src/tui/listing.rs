@@ -39,7 +39,7 @@ impl Making<'_> {
         self.make_lines(sleep, listing);
         let cpu_ns = |entry: &Entry| match entry.item {
             Item::Row(at) => self.frame.cpu_ns(at),
-            Item::Group(sum) | Item::ExitedName(sum) => listing.sums[sum as usize].usage.cpu_ns,
+            Item::Group(sum) | Item::ExitedName(sum) => listing.sums[sum as usize].total.usage.cpu_ns,
             Item::Exited(index) => self.frame.exited()[index as usize].cpu_ns,
         };
         listing.most_ns = listing.entries.iter().map(cpu_ns).max().unwrap_or(0);
@@ -50,10 +50,10 @@ impl Making<'_> {
         listing.sums.clear();
         listing.exited.clear();
         listing.matched_ns = 0;
-        for (index, usage) in self.frame.interval.processes.iter().enumerate() {
+        for (index, row) in self.frame.interval.processes.iter().enumerate() {
             let at = RowRef { kind: Kind::Process, list: List::Awake, index: index as u32 };
-            if usage.cpu_ns > 0 && self.matches(at) {
-                listing.matched_ns += usage.cpu_ns;
+            if row.usage.cpu_ns > 0 && self.matches(at) {
+                listing.matched_ns += row.usage.cpu_ns;
             }
         }
         if self.settings.tree != Tree::No {
@@ -80,7 +80,7 @@ impl Making<'_> {
         let exited = group::exited_names(self, listing);
         let mut ranked = Vec::new();
         for list in [List::Awake, List::Late] {
-            for index in 0..frame.rows(kind, list).len() as u32 {
+            for index in 0..frame.count(kind, list) as u32 {
                 let at = RowRef { kind, list, index };
                 if self.is_shown(at) && self.matches(at) {
                     ranked.push(self.ranked(at));
@@ -120,8 +120,8 @@ impl Making<'_> {
     /// Those that sleep in their order, without those that are not to be shown.
     fn sleep_order<'b>(&self, sleep: &'b mut SleepOrder) -> &'b [u32] {
         let kind = self.kind();
-        let rows = self.frame.rows(kind, List::Walked);
-        if rows.is_empty() || !self.settings.has_all {
+        let rows = self.frame.count(kind, List::Walked);
+        if rows == 0 || !self.settings.has_all {
             *sleep = SleepOrder::default();
             return &[];
         }
@@ -134,7 +134,7 @@ impl Making<'_> {
             query: self.query.text().to_owned(),
         };
         if sleep.of.as_ref() != Some(&of) {
-            let refs = (0..rows.len() as u32).map(|index| RowRef { kind, list: List::Walked, index });
+            let refs = (0..rows as u32).map(|index| RowRef { kind, list: List::Walked, index });
             let mut ranked: Vec<Ranked<'_>> =
                 refs.filter(|&at| self.matches(at)).map(|at| self.ranked(at)).collect();
             ranked.sort_by(|one, other| self.compare(one, other));
@@ -151,8 +151,8 @@ impl Making<'_> {
     /// Names of the dead among the rows.
     fn ranked_sums(&self, listing: &Listing, exited: &[(u32, Vec<usize>)]) -> Vec<Ranked<'static>> {
         let rank = |(sum, members): &(u32, Vec<usize>)| {
-            let Sum { task, usage, name, .. } = &listing.sums[*sum as usize];
-            let weight = self.weigh_number(task, usage);
+            let Sum { total, name, .. } = &listing.sums[*sum as usize];
+            let weight = self.weigh_number(total);
             let id = Id::ExitedName(name.clone());
             let fold = (!members.is_empty()).then(|| self.is_folded(&id));
             let entry = Entry { fold, ..Entry::flat(Item::ExitedName(*sum)) };

@@ -1,39 +1,28 @@
 //! Whether an interval has what is looked for.
 
-use cpuledger::interval::{Interval, Usage};
+use cpuledger::interval::{Interval, Row};
 use cpuledger::names::Names;
-use cpuledger::{Snapshot, Task};
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::{Query, Subject};
 
 use super::listing::Arguments;
 
 /// Whether a row of an interval matches, of those that live or of those that died. Arguments are those that the screen has read.
-pub fn matches(
-    query: &Query,
-    interval: &Interval,
-    snapshot: &Snapshot,
-    users: &Names,
-    arguments: &Arguments,
-) -> bool {
-    let is_match = |row: &Task, usage: &Usage| {
-        let arguments = if query.needs_arguments() { arguments.text_of(row) } else { None };
+pub fn matches(query: &Query, interval: &Interval, users: &Names, arguments: &Arguments) -> bool {
+    let is_match = |row: &Row| {
+        let grown = row.grown();
+        let arguments = if query.needs_arguments() { arguments.text_of(&grown) } else { None };
         query.matches(&Subject {
-            row,
-            usage,
+            row: &grown,
+            usage: &row.usage,
             length_ns: interval.length_ns(),
             users,
             memory_total_bytes: None,
             arguments: arguments.as_deref(),
         })
     };
-    let living = snapshot.processes.iter().zip(&interval.processes);
-    let mut living = living.chain(snapshot.tasks.iter().zip(&interval.tasks));
-    living.any(|(whole, usage)| is_match(&interval.row(usage, whole), usage))
-        || interval.exited.iter().flatten().any(|exited| {
-            let (row, usage) = exited_row(exited);
-            is_match(&row, &usage)
-        })
+    interval.processes.iter().chain(&interval.tasks).any(is_match)
+        || interval.exited.iter().flatten().any(|exited| is_match(&exited_row(exited)))
 }
 
 #[cfg(test)]
@@ -47,12 +36,12 @@ mod tests {
     fn the_living_and_the_dead_are_found() {
         let frame = fixture::frame();
         let mut known = Arguments::default();
-        let make = &frame.snapshot.processes[2];
+        let make = &frame.interval.processes[2].task;
         let read = Boottime::from_ns(u64::MAX);
         known.learn(make.id(), make.comm, read, Some(b"make\0-j4\0".as_slice().into()));
         let found = |text: &str| {
             let query = Query::parse(text).expect("it is right");
-            matches(&query, &frame.interval, &frame.snapshot, &frame.users, &known)
+            matches(&query, &frame.interval, &frame.users, &known)
         };
         for (text, is_there) in [
             ("comm=make", true),

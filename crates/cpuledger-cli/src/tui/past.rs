@@ -8,7 +8,7 @@ use cpuledger::enrich::cgroups::Paths;
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::names::Names;
-use cpuledger::{Boottime, Interval, Snapshot};
+use cpuledger::{Boottime, Interval};
 use cpuledger_frame::Frame as Encoded;
 
 use super::frame::{Asleep, Frame, Sums};
@@ -51,11 +51,11 @@ pub struct Past {
 impl Past {
     /// Keeps an interval, and forgets those for which there is no room any more. What did not run is not kept.
     pub fn add(&mut self, frame: &Frame) {
-        let Frame { interval, snapshot, .. } = frame;
+        let Frame { interval, .. } = frame;
         if interval.is_since_boot() {
             return;
         }
-        frames::write(snapshot, interval, &Circumstances::default(), &mut self.encoded);
+        frames::write(interval, &Circumstances::default(), &mut self.encoded);
         let mut bytes = Vec::new();
         // One that is too long for a frame cannot be kept.
         if self.encoded.encode(&mut bytes).is_err() || bytes.len() > MOST_BYTES {
@@ -126,12 +126,11 @@ impl Past {
         let mut encoded = std::mem::take(&mut self.encoded);
         let Some(kept) = self.find(number) else { return Ok(None) };
         encoded.decode_from(&kept.frame).context("a kept interval is damaged")?;
-        let (mut interval, mut snapshot) = (Interval::default(), Snapshot::default());
-        frames::read(&encoded, &mut snapshot, &mut interval).context("a kept interval is damaged")?;
-        learn_users(users, &interval, &snapshot);
+        let mut interval = Interval::default();
+        frames::read(&encoded, &mut interval).context("a kept interval is damaged")?;
+        learn_users(users, &interval);
         let frame = Frame {
             interval,
-            snapshot,
             asleep: Asleep::default(),
             statistics: kept.statistics.clone(),
             cpus: kept.cpus.clone(),
@@ -154,8 +153,8 @@ impl Past {
 }
 
 /// Asks for the names of the users of all rows.
-pub fn learn_users(users: &mut Names, interval: &Interval, snapshot: &Snapshot) {
-    snapshot.processes.iter().chain(&snapshot.tasks).for_each(|row| users.learn(row.euid));
+pub fn learn_users(users: &mut Names, interval: &Interval) {
+    interval.processes.iter().chain(&interval.tasks).for_each(|row| users.learn(row.task.euid));
     for exited in interval.exited.iter().flatten() {
         exited.exit.euid.into_iter().for_each(|euid| users.learn(euid));
     }
@@ -199,8 +198,8 @@ mod tests {
         assert_eq!((frame.interval.start_ns, frame.interval.end_ns), (length_ns, 2 * length_ns));
         assert_eq!(frame.interval.attributed_ns, shown.interval.attributed_ns);
         let names = |frame: &Frame| {
-            let rows = frame.snapshot.processes.iter().chain(&frame.snapshot.tasks);
-            rows.map(|row| (row.tid, row.comm)).collect::<Vec<_>>()
+            let rows = frame.interval.processes.iter().chain(&frame.interval.tasks);
+            rows.map(|row| (row.task.tid, row.task.comm)).collect::<Vec<_>>()
         };
         assert_eq!(names(&frame), names(&shown));
         assert_eq!(frame.exited().len(), shown.exited().len());

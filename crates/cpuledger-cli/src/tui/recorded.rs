@@ -2,6 +2,7 @@
 
 use cpuledger::SourceKind;
 use cpuledger::field::FIELDS;
+use cpuledger::interval::Row;
 use cpuledger::names::Names;
 use cpuledger_view::interval::column::{Line, TABLE, TableColumn};
 use cpuledger_view::key::PARTS;
@@ -45,9 +46,10 @@ fn columns_are_recorded() {
             column.help()
         )
         .into_bytes();
-        for (whole, usage) in machine.snapshot.tasks.iter().zip(&interval.tasks) {
+        for shown in &interval.tasks {
+            let Row { task: whole, usage, .. } = shown;
             for (is_exact, has_arguments, end) in [(false, false, b'|'), (true, true, b'\n')] {
-                let row = &interval.row(usage, whole);
+                let row = &shown.grown();
                 let line = Line {
                     row,
                     whole,
@@ -84,18 +86,17 @@ fn filters_are_recorded() {
             let found = match Query::parse(&text) {
                 Err(error) => error.to_string(),
                 Ok(query) => {
-                    let rows = machine.snapshot.tasks.iter().zip(&interval.tasks);
-                    let matches = rows.filter(|(whole, usage)| {
+                    let matches = interval.tasks.iter().filter(|row| {
                         query.matches(&Subject {
-                            row: &interval.row(usage, whole),
-                            usage,
+                            row: &row.grown(),
+                            usage: &row.usage,
                             length_ns: interval.length_ns(),
                             users: &users,
                             memory_total_bytes: Some(MEMORY.total),
-                            arguments: (whole.tid.0 % 2 == 0).then_some(b"program --option"),
+                            arguments: (row.task.tid.0 % 2 == 0).then_some(b"program --option"),
                         })
                     });
-                    let tids: Vec<String> = matches.map(|(whole, _)| whole.tid.to_string()).collect();
+                    let tids: Vec<String> = matches.map(|row| row.task.tid.to_string()).collect();
                     let fields: Vec<&str> = query.fields().iter().map(|field| field.info().key).collect();
                     format!("{} (of {})", tids.join(" "), fields.join(" "))
                 }

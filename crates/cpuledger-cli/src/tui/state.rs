@@ -4,6 +4,7 @@
 mod cursor;
 mod unread;
 
+use cpuledger::interval::Row;
 use cpuledger::text::escape::escaped;
 use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
 use cpuledger_view::group::exited_row;
@@ -262,26 +263,23 @@ impl State {
                 .union(settings.group.fields())
                 .union(self.query.fields())
         };
+        // Threads of the detail have rows where the source lists all of them anyway.
+        let of_frame = self.frame.as_ref().filter(|_| self.detail.is_some());
+        let lists_threads = of_frame.is_some_and(|frame| frame.interval.source.is_booked_by_task());
         Subscription {
             delay_ns: settings.delay_ns,
             fields,
-            has_threads: settings.has_threads,
+            has_threads: settings.has_threads || lists_threads,
             has_all: settings.has_all || settings.tree != Tree::No,
         }
     }
 
     /// Task and usage of a line, and of what kind it is, for its cells.
-    pub fn cells(&self, frame: &Frame, item: Item) -> (Task, cpuledger::interval::Usage, bool) {
+    pub fn cells(&self, frame: &Frame, item: Item) -> (Row, bool) {
         match item {
-            Item::Row(at) => (*frame.whole(at), frame.usage(at), at.kind == Kind::Task),
-            Item::Group(index) | Item::ExitedName(index) => {
-                let sum = &self.listing.sums[index as usize];
-                (sum.task, sum.usage, false)
-            }
-            Item::Exited(index) => {
-                let (task, usage) = exited_row(&frame.exited()[index as usize]);
-                (task, usage, true)
-            }
+            Item::Row(at) => (frame.row(at).into_owned(), at.kind == Kind::Task),
+            Item::Group(index) | Item::ExitedName(index) => (self.listing.sums[index as usize].total, false),
+            Item::Exited(index) => (exited_row(&frame.exited()[index as usize]), true),
         }
     }
 

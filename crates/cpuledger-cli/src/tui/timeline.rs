@@ -15,7 +15,7 @@ use cpuledger::enrich::machine::Machine;
 use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
 use cpuledger::source::replay::{Glance, Spot, Told};
-use cpuledger::{Boottime, Interval, Snapshot, machine};
+use cpuledger::{Boottime, Interval, machine};
 use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
 use cpuledger_view::query::Query;
@@ -420,8 +420,8 @@ impl Timeline {
                 (frame, here)
             }
             Point::Recorded(spot) => {
-                let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-                let Some(told) = self.read(spot, &mut snapshot, &mut interval)? else {
+                let mut interval = Interval::default();
+                let Some(told) = self.read(spot, &mut interval)? else {
                     return Ok(Arrival::saying("this interval is not in the recording any more"));
                 };
                 let here = Here {
@@ -434,7 +434,7 @@ impl Timeline {
                     is_gap: told.gap.is_some(),
                     is_of_other_boot: told.boot_id.is_none() || told.boot_id != self.own_boot_id,
                 };
-                (Some(self.frame_of(interval, snapshot, told)), here)
+                (Some(self.frame_of(interval, told)), here)
             }
         };
         self.here = Some(here);
@@ -445,27 +445,23 @@ impl Timeline {
         Ok(Arrival { frame: frame.map(Box::new), said: None })
     }
 
-    fn read(
-        &mut self,
-        spot: Spot,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> anyhow::Result<Option<Told>> {
+    fn read(&mut self, spot: Spot, into: &mut Interval) -> anyhow::Result<Option<Told>> {
         match &mut self.recorded {
-            Some(recorded) => Ok(recorded.replay.read(spot, snapshot, into)?),
+            Some(recorded) => Ok(recorded.replay.read(spot, into)?),
             None => Ok(None),
         }
     }
 
     /// The frame of a recorded interval: what the machine told of itself was not recorded.
-    fn frame_of(&mut self, interval: Interval, snapshot: Snapshot, told: Told) -> Frame {
+    fn frame_of(&mut self, interval: Interval, told: Told) -> Frame {
         self.users.begin();
-        learn_users(&mut self.users, &interval, &snapshot);
+        learn_users(&mut self.users, &interval);
         self.cgroups.begin();
         if !told.cgroups.is_empty() {
             self.cgroups.take_recorded(&told.cgroups);
         } else if told.boot_id.is_some() && told.boot_id == self.own_boot_id {
-            snapshot.processes.iter().chain(&snapshot.tasks).for_each(|row| self.cgroups.learn(row));
+            let rows = interval.processes.iter().chain(&interval.tasks);
+            rows.for_each(|row| self.cgroups.learn(&row.task));
         }
         let time = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64).time();
         Frame {
@@ -481,7 +477,6 @@ impl Timeline {
             boot_id: told.boot_id,
             sums: Sums::default(),
             interval,
-            snapshot,
         }
     }
 
@@ -573,18 +568,18 @@ impl Timeline {
     fn search_on(&mut self, deadline: Instant, arguments: &Arguments) -> anyhow::Result<Arrival> {
         let Some(Search { query, point }) = self.search.take() else { return Ok(Arrival::default()) };
         let mut point = point;
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         while let Some(last) = point {
             let Some(next) = self.behind(last)? else { break };
             let is_there = match next {
                 Point::Past(number) => match self.past.frame(number, &mut self.users)? {
-                    Some(frame) => matches(&query, &frame.interval, &frame.snapshot, &self.users, arguments),
+                    Some(frame) => matches(&query, &frame.interval, &self.users, arguments),
                     None => false,
                 },
                 Point::Recorded(spot) => {
-                    self.read(spot, &mut snapshot, &mut interval)?;
-                    learn_users(&mut self.users, &interval, &snapshot);
-                    matches(&query, &interval, &snapshot, &self.users, arguments)
+                    self.read(spot, &mut interval)?;
+                    learn_users(&mut self.users, &interval);
+                    matches(&query, &interval, &self.users, arguments)
                 }
             };
             if is_there {

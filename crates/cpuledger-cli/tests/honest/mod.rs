@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use cpuledger::{Interval, Snapshot, frames, machine};
+use cpuledger::{Interval, frames, machine};
 use cpuledger_frame::Frame;
 use cpuledger_load::become_user;
 use cpuledger_service::client::Client;
@@ -61,9 +61,9 @@ impl Honest {
             let now_ns = machine::monotonic_ns();
             let frame = reader.copy(&mut bytes).expect("a frame").expect("it is there");
             assert_eq!(frame.missed, 0, "no frame is missed");
-            let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+            let mut interval = Interval::default();
             let decoded = Frame::decode(&bytes).expect("a frame");
-            frames::read(&decoded, &mut snapshot, &mut interval).expect("an interval");
+            frames::read(&decoded, &mut interval).expect("an interval");
             assert_eq!(interval.imbalance_ns(), Some(0));
             assert!(end_ns.is_none_or(|end_ns| end_ns == interval.start_ns), "there is no gap");
             end_ns = Some(interval.end_ns);

@@ -55,7 +55,7 @@ impl Cuts {
         assert!(!self.source.sees_exits());
         let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: false };
         self.books.close(&cut, &self.snapshot, &mut Exits::default(), &mut self.interval);
-        let rows = self.snapshot.processes.iter().zip(&self.interval.processes);
+        let rows = self.interval.processes.iter().map(|row| (&row.task, &row.usage));
         let mut sum_ns = 0;
         for (row, usage) in rows {
             let held = self.held.entry(row.pid.0).or_default();

@@ -55,7 +55,7 @@ fn rows_add_up_without_a_look_at_exits_root() {
         let interval = &cuts.interval;
         worst =
             worst.max(missing_percent(interval.attributed_ns, interval.length_ns(), interval.online_cpus));
-        inherited_ns += interval.processes.iter().filter_map(|usage| usage.exited_children_ns).sum::<u64>();
+        inherited_ns += interval.processes.iter().filter_map(|row| row.usage.exited_children_ns).sum::<u64>();
     }
     println!("{inherited_ns} ns of the dead");
     assert!(worst <= SLACK_PERCENT, "{worst} %");

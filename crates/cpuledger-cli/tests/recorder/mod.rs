@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cpuledger::{Interval, Snapshot, frames};
+use cpuledger::{Interval, frames};
 use cpuledger_load::not_run;
 use cpuledger_recording::{Recording, Step};
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -121,17 +121,17 @@ pub fn segments(tier: &Path) -> Vec<String> {
 }
 
 /// All recorded intervals, each of which balances.
-pub fn intervals(tier: &Path) -> Vec<(Snapshot, Interval)> {
+pub fn intervals(tier: &Path) -> Vec<Interval> {
     let mut recording = Recording::open(tier).expect("a recording");
     let (mut all, mut next) = (Vec::new(), recording.first());
     while let Some(place) = next {
         let Step::Record(record, behind) = recording.step(place).expect("it reads") else { panic!("a loss") };
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        frames::read(&record.frame, &mut snapshot, &mut interval).expect("an interval");
+        let mut interval = Interval::default();
+        frames::read(&record.frame, &mut interval).expect("an interval");
         assert_eq!(interval.imbalance_ns(), Some(0));
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
-        all.push((snapshot, interval));
+        all.push(interval);
         next = behind;
     }
     all

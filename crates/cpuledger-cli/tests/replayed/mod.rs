@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::interval::{Interval, Usage};
-use cpuledger::{Boottime, Comm, FieldSet, Pid, Snapshot, SourceKind, Task, Tid};
+use cpuledger::interval::{Interval, Row, Usage};
+use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
 use cpuledger_frame::Frame;
 use cpuledger_recording::{Options, Writer};
 
@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 /// 2023-11-14 22:14:00 UTC, when CLOCK_MONOTONIC is 0.
 const EPOCH: u64 = 1_700_000_040 * SECOND;
 
-fn row(pid: i32, comm: &str, cpu_ms: u64) -> (Task, Usage) {
+fn row(pid: i32, comm: &str, cpu_ms: u64) -> Row {
     let task = Task {
         known: FieldSet::ALL,
         tid: Tid(pid),
@@ -25,7 +25,7 @@ fn row(pid: i32, comm: &str, cpu_ms: u64) -> (Task, Usage) {
         ..Task::default()
     };
     let cpu_ns = cpu_ms * 1_000_000;
-    (task, Usage { cpu_ns, self_ns: cpu_ns, ..Usage::default() })
+    Row::new(task, Usage { cpu_ns, self_ns: cpu_ns, ..Usage::default() })
 }
 
 /// A second in which `worker` used ten times as many milliseconds as the second has in its name; a compiler runs in two of them.
@@ -36,9 +36,7 @@ pub fn frame(second: u64) -> Frame {
         42 => rows.push(row(8, "cc1", 700)),
         _ => {}
     }
-    let (processes, usages): (Vec<Task>, Vec<Usage>) = rows.into_iter().unzip();
-    let attributed_ns = usages.iter().map(|usage| usage.cpu_ns).sum();
-    let snapshot = Snapshot { source: SourceKind::Ledger, processes, ..Snapshot::default() };
+    let attributed_ns = rows.iter().map(|row| row.usage.cpu_ns).sum();
     let interval = Interval {
         source: SourceKind::Ledger,
         start_ns: second * SECOND,
@@ -48,7 +46,7 @@ pub fn frame(second: u64) -> Frame {
         attributed_ns,
         idle_ns: Some(2 * SECOND - attributed_ns),
         unattributed_ns: Some(0),
-        processes: usages,
+        processes: rows,
         exited: Some(Vec::new()),
         ..Interval::default()
     };
@@ -59,7 +57,7 @@ pub fn frame(second: u64) -> Frame {
         ..Circumstances::default()
     };
     let mut frame = Frame::new();
-    frames::write(&snapshot, &interval, &of, &mut frame);
+    frames::write(&interval, &of, &mut frame);
     frame
 }
 

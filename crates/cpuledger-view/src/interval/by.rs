@@ -52,8 +52,8 @@ impl Writer {
         shown: &Shown<'_>,
         page: &Page<'_>,
     ) {
-        let usages = if shown.tasks.is_some() { &shown.interval.tasks } else { &shown.interval.processes };
-        let columns = if usages.iter().any(|usage| usage.states.is_some()) {
+        let rows = if shown.tasks.is_some() { &shown.interval.tasks } else { &shown.interval.processes };
+        let columns = if rows.iter().any(|row| row.usage.states.is_some()) {
             columns_of_sums(groups, page)
         } else {
             // The only state that other sources know.
@@ -117,12 +117,12 @@ impl Writer {
         for sum in sums {
             unsigned(&mut self.cell, sum.rows);
             self.append_cell(COUNT_WIDTH, false);
-            append_per_mille(&mut self.cell, per_mille(sum.usage.cpu_ns, length_ns));
+            append_per_mille(&mut self.cell, per_mille(sum.total.usage.cpu_ns, length_ns));
             self.append_cell(SHARE_WIDTH, false);
             let line = Line {
-                row: &shown.interval.row(&sum.usage, &sum.task),
-                whole: &sum.task,
-                usage: &sum.usage,
+                row: &sum.total.grown(),
+                whole: &sum.total.task,
+                usage: &sum.total.usage,
                 length_ns,
                 users: &page.around.users,
                 memory_total_bytes: None,
@@ -200,7 +200,7 @@ fn columns_of_sums(sums: &[Sum], page: &Page<'_>) -> Columns {
     let before = COUNT_WIDTH + 1 + SHARE_WIDTH + 1;
     columns(&Room {
         width: page.width.saturating_sub(before + LEAST_NAME),
-        has_unseen: sums.iter().any(|sum| is_unseen(&sum.usage)),
+        has_unseen: sums.iter().any(|sum| is_unseen(&sum.total.usage)),
         is_exact: false,
         without: &["PID", "USER", "STATES", "COMMAND"],
     })

@@ -4,8 +4,7 @@ use crate::group::MOST_NAMES;
 use cpuledger::clock::Boottime;
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::{Exited, Unattributed};
-use cpuledger::snapshot::Snapshot;
+use cpuledger::interval::{Exited, Unattributed, Usage};
 use cpuledger::source::Exit;
 use cpuledger::task::{Comm, Pid, State, Task, TaskId, Tid};
 
@@ -53,8 +52,7 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
     let mut around = Surroundings::now();
     around.machine.memory_total_bytes = Some(1 << 30);
     around.users.learn(0);
-    let snapshot = Snapshot { processes: vec![row(5 << 30); 2], ..Snapshot::default() };
-    let usage = |cpu_ns| Usage { cpu_ns, ..Usage::default() };
+    let used = |cpu_ns| Row::new(row(5 << 30), Usage { cpu_ns, ..Usage::default() });
     let exited: Vec<usize> = (0..dead.len()).collect();
     let interval = Interval {
         source,
@@ -64,13 +62,12 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
         online_cpus: 2,
         capacity_ns: 2_000_000_000,
         attributed_ns: 1_732_200_000,
-        processes: vec![usage(500_000_000), usage(1_232_200_000)],
+        processes: vec![used(500_000_000), used(1_232_200_000)],
         exited: Some(dead),
         ..Interval::default()
     };
     let shown = Shown {
         interval: &interval,
-        snapshot: &snapshot,
         processes: &[0],
         tasks: None,
         exited: &exited,

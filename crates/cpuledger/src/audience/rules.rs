@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::{Field, FieldSet, field_table};
 use crate::frames::Circumstances;
-use crate::interval::{Blocked, Exited, Interval, Owner, Renumbered, Unattributed, Usage};
+use crate::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
@@ -55,16 +55,10 @@ field_table!(guarded);
 
 impl Viewer {
     /// What this user gets of an interval. Sums stay the same: time that is not shown is in one row.
-    pub fn restrict<'a>(
-        &self,
-        snapshot: &Snapshot,
-        interval: &Interval,
-        of: &Circumstances<'a>,
-    ) -> (Snapshot, Interval, Circumstances<'a>) {
-        let audience = Audience { viewer: *self, seen: self.seen(&snapshot.processes) };
+    pub fn restrict<'a>(&self, interval: &Interval, of: &Circumstances<'a>) -> (Interval, Circumstances<'a>) {
+        let audience = Audience { viewer: *self, seen: self.seen(&interval.processes) };
         let of = circumstances(of);
-        let (rows, usages) = audience.rows(snapshot, interval);
-        (audience.snapshot(snapshot, rows, interval.end_ns, &of), audience.interval(interval, usages), of)
+        (audience.interval(interval, &of), of)
     }
 
     /// Whether a listing of these fields may hold what is not shown to this user: [`Viewer::restrict_listing`] changes no other one.
@@ -74,20 +68,42 @@ impl Viewer {
 
     /// The rows of a listing that this user gets. It has no times of an interval, so what is not shown is missing.
     pub fn restrict_listing(&self, snapshot: &Snapshot) -> Snapshot {
-        let audience = Audience { viewer: *self, seen: self.seen(&snapshot.processes) };
+        // No frame has accounts, or what was stolen beside these.
+        let Snapshot {
+            source,
+            begin_ns,
+            begin,
+            end_ns,
+            processes,
+            tasks,
+            accounts: _,
+            stolen_ns: _,
+            from_procfs,
+        } = snapshot;
+        let audience = Audience { viewer: *self, seen: self.seen(processes) };
         let shown = |rows: &[Task]| -> Vec<Task> {
             rows.iter().filter(|row| audience.seen.has(row.pid)).map(|row| audience.task(row)).collect()
         };
-        let rows = Of { processes: shown(&snapshot.processes), tasks: shown(&snapshot.tasks) };
-        let of = Circumstances { end: Some(snapshot.begin), ..Circumstances::default() };
-        audience.snapshot(snapshot, rows, snapshot.begin_ns, &of)
+        let (processes, tasks) = (shown(processes), shown(tasks));
+        Snapshot {
+            source: *source,
+            begin_ns: *begin_ns,
+            begin: *begin,
+            // How long it took tells how many there are.
+            end_ns: if audience.hides() { *begin_ns } else { *end_ns },
+            from_procfs: shown_tids(from_procfs, &processes, &tasks),
+            processes,
+            tasks,
+            accounts: Vec::new(),
+            stolen_ns: Vec::new(),
+        }
     }
 }
 
-/// What there is of processes and of tasks.
-struct Of<T> {
-    processes: Vec<T>,
-    tasks: Vec<T>,
+/// Those of them that are of rows that are shown.
+fn shown_tids<T: AsRef<Task>>(tids: &[Tid], processes: &[T], tasks: &[T]) -> Vec<Tid> {
+    let is_shown = |tid: &Tid| processes.iter().chain(tasks).any(|row| row.as_ref().tid == *tid);
+    tids.iter().copied().filter(is_shown).collect()
 }
 
 /// All as it is: they are of the machine and its clocks.
@@ -113,8 +129,8 @@ impl Audience {
         count.filter(|_| !self.hides())
     }
 
-    /// The interval, with these usages of rows.
-    fn interval(&self, interval: &Interval, usages: Of<Usage>) -> Interval {
+    /// The interval. How long it took to read the rows tells how many there are, so to one that does not see them it is the cut.
+    fn interval(&self, interval: &Interval, of: &Circumstances<'_>) -> Interval {
         let Interval {
             source,
             is_replayed,
@@ -127,8 +143,13 @@ impl Audience {
             idle_ns,
             unattributed_ns,
             unattributed_by,
-            processes: _,
-            tasks: _,
+            read_begin_ns,
+            read_begin,
+            read_end_ns,
+            processes,
+            tasks,
+            listed_tasks,
+            from_procfs,
             exited,
             blocked,
             blocked_tasks,
@@ -142,6 +163,7 @@ impl Audience {
         } = interval;
         let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
         let blocked = blocked.as_deref().map(|all| self.blocked(all));
+        let (processes, tasks) = (self.processes(processes, without_slot_ns), self.tasks(tasks));
         let listed = blocked.as_ref().map_or(0, |blocked| blocked.len() as u64);
         Interval {
             // As it is.
@@ -153,12 +175,16 @@ impl Audience {
             online_cpus: *online_cpus,
             capacity_ns: *capacity_ns,
             idle_ns: *idle_ns,
+            read_begin_ns: if self.hides() { *end_ns } else { *read_begin_ns },
+            read_begin: if self.hides() { of.end.unwrap_or_default() } else { *read_begin },
+            read_end_ns: if self.hides() { *end_ns } else { *read_end_ns },
             // Own, and the remainder.
             attributed_ns: attributed_ns + without_slot_ns,
             unattributed_ns: unattributed_ns.map(|ns| ns.saturating_sub(without_slot_ns)),
             unattributed_by,
-            processes: usages.processes,
-            tasks: usages.tasks,
+            from_procfs: shown_tids(from_procfs, &processes, &tasks),
+            processes,
+            tasks,
             // Own.
             exited: exited.as_deref().map(|all| all.iter().filter_map(|one| self.exited(one)).collect()),
             blocked_tasks: if self.hides() { listed } else { *blocked_tasks },
@@ -169,6 +195,7 @@ impl Audience {
             unidentified_exits: self.withheld(*unidentified_exits),
             missed_switches: self.withheld(*missed_switches),
             hidden_cpu_ns: self.withheld(*hidden_cpu_ns),
+            listed_tasks: listed_tasks.filter(|_| !self.hides()),
             // The ledger has none of these, and those are for tests.
             missed_exits: if self.hides() { 0 } else { *missed_exits },
             off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },
@@ -185,62 +212,34 @@ impl Audience {
         (of_cpus, no_slot_ns + forgotten_task_ns)
     }
 
-    /// The rows, and when they were read: how long that took tells how many there are, so to one that does not see them it is the cut.
-    fn snapshot(&self, snapshot: &Snapshot, rows: Of<Task>, cut_ns: u64, of: &Circumstances<'_>) -> Snapshot {
-        // No frame has accounts, or what was stolen beside these.
-        let Snapshot {
-            source,
-            begin_ns,
-            begin,
-            end_ns,
-            processes: _,
-            tasks: _,
-            accounts: _,
-            stolen_ns: _,
-            from_procfs,
-        } = snapshot;
-        let is_shown = |tid: &Tid| rows.processes.iter().chain(&rows.tasks).any(|row| row.tid == *tid);
-        Snapshot {
-            source: *source,
-            begin_ns: if self.hides() { cut_ns } else { *begin_ns },
-            begin: if self.hides() { of.end.unwrap_or_default() } else { *begin },
-            end_ns: if self.hides() { cut_ns } else { *end_ns },
-            from_procfs: from_procfs.iter().copied().filter(is_shown).collect(),
-            processes: rows.processes,
-            tasks: rows.tasks,
-            accounts: Vec::new(),
-            stolen_ns: Vec::new(),
+    /// The processes that are shown, after the row of the remainder: that has the time of the others, and this.
+    fn processes(&self, rows: &[Row], without_slot_ns: u64) -> Vec<Row> {
+        let mut shown = Vec::new();
+        let mut others_ns = without_slot_ns;
+        if self.hides() {
+            shown.push(Row::new(row_of_others(), Usage::default()));
         }
+        for row in rows {
+            if self.viewer.sees(&row.task) {
+                shown.push(self.row(row));
+            } else {
+                others_ns += row.usage.cpu_ns;
+            }
+        }
+        if self.hides() {
+            shown[0].usage = usage_of_others(others_ns);
+        }
+        shown
     }
 
-    /// The rows that are shown with what they used, after the row of the remainder.
-    fn rows(&self, snapshot: &Snapshot, interval: &Interval) -> (Of<Task>, Of<Usage>) {
-        let mut others_ns = self.unattributed(&interval.unattributed_by).1;
-        let (mut processes, mut of_processes) = (Vec::new(), Vec::new());
-        if self.hides() {
-            processes.push(row_of_others());
-            of_processes.push(Usage::default());
-        }
-        for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
-            if self.viewer.sees(row) {
-                processes.push(self.task(row));
-                of_processes.push(self.usage(row, usage));
-            } else {
-                others_ns += usage.cpu_ns;
-            }
-        }
-        if self.hides() {
-            of_processes[0] = usage_of_others(others_ns);
-        }
-        let (mut tasks, mut of_tasks) = (Vec::new(), Vec::new());
-        // Without books by task there are none.
-        for (row, usage) in snapshot.tasks.iter().zip(&interval.tasks) {
-            if self.seen.has(row.pid) {
-                tasks.push(self.task(row));
-                of_tasks.push(self.usage(row, usage));
-            }
-        }
-        (Of { processes, tasks }, Of { processes: of_processes, tasks: of_tasks })
+    /// The tasks that are shown. Without books by task there are none.
+    fn tasks(&self, rows: &[Row]) -> Vec<Row> {
+        rows.iter().filter(|row| self.seen.has(row.task.pid)).map(|row| self.row(row)).collect()
+    }
+
+    fn row(&self, row: &Row) -> Row {
+        let Row { task, usage } = row;
+        Row { task: self.task(task), usage: self.usage(task, usage) }
     }
 
     /// A row that is shown. A thread may have other users than its leader.

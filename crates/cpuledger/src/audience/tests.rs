@@ -5,7 +5,7 @@ use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::frames::{self, Circumstances};
-use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Unattributed, Usage};
+use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Comm, Tid};
 use cpuledger_frame::{Column, Frame, Section};
@@ -62,40 +62,44 @@ fn exited(tid: i32, process: TaskId) -> Exited {
 
 /// Own process 5 with two threads, the second of which has become another user; a process of a setuid program, and one of another
 /// user. A thread of process 5 has died, one of the process of another user that had pid 5 before, and one of process 7.
-fn books() -> (Snapshot, Interval) {
+fn books() -> Interval {
     let setuid = Task { euid: 0, suid: 0, ..row(6, 6, 1000) };
-    let processes = vec![row(5, 5, 1000), setuid, row(7, 7, 1001)];
-    let tasks =
-        vec![row(5, 5, 1000), row(8, 5, 1000), Task { suid: 0, ..row(9, 5, 1000) }, setuid, row(7, 7, 1001)];
+    let processes = [(row(5, 5, 1000), 30), (setuid, 20), (row(7, 7, 1001), 10)];
+    let tasks = [
+        (row(5, 5, 1000), 10),
+        (row(8, 5, 1000), 15),
+        (Task { suid: 0, ..row(9, 5, 1000) }, 5),
+        (setuid, 20),
+        (row(7, 7, 1001), 10),
+    ];
+    let used = |(task, cpu_ns)| Row::new(task, usage(cpu_ns));
     let blocked = [5, 7].map(|tid| Blocked { task: id(tid, 1), process: id(tid, 1), ..Blocked::default() });
-    let interval = Interval {
+    Interval {
         capacity_ns: 100,
         attributed_ns: 60,
         idle_ns: Some(40),
         unattributed_ns: Some(0),
-        processes: vec![usage(30), usage(20), usage(10)],
-        tasks: vec![usage(10), usage(15), usage(5), usage(20), usage(10)],
+        processes: processes.map(used).to_vec(),
+        tasks: tasks.map(used).to_vec(),
         exited: Some(vec![exited(10, id(5, 1)), exited(11, id(5, 0)), exited(12, id(7, 1))]),
         blocked: Some(blocked.to_vec()),
         blocked_tasks: 2,
         ..Interval::default()
-    };
-    (Snapshot { processes, tasks, ..Snapshot::default() }, interval)
+    }
 }
 
-fn shown(strangers: Strangers) -> (Snapshot, Interval) {
-    let (snapshot, interval) = books();
-    let (snapshot, interval, _) = viewer(strangers).restrict(&snapshot, &interval, &Circumstances::default());
+fn shown(strangers: Strangers) -> Interval {
+    let (interval, _) = viewer(strangers).restrict(&books(), &Circumstances::default());
     assert_eq!(interval.imbalance_ns(), Some(0));
-    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!((sum, interval.attributed_ns), (60, 60), "no time is lost");
     let exited = interval.exited.as_deref().expect("they are told");
     assert!(exited.iter().all(|exited| exited.exit.exit_code.is_none()));
-    (snapshot, interval)
+    interval
 }
 
-fn ids(rows: &[Task]) -> Vec<i32> {
-    rows.iter().map(|row| row.tid.0).collect()
+fn ids(rows: &[Row]) -> Vec<i32> {
+    rows.iter().map(|row| row.task.tid.0).collect()
 }
 
 fn dead(interval: &Interval) -> Vec<i32> {
@@ -104,12 +108,13 @@ fn dead(interval: &Interval) -> Vec<i32> {
 
 #[test]
 fn the_time_of_strangers_is_one_row() {
-    let (snapshot, interval) = shown(Strangers::Summed);
-    assert_eq!((ids(&snapshot.processes), ids(&snapshot.tasks)), (vec![0, 5], vec![5, 8, 9]));
-    assert_eq!(snapshot.processes[0].comm.as_bytes(), OTHERS);
-    assert_eq!((interval.processes[0].cpu_ns, interval.processes[1].cpu_ns), (30, 30));
+    let interval = shown(Strangers::Summed);
+    assert_eq!((ids(&interval.processes), ids(&interval.tasks)), (vec![0, 5], vec![5, 8, 9]));
+    assert_eq!(interval.processes[0].task.comm.as_bytes(), OTHERS);
+    assert_eq!((interval.processes[0].usage.cpu_ns, interval.processes[1].usage.cpu_ns), (30, 30));
     assert_eq!(interval.tasks.len(), 3);
-    let tells_io: Vec<bool> = snapshot.tasks.iter().map(|row| row.known.contains(Field::ReadBytes)).collect();
+    let tells_io: Vec<bool> =
+        interval.tasks.iter().map(|row| row.task.known.contains(Field::ReadBytes)).collect();
     assert_eq!(tells_io, [true, true, false], "a thread of another user is guarded by itself");
     assert_eq!(dead(&interval), [10], "and not those of an earlier process with the same pid");
     assert_eq!((interval.blocked_tasks, interval.blocked.expect("told")[0].task.tid), (1, Tid(5)));
@@ -117,20 +122,20 @@ fn the_time_of_strangers_is_one_row() {
 
 #[test]
 fn the_sum_of_strangers_does_not_tell_of_their_dead() {
-    let (snapshot, mut interval) = books();
-    let stranger = &mut interval.processes[2];
+    let mut interval = books();
+    let stranger = &mut interval.processes[2].usage;
     (stranger.self_ns, stranger.exited_children_ns) = (4, Some(6));
     let of = Circumstances::default();
-    let (_, interval, _) = viewer(Strangers::Summed).restrict(&snapshot, &interval, &of);
-    let others = &interval.processes[0];
+    let (interval, _) = viewer(Strangers::Summed).restrict(&interval, &of);
+    let others = &interval.processes[0].usage;
     assert_eq!((others.cpu_ns, others.self_ns, others.exited_children_ns), (30, 30, Some(0)));
 }
 
 #[test]
 fn of_strangers_that_are_shown_the_guarded_figures_are_unknown() {
-    let (snapshot, interval) = shown(Strangers::Shown);
-    assert_eq!((ids(&snapshot.processes), ids(&snapshot.tasks)), (vec![5, 6, 7], vec![5, 8, 9, 6, 7]));
-    for (row, usage) in snapshot.processes.iter().zip(&interval.processes) {
+    let interval = shown(Strangers::Shown);
+    assert_eq!((ids(&interval.processes), ids(&interval.tasks)), (vec![5, 6, 7], vec![5, 8, 9, 6, 7]));
+    for Row { task: row, usage } in &interval.processes {
         let is_own = row.pid == Pid(5);
         assert_eq!(row.known.contains(Field::ReadBytes), is_own, "{row:?}");
         assert_eq!(usage.growth.known.contains(Field::ReadBytes), is_own);
@@ -188,23 +193,23 @@ impl Foreign {
     /// The frame of user 1000, with process 5 and its threads, beside all this.
     fn frame(&self) -> Frame {
         let own_ns = 30;
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+        let mut interval = Interval::default();
         for pid in std::iter::once(5).chain(10..10 + self.processes) {
             let is_own = pid == 5;
             let uid = if is_own { 1000 } else { 1001 + pid as u32 };
             let comm = Comm::new(format!("name{pid}").as_bytes());
             for tid in [pid, pid + 100_000] {
-                snapshot.tasks.push(Task { comm, ..row(tid, pid, uid) });
-                interval.tasks.push(usage(if is_own { own_ns / 2 } else { self.cpu_ns / 2 }));
+                let task = Task { comm, ..row(tid, pid, uid) };
+                interval.tasks.push(Row::new(task, usage(if is_own { own_ns / 2 } else { self.cpu_ns / 2 })));
             }
-            snapshot.processes.push(Task { comm, ppid: Pid(1), ..row(pid, pid, uid) });
+            let process = Task { comm, ppid: Pid(1), ..row(pid, pid, uid) };
             let heir = Some(Pid(if is_own { self.heir } else { 1 }));
             let cpu_ns = if is_own { own_ns } else { self.cpu_ns };
-            interval.processes.push(Usage { accounting_parent: heir, ..usage(cpu_ns) });
-            snapshot.from_procfs.extend([Tid(pid)]);
+            interval.processes.push(Row::new(process, Usage { accounting_parent: heir, ..usage(cpu_ns) }));
+            interval.from_procfs.extend([Tid(pid)]);
         }
-        (snapshot.begin_ns, snapshot.end_ns) = (1000, 1000 + 2 * self.reading_ns);
-        snapshot.begin = Boottime::from_ns(1500 + self.reading_ns);
+        (interval.read_begin_ns, interval.read_end_ns) = (1000, 1000 + 2 * self.reading_ns);
+        interval.read_begin = Boottime::from_ns(1500 + self.reading_ns);
         self.add_to(&mut interval, own_ns);
         assert_eq!(interval.imbalance_ns(), Some(0), "as it was closed");
         let of = Circumstances {
@@ -212,12 +217,12 @@ impl Foreign {
             end: Some(Boottime::from_ns(1500)),
             ..Circumstances::default()
         };
-        let (snapshot, interval, of) = viewer(Strangers::Summed).restrict(&snapshot, &interval, &of);
+        let (interval, of) = viewer(Strangers::Summed).restrict(&interval, &of);
         assert_eq!(interval.imbalance_ns(), Some(0), "as it is shown");
-        let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns);
         let mut frame = Frame::new();
-        frames::write(&snapshot, &interval, &of, &mut frame);
+        frames::write(&interval, &of, &mut frame);
         frame
     }
 

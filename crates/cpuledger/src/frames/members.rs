@@ -7,7 +7,6 @@ use cpuledger_frame::{Column, Frame, NewColumn, Section};
 use crate::counters::{Counters, counter_table};
 use crate::field::{FIELDS, Field, FieldSet, field_table};
 use crate::interval::{Blocked, Exited, Interval, Renumbered, Usage};
-use crate::snapshot::Snapshot;
 use crate::states::{Lived, States};
 use crate::task::Task;
 
@@ -173,14 +172,9 @@ members! {
         MISSED_SWITCHES missed_switches;
         HIDDEN_CPU_NS hidden_cpu_ns;
         OFF_FAULT_NS off_fault_ns;
-    }
-}
-
-members! {
-    Snapshot {
-        READ_BEGIN_NS begin_ns;
-        READ_BEGIN_BOOTTIME_NS begin;
-        READ_END_NS end_ns;
+        READ_BEGIN_NS read_begin_ns;
+        READ_BEGIN_BOOTTIME_NS read_begin;
+        READ_END_NS read_end_ns;
     }
 }
 

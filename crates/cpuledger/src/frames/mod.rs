@@ -12,7 +12,7 @@ use cpuledger_frame::{Column, Frame, Section};
 
 use crate::clock::{self, Boottime};
 use crate::field::{Field, FieldSet};
-use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Renumbered, Usage};
+use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Renumbered, Row, Usage};
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, States};
@@ -66,20 +66,17 @@ impl Circumstances<'_> {
     }
 }
 
-/// Makes `frame` that of an interval and the snapshot at its end. Its memory is reused.
-///
-/// Tasks are told where the interval has a usage for each.
-pub fn write(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
+/// Makes `frame` that of an interval. Its memory is reused.
+pub fn write(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     frame.clear();
-    write_all(snapshot, interval, of, frame);
+    write_all(interval, of, frame);
     frame.trim();
 }
 
 /// The same where texts of rows are in the frame already.
-fn write_all(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
+fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     let one = Section::Interval;
     Interval::write(frame, one, [Some(interval)].into_iter());
-    Snapshot::write(frame, one, [Some(snapshot)].into_iter());
     let boot_id = of.boot_id.map(|id| frame.intern(id.as_bytes()));
     for (column, value) in [
         (Column::BOOT_ID, boot_id),
@@ -93,8 +90,8 @@ fn write_all(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     ] {
         frame.set_figure(column, value);
     }
-    write_rows(frame, Section::Processes, &snapshot.processes, &interval.processes);
-    write_rows(frame, Section::Tasks, &snapshot.tasks, &interval.tasks);
+    write_rows(frame, Section::Processes, &interval.processes);
+    write_rows(frame, Section::Tasks, &interval.tasks);
     let exited = interval.exited.as_deref().unwrap_or_default();
     frame.table_mut(Section::Exited).reset(exited.len());
     Exited::write(frame, Section::Exited, exited.iter().map(Some));
@@ -108,8 +105,8 @@ fn write_all(snapshot: &Snapshot, interval: &Interval, of: &Circumstances<'_>, f
     Blocked::write(frame, Section::Blocked, blocked.iter().map(Some));
     frame.table_mut(Section::Renumbered).reset(interval.renumbered.len());
     Renumbered::write(frame, Section::Renumbered, interval.renumbered.iter().map(Some));
-    frame.table_mut(Section::FromProcfs).reset(snapshot.from_procfs.len());
-    Tid::fill(frame, Section::FromProcfs, Column::TID, snapshot.from_procfs.iter().copied().map(Some));
+    frame.table_mut(Section::FromProcfs).reset(interval.from_procfs.len());
+    Tid::fill(frame, Section::FromProcfs, Column::TID, interval.from_procfs.iter().copied().map(Some));
 }
 
 /// Puts what a frame says beside rows, for a listing: an interval of no length.
@@ -118,17 +115,13 @@ fn write_instant(snapshot: &Snapshot, frame: &mut Frame) {
         source: SourceKind::Walk,
         start_ns: snapshot.begin_ns,
         end_ns: snapshot.begin_ns,
+        read_begin_ns: snapshot.begin_ns,
+        read_begin: snapshot.begin,
+        read_end_ns: snapshot.end_ns,
         ..Interval::default()
     };
-    let no_rows = Snapshot {
-        source: snapshot.source,
-        begin_ns: snapshot.begin_ns,
-        begin: snapshot.begin,
-        end_ns: snapshot.end_ns,
-        ..Snapshot::default()
-    };
     let of = Circumstances { end: Some(snapshot.begin), ..Circumstances::default() };
-    write_all(&no_rows, &nothing, &of, frame);
+    write_all(&nothing, &of, frame);
 }
 
 /// Makes the snapshot that of a frame, and leaves out what the tasks have used.
@@ -137,7 +130,10 @@ fn write_instant(snapshot: &Snapshot, frame: &mut Frame) {
 /// As [`read`].
 pub fn read_listing(frame: &Frame, snapshot: &mut Snapshot) -> Result<(), FrameError> {
     snapshot.clear();
-    snapshot.read(frame, Section::Interval, 0)?;
+    snapshot.begin_ns = frame.figure(Column::READ_BEGIN_NS).unwrap_or_default();
+    snapshot.begin =
+        frame.figure(Column::READ_BEGIN_BOOTTIME_NS).map_or_else(Boottime::default, Boottime::from_ns);
+    snapshot.end_ns = frame.figure(Column::READ_END_NS).unwrap_or_default();
     for (section, rows) in
         [(Section::Processes, &mut snapshot.processes), (Section::Tasks, &mut snapshot.tasks)]
     {
@@ -155,36 +151,34 @@ pub fn read_listing(frame: &Frame, snapshot: &mut Snapshot) -> Result<(), FrameE
     Ok(())
 }
 
-fn write_rows(frame: &mut Frame, section: Section, rows: &[Task], usages: &[Usage]) {
-    if rows.len() != usages.len() {
-        return;
-    }
+fn write_rows(frame: &mut Frame, section: Section, rows: &[Row]) {
     frame.table_mut(section).reset(rows.len());
-    Task::write(frame, section, rows.iter().map(Some));
-    write_identities(frame, section, rows);
-    Usage::write(frame, section, usages.iter().map(Some));
-    States::write(frame, section, usages.iter().map(|usage| usage.states.as_ref()));
-    off_tasks::write(frame, section, Column::OFF_AT_START, usages.iter().map(|usage| usage.off_at_start));
-    off_tasks::write(frame, section, Column::OFF_AT_END, usages.iter().map(|usage| usage.off_at_end));
-    Members::write(frame, section, usages.iter().map(|usage| Some(&usage.growth)));
+    let tasks = rows.iter().map(|row| &row.task);
+    Task::write(frame, section, tasks.clone().map(Some));
+    write_identities(frame, section, tasks);
+    let usages = rows.iter().map(|row| &row.usage);
+    Usage::write(frame, section, usages.clone().map(Some));
+    States::write(frame, section, usages.clone().map(|usage| usage.states.as_ref()));
+    off_tasks::write(frame, section, Column::OFF_AT_START, usages.clone().map(|usage| usage.off_at_start));
+    off_tasks::write(frame, section, Column::OFF_AT_END, usages.clone().map(|usage| usage.off_at_end));
+    Members::write(frame, section, usages.map(|usage| Some(&usage.growth)));
 }
 
 /// Which task it is, a row always tells.
-fn write_identities(frame: &mut Frame, section: Section, rows: &[Task]) {
-    Tid::fill(frame, section, Column::TID, rows.iter().map(|row| Some(row.tid)));
-    Figure::fill(frame, section, Column::PID, rows.iter().map(|row| Some(row.pid)));
-    Boottime::fill(frame, section, Column::START_TIME_NS, rows.iter().map(|row| Some(row.start_time_ns)));
-    let hides_start = |row: &Task| !row.known.contains(Field::StartTime);
-    bool::fill(frame, section, Column::HIDES_START, rows.iter().map(|row| Some(hides_start(row))));
+fn write_identities<'a>(frame: &mut Frame, section: Section, tasks: impl Iterator<Item = &'a Task> + Clone) {
+    Tid::fill(frame, section, Column::TID, tasks.clone().map(|task| Some(task.tid)));
+    Figure::fill(frame, section, Column::PID, tasks.clone().map(|task| Some(task.pid)));
+    Boottime::fill(frame, section, Column::START_TIME_NS, tasks.clone().map(|task| Some(task.start_time_ns)));
+    let hides_start = |task: &Task| !task.known.contains(Field::StartTime);
+    bool::fill(frame, section, Column::HIDES_START, tasks.map(|task| Some(hides_start(task))));
 }
 
-/// Makes the interval and the snapshot those of a frame. Their memory is reused.
+/// Makes the interval that of a frame. Its memory is reused.
 ///
 /// # Errors
 /// When the frame has what no interval can have, or is of a source that is not known here.
-pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> Result<(), FrameError> {
+pub fn read(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
     frame.check_figures().map_err(|_| FrameError::TooLarge)?;
-    snapshot.clear();
     let is_true = |column| frame.figure(column) == Some(1);
     interval.renew(Interval {
         exited: is_true(Column::KNOWS_EXITS).then(Vec::new),
@@ -195,10 +189,8 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
         frame.figure(needed).ok_or(FrameError::Missing { column: needed.name() })?;
     }
     interval.read(frame, Section::Interval, 0)?;
-    snapshot.read(frame, Section::Interval, 0)?;
-    snapshot.source = interval.source;
-    read_rows(frame, Section::Processes, &mut snapshot.processes, &mut interval.processes)?;
-    read_rows(frame, Section::Tasks, &mut snapshot.tasks, &mut interval.tasks)?;
+    read_rows(frame, Section::Processes, &mut interval.processes)?;
+    read_rows(frame, Section::Tasks, &mut interval.tasks)?;
     if let Some(exited) = &mut interval.exited {
         for row in 0..frame.table(Section::Exited).len() {
             let mut dead = Exited::default();
@@ -222,29 +214,22 @@ pub fn read(frame: &Frame, snapshot: &mut Snapshot, interval: &mut Interval) -> 
         interval.renumbered.push(renumbered);
     }
     for row in 0..frame.table(Section::FromProcfs).len() {
-        snapshot.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);
+        interval.from_procfs.extend(Tid::get(frame, Section::FromProcfs, Column::TID, row)?);
     }
     Ok(())
 }
 
-fn read_rows(
-    frame: &Frame,
-    section: Section,
-    rows: &mut Vec<Task>,
-    usages: &mut Vec<Usage>,
-) -> Result<(), FrameError> {
+fn read_rows(frame: &Frame, section: Section, rows: &mut Vec<Row>) -> Result<(), FrameError> {
     let told = Told::of(frame, section);
     for row in 0..frame.table(section).len() {
-        let mut task = Task::default();
-        read_task(&mut task, frame, section, row, &told)?;
-        let mut usage = Usage::default();
+        rows.push(Row::default());
+        let Some(Row { task, usage }) = rows.last_mut() else { continue };
+        read_task(task, frame, section, row, &told)?;
         usage.read(frame, section, row)?;
         usage.states = read_whole(frame, section, row)?;
         usage.off_at_start = off_tasks::read(frame, section, Column::OFF_AT_START, row)?;
         usage.off_at_end = off_tasks::read(frame, section, Column::OFF_AT_END, row)?;
         usage.growth.read(frame, section, row)?;
-        rows.push(task);
-        usages.push(usage);
     }
     Ok(())
 }

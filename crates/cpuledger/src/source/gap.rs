@@ -2,12 +2,11 @@
 
 use crate::interval::{Interval, Unattributed};
 use crate::machine;
-use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 
 /// An interval without books: all of the time of the CPUs that are online now is unattributed.
-pub fn tell_gap(source: SourceKind, times: [u64; 2], snapshot: &mut Snapshot, into: &mut Interval) {
-    tell_gap_of(source, times, machine::online_cpus(), snapshot, into);
+pub fn tell_gap(source: SourceKind, times: [u64; 2], into: &mut Interval) {
+    tell_gap_of(source, times, machine::online_cpus(), into);
 }
 
 /// The same of a machine with this number of CPUs.
@@ -15,13 +14,8 @@ pub(crate) fn tell_gap_of(
     source: SourceKind,
     [start_ns, end_ns]: [u64; 2],
     online_cpus: u32,
-    snapshot: &mut Snapshot,
     into: &mut Interval,
 ) {
-    snapshot.clear();
-    snapshot.source = source;
-    snapshot.begin_ns = end_ns;
-    snapshot.end_ns = end_ns;
     let capacity_ns = end_ns.saturating_sub(start_ns).saturating_mul(online_cpus.into());
     into.renew(Interval {
         source,
@@ -32,6 +26,8 @@ pub(crate) fn tell_gap_of(
         idle_ns: Some(0),
         unattributed_ns: Some(capacity_ns),
         unattributed_by: Unattributed { not_attached_ns: capacity_ns, ..Unattributed::default() },
+        read_begin_ns: end_ns,
+        read_end_ns: end_ns,
         // No source has seen what died.
         exited: None,
         ..Interval::default()

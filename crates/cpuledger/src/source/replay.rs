@@ -13,7 +13,6 @@ use crate::clock::Boottime;
 use crate::error::Error;
 use crate::frames::{self, CgroupIds, FrameError};
 use crate::interval::Interval;
-use crate::snapshot::Snapshot;
 use crate::source::gap::tell_gap_of;
 use crate::source_kind::SourceKind;
 
@@ -230,15 +229,10 @@ impl Replay {
     ///
     /// # Errors
     /// When reading fails.
-    pub fn read(
-        &mut self,
-        spot: Spot,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> Result<Option<Told>, Error> {
+    pub fn read(&mut self, spot: Spot, into: &mut Interval) -> Result<Option<Told>, Error> {
         if spot.is_record {
             if let Some(merged) = self.merged(spot.place)? {
-                frames::read(&merged.frame, snapshot, into).map_err(not_replayed)?;
+                frames::read(&merged.frame, into).map_err(not_replayed)?;
                 into.is_replayed = true;
                 balance::check(into);
                 return Ok(Some(self.told(spot, &merged)));
@@ -246,15 +240,15 @@ impl Replay {
             let Some(behind) = self.whole_behind(spot.place)? else { return Ok(None) };
             // It is damaged, and so is what comes before that one.
             let is_gap = self.gap_before(behind)?.is_some();
-            return self.read(Spot { place: behind, is_record: !is_gap }, snapshot, into);
+            return self.read(Spot { place: behind, is_record: !is_gap }, into);
         }
         let Some((before, times)) = self.gap_before(spot.place)? else {
-            return self.read(record(spot.place), snapshot, into);
+            return self.read(record(spot.place), into);
         };
         let end = self.recording.read(spot.place)?.and_then(|record| begin_of_frame(&record.frame));
-        let source = self.source_of(before, snapshot, into)?;
+        let source = self.source_of(before, into)?;
         let online_cpus = into.online_cpus;
-        tell_gap_of(source, times, online_cpus, snapshot, into);
+        tell_gap_of(source, times, online_cpus, into);
         into.is_replayed = true;
         let (entry, last) = (self.recording.entry(spot.place), self.recording.entry(before));
         let Some((entry, last)) = entry.zip(last) else { return Ok(None) };
@@ -440,14 +434,9 @@ impl Replay {
     }
 
     /// Where the numbers of a record came from; `into` has its interval then.
-    fn source_of(
-        &mut self,
-        place: Place,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> Result<SourceKind, Error> {
+    fn source_of(&mut self, place: Place, into: &mut Interval) -> Result<SourceKind, Error> {
         if let Some(record) = self.recording.read(place)? {
-            frames::read(&record.frame, snapshot, into).map_err(not_replayed)?;
+            frames::read(&record.frame, into).map_err(not_replayed)?;
         }
         Ok(into.source)
     }

@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cpuledger::interval::Exited;
+use cpuledger::interval::{Exited, Row};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{Field, FieldSet, Interval, Pid, Snapshot, TaskId, Tid};
+use cpuledger::{Field, FieldSet, Interval, Pid, TaskId, Tid};
 use cpuledger_load::{online_cpus, scene};
 
 /// Maximum length of a chain of heirs: a longer one is a circle, made by reused pids.
@@ -43,7 +43,6 @@ pub fn forks() -> u64 {
 /// The ledger, the last interval, and sums over all.
 pub struct Books {
     pub ledger: Ledger,
-    pub snapshot: Snapshot,
     pub interval: Interval,
     pub held: HashMap<TaskId, Held>,
     /// The accounting parent of each process, as its last row said.
@@ -65,7 +64,6 @@ impl Books {
         let ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
         Books {
             ledger,
-            snapshot: Snapshot::default(),
             interval: Interval::default(),
             held: HashMap::new(),
             heirs: HashMap::new(),
@@ -83,9 +81,7 @@ impl Books {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
         let cut_ns = self.ledger.start_ns() + length_ns;
         let online = online_cpus().expect("sysfs");
-        self.ledger
-            .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
-            .expect("an interval closes");
+        self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval closes");
         self.intervals += 1;
         assert_eq!(online_cpus().expect("sysfs"), online, "nothing else takes CPUs offline");
         assert_capacity(&self.interval, online.len());
@@ -114,7 +110,7 @@ impl Books {
 
     /// A process that has time is named, also if it has died since the cut, and its leader before it.
     fn assert_every_row_has_a_name(&self) {
-        for row in self.snapshot.processes.iter().chain(&self.snapshot.tasks) {
+        for row in self.interval.processes.iter().chain(&self.interval.tasks).map(|row| &row.task) {
             assert!(row.known.contains(Field::Comm), "{} of {} has no name: {row:?}", row.tid, row.pid);
         }
     }
@@ -123,13 +119,15 @@ impl Books {
     /// parent. So is the time of a task of a dead process before its last switch, and of a thread that gave up its tid for the
     /// leader's. There is nothing else in x and c.
     fn assert_every_death_is_where_it_belongs(&self) {
-        let rows = &self.snapshot.processes;
-        let by_id: HashMap<TaskId, usize> = rows.iter().enumerate().map(|(at, row)| (row.id(), at)).collect();
-        let by_pid: HashMap<i32, usize> = rows.iter().enumerate().map(|(at, row)| (row.pid.0, at)).collect();
+        let rows = &self.interval.processes;
+        let by_id: HashMap<TaskId, usize> =
+            rows.iter().enumerate().map(|(at, row)| (row.task.id(), at)).collect();
+        let by_pid: HashMap<i32, usize> =
+            rows.iter().enumerate().map(|(at, row)| (row.task.pid.0, at)).collect();
         // A pid may have its next owner before the last switch of the previous one: then both have a row.
         assert_eq!(by_id.len(), rows.len(), "one row a process");
         assert!(
-            rows.is_sorted_by_key(|row| (row.pid.0, row.start_time_ns)),
+            rows.is_sorted_by_key(|row| (row.task.pid.0, row.task.start_time_ns)),
             "of two with a pid the later comes last"
         );
         let mut parts = vec![(0, 0); rows.len()];
@@ -143,7 +141,7 @@ impl Books {
             }
         }
         // A process is dead when its last thread begins to exit: some may still be on their way.
-        for (row, usage) in self.snapshot.tasks.iter().zip(&self.interval.tasks) {
+        for Row { task: row, usage, .. } in &self.interval.tasks {
             if usage.cpu_ns == 0 || by_pid.contains_key(&row.pid.0) {
                 continue;
             }
@@ -153,7 +151,7 @@ impl Books {
             let heir = heir.unwrap_or_else(|| panic!("{row:?} has no process and no heir; {lost:?}"));
             parts[*heir].1 += usage.cpu_ns;
         }
-        for ((row, usage), part) in rows.iter().zip(&self.interval.processes).zip(parts) {
+        for (Row { task: row, usage, .. }, part) in rows.iter().zip(parts) {
             let told = (usage.exited_threads_ns, usage.exited_children_ns);
             let mut expected = (Some(part.0), Some(part.1));
             if told.1 > expected.1 && self.inherits_from_exec(row.pid) {
@@ -183,8 +181,8 @@ impl Books {
 
     /// Tasks whose process has no row, and those that died.
     fn without_row(&self) -> String {
-        let known: HashSet<TaskId> = self.snapshot.processes.iter().map(|row| row.id()).collect();
-        let tasks = self.snapshot.tasks.iter().zip(&self.interval.tasks);
+        let known: HashSet<TaskId> = self.interval.processes.iter().map(|row| row.task.id()).collect();
+        let tasks = self.interval.tasks.iter().map(|row| (&row.task, &row.usage));
         let tasks = tasks.filter(|(row, _)| known.iter().all(|id| id.tid.0 != row.pid.0));
         let tasks: Vec<_> = tasks.map(|(row, usage)| (row.pid, row.id(), row.comm, usage.cpu_ns)).collect();
         let exited = self.interval.exited.iter().flatten();
@@ -198,7 +196,7 @@ impl Books {
     fn take(&mut self) {
         self.last_exited.clear();
         self.last_exited.extend(self.interval.exited.iter().flatten());
-        for (row, usage) in self.snapshot.processes.iter().zip(&self.interval.processes) {
+        for Row { task: row, usage, .. } in &self.interval.processes {
             let held = self.held.entry(row.id()).or_default();
             held.self_ns += usage.self_ns;
             held.exited_threads_ns += usage.exited_threads_ns.expect("the ledger knows it");
@@ -208,7 +206,7 @@ impl Books {
                 self.heirs.insert(row.id(), heir.0);
             }
         }
-        for (row, usage) in self.snapshot.tasks.iter().zip(&self.interval.tasks) {
+        for Row { task: row, usage, .. } in &self.interval.tasks {
             *self.tasks.entry(row.id()).or_default() += usage.cpu_ns;
         }
         for exited in self.interval.exited.iter().flatten() {
@@ -265,13 +263,13 @@ pub fn assert_balance_but_for(interval: &Interval, unattributed_ns: u64) {
     let what = (interval.length_ns(), interval.capacity_ns, interval.attributed_ns, interval.idle_ns);
     assert_eq!(interval.imbalance_ns(), Some(0), "{what:?}, {:?}", interval.unattributed_by);
     assert_eq!(interval.unattributed_ns, Some(unattributed_ns), "{what:?}, {:?}", interval.unattributed_by);
-    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns);
-    let by_task: u64 = interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
+    let by_task: u64 = interval.tasks.iter().map(|row| row.usage.cpu_ns).sum();
     let by_death: u64 = interval.exited.iter().flatten().map(|exited| exited.cpu_ns).sum();
     // The dead half of a thread that has exec'd is in neither list.
     assert!(by_task + by_death <= sum, "{by_task} + {by_death} of {sum} ns");
-    for usage in &interval.processes {
+    for Row { usage, .. } in &interval.processes {
         let parts =
             [usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0)];
         assert_eq!(usage.cpu_ns, parts.iter().sum::<u64>());

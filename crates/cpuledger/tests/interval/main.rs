@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use cpuledger::attribution::Attribution;
 use cpuledger::attribution::difference::CutFacts;
+use cpuledger::interval::Row;
 use cpuledger::{Books, Interval, Snapshot};
 use proptest::prelude::*;
 use world::{Heirs, World};
@@ -90,7 +91,7 @@ impl Reader {
         let is_closed = self.books.close(&cut, &snapshot, &mut world.exits, &mut self.interval);
         check(&self.interval);
         let mut shares = BTreeMap::new();
-        for (row, usage) in snapshot.processes.iter().zip(&self.interval.processes) {
+        for Row { task: row, usage, .. } in &self.interval.processes {
             let parts = [
                 usage.self_ns,
                 usage.exited_threads_ns.expect("the walk sees exits"),
@@ -128,9 +129,9 @@ impl Ledger {
 }
 
 fn check(interval: &Interval) {
-    let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+    let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns);
-    let tasks: u64 = interval.tasks.iter().map(|usage| usage.cpu_ns).sum();
+    let tasks: u64 = interval.tasks.iter().map(|row| row.usage.cpu_ns).sum();
     let exited: u64 = interval.exited.iter().flatten().map(|exited| exited.cpu_ns).sum();
     assert_eq!(tasks + exited, interval.attributed_ns, "tasks and exits are the same time told otherwise");
 }

@@ -1,6 +1,7 @@
 //! Each rule of the algebra by itself.
 
 use cpuledger::attribution::difference::{CutFacts, bound_exits};
+use cpuledger::interval::Row;
 use cpuledger::source::{Birth, Death, Exit, Exits, Fold, SourceKind};
 use cpuledger::task::State;
 use cpuledger::{Books, Boottime, Comm, Field, FieldSet, Interval, Pid, Snapshot, Task, TaskId, Tid};
@@ -59,7 +60,7 @@ fn close(
     let parts = interval
         .processes
         .iter()
-        .map(|usage| {
+        .map(|Row { usage, .. }| {
             (usage.self_ns, usage.exited_threads_ns.unwrap_or(0), usage.exited_children_ns.unwrap_or(0))
         })
         .collect();
@@ -177,11 +178,8 @@ fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
     let rows = [process(7, 1, SECOND - 1, 900, b'S'), process(8, 1, SECOND + 1, 30, b'S')];
     let (interval, parts) = close(&mut books, &WITH_EXITS, &walk(2 * SECOND, &rows), Exits::default());
     assert_eq!(parts, [(0, 0, 0), (30, 0, 0)]);
-    assert_eq!(Field::User.value(&interval.row(&interval.processes[0], &rows[0])), cpuledger::Value::Absent);
-    assert_eq!(
-        Field::User.value(&interval.row(&interval.processes[1], &rows[1])),
-        cpuledger::Value::Unsigned(30)
-    );
+    assert_eq!(Field::User.value(&interval.processes[0].grown()), cpuledger::Value::Absent);
+    assert_eq!(Field::User.value(&interval.processes[1].grown()), cpuledger::Value::Unsigned(30));
 }
 
 fn folds(fold: Fold) -> Exits {
@@ -246,7 +244,7 @@ fn without_the_exit_hook_the_dead_are_not_known() {
     close(&mut books, &cut, &walk(SECOND, &[process(1, 0, 0, 10, b'S')]), Exits::default());
     let rows = [process(1, 0, 0, 25, b'S')];
     let (interval, _) = close(&mut books, &cut, &walk(2 * SECOND, &rows), Exits::default());
-    let usage = &interval.processes[0];
+    let usage = &interval.processes[0].usage;
     assert_eq!((usage.cpu_ns, usage.exited_threads_ns, usage.exited_children_ns), (15, None, None));
     assert!(interval.exited.is_none());
 }
@@ -267,9 +265,9 @@ fn files_of_proc_give_user_and_system_time_and_no_deaths() {
     let (interval, parts) = close(&mut books, &cut, &procfs(3 * SECOND, &after), Exits::default());
     assert_eq!(parts, [(50_000_000, 0, 0), (10_000_000, 0, 0), (0, 0, 0)]);
     assert_eq!(interval.attributed_ns, 60_000_000);
-    let tasks: Vec<u64> = interval.tasks.iter().map(|usage| usage.cpu_ns).collect();
+    let tasks: Vec<u64> = interval.tasks.iter().map(|row| row.usage.cpu_ns).collect();
     assert_eq!(tasks, [50_000_000, 10_000_000, 0]);
-    assert!(interval.exited.is_none() && interval.processes[0].exited_children_ns.is_none());
+    assert!(interval.exited.is_none() && interval.processes[0].usage.exited_children_ns.is_none());
 }
 
 #[test]
@@ -320,7 +318,7 @@ fn what_all_have_used_since_they_began_is_an_interval_since_boot() {
     assert!(interval.is_since_boot());
     assert_eq!((interval.length_ns(), interval.capacity_ns, interval.attributed_ns), (5_000, 10_000, 430));
     assert_eq!((interval.idle_ns, interval.unattributed_ns), (None, None), "they are unknown");
-    assert_eq!(interval.processes.iter().map(|usage| usage.cpu_ns).collect::<Vec<_>>(), [30, 400]);
+    assert_eq!(interval.processes.iter().map(|row| row.usage.cpu_ns).collect::<Vec<_>>(), [30, 400]);
     // What follows is not, be it in the same memory and from the first instant of the clock on.
     let (mut interval, mut books, mut exits) = (interval, Books::new(false), Exits::default());
     for begin_ns in [0, 5_000] {

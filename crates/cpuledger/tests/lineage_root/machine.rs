@@ -1,5 +1,6 @@
 //! All other processes of the machine.
 
+use cpuledger::interval::Row;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::{Field, FieldSet, Pid, Request, Scope, Snapshot, Source};
 
@@ -19,7 +20,7 @@ fn kernel_threads_are_kthreadds_root() {
         while seen == 0 {
             books.close(100_000_000);
             assert!(books.intervals < limit, "no kernel thread has run");
-            for (row, usage) in books.snapshot.processes.iter().zip(&books.interval.processes) {
+            for Row { task: row, usage, .. } in &books.interval.processes {
                 if row.is_kernel_thread() && row.pid.0 != KTHREADD {
                     let heir = usage.accounting_parent.map(|pid| pid.0);
                     assert_eq!((row.ppid.0, heir), (KTHREADD, Some(KTHREADD)), "{row:?}");
@@ -42,7 +43,7 @@ fn a_process_from_before_keeps_its_parent_of_then_root() {
         let mut books = new_books();
         books.close(500_000_000);
         let mut seen = 0;
-        for (row, usage) in books.snapshot.processes.iter().zip(&books.interval.processes) {
+        for Row { task: row, usage, .. } in &books.interval.processes {
             // Where the parent died in between, it is another.
             if row.ppid.0 > 0 && parent_of(row.pid) == Some(row.ppid) {
                 assert_eq!(usage.accounting_parent, Some(row.ppid), "{:?} pid {}", row.comm, row.pid);
@@ -61,13 +62,15 @@ fn a_process_and_its_leader_are_one_root() {
         let (mut compared, mut from_files) = (0, 0);
         for _ in 0..5 {
             books.close(200_000_000);
-            let rows = &books.snapshot.processes;
-            for leader in books.snapshot.tasks.iter().filter(|task| task.is_leader()) {
-                let Some(process) = rows.iter().find(|row| row.pid == leader.pid) else { continue };
+            let rows = &books.interval.processes;
+            for leader in books.interval.tasks.iter().map(|row| &row.task).filter(|task| task.is_leader()) {
+                let Some(process) = rows.iter().map(|row| &row.task).find(|row| row.pid == leader.pid) else {
+                    continue;
+                };
                 assert_eq!(process.id(), leader.id(), "{:?}", process.comm);
                 compared += 1;
             }
-            from_files += rows.iter().filter(|row| !row.known.contains(Field::CgroupV1CpuId)).count();
+            from_files += rows.iter().filter(|row| !row.task.known.contains(Field::CgroupV1CpuId)).count();
         }
         println!("{compared} leaders compared, {from_files} rows without what only programs see");
         assert!(compared > 0, "something ran");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cpuledger::interval::Usage;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot, TaskId};
+use cpuledger::{FieldSet, Interval, TaskId};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{Cgroup, StatesPlan, not_run};
 
@@ -19,37 +19,33 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// A ledger, and what it told last.
 struct Books {
     ledger: Ledger,
-    snapshot: Snapshot,
     interval: Interval,
 }
 
 impl Books {
     fn open() -> Books {
         let ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-        Books { ledger, snapshot: Snapshot::default(), interval: Interval::default() }
+        Books { ledger, interval: Interval::default() }
     }
 
     fn close(&mut self, all: bool) {
         let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all };
         let cut_ns = self.ledger.start_ns() + INTERVAL_NS;
-        self.ledger
-            .close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)
-            .expect("an interval closes");
+        self.ledger.close(cut_ns, &wanted, &mut self.interval).expect("an interval closes");
         were_missed(self.interval.missed_switches.expect("the ledger counts them"));
-        let rows = [&self.snapshot.processes, &self.snapshot.tasks];
-        for (rows, usages) in rows.into_iter().zip([&self.interval.processes, &self.interval.tasks]) {
-            let ids: HashSet<TaskId> = rows.iter().map(cpuledger::Task::id).collect();
-            assert_eq!((ids.len(), usages.len()), (rows.len(), rows.len()), "each has one row");
-            let wrong = usages.iter().find(|usage| usage.state_imbalance_ns().is_some_and(|ns| ns != 0));
+        for rows in [&self.interval.processes, &self.interval.tasks] {
+            let ids: HashSet<TaskId> = rows.iter().map(|row| row.task.id()).collect();
+            assert_eq!(ids.len(), rows.len(), "each has one row");
+            let wrong = rows.iter().find(|row| row.usage.state_imbalance_ns().is_some_and(|ns| ns != 0));
             assert!(wrong.is_none(), "{wrong:?}");
         }
-        let sum: u64 = self.interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+        let sum: u64 = self.interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, self.interval.attributed_ns);
     }
 
     fn process(&self, pid: i32) -> Option<&Usage> {
-        let index = self.snapshot.processes.iter().position(|row| row.pid.0 == pid)?;
-        Some(&self.interval.processes[index])
+        let row = self.interval.processes.iter().find(|row| row.task.pid.0 == pid)?;
+        Some(&row.usage)
     }
 }
 
@@ -102,12 +98,12 @@ fn a_task_that_waits_for_a_cpu_all_the_time_has_a_row_root() {
             let states = usage.states.expect("they are known");
             assert_eq!(states.elapsed_ns, length_ns, "{usage:?}");
             assert!(usage.ran_or_waited() && usage.growth.runqueue_wait_ns == states.runqueue_wait_ns);
-            let index =
-                books.snapshot.tasks.iter().position(|row| row.tid.0 == pid).expect("so did the task");
-            assert_eq!(books.interval.tasks[index].states, usage.states, "it has one thread");
+            let task =
+                books.interval.tasks.iter().find(|row| row.task.tid.0 == pid).expect("so did the task");
+            assert_eq!(task.usage.states, usage.states, "it has one thread");
             if usage.cpu_ns == 0 {
                 assert_eq!(states.runqueue_wait_ns, length_ns, "{usage:?}");
-                assert_eq!(books.snapshot.tasks[index].comm.as_bytes(), b"sh");
+                assert_eq!(task.task.comm.as_bytes(), b"sh");
                 starved += 1;
             }
         }

@@ -4,7 +4,7 @@ use std::fs;
 
 use cpuledger::clock::monotonic_ns;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
-use cpuledger::{FieldSet, Interval, Snapshot};
+use cpuledger::{FieldSet, Interval};
 use cpuledger_load::scene::{scene_of_times, were_missed};
 use cpuledger_load::{StatesPlan, is_emulated, not_run, online_cpus};
 
@@ -67,13 +67,13 @@ fn run_and_wait_together() -> Together {
     let mut states = cpuledger_load::States::start(&plan).expect("tasks that use the CPUs");
     states.be_seen().and_then(|()| states.begin()).expect("they begin");
     let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let mut close = || {
         let cut_ns = ledger.start_ns() + INTERVAL_NS;
-        ledger.close(cut_ns, &wanted, &mut snapshot, &mut interval).expect("an interval closes");
+        ledger.close(cut_ns, &wanted, &mut interval).expect("an interval closes");
         were_missed(interval.missed_switches.expect("the ledger counts them"));
-        let living = interval.tasks.iter().filter_map(|usage| usage.states);
+        let living = interval.tasks.iter().filter_map(|row| row.usage.states);
         let dead = interval.exited.iter().flatten().filter_map(|exited| exited.states);
         let waits = living.chain(dead).map(|states| states.runqueue_wait_ns).filter(|ns| *ns > 0);
         let (tasks, waited_ns) = waits.fold((0, 0), |(tasks, sum), ns| (tasks + 1, sum + ns));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use cpuledger::{Interval, Snapshot, frames};
+use cpuledger::{Interval, frames};
 use cpuledger_recording::{Recording, Step};
 use serde_json::Value;
 
@@ -30,14 +30,14 @@ pub struct Recorded {
 pub fn read(folder: &Path, findings: &Findings) -> Result<Recorded> {
     let mut recording = Recording::open(folder).context("open the recording")?;
     let (mut recorded, mut begin_ns, mut end_ns) = (Recorded::default(), None, None);
-    let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
+    let mut interval = Interval::default();
     let mut next = recording.first();
     while let Some(place) = next {
         match recording.step(place).context("read the recording")? {
             Step::Record(record, behind) => {
-                frames::read(&record.frame, &mut snapshot, &mut interval)?;
+                frames::read(&record.frame, &mut interval)?;
                 look_at("the recording", &interval, end_ns, findings);
-                let sum: u64 = interval.processes.iter().map(|usage| usage.cpu_ns).sum();
+                let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
                 if sum != interval.attributed_ns {
                     let attributed = interval.attributed_ns;
                     findings

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cpuledger::{Interval, Snapshot, frames, machine};
+use cpuledger::{Interval, frames, machine};
 use cpuledger_frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
@@ -79,8 +79,8 @@ impl Honest {
         last_ns: Option<u64>,
         findings: &Findings,
     ) -> Result<u64> {
-        let (mut snapshot, mut interval) = (Snapshot::default(), Interval::default());
-        frames::read(&Frame::decode(bytes).context("decode a frame")?, &mut snapshot, &mut interval)?;
+        let mut interval = Interval::default();
+        frames::read(&Frame::decode(bytes).context("decode a frame")?, &mut interval)?;
         look_at("the honest reader", &interval, last_ns, findings);
         self.frames += 1;
         self.delays_ns.push(now_ns.saturating_sub(interval.end_ns));

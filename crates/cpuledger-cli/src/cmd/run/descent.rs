@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use cpuledger::interval::{Exited, Interval, Usage};
+use cpuledger::interval::{Exited, Interval, Row};
 use cpuledger::text::escape::escaped;
-use cpuledger::{Boottime, Pid, Snapshot, Task, TaskId, Tid};
+use cpuledger::{Boottime, Pid, TaskId, Tid};
 
 /// Lines of descent that are told apart; the others are one.
 const MOST_LINES: usize = 10_000;
@@ -78,18 +78,14 @@ impl Descent {
     }
 
     /// Adds an interval.
-    pub fn add(&mut self, snapshot: &Snapshot, interval: &Interval) {
+    pub fn add(&mut self, interval: &Interval) {
         let missed_switches = self.missed_switches.zip(interval.missed_switches);
         self.missed_switches = missed_switches.map(|(before, more)| before + more);
         let hidden_cpu_ns = self.hidden_cpu_ns.zip(interval.hidden_cpu_ns);
         self.hidden_cpu_ns = hidden_cpu_ns.map(|(before, more)| before + more);
         let exited = interval.exited.as_deref().unwrap_or_default();
-        let living: HashMap<TaskId, (&Task, &Usage)> = snapshot
-            .processes
-            .iter()
-            .zip(&interval.processes)
-            .map(|(row, usage)| (row.id(), (row, usage)))
-            .collect();
+        let living: HashMap<TaskId, &Row> =
+            interval.processes.iter().map(|row| (row.task.id(), row)).collect();
         let mut dead = Dead::new();
         for record in exited {
             if !living.contains_key(&record.exit.process) {
@@ -99,8 +95,8 @@ impl Descent {
         // Threads of a process that lives on, and did not run itself.
         dead.retain(|_, records| records.iter().any(|record| record.ends_process != Some(false)));
         self.admit(&living, &dead);
-        for (row, usage) in living.values() {
-            self.add_living(row, usage);
+        for row in living.values() {
+            self.add_living(row);
         }
         let ended: Vec<TaskId> =
             dead.iter().filter(|(id, records)| self.add_dead(id, records)).map(|(id, _)| *id).collect();
@@ -108,10 +104,10 @@ impl Descent {
     }
 
     /// Finds out which processes descend from this one, by their heirs.
-    fn admit(&mut self, living: &HashMap<TaskId, (&Task, &Usage)>, dead: &Dead<'_>) {
+    fn admit(&mut self, living: &HashMap<TaskId, &Row>, dead: &Dead<'_>) {
         let mut heirs: HashMap<TaskId, Heir> = HashMap::new();
-        for (id, (_, usage)) in living {
-            heirs.extend(usage.accounting_parent.map(|pid| (*id, (pid, None))));
+        for (id, row) in living {
+            heirs.extend(row.usage.accounting_parent.map(|pid| (*id, (pid, None))));
         }
         for (id, records) in dead {
             let heir =
@@ -163,19 +159,19 @@ impl Descent {
         }
     }
 
-    fn add_living(&mut self, row: &Task, usage: &Usage) {
-        if row.pid == self.own {
+    fn add_living(&mut self, Row { task, usage, .. }: &Row) {
+        if task.pid == self.own {
             self.booked_ns += usage.exited_children_ns.unwrap_or(0);
             self.stolen_ns += usage.exited_children_stolen_ns.unwrap_or(0);
             return;
         }
-        let Some(member) = self.members.get_mut(&row.id()) else { return };
+        let Some(member) = self.members.get_mut(&task.id()) else { return };
         self.booked_ns += usage.cpu_ns;
         self.stolen_ns += usage.stolen_ns.unwrap_or(0) + usage.exited_children_stolen_ns.unwrap_or(0);
-        member.comm = escaped(row.comm.as_bytes());
+        member.comm = escaped(task.comm.as_bytes());
         member.used.cpu_ns += usage.self_ns + usage.exited_threads_ns.unwrap_or(0);
         member.used.waiting_ns += usage.states.map_or(0, |states| states.runqueue_wait_ns);
-        member.split_ns = [row.user_ns + row.children_user_ns, row.system_ns + row.children_system_ns];
+        member.split_ns = [task.user_ns + task.children_user_ns, task.system_ns + task.children_system_ns];
     }
 
     /// Whether it is one of the tree.

@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use cpuledger::Interval;
 use cpuledger::audience::{Strangers, Viewer};
 use cpuledger::frames::{self, Circumstances};
-use cpuledger::{Interval, Snapshot};
 use cpuledger_frame::Frame;
 use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};
 
@@ -126,7 +126,6 @@ impl Published {
 /// An interval that was closed.
 #[derive(Debug, Default)]
 pub struct Last {
-    pub snapshot: Snapshot,
     pub interval: Interval,
     pub of: Circumstances<'static>,
 }
@@ -317,10 +316,10 @@ impl State {
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
         let of = Circumstances { boot_id, ..last.of };
         match audience {
-            Audience::All => frames::write(&last.snapshot, &last.interval, &of, &mut self.frame),
+            Audience::All => frames::write(&last.interval, &of, &mut self.frame),
             Audience::User(viewer) => {
-                let (snapshot, interval, of) = viewer.restrict(&last.snapshot, &last.interval, &of);
-                frames::write(&snapshot, &interval, &of, &mut self.frame);
+                let (interval, of) = viewer.restrict(&last.interval, &of);
+                frames::write(&interval, &of, &mut self.frame);
             }
         }
         self.frame

@@ -197,7 +197,7 @@ fn keep(
             return Ok(keeping);
         }
         let slots = ledger.slots();
-        ledger.close(cut_ns, &wanted, &mut last.snapshot, &mut last.interval)?;
+        ledger.close(cut_ns, &wanted, &mut last.interval)?;
         if ledger.slots() != slots {
             log(&format!("slots ran low: the ledger has {} from now on", ledger.slots()));
         }

@@ -46,7 +46,7 @@ impl Recording {
     /// Hands over an interval. It never waits for the disk.
     pub fn add(&self, last: &Last) {
         if let Some((_, recorder)) = &mut *self.lock() {
-            recorder.add(&last.snapshot, &last.interval, &last.of);
+            recorder.add(&last.interval, &last.of);
         }
     }
 

@@ -51,6 +51,8 @@ struct Snapshots {
     scope: Scope,
     books: Books,
     exits: Exits,
+    /// The last one.
+    snapshot: Snapshot,
 }
 
 /// What is done when the service has gone.
@@ -90,8 +92,6 @@ pub struct Collector {
     suspended_ns: u64,
     /// What a frame tells of the last interval besides.
     pub of: Circumstances<'static>,
-    /// The rows of the last interval.
-    pub snapshot: Snapshot,
     /// The last interval.
     pub interval: Interval,
 }
@@ -137,7 +137,6 @@ impl Collector {
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
             of: Circumstances::default(),
-            snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
         collector.begin()?;
@@ -192,7 +191,7 @@ impl Collector {
     pub fn latest(&mut self) -> bool {
         let Backend::Service(service) = &mut self.backend else { return false };
         // Where it cannot be read, the next one is waited for.
-        let is_there = service.latest(&mut self.snapshot, &mut self.interval).unwrap_or(false);
+        let is_there = service.latest(&mut self.interval).unwrap_or(false);
         self.note_circumstances();
         is_there
     }
@@ -298,10 +297,10 @@ impl Collector {
             Backend::Service(_) => {}
             Backend::Ledger(ledger) => {
                 let wanted = ledger::Wanted { fields: self.fields, pids: &self.pids, all: self.shows_idle };
-                ledger.close(cut_ns, &wanted, &mut self.snapshot, &mut self.interval)?;
+                ledger.close(cut_ns, &wanted, &mut self.interval)?;
             }
             Backend::Snapshots(snapshots) => {
-                snapshots.cut(self.fields, &mut self.snapshot, &mut self.interval)?;
+                snapshots.cut(self.fields, &mut self.interval)?;
             }
         }
         self.begin_ns = self.interval.end_ns;
@@ -314,7 +313,7 @@ impl Collector {
             let Backend::Service(service) = &mut self.backend else { return Ok(Outcome::Complete) };
             let is_stopped = self.stop.take();
             let outcome = if is_stopped { Outcome::Stopped } else { Outcome::Complete };
-            match service.take(is_stopped, &mut self.snapshot, &mut self.interval) {
+            match service.take(is_stopped, &mut self.interval) {
                 Ok(true) => {
                     self.begin_ns = self.interval.end_ns;
                     self.add_idle()?;
@@ -344,7 +343,7 @@ impl Collector {
         let scope = if self.shows_threads { Scope::Tasks } else { Scope::Processes };
         let is_wanted = |pid: Pid| self.shows_idle || self.pids.contains(&pid);
         let request = Request { scope, fields: self.fields };
-        if let Err(error) = service.add_idle(&request, is_wanted, &mut self.snapshot, &mut self.interval) {
+        if let Err(error) = service.add_idle(&request, is_wanted, &mut self.interval) {
             // The rows that ran are whole.
             self.say(format!("processes that did not run are missing: {error}"));
         }
@@ -372,7 +371,7 @@ impl Collector {
         self.begin()?;
         let kind = self.kind();
         self.say(format!("the service is gone ({ended}); going on with the source {kind}"));
-        tell_gap(SourceKind::Service, [since_ns, self.begin_ns], &mut self.snapshot, &mut self.interval);
+        tell_gap(SourceKind::Service, [since_ns, self.begin_ns], &mut self.interval);
         Ok(())
     }
 
@@ -412,7 +411,13 @@ impl Snapshots {
             output::warn(&format!("cannot see tasks that exit: {why}"));
         }
         let scope = Scope::Processes;
-        let mut snapshots = Snapshots { source, scope, books: Books::default(), exits: Exits::default() };
+        let mut snapshots = Snapshots {
+            source,
+            scope,
+            books: Books::default(),
+            exits: Exits::default(),
+            snapshot: Snapshot::default(),
+        };
         snapshots.begin_anew(has_threads);
         snapshots
     }
@@ -438,16 +443,11 @@ impl Snapshots {
     }
 
     /// A snapshot, then the exits, so that none before the cut is missed.
-    fn cut(
-        &mut self,
-        fields: FieldSet,
-        snapshot: &mut Snapshot,
-        interval: &mut Interval,
-    ) -> anyhow::Result<()> {
-        self.source.snapshot(&Request { scope: self.scope, fields }, snapshot)?;
+    fn cut(&mut self, fields: FieldSet, interval: &mut Interval) -> anyhow::Result<()> {
+        self.source.snapshot(&Request { scope: self.scope, fields }, &mut self.snapshot)?;
         self.source.exits(&mut self.exits)?;
         let cut = CutFacts { online_cpus: machine::online_cpus(), sees_exits: self.source.sees_exits() };
-        self.books.close(&cut, snapshot, &mut self.exits, interval);
+        self.books.close(&cut, &self.snapshot, &mut self.exits, interval);
         Ok(())
     }
 }
@@ -554,7 +554,6 @@ mod tests {
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
             of: Circumstances::default(),
-            snapshot: Snapshot::default(),
             interval: Interval::default(),
         };
         collector.cut(0).expect("a snapshot");

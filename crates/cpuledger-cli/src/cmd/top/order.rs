@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
+use cpuledger::Field;
 use cpuledger::field::FIELDS;
-use cpuledger::interval::{Interval, Usage};
-use cpuledger::{Field, Task};
+use cpuledger::interval::Row;
 use cpuledger_view::column::{TableCell, columns};
 use cpuledger_view::key::{Key, PARTS};
 use cpuledger_view::near::did_you_mean;
@@ -89,22 +89,25 @@ impl Order {
 
 impl Order {
     /// What a row is sorted by: text and states as they are, of what is cumulative the growth in the interval.
-    pub fn weigh<'a>(self, interval: &Interval, row: &'a Task, usage: &Usage) -> sort::Key<'a> {
+    pub fn weigh(self, row: &Row) -> sort::Key<'_> {
         match self {
-            Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(row)),
-            _ => self.weigh_number(interval, row, usage),
+            Order::Key(Key::Field(field)) if !field.info().cumulative => {
+                sort::Key::from(field.value(&row.task))
+            }
+            _ => self.weigh_number(row),
         }
     }
 
     /// The same where it is a number; text is as what is not known.
-    pub fn weigh_number(self, interval: &Interval, row: &Task, usage: &Usage) -> sort::Key<'static> {
+    pub fn weigh_number(self, row: &Row) -> sort::Key<'static> {
+        let Row { task, usage, .. } = row;
         let key = match self {
             Order::Time => {
-                let knows = |field| row.known.contains(field);
+                let knows = |field| task.known.contains(field);
                 return match () {
-                    () if knows(Field::Runtime) => sort::Key::from(row.runtime_ns),
+                    () if knows(Field::Runtime) => sort::Key::from(task.runtime_ns),
                     () if knows(Field::User) && knows(Field::System) => {
-                        sort::Key::from(row.user_ns + row.system_ns)
+                        sort::Key::from(task.user_ns + task.system_ns)
                     }
                     () => sort::Key::Absent,
                 };
@@ -112,7 +115,7 @@ impl Order {
             Order::State(column) => return column.weigh(usage),
             Order::Key(key) => key,
         };
-        match sort::Key::from(key.value(&interval.row(usage, row), usage)) {
+        match sort::Key::from(key.value(&row.grown(), usage)) {
             sort::Key::Number(number) => sort::Key::Number(number),
             _ => sort::Key::Absent,
         }
@@ -122,7 +125,8 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use cpuledger::counters::Counters;
-    use cpuledger::{Comm, FieldSet};
+    use cpuledger::interval::Usage;
+    use cpuledger::{Comm, FieldSet, Task};
 
     use super::*;
 
@@ -156,17 +160,17 @@ mod tests {
 
     #[test]
     fn a_row_is_sorted_by_its_text_its_state_or_what_it_used() {
-        let interval = Interval::default();
-        let row = Task { known: FieldSet::ALL, comm: Comm::new(b"sh"), runtime_ns: 9, ..Task::default() };
+        let task = Task { known: FieldSet::ALL, comm: Comm::new(b"sh"), runtime_ns: 9, ..Task::default() };
         let growth = Counters { known: Counters::FIELDS, user_ns: 3, ..Counters::default() };
         let usage = Usage { cpu_ns: 5, growth, ..Usage::default() };
-        let weigh = |name| Order::by_name(name).expect("it is a key").weigh(&interval, &row, &usage);
+        let row = Row::new(task, usage);
+        let weigh = |name| Order::by_name(name).expect("it is a key").weigh(&row);
         assert_eq!(weigh("COMMAND"), sort::Key::Bytes(b"sh"));
         assert_eq!((weigh("%CPU"), weigh("user_ns")), (sort::Key::from(5u64), sort::Key::from(3u64)));
         assert_eq!(weigh("TIME+"), sort::Key::from(9u64), "of the whole life");
-        let nothing = Task::default();
-        assert_eq!(Order::Time.weigh(&interval, &nothing, &usage), sort::Key::Absent);
+        let nothing = Row::new(Task::default(), usage);
+        assert_eq!(Order::Time.weigh(&nothing), sort::Key::Absent);
         let by_name = Order::by_name("comm").expect("it is a key");
-        assert_eq!(by_name.weigh_number(&interval, &row, &usage), sort::Key::Absent, "sums have no text");
+        assert_eq!(by_name.weigh_number(&row), sort::Key::Absent, "sums have no text");
     }
 }

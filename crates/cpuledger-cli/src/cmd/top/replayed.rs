@@ -6,7 +6,7 @@ use clap::Parser;
 use cpuledger::frames::{self, Circumstances};
 use cpuledger::interval::Interval;
 use cpuledger::source::replay::Replay;
-use cpuledger::{Boottime, Snapshot, SourceKind};
+use cpuledger::{Boottime, SourceKind};
 use cpuledger_frame::Frame;
 use cpuledger_recording::{VERSION, Writer};
 
@@ -38,7 +38,7 @@ fn intervals(machine: &Machine, source: SourceKind) -> Vec<Interval> {
     all.collect()
 }
 
-fn record(folder: &Path, machine: &Machine, intervals: &[Interval]) {
+fn record(folder: &Path, intervals: &[Interval]) {
     let mut writer = Writer::open(folder, cpuledger_recording::Options::default()).expect("a folder");
     let begin_ns = intervals[0].start_ns;
     for (interval, sequence) in intervals.iter().zip(1..) {
@@ -50,20 +50,20 @@ fn record(folder: &Path, machine: &Machine, intervals: &[Interval]) {
             ..Circumstances::default()
         };
         let mut frame = Frame::new();
-        frames::write(&machine.snapshot, interval, &of, &mut frame);
+        frames::write(interval, &of, &mut frame);
         writer.append(&frame).expect("room");
     }
     writer.close().expect("room");
 }
 
 /// What these options print of an interval.
-fn printed(machine: &Machine, options: &Options, interval: &Interval, snapshot: &Snapshot) -> String {
+fn printed(machine: &Machine, options: &Options, interval: &Interval) -> String {
     let mut printer = Printer::new(options);
     machine.settle(&mut printer.around);
     printer.boot_id = Some(BOOT.to_owned());
     printer.load = None;
     printer.width = 200;
-    printer.append(interval, snapshot).expect("memory takes everything");
+    printer.append(interval).expect("memory takes everything");
     String::from_utf8(printer.buffer).expect("it is text")
 }
 
@@ -77,16 +77,14 @@ fn assert_prints_the_same(path: &Path, machine: &Machine, intervals: &[Interval]
     let mut replay = Replay::open(path).expect("a recording");
     let mut next = replay.first().expect("it can be read");
     let mut compared = 0;
-    let (mut snapshot, mut replayed) = (Snapshot::default(), Interval::default());
-    while let Some(told) =
-        next.and_then(|spot| replay.read(spot, &mut snapshot, &mut replayed).expect("it can be read"))
-    {
+    let mut replayed = Interval::default();
+    while let Some(told) = next.and_then(|spot| replay.read(spot, &mut replayed).expect("it can be read")) {
         let live = &intervals[compared];
         assert_eq!(told.boot_id.as_deref(), Some(BOOT));
         assert_eq!(replayed.source, live.source);
         for line in lines {
             let options = options(line);
-            let expected = printed(machine, &options, live, &machine.snapshot);
+            let expected = printed(machine, &options, live);
             let name = live.source.name();
             let expected = match line {
                 line if line.contains("json") => {
@@ -95,7 +93,7 @@ fn assert_prints_the_same(path: &Path, machine: &Machine, intervals: &[Interval]
                 line if line.contains("csv") => expected.replace(&format!(",{name},"), ",replay,"),
                 _ => expected.replace(&format!(", source {name}:"), ", source replay:"),
             };
-            let found = printed(machine, &options, &replayed, &snapshot);
+            let found = printed(machine, &options, &replayed);
             assert!(expected.contains("replay"), "{line}: {expected}");
             assert!(found == expected, "{line} of {name}:\n{found}\n---\n{expected}");
         }
@@ -111,7 +109,7 @@ fn a_recording_prints_what_its_intervals_printed() {
     for source in SourceKind::ALL {
         let folder = tempfile::tempdir().expect("a folder");
         let intervals = intervals(&machine, source);
-        record(folder.path(), &machine, &intervals);
+        record(folder.path(), &intervals);
         let lines = [
             "-b --format json",
             "-b --format json -H --all",
@@ -141,7 +139,7 @@ fn each_version_of_the_format_is_replayed() {
     let mut intervals = intervals(&machine, SourceKind::Ledger);
     if std::env::var_os("CPULEDGER_WRITE_FIXTURE").is_some() {
         let folder = tempfile::tempdir().expect("a folder");
-        record(folder.path(), &machine, &intervals);
+        record(folder.path(), &intervals);
         let segment = folder.path().join("all/0000000000000000.seg");
         std::fs::copy(segment, fixture(VERSION)).expect("the folder is there");
     }
@@ -149,7 +147,7 @@ fn each_version_of_the_format_is_replayed() {
         if version < VERSION {
             for interval in &mut intervals {
                 interval.hidden_cpu_ns = None;
-                interval.processes.iter_mut().for_each(|usage| usage.exited_children_stolen_ns = None);
+                interval.processes.iter_mut().for_each(|row| row.usage.exited_children_stolen_ns = None);
             }
         }
         assert_prints_the_same(

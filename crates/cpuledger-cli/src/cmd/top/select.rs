@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use cpuledger::enrich::cgroups::Paths;
 use cpuledger::enrich::names::Names;
-use cpuledger::interval::{Blocked, Interval, Usage};
+use cpuledger::interval::{Blocked, Interval, Row};
 use cpuledger::source::Exit;
-use cpuledger::{Field, Snapshot, Task};
+use cpuledger::{Field, Task};
 use cpuledger_view::group::{Name, Sum};
 use cpuledger_view::key::Shown;
 use cpuledger_view::sort;
@@ -27,13 +27,12 @@ pub struct Selection {
 
 impl Selection {
     /// Chooses and sorts.
-    pub fn select(&mut self, options: &Options, interval: &Interval, snapshot: &Snapshot) {
+    pub fn select(&mut self, options: &Options, interval: &Interval) {
         self.has_matched |= is_unlimited(options);
-        self.has_matched |=
-            choose(&mut self.processes, options, interval, &snapshot.processes, &interval.processes);
+        self.has_matched |= choose(&mut self.processes, options, &interval.processes);
         self.tasks.clear();
         if options.has_threads {
-            self.has_matched |= choose(&mut self.tasks, options, interval, &snapshot.tasks, &interval.tasks);
+            self.has_matched |= choose(&mut self.tasks, options, &interval.tasks);
         }
         self.exited.clear();
         for (index, exited) in interval.exited.iter().flatten().enumerate() {
@@ -54,22 +53,21 @@ impl Selection {
         &self,
         options: &Options,
         interval: &Interval,
-        snapshot: &Snapshot,
         (users, paths): (&Names, &Paths),
     ) -> Vec<Sum> {
-        let (indexes, rows, usages) = if options.has_threads {
-            (&self.tasks, &snapshot.tasks, &interval.tasks)
+        let (indexes, rows) = if options.has_threads {
+            (&self.tasks, &interval.tasks)
         } else {
-            (&self.processes, &snapshot.processes, &interval.processes)
+            (&self.processes, &interval.processes)
         };
         let mut sums: BTreeMap<Name, Sum> = BTreeMap::new();
         for &index in indexes {
-            let name = options.by.group.name_of(&rows[index], users, paths);
+            let name = options.by.group.name_of(&rows[index].task, users, paths);
             let sum = sums.entry(name).or_insert_with_key(|name| Sum::new(name.clone()));
-            sum.add(&rows[index], &usages[index]);
+            sum.add(&rows[index]);
         }
         let mut groups: Vec<Sum> = sums.into_values().collect();
-        let weigh = |sum: &Sum| options.order.by.weigh_number(interval, &sum.task, &sum.usage);
+        let weigh = |sum: &Sum| options.order.by.weigh_number(&sum.total);
         // Those that are equal stay in the order of their names.
         groups.sort_by(|one, other| {
             let order = weigh(one).cmp(&weigh(other));
@@ -89,12 +87,10 @@ impl Selection {
         &'a self,
         options: &Options,
         interval: &'a Interval,
-        snapshot: &'a Snapshot,
         boot_id: Option<&'a str>,
     ) -> Shown<'a> {
         Shown {
             interval,
-            snapshot,
             processes: &self.processes,
             tasks: options.has_threads.then_some(&*self.tasks),
             exited: &self.exited,
@@ -130,27 +126,21 @@ pub fn is_wanted_blocked(options: &Options, blocked: &Blocked) -> bool {
 }
 
 /// Tells whether any row is wanted, shown or idle.
-fn choose(
-    chosen: &mut Vec<usize>,
-    options: &Options,
-    interval: &Interval,
-    rows: &[Task],
-    usages: &[Usage],
-) -> bool {
+fn choose(chosen: &mut Vec<usize>, options: &Options, rows: &[Row]) -> bool {
     let mut has_matched = false;
     let mut weighed: Vec<(sort::Key<'_>, usize)> = Vec::new();
-    for (index, (row, usage)) in rows.iter().zip(usages).enumerate() {
-        if !is_wanted(options, row) {
+    for (index, row) in rows.iter().enumerate() {
+        if !is_wanted(options, &row.task) {
             continue;
         }
         has_matched = true;
-        if options.shows_idle || usage.ran_or_waited() {
-            weighed.push((options.order.by.weigh(interval, row, usage), index));
+        if options.shows_idle || row.usage.ran_or_waited() {
+            weighed.push((options.order.by.weigh(row), index));
         }
     }
     weighed.sort_by(|(one, one_index), (other, other_index)| {
         let order = if options.order.ascending { one.cmp(other) } else { other.cmp(one) };
-        let number = |index: usize| (rows[index].pid, rows[index].tid);
+        let number = |index: usize| (rows[index].task.pid, rows[index].task.tid);
         order.then_with(|| -> Ordering { number(*one_index).cmp(&number(*other_index)) })
     });
     chosen.clear();

@@ -22,14 +22,14 @@ pub(super) fn make(making: &Making<'_>, listing: &mut Listing) {
     for (index, (name, rows)) in groups.iter().enumerate() {
         let mut sum = Sum::new(name.clone());
         for &at in rows {
-            sum.add(making.frame.whole(at), &making.frame.usage(at));
+            sum.add(&making.frame.row(at));
         }
         let entry = Entry {
             fold: Some(making.is_folded(&Id::Group(name.clone()))),
-            subtree_ns: Some(sum.usage.cpu_ns),
+            subtree_ns: Some(sum.total.usage.cpu_ns),
             ..Entry::flat(Item::Group(index as u32))
         };
-        let weight = making.weigh_number(&sum.task, &sum.usage);
+        let weight = making.weigh_number(&sum.total);
         ranked.push(Ranked { weight, number: (0, index as i32), entry });
         listing.sums.push(sum);
     }
@@ -58,9 +58,8 @@ pub(super) fn exited_names(making: &Making<'_>, listing: &mut Listing) -> Vec<(u
     }
     let exited = making.frame.exited();
     let is_wanted = |index: &usize| {
-        let (row, usage) = exited_row(&exited[*index]);
         crate::cmd::top::select::is_wanted_exit(making.options, &exited[*index].exit)
-            && (making.query.is_empty() || making.satisfies(&row, &usage))
+            && (making.query.is_empty() || making.satisfies(&exited_row(&exited[*index])))
     };
     let wanted: Vec<usize> = (0..exited.len()).filter(is_wanted).collect();
     listing.exited.extend(wanted.iter().map(|&index| index as u32));

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::Task;
-use cpuledger::interval::Usage;
+use cpuledger::interval::Row;
 use cpuledger_view::key::Key;
 use cpuledger_view::query::{Query, Subject};
 use cpuledger_view::sort;
@@ -60,16 +59,16 @@ impl<'a> Making<'a> {
         if self.reads_arguments && self.arguments.is_wanted(whole) {
             return false;
         }
-        let usage = self.frame.usage(at);
-        self.satisfies(&self.frame.interval.row(&usage, whole), &usage)
+        self.satisfies(&self.frame.row(at))
     }
 
     /// Whether the filter holds.
-    pub(super) fn satisfies(&self, row: &Task, usage: &Usage) -> bool {
-        let arguments = if self.query.needs_arguments() { self.arguments.text_of(row) } else { None };
+    pub(super) fn satisfies(&self, row: &Row) -> bool {
+        let grown = row.grown();
+        let arguments = if self.query.needs_arguments() { self.arguments.text_of(&grown) } else { None };
         self.query.matches(&Subject {
-            row,
-            usage,
+            row: &grown,
+            usage: &row.usage,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,
             memory_total_bytes: self.frame.statistics.memory.map(|memory| memory.total),
@@ -108,13 +107,13 @@ impl<'a> Making<'a> {
             // Without a usage made for it.
             Order::Key(Key::Field(field)) if !field.info().cumulative => sort::Key::from(field.value(whole)),
             Order::Key(Key::Part(part)) if part.key == "cpu_ns" => sort::Key::from(frame.cpu_ns(at)),
-            order => order.weigh_number(&frame.interval, whole, &frame.usage(at)),
+            order => order.weigh_number(&frame.row(at)),
         }
     }
 
     /// By what is no text: the only weight of a sum.
-    pub(super) fn weigh_number(&self, task: &Task, usage: &Usage) -> sort::Key<'static> {
-        self.order().weigh_number(&self.frame.interval, task, usage)
+    pub(super) fn weigh_number(&self, row: &Row) -> sort::Key<'static> {
+        self.order().weigh_number(row)
     }
 
     fn order(&self) -> Order {

@@ -124,10 +124,9 @@ fn ids(frame: &Frame, at: RowRef) -> String {
 }
 
 fn counts(frame: &Frame, at: RowRef) -> String {
-    let usage = frame.usage(at);
-    let grown = frame.interval.row(&usage, frame.whole(at));
-    let count =
-        |(name, field): &(&str, Field)| format!("{name} {}", text(Key::Field(*field), &grown, &usage));
+    let row = frame.row(at);
+    let (grown, usage) = (row.grown(), &row.usage);
+    let count = |(name, field): &(&str, Field)| format!("{name} {}", text(Key::Field(*field), &grown, usage));
     COUNTS.iter().map(count).collect::<Vec<_>>().join(", ")
 }
 

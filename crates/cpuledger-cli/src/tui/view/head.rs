@@ -113,7 +113,7 @@ fn counts(state: &State, frame: &Frame) -> String {
             exited.len() as u64 + interval.unidentified_exits.unwrap_or(0) + interval.missed_exits
         ));
     }
-    let processes = interval.processes.iter().filter(|usage| usage.cpu_ns > 0).count();
+    let processes = interval.processes.iter().filter(|row| row.usage.cpu_ns > 0).count();
     let counted =
         |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
     parts.push(format!("{} active", counted(processes, "process", "processes")));

@@ -19,11 +19,11 @@ pub(super) fn columns(frame: Option<&Frame>, settings: &Settings, width: usize) 
 /// Whether of any row it is not known what it did.
 fn has_unseen(frame: &Frame, settings: &Settings) -> bool {
     let kind = if settings.has_threads { Kind::Task } else { Kind::Process };
-    let usages = match kind {
+    let rows = match kind {
         Kind::Process => &frame.interval.processes,
         Kind::Task => &frame.interval.tasks,
     };
-    let living = usages.iter().filter_map(|usage| usage.states);
+    let living = rows.iter().filter_map(|row| row.usage.states);
     let dead = frame.exited().iter().filter(|_| settings.has_exited).filter_map(|exited| exited.states);
     living.chain(dead).any(|states| states.unseen_ns > 0)
 }

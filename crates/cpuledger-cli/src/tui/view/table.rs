@@ -1,5 +1,6 @@
 //! The table: as many columns as there is room for, and of the lines only those in sight.
 
+use cpuledger::interval::Row;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{Line, TableColumn};
 use cpuledger_view::layout;
@@ -143,24 +144,24 @@ fn draw_entry(
     style: Style,
     cell: &mut Vec<u8>,
 ) {
-    let (whole, usage, is_task) = state.cells(frame, entry.item);
-    let grown = frame.interval.row(&usage, &whole);
+    let (shown, is_task) = state.cells(frame, entry.item);
+    let Row { task: whole, usage, .. } = &shown;
     let settings = &state.settings;
     let cpus = if settings.is_of_machine { u64::from(frame.interval.online_cpus.max(1)) } else { 1 };
     let line = Line {
-        row: &grown,
-        whole: &whole,
-        usage: &usage,
+        row: &shown.grown(),
+        whole,
+        usage,
         length_ns: frame.cpu_length_ns() * cpus,
         users: &frame.users,
         memory_total_bytes: frame.statistics.memory.map(|memory| memory.total),
         has_arguments: settings.has_arguments && matches!(entry.item, Item::Row(_)),
-        cmdline: state.arguments.of(&whole),
+        cmdline: state.arguments.of(whole),
         is_task,
         subtree_ns: entry.subtree_ns,
         is_exact: settings.is_exact,
     };
-    let states = Cells::of(&usage, frame.cpu_length_ns(), settings.is_exact);
+    let states = Cells::of(usage, frame.cpu_length_ns(), settings.is_exact);
     for (index, place) in places.iter().enumerate() {
         let column = match place.shown {
             ViewColumn::State(_) => {

@@ -490,7 +490,7 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
     let line = shown.lines().find(|line| line.ends_with("resting")).expect("its row");
     assert!(line.contains("100.0   0.0   0.0   0.0   0.0  50.0   (0.0)  50.0   0.0"), "{shown}");
     let mut frame = fixture::frame();
-    let states = frame.interval.processes[1].states.as_mut().expect("they are known");
+    let states = frame.interval.processes[1].usage.states.as_mut().expect("they are known");
     (states.unseen_ns, states.sleep_ns) = (states.sleep_ns, 0);
     state.take(Box::new(frame));
     for width in [44, 80, 120] {
@@ -500,7 +500,7 @@ fn what_did_not_run_is_in_one_state_and_what_is_not_known_is_not_told() {
     }
     let mut frame = fixture::frame();
     frame.interval.source = cpuledger::SourceKind::Walk;
-    frame.interval.processes.iter_mut().for_each(|usage| usage.states = None);
+    frame.interval.processes.iter_mut().for_each(|row| row.usage.states = None);
     state.take(Box::new(frame));
     press(&mut state, "x");
     assert_eq!(printed_sums(&mut state, 120), Vec::<u64>::new(), "no other source tells it");
@@ -545,7 +545,7 @@ fn the_head_tells_what_tasks_did_on_average() {
         .interval
         .processes
         .iter()
-        .filter_map(|usage| usage.states)
+        .filter_map(|row| row.usage.states)
         .map(|states| states.blocked_ns)
         .sum();
     let dead: u64 =

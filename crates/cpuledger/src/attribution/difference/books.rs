@@ -8,7 +8,7 @@ use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::exit::{Birth, Exits};
 use crate::field::Field;
-use crate::interval::{Interval, Usage};
+use crate::interval::{Interval, Row, TaskCounts, Usage};
 use crate::snapshot::Snapshot;
 use crate::task::{Pid, Task, TaskId};
 
@@ -102,11 +102,15 @@ impl Books {
             end_ns: snapshot.begin_ns,
             online_cpus: cut.online_cpus,
             capacity_ns: snapshot.begin_ns.saturating_sub(self.last_cut_ns) * u64::from(cut.online_cpus),
+            read_begin_ns: snapshot.begin_ns,
+            read_begin: snapshot.begin,
+            read_end_ns: snapshot.end_ns,
             exited: cut.sees_exits.then(Vec::new),
             // Those before the first cut are of no interval.
             missed_exits: if self.cut > 1 { exits.missed } else { 0 },
             ..Interval::default()
         });
+        into.from_procfs.extend(&snapshot.from_procfs);
         exits.missed = 0;
         self.own_ns.clear();
         self.own_ns.resize(snapshot.processes.len(), 0);
@@ -132,7 +136,7 @@ impl Books {
         }
         self.tell_dead(snapshot, into);
         if self.is_told {
-            self.close_told(into);
+            self.close_told(snapshot, into);
         } else {
             self.close_processes(is_exact && cut.sees_exits, snapshot, into);
         }
@@ -168,6 +172,9 @@ impl Books {
     /// Adds what each listed task used to its process.
     fn close_tasks(&mut self, snapshot: &Snapshot, into: &mut Interval) {
         let is_exact = snapshot.source.is_booked_by_task();
+        if !self.by_task && !snapshot.tasks.is_empty() {
+            into.listed_tasks = Some(TaskCounts::of(&snapshot.tasks));
+        }
         let mut process = 0;
         for (index, row) in snapshot.tasks.iter().enumerate() {
             while snapshot.processes.get(process).is_some_and(|candidate| candidate.pid < row.pid) {
@@ -193,7 +200,8 @@ impl Books {
             };
             self.own_ns[process] += used_ns;
             if self.by_task {
-                into.tasks.push(Usage { cpu_ns: used_ns, self_ns: used_ns, growth, ..Usage::default() });
+                let usage = Usage { cpu_ns: used_ns, self_ns: used_ns, growth, ..Usage::default() };
+                into.tasks.push(Row::new(*row, usage));
             }
         }
         let [last, now] = &mut self.task_counters;
@@ -262,7 +270,7 @@ impl Books {
             };
             self.alive[process] = true;
             self.own_ns[process] += used_ns;
-            if let Some(usage) = into.tasks.get_mut(index) {
+            if let Some(Row { usage, .. }) = into.tasks.get_mut(index) {
                 usage.cpu_ns = used_ns;
                 usage.self_ns = used_ns;
                 usage.growth = Counters::default(); // of two tasks
@@ -389,12 +397,12 @@ impl Books {
     }
 
     /// Makes the usage of each process of what its account grew by.
-    fn close_told(&mut self, into: &mut Interval) {
+    fn close_told(&mut self, snapshot: &Snapshot, into: &mut Interval) {
         std::mem::swap(&mut self.processes, &mut self.next_processes);
-        for (share, growth) in self.told_shares.iter().zip(&self.growth) {
+        for ((row, share), growth) in snapshot.processes.iter().zip(&self.told_shares).zip(&self.growth) {
             let Share { parts, stolen_ns, accounting_parent } = *share;
             into.attributed_ns += parts.total_ns();
-            into.processes.push(Usage {
+            let usage = Usage {
                 cpu_ns: parts.total_ns(),
                 self_ns: parts.self_ns,
                 exited_threads_ns: Some(parts.exited_threads_ns),
@@ -403,7 +411,8 @@ impl Books {
                 accounting_parent,
                 growth: *growth,
                 ..Usage::default()
-            });
+            };
+            into.processes.push(Row::new(*row, usage));
         }
     }
 
@@ -417,7 +426,7 @@ impl Books {
             let known = |part_ns: u64| knows_exits.then_some(part_ns);
             let heir = if last.has_known_heir { self.attribution.known_heir(last.id) } else { None };
             into.attributed_ns += parts.total_ns();
-            into.processes.push(Usage {
+            let usage = Usage {
                 cpu_ns: parts.total_ns(),
                 self_ns: parts.self_ns,
                 exited_threads_ns: known(parts.exited_threads_ns),
@@ -425,7 +434,8 @@ impl Books {
                 accounting_parent: heir.map(|heir| Pid(heir.tid.0)),
                 growth: *growth,
                 ..Usage::default()
-            });
+            };
+            into.processes.push(Row::new(*row, usage));
         }
     }
 }

@@ -226,22 +226,15 @@ impl Ledger {
     }
 
     /// Sleeps until the cut at `cut_ns` (CLOCK_MONOTONIC; as soon as possible if that is past), and closes the interval there.
-    /// `snapshot` gets a row for each process with time in the interval and for each living task that ran. `into` gets what
-    /// each of them used.
+    /// `into` gets a row for each process with time in the interval and for each living task that ran.
     ///
     /// Where the interval cannot be closed, because a CPU was held up in a hook for seconds, a new ledger is attached, now or as soon
     /// as possible. What passes until then is told as an interval without rows, all of it unattributed for that reason.
     ///
     /// # Errors
     /// When the kernel refuses to tell the detail; then the ledger is of no use any more.
-    pub fn close(
-        &mut self,
-        cut_ns: u64,
-        wanted: &Wanted<'_>,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> Result<(), Error> {
-        self.close_or_bridge(cut_ns, wanted, snapshot, into)?;
+    pub fn close(&mut self, cut_ns: u64, wanted: &Wanted<'_>, into: &mut Interval) -> Result<(), Error> {
+        self.close_or_bridge(cut_ns, wanted, into)?;
         self.end_walk(wanted.all);
         balance::check(into);
         Ok(())
@@ -251,12 +244,11 @@ impl Ledger {
         &mut self,
         cut_ns: u64,
         wanted: &Wanted<'_>,
-        snapshot: &mut Snapshot,
         into: &mut Interval,
     ) -> Result<(), Error> {
         if self.kernel.get().is_some() {
             let start_ns = self.start_ns();
-            match self.close_books(cut_ns, wanted, snapshot, into) {
+            match self.close_books(cut_ns, wanted, into) {
                 Err(Error::Bpf(cpuledger_bpf::Error::Poisoned { .. })) => {
                     self.successor = None;
                     self.kernel.fail(start_ns);
@@ -264,7 +256,7 @@ impl Ledger {
                 closed => return closed,
             }
         }
-        self.bridge(cut_ns, snapshot, into)
+        self.bridge(cut_ns, into)
     }
 
     /// Makes the next interval fail, as one does in which a CPU is held up for too long. For tests.
@@ -276,7 +268,7 @@ impl Ledger {
     }
 
     /// Waits until there is a ledger again, or until `cut_ns`, and tells the time without one.
-    fn bridge(&mut self, cut_ns: u64, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Error> {
+    fn bridge(&mut self, cut_ns: u64, into: &mut Interval) -> Result<(), Error> {
         let start_ns = self.start_ns();
         let (size, caller) = (self.size, caller());
         let attach = || {
@@ -295,7 +287,7 @@ impl Ledger {
                 _ => {}
             }
         }
-        tell_gap(SourceKind::Ledger, [start_ns, self.start_ns()], snapshot, into);
+        tell_gap(SourceKind::Ledger, [start_ns, self.start_ns()], into);
         if let Some(kernel) = self.kernel.get() {
             self.lost = kernel.lost();
             self.rows.resume_after_gap(Boottime::now());
@@ -308,19 +300,13 @@ impl Ledger {
     }
 
     /// Closes the interval of the ledger that is attached.
-    fn close_books(
-        &mut self,
-        cut_ns: u64,
-        wanted: &Wanted<'_>,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> Result<(), Error> {
+    fn close_books(&mut self, cut_ns: u64, wanted: &Wanted<'_>, into: &mut Interval) -> Result<(), Error> {
         let (cut_ns, is_handed_over) = self.publish(cut_ns)?;
         let Some(kernel) = self.kernel.get_mut() else { return Ok(()) };
         let detail = &mut self.rows.detail;
         let closed = kernel.close_interval_beside(cut_ns, || detail.waiting())?;
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
-        self.rows.take(&closed, wanted, snapshot, into)?;
+        self.rows.take(&closed, wanted, into)?;
         kernel.release_tasks();
         let folded = self.tell_lost(into);
         let need = active as u64 + folded;
@@ -340,7 +326,7 @@ impl Ledger {
         }
         self.last_need = need;
         if wanted.all {
-            self.add_others(wanted.fields, snapshot, into)?;
+            self.add_others(wanted.fields, into)?;
         }
         Ok(())
     }
@@ -448,21 +434,16 @@ impl Ledger {
     }
 
     /// Adds a row without use for each process and task that did not run.
-    fn add_others(
-        &mut self,
-        fields: FieldSet,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) -> Result<(), Error> {
+    fn add_others(&mut self, fields: FieldSet, into: &mut Interval) -> Result<(), Error> {
         self.walk(Scope::Tasks, fields)?;
         let Snapshot { processes, tasks, from_procfs, .. } = &self.others;
-        self.rows.add_idle_processes(processes, from_procfs, snapshot, into);
+        self.rows.add_idle_processes(processes, from_procfs, into);
         into.blocked_without_row = 0;
         let idle = Idle { others: tasks, from_procfs, time: self.rows.idle_time(into), are_processes: false };
-        self.rows.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
-        snapshot.from_procfs.extend(from_procfs);
-        snapshot.from_procfs.sort_unstable();
-        snapshot.from_procfs.dedup();
+        self.rows.add_idle(&idle, &mut into.tasks);
+        into.from_procfs.extend(from_procfs);
+        into.from_procfs.sort_unstable();
+        into.from_procfs.dedup();
         self.rows.find_waiting(&self.others);
         Ok(())
     }

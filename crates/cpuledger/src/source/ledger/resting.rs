@@ -10,7 +10,7 @@ use crate::buffer::{Trim, empty};
 use crate::clock::Boottime;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
-use crate::interval::{Blocked, Interval};
+use crate::interval::{Blocked, Interval, Row};
 use crate::snapshot::Snapshot;
 use crate::states::{OffTasks, off_state};
 use crate::task::{Task, TaskId};
@@ -82,13 +82,13 @@ pub(super) fn is_runnable(row: &Task) -> bool {
 
 /// Hides cumulative figures of these rows, but for those that the books have. What was read after the cut may be ahead of what the books
 /// will say. It may also fall when threads of a process end.
-pub(super) fn hide_counters(rows: &mut [Task], shown: &FxHashMap<TaskId, FieldSet>) {
+pub(super) fn hide_counters(rows: &mut [Row], shown: &FxHashMap<TaskId, FieldSet>) {
     if shown.is_empty() {
         return;
     }
-    for row in rows {
-        if let Some(known) = shown.get(&row.id()) {
-            row.known = row.known.without(Counters::FIELDS.without(*known));
+    for Row { task, .. } in rows {
+        if let Some(known) = shown.get(&task.id()) {
+            task.known = task.known.without(Counters::FIELDS.without(*known));
         }
     }
 }

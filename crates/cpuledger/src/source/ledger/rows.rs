@@ -15,7 +15,7 @@ use crate::buffer::{Trim, empty, release};
 use crate::clock::{Boottime, suspended_ns};
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet, IO};
-use crate::interval::{Blocked, Exited, Interval, Unattributed, Usage};
+use crate::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
 use crate::snapshot::Snapshot;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
@@ -137,7 +137,6 @@ impl RowBuilder {
         &mut self,
         closed: &Closed<'_>,
         wanted: &Wanted<'_>,
-        snapshot: &mut Snapshot,
         into: &mut Interval,
     ) -> Result<(), crate::Error> {
         debug_assert_eq!(closed.imbalance_ns(), 0, "the kernel half balances by itself");
@@ -155,15 +154,13 @@ impl RowBuilder {
                 uncovered_cpu_ns: closed.uncovered_ns(),
                 not_attached_ns: 0,
             },
+            read_begin_ns: closed.end_ns,
             exited: Some(Vec::new()),
             blocked: Some(Vec::new()),
             hidden_cpu_ns: Some(self.hidden.used_ns()),
             off_fault_ns: closed.off_fault_ns,
             ..Interval::default()
         });
-        snapshot.clear();
-        snapshot.source = SourceKind::Ledger;
-        snapshot.begin_ns = closed.end_ns;
         self.suspended_ns = suspended_ns();
         self.attribute(closed);
         // What they did is in the accounts: from here on it counts which did not run.
@@ -177,14 +174,14 @@ impl RowBuilder {
         self.accounts
             .keep(|process| find_process(rows, process.tid.0).is_some_and(|row| row.id() == process));
         // Where nothing is looked at, it is the cut.
-        snapshot.begin = self.rows.begin.max(Boottime::from_ns(closed.end_ns + self.suspended_ns));
-        snapshot.end_ns = self.rows.end_ns.max(closed.end_ns);
+        into.read_begin = self.rows.begin.max(Boottime::from_ns(closed.end_ns + self.suspended_ns));
+        into.read_end_ns = self.rows.end_ns.max(closed.end_ns);
         self.end_tasks(closed, into);
-        self.go_on_with_tasks(closed, snapshot, into);
-        self.add_starved(snapshot, into);
+        self.go_on_with_tasks(closed, into);
+        self.add_starved(into);
         release(&mut self.rows.tasks);
-        self.close_processes(closed, wanted, snapshot, into);
-        self.late.correct(snapshot, into);
+        self.close_processes(closed, wanted, into);
+        self.late.correct(into);
         self.remember_resting(closed);
         debug_assert_eq!(
             into.attributed_ns,
@@ -351,7 +348,7 @@ impl RowBuilder {
     }
 
     /// Tasks that live: their rows, and what they grew by.
-    fn go_on_with_tasks(&mut self, closed: &Closed<'_>, snapshot: &mut Snapshot, into: &mut Interval) {
+    fn go_on_with_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
         for place in 0..self.living.len() {
             let index = self.living[place];
             let time = &closed.tasks[index];
@@ -383,8 +380,7 @@ impl RowBuilder {
                 growth.totals.store_into(&mut row);
             }
             row.known = row.known.without(held_back);
-            snapshot.tasks.push(row);
-            into.tasks.push(Usage {
+            let usage = Usage {
                 cpu_ns: time.wall_ns,
                 self_ns: time.wall_ns,
                 stolen_ns: growth.and_then(|growth| growth.stolen_ns),
@@ -396,7 +392,8 @@ impl RowBuilder {
                     states,
                 ),
                 ..Usage::default()
-            });
+            };
+            into.tasks.push(Row::new(row, usage));
         }
     }
 
@@ -471,13 +468,7 @@ impl RowBuilder {
         }
     }
 
-    fn close_processes(
-        &mut self,
-        closed: &Closed<'_>,
-        wanted: &Wanted<'_>,
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) {
+    fn close_processes(&mut self, closed: &Closed<'_>, wanted: &Wanted<'_>, into: &mut Interval) {
         self.resting.tell_blocked(into);
         for place in 0..self.accounts.all().len() {
             let account = self.accounts.all()[place];
@@ -514,7 +505,7 @@ impl RowBuilder {
             let (others, mut off_cpu) = (self.others_of(&account, &row), account.off_cpu);
             off_cpu.add(&OffCpu::of_idle(others, closed.end_ns - closed.start_ns));
             into.attributed_ns += account.parts.total_ns();
-            into.processes.push(Usage {
+            let usage = Usage {
                 cpu_ns: account.parts.total_ns(),
                 self_ns,
                 exited_threads_ns: Some(exited_threads_ns),
@@ -527,12 +518,12 @@ impl RowBuilder {
                 accounting_parent: (heir != account.process).then_some(Pid(heir.tid.0)),
                 growth: with_wait(growth.without(held_back), off_cpu.states),
                 is_unseen: false,
-            });
-            snapshot.processes.push(row);
+            };
+            into.processes.push(Row::new(row, usage));
         }
-        self.add_others(wanted, snapshot, into);
-        let rows = snapshot.processes.iter().zip(&into.processes).filter(|(_, usage)| usage.states.is_some());
-        let with_row: u64 = rows.map(|(row, _)| self.resting.blocked_of(row.id())).sum();
+        self.add_others(wanted, into);
+        let rows = into.processes.iter().filter(|row| row.usage.states.is_some());
+        let with_row: u64 = rows.map(|row| self.resting.blocked_of(row.task.id())).sum();
         into.blocked_without_row = into.blocked_tasks.saturating_sub(with_row);
     }
 

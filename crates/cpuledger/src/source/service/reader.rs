@@ -19,7 +19,7 @@ use super::listing::ServiceListing;
 use crate::balance;
 use crate::error::Error;
 use crate::frames::{self, Circumstances};
-use crate::interval::{Interval, Usage};
+use crate::interval::{Interval, Row, Usage};
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::gap::tell_gap;
 use crate::source::{Source as _, SourceKind};
@@ -139,14 +139,14 @@ impl ServiceLedger {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn latest(&mut self, snapshot: &mut Snapshot, into: &mut Interval) -> Result<bool, Ended> {
+    pub fn latest(&mut self, into: &mut Interval) -> Result<bool, Ended> {
         let Some(reader) = &mut self.reader else { return Ok(false) };
         let mut bytes = Vec::new();
         if reader.latest(&mut bytes).map_err(ended)?.is_none() {
             return Ok(false);
         }
         let frame = Frame::decode(&bytes).map_err(ended)?;
-        self.read(&frame, snapshot, into)?;
+        self.read(&frame, into)?;
         self.gathering.begin_at(into.end_ns);
         Ok(true)
     }
@@ -181,7 +181,7 @@ impl ServiceLedger {
     ///
     /// # Errors
     /// When there will be no more, because the service has ended.
-    pub fn take(&mut self, now: bool, snapshot: &mut Snapshot, into: &mut Interval) -> Result<bool, Ended> {
+    pub fn take(&mut self, now: bool, into: &mut Interval) -> Result<bool, Ended> {
         self.receive()?;
         let mut is_connected = self.client.is_connected();
         if !is_connected {
@@ -203,10 +203,10 @@ impl ServiceLedger {
             None => Err(ended(format!("it has published nothing for {} s", self.heard.elapsed().as_secs()))),
             Some(Whole::Gap(times)) => {
                 self.of = None;
-                tell_gap(SourceKind::Service, times, snapshot, into);
+                tell_gap(SourceKind::Service, times, into);
                 Ok(true)
             }
-            Some(Whole::Frame(frame)) => self.read(&frame, snapshot, into).map(|()| true),
+            Some(Whole::Frame(frame)) => self.read(&frame, into).map(|()| true),
         }
     }
 
@@ -234,10 +234,9 @@ impl ServiceLedger {
         self.of
     }
 
-    fn read(&mut self, frame: &Frame, snapshot: &mut Snapshot, into: &mut Interval) -> Result<(), Ended> {
+    fn read(&mut self, frame: &Frame, into: &mut Interval) -> Result<(), Ended> {
         self.of = Some(Circumstances::of_frame(frame));
-        frames::read(frame, snapshot, into).map_err(ended)?;
-        snapshot.source = SourceKind::Service;
+        frames::read(frame, into).map_err(ended)?;
         into.source = SourceKind::Service;
         balance::check(into);
         Ok(())
@@ -259,8 +258,7 @@ impl ServiceLedger {
     pub fn add_idle(
         &mut self,
         request: &Request,
-        is_wanted: impl Fn(Pid) -> bool,
-        snapshot: &mut Snapshot,
+        is_wanted_pid: impl Fn(Pid) -> bool,
         into: &mut Interval,
     ) -> Result<(), Error> {
         let listing = match &mut self.listing {
@@ -270,18 +268,18 @@ impl ServiceLedger {
         listing.snapshot(request, &mut self.listed)?;
         let sees_exits = into.exited.is_some();
         let Snapshot { processes, tasks, from_procfs, .. } = &self.listed;
-        let idle = |rows: &[Task]| -> Vec<(Task, Usage)> {
-            let wanted = rows.iter().filter(|row| is_wanted(row.pid));
-            let is_unseen = |row: &Task| from_procfs.binary_search(&row.tid).is_ok();
-            wanted.map(|row| (*row, Usage::of_idle(row.known, sees_exits, is_unseen(row)))).collect()
+        let idle = |task: &Task| {
+            let is_unseen = from_procfs.binary_search(&task.tid).is_ok();
+            Row::new(*task, Usage::of_idle(task.known, sees_exits, is_unseen))
         };
-        add(&mut snapshot.processes, &mut into.processes, idle(processes));
+        let is_wanted = |task: &&Task| is_wanted_pid(task.pid);
+        add(&mut into.processes, processes.iter().filter(is_wanted).map(idle));
         if request.scope == Scope::Tasks {
-            add(&mut snapshot.tasks, &mut into.tasks, idle(tasks));
+            add(&mut into.tasks, tasks.iter().filter(is_wanted).map(idle));
         }
-        snapshot.from_procfs.extend(from_procfs.iter().filter(|tid| is_wanted(Pid(tid.0))));
-        snapshot.from_procfs.sort_unstable();
-        snapshot.from_procfs.dedup();
+        into.from_procfs.extend(from_procfs.iter().filter(|tid| is_wanted_pid(Pid(tid.0))));
+        into.from_procfs.sort_unstable();
+        into.from_procfs.dedup();
         Ok(())
     }
 
@@ -399,12 +397,10 @@ fn request(wanted_ns: u64, info: &Info) -> Subscribe {
 }
 
 /// Adds the rows that are not there yet, in the order of a snapshot.
-fn add(rows: &mut Vec<Task>, usages: &mut Vec<Usage>, idle: Vec<(Task, Usage)>) {
-    let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
-    let ran: rustc_hash::FxHashSet<_> = all.iter().map(|(row, _)| row.tid).collect();
-    all.extend(idle.into_iter().filter(|(row, _)| !ran.contains(&row.tid)));
-    all.sort_by_key(|(row, _)| (row.pid, !row.is_leader(), row.tid));
-    (*rows, *usages) = all.into_iter().unzip();
+fn add(rows: &mut Vec<Row>, idle: impl Iterator<Item = Row>) {
+    let ran: rustc_hash::FxHashSet<_> = rows.iter().map(|row| row.task.tid).collect();
+    rows.extend(idle.filter(|row| !ran.contains(&row.task.tid)));
+    rows.sort_by_key(|Row { task, .. }| (task.pid, !task.is_leader(), task.tid));
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use anyhow::Context;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
-use cpuledger::interval::Interval;
+use cpuledger::interval::{Interval, Row};
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::ledger;
 use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
@@ -53,7 +53,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         if collector.interval()? == Outcome::Stopped {
             break;
         }
-        printer.print(&collector.snapshot, &collector.interval)?;
+        printer.print(&collector.interval)?;
         iterations += 1;
     }
     Ok(())
@@ -147,8 +147,8 @@ impl Printer<'_> {
         self.print_entries(entries, None)
     }
 
-    fn print(&mut self, snapshot: &Snapshot, interval: &Interval) -> anyhow::Result<()> {
-        let entries = self.entries(snapshot, interval);
+    fn print(&mut self, interval: &Interval) -> anyhow::Result<()> {
+        let entries = self.entries(interval);
         self.print_entries(entries, Some(interval))
     }
 
@@ -165,19 +165,15 @@ impl Printer<'_> {
     }
 
     /// What each row has used in the interval.
-    pub fn entries<'b>(&self, snapshot: &'b Snapshot, interval: &Interval) -> Vec<Entry<'b>> {
-        let (rows, usages) = if self.options.has_threads {
-            (&snapshot.tasks, &interval.tasks)
-        } else {
-            (&snapshot.processes, &interval.processes)
-        };
-        let entry = |(whole, usage)| Entry {
-            grown: interval.row(usage, whole),
-            cpu_ns: usage.cpu_ns,
+    pub fn entries<'b>(&self, interval: &'b Interval) -> Vec<Entry<'b>> {
+        let rows = if self.options.has_threads { &interval.tasks } else { &interval.processes };
+        let entry = |row: &'b Row| Entry {
+            grown: row.grown(),
+            cpu_ns: row.usage.cpu_ns,
             length_ns: interval.length_ns(),
-            ..self.entry(whole)
+            ..self.entry(&row.task)
         };
-        rows.iter().zip(usages).map(entry).collect()
+        rows.iter().map(entry).collect()
     }
 
     /// A row that has used nothing.

@@ -39,7 +39,7 @@ fn output(machine: &Machine, line: &str) -> String {
     for interval in [None, Some(&interval)] {
         let mut entries = match interval {
             None => printer.first_entries(&machine.snapshot, machine.uptime()),
-            Some(interval) => printer.entries(&machine.snapshot, interval),
+            Some(interval) => printer.entries(interval),
         };
         let counts = printer.choose(&mut entries);
         printer.look_up(&entries);

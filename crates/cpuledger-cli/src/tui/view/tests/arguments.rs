@@ -47,7 +47,7 @@ fn a_filter_has_all_arguments_read_that_it_looks_at() {
     assert!(text(&mut state, 80, 24).contains("[args~mber.40]"));
     // Of the next interval only those of another process.
     let mut frame = fixture::frame();
-    frame.snapshot.processes[4].start_time_ns = Boottime::from_ns(99_000_000_000);
+    frame.interval.processes[4].task.start_time_ns = Boottime::from_ns(99_000_000_000);
     state.take(Box::new(frame));
     assert_eq!((read(&mut state), pids(&state)), (vec![51], vec![40]));
     // A word looks at arguments, too, and the opposite waits for them as well.

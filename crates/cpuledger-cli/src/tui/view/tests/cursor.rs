@@ -6,17 +6,17 @@ use crate::tui::mode::PromptKind;
 /// The interval of the fixture in which the busiest process had nothing to do, and the least busy one all.
 fn turned() -> Frame {
     let mut frame = fixture::frame();
-    let usages = &mut frame.interval.processes;
-    usages.reverse();
+    let rows = &mut frame.interval.processes;
+    let mut usages: Vec<_> = rows.iter().rev().map(|row| row.usage).collect();
     usages[0] = fixture::usage(700, 0, 0, 0);
+    rows.iter_mut().zip(usages).for_each(|(row, usage)| row.usage = usage);
     frame
 }
 
 /// The next frame, without one process.
 fn without(pid: i32) -> Frame {
     let mut frame = fixture::frame();
-    let index = frame.snapshot.processes.iter().position(|row| row.pid.0 == pid).expect("a process");
-    frame.snapshot.processes.remove(index);
+    let index = frame.interval.processes.iter().position(|row| row.task.pid.0 == pid).expect("a process");
     frame.interval.processes.remove(index);
     frame
 }
@@ -74,7 +74,7 @@ fn a_process_that_is_not_listed_leaves_the_cursor_to_no_other() {
     }
     // One that has its number now is another.
     let mut frame = fixture::frame();
-    frame.snapshot.processes[1].start_time_ns = cpuledger::Boottime::from_ns(99_000_000_000);
+    frame.interval.processes[1].task.start_time_ns = cpuledger::Boottime::from_ns(99_000_000_000);
     state.take(Box::new(frame));
     assert_eq!(selected(&state), None);
     state.take(Box::new(turned()));

@@ -29,7 +29,7 @@ fn figures_in_nanoseconds_have_room_or_say_that_they_are_cut() {
 fn bars_are_as_long_as_what_they_stand_for() {
     let mut frame = fixture::frame();
     for (index, cpu_ns) in [(1, 1_800_000_000), (2, 1_000_000_000), (4, 900_000_000)] {
-        let usage = &mut frame.interval.processes[index];
+        let usage = &mut frame.interval.processes[index].usage;
         (usage.cpu_ns, usage.self_ns) = (cpu_ns, cpu_ns);
         (usage.exited_threads_ns, usage.exited_children_ns) = (Some(0), Some(0));
     }

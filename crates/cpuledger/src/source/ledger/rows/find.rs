@@ -3,8 +3,8 @@
 use crate::task::{Task, TaskId};
 
 /// The place of a process among rows that are sorted by pid.
-pub(super) fn place_of_process(rows: &[Task], pid: i32) -> Option<usize> {
-    rows.binary_search_by_key(&pid, |row| row.pid.0).ok()
+pub(super) fn place_of_process(rows: &[impl AsRef<Task>], pid: i32) -> Option<usize> {
+    rows.binary_search_by_key(&pid, |row| row.as_ref().pid.0).ok()
 }
 
 pub(super) fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
@@ -12,11 +12,11 @@ pub(super) fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
 }
 
 /// The place of a task, if it is still the same. Rows of one process are sorted by tid but for the leader.
-pub(super) fn place_of_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<usize> {
-    let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
+pub(super) fn place_of_row(rows: &[impl AsRef<Task>], task: TaskId, process: TaskId) -> Option<usize> {
     let (tid, pid) = (task.tid.0, process.tid.0);
-    let place = rows.binary_search_by_key(&(pid, tid != pid, tid), key).ok()?;
-    Some(place).filter(|&place| rows[place].start_time_ns == task.start_time_ns)
+    let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
+    let place = rows.binary_search_by_key(&(pid, tid != pid, tid), |row| key(row.as_ref())).ok()?;
+    Some(place).filter(|&place| rows[place].as_ref().start_time_ns == task.start_time_ns)
 }
 
 pub(super) fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {

@@ -4,8 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::counters::Counters;
 use crate::field::FieldSet;
-use crate::interval::{Interval, Usage};
-use crate::snapshot::Snapshot;
+use crate::interval::{Interval, Row, Usage};
 use crate::source::procfs::is_start;
 use crate::states::OffTasks;
 use crate::task::{Pid, Task, TaskId, Tid};
@@ -29,7 +28,7 @@ pub(crate) struct Idle<'a> {
 
 impl RowBuilder {
     /// Rows of tasks that did not run because they waited for a CPU all the time.
-    pub(super) fn add_starved(&mut self, snapshot: &mut Snapshot, into: &mut Interval) {
+    pub(super) fn add_starved(&mut self, into: &mut Interval) {
         let (mut rows, mut shown) = (Vec::new(), FxHashMap::default());
         for place in 0..self.starved.len() {
             let starved = self.starved[place];
@@ -47,12 +46,12 @@ impl RowBuilder {
         let mut found = rows.iter().map(Task::id).peekable();
         self.starved.retain(|starved| found.next_if_eq(&starved.task).is_some());
         let idle = Idle { others: &rows, from_procfs: &[], time: self.idle_time(into), are_processes: false };
-        self.add_idle(&idle, &mut snapshot.tasks, &mut into.tasks);
-        hide_counters(&mut snapshot.tasks, &shown);
+        self.add_idle(&idle, &mut into.tasks);
+        hide_counters(&mut into.tasks, &shown);
     }
 
     /// Processes without time of which a task waited for a CPU, and those that are wanted anyway.
-    pub(super) fn add_others(&mut self, wanted: &Wanted<'_>, snapshot: &mut Snapshot, into: &mut Interval) {
+    pub(super) fn add_others(&mut self, wanted: &Wanted<'_>, into: &mut Interval) {
         let (mut extra, mut from_procfs) = (Vec::new(), Vec::new());
         let mut pids: Vec<Pid> = self.starved.iter().map(|starved| Pid(starved.process.tid.0)).collect();
         pids.extend(wanted.pids);
@@ -68,28 +67,22 @@ impl RowBuilder {
             from_procfs.extend(told.map(|row| row.tid));
             extra.extend(row.or(told));
         }
-        self.add_idle_processes(&extra, &from_procfs, snapshot, into);
+        self.add_idle_processes(&extra, &from_procfs, into);
         let starved = self.starved.iter().map(|starved| starved.process);
         let shown = starved.filter(|process| !self.accounts.has(process.tid.0)).map(|process| {
             (process, self.lives.totals(process).map_or(FieldSet::EMPTY, |totals| totals.known))
         });
         let shown: FxHashMap<TaskId, FieldSet> = shown.collect();
-        hide_counters(&mut snapshot.processes, &shown);
-        snapshot.from_procfs.append(&mut from_procfs);
+        hide_counters(&mut into.processes, &shown);
+        into.from_procfs.append(&mut from_procfs);
     }
 
     /// Adds processes that are not there yet, without use. What the ledger has shown of one does not fall.
-    pub(crate) fn add_idle_processes(
-        &mut self,
-        others: &[Task],
-        from_procfs: &[Tid],
-        snapshot: &mut Snapshot,
-        into: &mut Interval,
-    ) {
+    pub(crate) fn add_idle_processes(&mut self, others: &[Task], from_procfs: &[Tid], into: &mut Interval) {
         let others: Vec<Task> =
             others.iter().map(|row| self.with_totals(row, self.lives.totals(row.id()))).collect();
         let idle = Idle { others: &others, from_procfs, time: self.idle_time(into), are_processes: true };
-        self.add_idle(&idle, &mut snapshot.processes, &mut into.processes);
+        self.add_idle(&idle, &mut into.processes);
     }
 
     /// A row with the figures of the books, where they have them. Those of the row itself were read after the cut. They may be
@@ -104,26 +97,25 @@ impl RowBuilder {
     }
 
     /// Adds rows that are not there yet, without use. What those from /proc have used is unknown.
-    pub(crate) fn add_idle(&mut self, idle: &Idle<'_>, rows: &mut Vec<Task>, usages: &mut Vec<Usage>) {
+    pub(crate) fn add_idle(&mut self, idle: &Idle<'_>, rows: &mut Vec<Row>) {
         let Idle { others, from_procfs, time, are_processes } = *idle;
         if others.is_empty() {
             return;
         }
         let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
-        let known: FxHashSet<TaskId> = rows.iter().map(Task::id).collect();
+        let known: FxHashSet<TaskId> = rows.iter().map(|row| row.task.id()).collect();
         let is_told = |row: &Task| from_procfs.contains(&row.tid);
         // Files tell starts in ticks.
         let is_known = |row: &Task| {
-            let is_it = |known: &&Task| known.tid == row.tid;
+            let is_it = |known: &&Row| known.task.tid == row.tid;
             known.contains(&row.id())
                 || is_told(row)
                     && rows
                         .iter()
                         .find(is_it)
-                        .is_some_and(|known| is_start(row.start_time_ns, known.start_time_ns))
+                        .is_some_and(|known| is_start(row.start_time_ns, known.task.start_time_ns))
         };
         let new: Vec<&Task> = others.iter().filter(|row| !is_known(row)).collect();
-        let mut all: Vec<(Task, Usage)> = rows.drain(..).zip(usages.drain(..)).collect();
         for row in new {
             let heir = self.attribution.heir(row.id());
             let is_unseen = is_told(row);
@@ -148,12 +140,8 @@ impl RowBuilder {
                 ..Usage::of_idle(row.known, true, is_unseen)
             };
             let growth = with_wait(usage.growth, usage.states);
-            all.push((*row, Usage { growth, ..usage }));
+            rows.push(Row::new(*row, Usage { growth, ..usage }));
         }
-        all.sort_by_key(|(row, _)| key(row));
-        for (row, usage) in all {
-            rows.push(row);
-            usages.push(usage);
-        }
+        rows.sort_by_key(|row| key(&row.task));
     }
 }

@@ -7,7 +7,6 @@ use crate::buffer::empty;
 use crate::counters::Counters;
 use crate::field::{Field, FieldSet};
 use crate::interval::{Interval, Usage};
-use crate::snapshot::Snapshot;
 use crate::source::ledger::resting::RestingTasks;
 use crate::states::States;
 use crate::task::TaskId;
@@ -50,14 +49,14 @@ impl LateTasks {
     }
 
     /// Puts what they did before they were woken into their rows and those of their processes.
-    pub(super) fn correct(&self, snapshot: &Snapshot, into: &mut Interval) {
-        let Snapshot { processes, tasks, .. } = snapshot;
+    pub(super) fn correct(&self, into: &mut Interval) {
+        let Interval { processes, tasks, .. } = into;
         for late in &self.0 {
             let process = place_of_process(processes, late.process.tid.0);
-            let process = process.filter(|&place| processes[place].id() == late.process);
+            let process = process.filter(|&place| processes[place].task.id() == late.process);
             let task = place_of_row(tasks, late.task, late.process);
-            let usages = process.map(|place| &mut into.processes[place]).into_iter();
-            usages.chain(task.map(|place| &mut into.tasks[place])).for_each(|usage| late.correct(usage));
+            let rows = process.map(|place| &mut processes[place]).into_iter();
+            rows.chain(task.map(|place| &mut tasks[place])).for_each(|row| late.correct(&mut row.usage));
         }
     }
 }
