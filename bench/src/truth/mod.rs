@@ -426,9 +426,11 @@ impl Truth {
 
 fn keep(all: &[Truth]) -> anyhow::Result<()> {
     let mut results = Results::create("truth", &[])?;
-    let caption = "What the ledger says of programs in a cgroup of their own, beside the kernel's count. CPU: without what was stolen, \
-                   and its difference from the cgroup's usage. Stolen: of all rows of the machine, and what the kernel's clock of tasks leaves out, by /proc/stat: steal, and interrupts where \
-                   it is built so. Waits for a CPU: of the tasks that were alive at the end, and their schedstat";
+    let caption = "What the ledger says of programs in a cgroup of their own, beside the kernel's count. They are stopped at both ends. CPU: \
+                   without what was stolen, and its difference from the cgroup's usage. Stolen: of all rows of the machine, beside what the \
+                   kernel's clock of tasks leaves out by /proc/stat (steal, and interrupts where it is built so), and the time of hidden \
+                   processes. Waits for a CPU: of the tasks that were alive at the end, and their schedstat; -: hidden processes had a CPU for \
+                   more than a tenth of that";
     let header = [
         "program",
         "CPU",
@@ -436,7 +438,8 @@ fn keep(all: &[Truth]) -> anyhow::Result<()> {
         "switches a second",
         "ns a switch",
         "stolen",
-        "/proc/stat",
+        "left out",
+        "hidden",
         "waits",
         "beside schedstat",
     ];
@@ -456,6 +459,7 @@ fn keep(all: &[Truth]) -> anyhow::Result<()> {
             format!("{:+.0}", truth.a_switch_ns()),
             milliseconds(truth.ledger_stolen_ns),
             milliseconds(truth.kernel_stolen_ns),
+            milliseconds(truth.hidden_cpu_ns),
             milliseconds(truth.ledger_wait_ns),
             waits,
         ]);
