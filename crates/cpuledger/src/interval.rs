@@ -130,16 +130,19 @@ impl TaskCounts {
     /// Counts these.
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> TaskCounts {
         let mut counts = TaskCounts::default();
-        for task in tasks {
-            counts.total += 1;
-            match task.state.0 {
-                b'R' => counts.running += 1,
-                b'T' | b't' => counts.stopped += 1,
-                b'Z' | b'X' => counts.dead += 1,
-                _ => {}
-            }
-        }
+        tasks.into_iter().for_each(|task| counts.add(task));
         counts
+    }
+
+    /// Counts one more.
+    pub(crate) fn add(&mut self, task: &Task) {
+        self.total += 1;
+        match task.state.0 {
+            b'R' => self.running += 1,
+            b'T' | b't' => self.stopped += 1,
+            b'Z' | b'X' => self.dead += 1,
+            _ => {}
+        }
     }
 }
 

@@ -49,11 +49,7 @@ fn page(width: usize, dead: Vec<Exited>) -> String {
 }
 
 fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exited>) -> String {
-    let mut around = Surroundings::now();
-    around.machine.memory_total_bytes = Some(1 << 30);
-    around.users.learn(0);
     let used = |cpu_ns| Row::new(row(5 << 30), Usage { cpu_ns, ..Usage::default() });
-    let exited: Vec<usize> = (0..dead.len()).collect();
     let interval = Interval {
         source,
         missed_exits,
@@ -66,14 +62,16 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
         exited: Some(dead),
         ..Interval::default()
     };
-    let shown = Shown {
-        interval: &interval,
-        processes: &[0],
-        tasks: None,
-        exited: &exited,
-        blocked: &[],
-        boot_id: None,
-    };
+    page_of(&interval, width)
+}
+
+fn page_of(interval: &Interval, width: usize) -> String {
+    let mut around = Surroundings::now();
+    around.machine.memory_total_bytes = Some(1 << 30);
+    around.users.learn(0);
+    let exited: Vec<usize> = (0..interval.exited.as_ref().map_or(0, Vec::len)).collect();
+    let shown =
+        Shown { interval, processes: &[0], tasks: None, exited: &exited, blocked: &[], boot_id: None };
     let page = Page {
         time_of_day: "12:00:01",
         load: None,
@@ -107,6 +105,22 @@ fn times_and_shares_are_those_of_top() {
     assert_eq!(text_of(|cell| append_decimals(cell, 1_000_005, 3)), "1000.005");
     assert_eq!(text_of(|cell| append_uptime(cell, 300)), "5 min");
     assert_eq!(text_of(|cell| append_uptime(cell, 90_000)), "1 day, 1:00");
+}
+
+#[test]
+fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
+    let tasks = [b'S', b'T', b'Z', b'R'].map(|state| Task { state: State(state), ..row(0) });
+    let row_of = |task| Row::new(task, Usage::default());
+    let interval = Interval { processes: vec![row_of(row(0)); 2], ..Interval::default() };
+    let interval = Interval { source: SourceKind::Walk, ..interval };
+    let main = page_of(&interval, 512);
+    assert!(main.contains("\nMain threads: 2 total, 2 running, 0 sleeping, 0 stopped, 0 zombie\n"), "{main}");
+    let listed = Interval { listed_tasks: Some(TaskCounts::of(&tasks)), ..interval.clone() };
+    let with_rows = Interval { tasks: tasks.map(row_of).to_vec(), ..interval };
+    for interval in [listed, with_rows] {
+        let text = page_of(&interval, 512);
+        assert!(text.contains("\nTasks: 4 total, 1 running, 1 sleeping, 1 stopped, 1 zombie\n"), "{text}");
+    }
 }
 
 #[test]

@@ -172,6 +172,18 @@ fn a_life_with_a_suspension_in_it_is_not_billed_again() {
 }
 
 #[test]
+fn tasks_without_rows_are_counted() {
+    for by_task in [false, true] {
+        let mut books = Books::new(by_task);
+        let rows = [process(1, 0, 0, 10, b'S'), process(7, 1, 3, 10, b'R'), process(8, 1, 3, 10, b't')];
+        let (interval, _) = close(&mut books, &WITH_EXITS, &walk(SECOND, &rows), Exits::default());
+        let counts = interval.listed_tasks.map(|counts| [counts.total, counts.running, counts.stopped]);
+        assert_eq!(counts, (!by_task).then_some([3, 1, 1]));
+        assert_eq!(interval.tasks.len(), if by_task { 3 } else { 0 });
+    }
+}
+
+#[test]
 fn of_a_task_older_than_the_books_and_never_seen_nothing_is_known() {
     let mut books = Books::new(false);
     close(&mut books, &WITH_EXITS, &walk(SECOND, &[]), Exits::default());

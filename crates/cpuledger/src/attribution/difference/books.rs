@@ -172,11 +172,10 @@ impl Books {
     /// Adds what each listed task used to its process.
     fn close_tasks(&mut self, snapshot: &Snapshot, into: &mut Interval) {
         let is_exact = snapshot.source.is_booked_by_task();
-        if !self.by_task && !snapshot.tasks.is_empty() {
-            into.listed_tasks = Some(TaskCounts::of(&snapshot.tasks));
-        }
         let mut process = 0;
+        let mut listed = TaskCounts::default();
         for (index, row) in snapshot.tasks.iter().enumerate() {
+            listed.add(row);
             while snapshot.processes.get(process).is_some_and(|candidate| candidate.pid < row.pid) {
                 process += 1;
             }
@@ -204,6 +203,7 @@ impl Books {
                 into.tasks.push(Row::new(*row, usage));
             }
         }
+        into.listed_tasks = Some(listed).filter(|listed| !self.by_task && listed.total > 0);
         let [last, now] = &mut self.task_counters;
         std::mem::swap(last, now);
         now.clear();
