@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
@@ -88,24 +89,24 @@ impl LeftOut {
 
 /// A thread that no load holds up, and that reads the counters at the instants that it is asked for.
 pub struct Clock {
-    ask: Sender<u64>,
+    ask: Sender<(Arc<Cgroup>, u64)>,
     answers: Receiver<anyhow::Result<Kernel>>,
 }
 
 impl Clock {
-    /// Starts it; it ends when this is dropped.
+    /// Starts it, before any load: what makes it urgent is not. It ends when this is dropped.
     ///
     /// # Errors
     /// Without chrt, or root.
-    pub fn start(cgroup: std::sync::Arc<Cgroup>) -> anyhow::Result<Clock> {
-        let (ask, asked) = channel::<u64>();
+    pub fn start() -> anyhow::Result<Clock> {
+        let (ask, asked) = channel::<(Arc<Cgroup>, u64)>();
         let (answer, answers) = channel();
         spawn(move || {
             let urgent = be_urgent(20);
             if answer.send(urgent.map(|()| Kernel::default())).is_err() {
                 return;
             }
-            for at_ns in asked {
+            for (cgroup, at_ns) in asked {
                 sleep(Duration::from_nanos(at_ns.saturating_sub(monotonic_ns() + AHEAD_NS)));
                 while monotonic_ns() < at_ns {
                     std::hint::spin_loop();
@@ -120,12 +121,12 @@ impl Clock {
         Ok(clock)
     }
 
-    /// Asks for the counters of an instant to come.
+    /// Asks for the counters of a cgroup, and of the machine, at an instant to come.
     ///
     /// # Errors
     /// When the thread has ended.
-    pub fn ask(&self, at_ns: u64) -> anyhow::Result<()> {
-        self.ask.send(at_ns).context("the clock has ended")
+    pub fn ask(&self, cgroup: &Arc<Cgroup>, at_ns: u64) -> anyhow::Result<()> {
+        self.ask.send((Arc::clone(cgroup), at_ns)).context("the clock has ended")
     }
 
     /// What it has read.

@@ -324,13 +324,13 @@ fn unknown_stolen_ns(usage: &Usage) -> u64 {
 fn measure(workload: &Workload, seconds: u64) -> anyhow::Result<Truth> {
     let left_out = LeftOut::by_this_kernel()?;
     let mut ledger = Ledger::open(Options::default()).context("cannot attach the ledger; run as root")?;
+    let clock = Clock::start()?;
     let running = Running::start(workload)?;
     let cgroup = (running.cgroup.id()?, running.cgroup.is_v1());
-    let clock = Clock::start(Arc::clone(&running.cgroup))?;
     let wanted = Wanted { fields: FieldSet::ALL, pids: &[], all: false };
     let mut interval = Interval::default();
     let mut close = |at_ns: u64| -> anyhow::Result<(Kernel, Interval)> {
-        clock.ask(at_ns)?;
+        clock.ask(&running.cgroup, at_ns)?;
         ledger.close(at_ns, &wanted, &mut interval).context("close an interval")?;
         let kernel = clock.answer()?;
         Ok((kernel, std::mem::take(&mut interval)))
