@@ -95,6 +95,11 @@ impl Inspector {
         })
     }
 
+    /// How many tasks it can look at by one call without being loaded anew.
+    pub fn room(&self) -> usize {
+        self.wanted.capacity() as usize
+    }
+
     /// Looks at these tasks, in their order. A leader that opens a process is followed by those of its threads that are
     /// wanted. A task that is gone, or is no longer the leader or thread that it was, is left out, and so are the threads of a
     /// process that is gone. A tid may have a new owner: `start_time_ns` of the record tells.

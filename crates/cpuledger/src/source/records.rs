@@ -77,6 +77,19 @@ pub(crate) struct Decoder<'a> {
     io: Option<IoAccess>,
 }
 
+/// Sorts the rows of one or more readings, each once.
+pub(crate) fn sort_rows(into: &mut Snapshot) {
+    if !into.processes.is_sorted_by_key(|row| row.pid) {
+        into.processes.sort_by_key(|row| row.pid);
+    }
+    into.processes.dedup_by_key(|row| row.pid);
+    let order = |row: &Task| (row.pid, !row.is_leader());
+    if !into.tasks.is_sorted_by_key(order) {
+        into.tasks.sort_by_key(order);
+    }
+    into.tasks.dedup_by_key(|row| row.tid);
+}
+
 impl<'a> Decoder<'a> {
     pub(crate) fn new(walked: Walked<'a>, request: &Request, io: IoAccess) -> Decoder<'a> {
         let mut unknown = lacking(walked.lacks);
@@ -101,6 +114,12 @@ impl<'a> Decoder<'a> {
         if self.by_tid {
             self.sum_threads(sums);
         }
+        self.append(sums, into);
+        sort_rows(into);
+    }
+
+    /// Appends rows. Where they are not of one reading, they are sorted once all of them are there: [`sort_rows`].
+    pub(crate) fn append(&self, sums: &[abi::cpuledger_counters], into: &mut Snapshot) {
         into.processes.reserve(self.walked.processes.len());
         if self.has_tasks {
             into.tasks.reserve(self.walked.tasks.len());
@@ -114,15 +133,6 @@ impl<'a> Decoder<'a> {
         if self.has_tasks {
             self.task_rows(into);
         }
-        if !into.processes.is_sorted_by_key(|row| row.pid) {
-            into.processes.sort_by_key(|row| row.pid);
-        }
-        into.processes.dedup_by_key(|row| row.pid);
-        let order = |row: &Task| (row.pid, !row.is_leader());
-        if !into.tasks.is_sorted_by_key(order) {
-            into.tasks.sort_by_key(order);
-        }
-        into.tasks.dedup_by_key(|row| row.tid);
     }
 
     /// The record of the leader of a process, if it is that: an exec by another thread may have come in between.

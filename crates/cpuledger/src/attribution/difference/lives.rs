@@ -1,6 +1,8 @@
 //! What the cumulative figures of the tasks that ran grow by from interval to interval. Those of a process are the sums of these: no
 //! thread that did not run is looked at. Pure algebra, no kernel.
 
+mod figures;
+
 use cpuledger_bpf::ledger::OffState;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -8,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::buffer::Trim;
 use crate::clock::Boottime;
 use crate::counters::Counters;
-use crate::field::{Field, FieldSet};
+use crate::field::Field;
 use crate::states::{LifeStates, Lived, Stretch};
 use crate::task::TaskId;
+
+use figures::{figures_before, never_back};
 
 /// The kernel brings the runtime of a running task up to date at each tick, of which there are at least 100 a second.
 const LONGEST_TICK_NS: u64 = 10_000_000;
@@ -302,13 +306,19 @@ impl Lives {
 
     /// A task that has died, with its final figures.
     pub(crate) fn end(&mut self, seen: &Seen, last: &Counters) -> (Growth, Option<Lived>) {
+        let (growth, lived) = self.end_last(seen, last);
+        if seen.task == seen.process {
+            self.leaders.insert(seen.process, growth.totals);
+        }
+        (growth, lived)
+    }
+
+    /// Likewise, one with which its process ends: no other task can go on with its totals.
+    pub(crate) fn end_last(&mut self, seen: &Seen, last: &Counters) -> (Growth, Option<Lived>) {
         let mut life = self.take(seen);
         life.pass(seen);
         self.knows_totals(seen, &mut life);
         let growth = life.advance(last, false, seen.wall_ns);
-        if seen.task == seen.process {
-            self.leaders.insert(seen.process, growth.totals);
-        }
         (growth, life.states.map(|states| states.lived()))
     }
 
@@ -377,13 +387,20 @@ impl Lives {
     /// Forgets a process that has died.
     pub(crate) fn forget_process(&mut self, process: TaskId) {
         self.processes.remove(&process);
-        self.renumbered.remove(&process);
-        self.leaders.remove(&process);
+        // In a storm of forks there is room for very many, and none is there.
+        if !self.renumbered.is_empty() {
+            self.renumbered.remove(&process);
+        }
+        if !self.leaders.is_empty() {
+            self.leaders.remove(&process);
+        }
     }
 
     /// A task when its slot was made.
     fn first(&mut self, seen: &Seen) -> Box<Life> {
-        if let Some(mut life) = self.former.remove(&seen.task) {
+        if !self.former.is_empty()
+            && let Some(mut life) = self.former.remove(&seen.task)
+        {
             if std::mem::take(&mut life.is_past_gap) {
                 // What it ran in the gap is not booked: it is no time that the scheduler has charged beyond that on a CPU.
                 life.wall_ns += seen.first_runtime_ns.saturating_sub(life.counters.runtime_ns);
@@ -391,7 +408,8 @@ impl Lives {
             }
             return life;
         }
-        let mut life = Box::new(Life::new(seen.task, seen.process, figures_before(seen)));
+        let mut life =
+            Box::new(Life::new(seen.task, seen.process, figures_before(seen.first_runtime_ns, seen.first)));
         // A child waits for its first turn; what an older task did before is not known.
         let rests = if seen.first_runtime_ns == 0 { OffState::Waits } else { OffState::Unseen };
         let states = Some(LifeStates::new(seen.born_ns, rests));
@@ -413,43 +431,12 @@ impl Lives {
     }
 }
 
-/// What a task had used when its slot was made.
-fn figures_before(seen: &Seen) -> Counters {
-    match seen.first {
-        _ if seen.first_runtime_ns == 0 => Counters::ZERO,
-        Some(first) => first,
-        None => Counters {
-            known: FieldSet::of(&[Field::Runtime]),
-            runtime_ns: seen.first_runtime_ns,
-            ..Counters::default()
-        },
-    }
-}
-
-/// The figures of now, none below what they were: user and system time are what the kernel estimates from ticks, and by its
-/// own rule (`cputime_adjust` of kernel/sched/cputime.c) neither falls below what was shown before.
-fn never_back(before: &Counters, now: &Counters) -> Counters {
-    let mut next = now.max(before);
-    next.known = now.known;
-    let runtime_ns = next.runtime_ns;
-    if before.user_ns + before.system_ns >= runtime_ns {
-        (next.user_ns, next.system_ns) = (before.user_ns, before.system_ns);
-        return next;
-    }
-    next.system_ns = now.system_ns.max(before.system_ns).min(runtime_ns);
-    next.user_ns = runtime_ns - next.system_ns;
-    if next.user_ns < before.user_ns {
-        next.user_ns = before.user_ns;
-        next.system_ns = runtime_ns - before.user_ns;
-    }
-    next
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::field::FieldSet;
     use crate::states::States;
     use crate::task::Tid;
 

@@ -8,6 +8,8 @@ use crate::source::records::nothing_used;
 use crate::states::{OffTasks, States};
 use crate::task::TaskId;
 
+use super::along::place_along;
+
 /// What a task of a process adds to that: what it did off the CPU.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OffCpu {
@@ -68,13 +70,17 @@ pub(super) struct Account {
 
 /// Those of all processes that have time, or a task that is told, sorted by process. Memory is reused.
 #[derive(Debug, Default)]
-pub(super) struct Accounts(Vec<Account>);
+pub(super) struct Accounts {
+    list: Vec<Account>,
+    /// The place that was looked for last.
+    last: usize,
+}
 
 impl Accounts {
     /// Begins an interval with the processes that have time, and those of which a task is told.
     pub(super) fn begin<'a>(&mut self, parts: impl Iterator<Item = (&'a TaskId, &'a Parts)>) {
-        empty(&mut self.0);
-        self.0.extend(parts.map(|(&process, &parts)| Account {
+        empty(&mut self.list);
+        self.list.extend(parts.map(|(&process, &parts)| Account {
             process,
             parts,
             growth: nothing_used(),
@@ -85,31 +91,31 @@ impl Accounts {
             living: 0,
             index: None,
         }));
-        self.0.sort_unstable_by_key(|account| account.process);
+        self.list.sort_unstable_by_key(|account| account.process);
     }
 
     /// Leaves those without time out that are not seen: that they did nothing would be untrue.
-    pub(super) fn keep(&mut self, is_seen: impl Fn(TaskId) -> bool) {
-        self.0.retain(|account| account.parts.total_ns() > 0 || is_seen(account.process));
+    pub(super) fn keep(&mut self, mut is_seen: impl FnMut(TaskId) -> bool) {
+        self.list.retain(|account| account.parts.total_ns() > 0 || is_seen(account.process));
     }
 
     pub(super) fn all(&self) -> &[Account] {
-        &self.0
+        &self.list
     }
 
     /// Whether a process has time, by its pid alone.
     pub(super) fn has(&self, pid: i32) -> bool {
-        self.0.binary_search_by_key(&pid, |account| account.process.tid.0).is_ok()
+        self.list.binary_search_by_key(&pid, |account| account.process.tid.0).is_ok()
     }
 
     /// Whether this process has time.
     pub(super) fn has_process(&self, process: TaskId) -> bool {
-        self.0.binary_search_by_key(&process, |account| account.process).is_ok()
+        self.list.binary_search_by_key(&process, |account| account.process).is_ok()
     }
 
     fn find(&mut self, process: TaskId) -> Option<&mut Account> {
-        let index = self.0.binary_search_by_key(&process, |account| account.process).ok()?;
-        Some(&mut self.0[index])
+        let place = place_along(&self.list, &mut self.last, &process, |account| account.process);
+        self.list.get_mut(place).filter(|account| account.process == process)
     }
 
     /// A task that lives, by its place in the interval.

@@ -12,7 +12,7 @@ use crate::field::FieldSet;
 use crate::machine;
 use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::io_access::IoAccess;
-use crate::source::records::{Decoder, groups, lacking};
+use crate::source::records::{Decoder, groups, lacking, sort_rows};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
 use crate::task::{Comm, Pid, TaskId, Tid};
@@ -98,17 +98,46 @@ impl Detail {
             }
             Detail::Inspector(_) if wanted.is_empty() => Ok(()),
             Detail::Inspector(inspector) => {
-                let read = inspector.inspect(wanted, groups(fields))?;
-                let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
-                into.source = SourceKind::Ledger;
-                into.begin_ns = read.begin_ns;
-                into.begin = Boottime::from_ns(read.begin_boottime_ns);
-                into.end_ns = read.end_ns;
-                Decoder::new(read, &request, IoAccess::of_caller()).decode(&mut Vec::new(), into);
+                let io = IoAccess::of_caller();
+                for part in parts(wanted, inspector.room()) {
+                    let read = inspector.inspect(part, groups(fields))?;
+                    let request = Request { fields: fields.without(lacking(read.lacks)), ..request };
+                    if into.end_ns == 0 {
+                        into.source = SourceKind::Ledger;
+                        into.begin_ns = read.begin_ns;
+                        into.begin = Boottime::from_ns(read.begin_boottime_ns);
+                    }
+                    into.end_ns = read.end_ns;
+                    Decoder::new(read, &request, io).append(&[], into);
+                }
+                sort_rows(into);
                 Ok(())
             }
         }
     }
+}
+
+/// What is looked at by one call each: as much as there is room for, which stays in the caches from one call to the next. Room for all of a
+/// storm would be mapped page by page, and its programs loaded anew. A process is not divided: one with more threads gets more room.
+fn parts(wanted: &[Wanted], room: usize) -> impl Iterator<Item = &[Wanted]> {
+    let mut rest = wanted;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let opens = |wanted: &Wanted| wanted.opens_process;
+        let end = if rest.len() <= room {
+            rest.len()
+        } else {
+            // The place after the last whole process or, if there is none, after the first.
+            let last = rest[..=room].iter().rposition(opens).filter(|&place| place > 0);
+            let first = || rest[1..].iter().position(opens).map(|place| place + 1);
+            last.or_else(first).unwrap_or(rest.len())
+        };
+        let part;
+        (part, rest) = rest.split_at(end);
+        Some(part)
+    })
 }
 
 /// Whether the kernel would not refuse the same at another time.
@@ -125,6 +154,26 @@ fn process_and_parent(record: &abi::cpuledger_parent) -> (TaskId, TaskId, Comm) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lengths of the parts of processes with these numbers of tasks.
+    fn lengths(processes: &[usize], room: usize) -> Vec<usize> {
+        let task = |index: usize| Wanted { tid: 1, opens_process: index == 0 };
+        let wanted: Vec<Wanted> = processes.iter().flat_map(|tasks| (0..*tasks).map(task)).collect();
+        let parts: Vec<&[Wanted]> = parts(&wanted, room).collect();
+        assert!(parts.iter().all(|part| part[0].opens_process), "no thread is without its process");
+        assert_eq!(parts.concat(), wanted, "none is left out");
+        parts.iter().map(|part| part.len()).collect()
+    }
+
+    #[test]
+    fn a_storm_is_looked_at_in_parts_of_whole_processes() {
+        assert_eq!(lengths(&[], 4), [0; 0]);
+        assert_eq!(lengths(&[1; 4], 4), [4]);
+        assert_eq!(lengths(&[1; 9], 4), [4, 4, 1]);
+        assert_eq!(lengths(&[3, 3, 1, 2], 4), [3, 4, 2]);
+        assert_eq!(lengths(&[9, 1, 6, 2], 4), [9, 1, 6, 2]);
+        assert_eq!(lengths(&[1, 9], 4), [1, 9]);
+    }
 
     #[test]
     fn only_a_kernel_that_cannot_is_walked_root() {

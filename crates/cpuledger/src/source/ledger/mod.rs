@@ -36,6 +36,7 @@
 //!   But tasks that died before slots ran low keep theirs until the cut, so there is room for only 1/8 as many living ones.
 
 mod accounts;
+mod along;
 mod blocked;
 mod detail;
 mod ends;
@@ -110,6 +111,9 @@ pub struct Ledger {
 
 /// How many more processes may be remembered than twice those alive.
 const REMEMBERED_SLACK: usize = 1 << 16;
+
+/// How much may be remembered of one task that lives: itself as a process with its figures, what it owes, and what it does off the CPU.
+const MOST_REMEMBERED: usize = 4;
 
 /// How many tasks may be remembered of which some do not live.
 const FEW_TASKS: usize = 1 << 12;
@@ -403,10 +407,20 @@ impl Ledger {
             (into.blocked, into.blocked_tasks, into.blocked_without_row) = (None, 0, 0);
         }
         let is_quiet_again = !has_hidden && self.due_walks > 0;
-        if is_quiet_again || self.rows.remembered() > self.remembered_limit {
+        if is_quiet_again || self.remembers_dead() {
             self.walk_for_deaths();
         }
         folded(&lost) - folded(&before)
+    }
+
+    /// Whether more is remembered than what lives explains. How many tasks live is asked first: that costs a file, and a walk a visit of each.
+    fn remembers_dead(&mut self) -> bool {
+        let remembered = self.rows.remembered();
+        if remembered > self.remembered_limit {
+            let living = machine::tasks().map_or(0, |tasks| tasks as usize);
+            self.remembered_limit = self.remembered_limit.max(living * MOST_REMEMBERED + REMEMBERED_SLACK);
+        }
+        remembered > self.remembered_limit
     }
 
     /// Forgets what does not live, and finds what is blocked, if that is due.

@@ -169,8 +169,11 @@ impl RestingTasks {
 
     fn remove(&mut self, task: TaskId) -> Option<OffState> {
         let Resting { process, state, slot, .. } = self.by_task.remove(&task)?;
-        self.waiting.remove(&task);
-        self.blocked.wake(task);
+        match state {
+            OffState::Waits => drop(self.waiting.remove(&task)),
+            OffState::Blocked | OffState::Io => self.blocked.wake(task),
+            OffState::Sleeps | OffState::Stopped | OffState::Unseen => {}
+        }
         if let Some(slot) = slot
             && self.by_slot.get(&slot) == Some(&task)
         {

@@ -34,7 +34,7 @@ use super::slot::{
     born_ns, exit, has_died, has_ended, is_lost, order, parent_of, process_of, renumbered, row_of_slot,
     states_of, task_of,
 };
-use find::{find_process, find_row};
+use find::{find_process, find_process_along, find_row_along};
 use waiting::{LateTasks, with_wait};
 
 /// What is remembered from interval to interval, for another process: as it is written, a [`RowBuilder::memory`]. The last two are times.
@@ -171,8 +171,10 @@ impl RowBuilder {
         self.list_wanted(closed, wanted.pids);
         self.detail.read(&self.wanted, wanted.fields, &mut self.rows)?;
         let rows = &self.rows.processes;
-        self.accounts
-            .keep(|process| find_process(rows, process.tid.0).is_some_and(|row| row.id() == process));
+        let mut from = 0;
+        self.accounts.keep(|process| {
+            find_process_along(rows, &mut from, process.tid.0).is_some_and(|row| row.id() == process)
+        });
         // Where nothing is looked at, it is the cut.
         into.read_begin = self.rows.begin.max(Boottime::from_ns(closed.end_ns + self.suspended_ns));
         into.read_end_ns = self.rows.end_ns.max(closed.end_ns);
@@ -248,7 +250,7 @@ impl RowBuilder {
         self.accounts.begin(self.parts.iter());
         empty(&mut self.living);
         self.living.extend((0..closed.tasks.len()).filter(|&index| !closed.tasks[index].is_last));
-        self.living.sort_unstable_by_key(|&index| order(&closed.tasks[index]));
+        self.living.sort_unstable_by_key(|&index| (order(&closed.tasks[index]), index));
     }
 
     /// The leader of each process with time, followed by its threads that ran. Likewise of those that waited for a CPU, and the processes that
@@ -305,7 +307,11 @@ impl RowBuilder {
                     .then(|| before_exec.remove(&seen.process))
                     .flatten()
                     .unwrap_or((0, Some(States::default())));
-                let (growth, lived) = self.lives.end(&seen, &last);
+                let (growth, lived) = if ends_process {
+                    self.lives.end_last(&seen, &last)
+                } else {
+                    self.lives.end(&seen, &last)
+                };
                 exited.push(Exited {
                     exit: exit(time),
                     cpu_ns: time.wall_ns + own_ns,
@@ -326,12 +332,12 @@ impl RowBuilder {
             let at_end = Some(OffTasks::default());
             if self.accounts.has_process(seen.process) {
                 self.accounts.add_growth(seen.process, Some(growth));
+                let off_cpu = OffCpu { states, at_start: self.off_at_start[index], at_end };
+                self.accounts.add_off_cpu(seen.process, &off_cpu);
             } else {
                 let owed_ns = if ends_process { self.lives.take_owed(seen.process) } else { 0 };
                 self.accounts.inherit(heir, growth.stolen_ns.map(|_| growth.ahead_ns + owed_ns));
             }
-            self.accounts
-                .add_off_cpu(seen.process, &OffCpu { states, at_start: self.off_at_start[index], at_end });
         }
         // Of tasks whose time was folded, and which are in no list, nothing tells what they did.
         for time in closed.tasks {
@@ -349,11 +355,12 @@ impl RowBuilder {
 
     /// Tasks that live: their rows, and what they grew by.
     fn go_on_with_tasks(&mut self, closed: &Closed<'_>, into: &mut Interval) {
+        let mut from = 0;
         for place in 0..self.living.len() {
             let index = self.living[place];
             let time = &closed.tasks[index];
             let seen = self.seen(time, closed);
-            let row = find_row(&self.rows.tasks, seen.task, seen.process)
+            let row = find_row_along(&self.rows.tasks, &mut from, seen.task, seen.process)
                 .copied()
                 .filter(|_| !self.has_twin(closed, place));
             // One that has died since the cut has left its final figures.
@@ -441,7 +448,8 @@ impl RowBuilder {
     /// Remembers what tasks do that may not run soon.
     fn remember_resting(&mut self, closed: &Closed<'_>) {
         self.running.clear();
-        for time in closed.tasks.iter().filter(|time| !time.is_last) {
+        let mut from = 0;
+        for time in self.living.iter().map(|&index| &closed.tasks[index]) {
             let Some(off) = time.off else { continue };
             let Some(state) = off.at_cut else {
                 self.running.insert(time.number);
@@ -449,7 +457,8 @@ impl RowBuilder {
             };
             let (task, process) = (task_of(&time.slot), process_of(&time.slot));
             // It has been woken since it left the CPU, and has none yet: how long it waits in this interval, the switch that brings it back tells.
-            let is_awake = find_row(&self.rows.tasks, task, process).is_some_and(is_runnable);
+            let row = find_row_along(&self.rows.tasks, &mut from, task, process);
+            let is_awake = row.is_some_and(is_runnable);
             let state = if is_awake { OffState::Waits } else { state };
             if !matches!(state, OffState::Blocked | OffState::Io) {
                 self.resting.rest(time.number, task, process, state);
@@ -470,9 +479,10 @@ impl RowBuilder {
 
     fn close_processes(&mut self, closed: &Closed<'_>, wanted: &Wanted<'_>, into: &mut Interval) {
         self.resting.tell_blocked(into);
+        let mut from = 0;
         for place in 0..self.accounts.all().len() {
             let account = self.accounts.all()[place];
-            let mut row = match self.row_of(account.process) {
+            let mut row = match self.row_of(account.process, &mut from) {
                 Some(row) => row,
                 None => match account.index.map(|index| &closed.tasks[index].slot) {
                     Some(slot) if slot.tid == slot.pid => row_of_slot(slot),
@@ -537,8 +547,8 @@ impl RowBuilder {
         }
     }
 
-    fn row_of(&self, process: TaskId) -> Option<Task> {
-        let row = find_process(&self.rows.processes, process.tid.0)?;
+    fn row_of(&self, process: TaskId, from: &mut usize) -> Option<Task> {
+        let row = find_process_along(&self.rows.processes, from, process.tid.0)?;
         (row.start_time_ns == process.start_time_ns).then_some(*row)
     }
 

@@ -1,10 +1,11 @@
-//! Families of few members, each odd in one way.
+//! Families that are odd in one way. Most have few members.
 
 use std::ffi::CString;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -15,8 +16,8 @@ use rustix::process::{
     Pid, PidfdFlags, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, setsid, wait, waitpid,
 };
 
-use super::make::{fork_free, fork_sibling, fork_with_pid, keep_no_zombies, vfork};
-use super::member::{burn_and_tell, status_of};
+use super::make::{fork_free, fork_sibling, fork_with_pid, keep_no_zombies, shared_number, vfork};
+use super::member::{burn_and_tell, say, status_of};
 use crate::cmd::sys;
 
 /// Long, because each look costs two switches, at which the clocks of the scheduler and the books differ a little.
@@ -50,6 +51,24 @@ fn reap(child: Pid) -> Result<()> {
         Some(0) => Ok(()),
         _ => bail!("a member ended with {status:?}"),
     }
+}
+
+/// Each is the child of the one before, which waits for its end: first all of them live, then one after the other dies.
+pub(super) fn vfork_chain(children: u64) -> Result<()> {
+    let made = shared_number().context("map a shared page")?;
+    nest(children, made)?;
+    say(&format!("brood children={} ns=0\n", made.load(Relaxed)))
+}
+
+fn nest(left: u64, made: &AtomicU64) -> Result<()> {
+    if left == 0 {
+        return Ok(());
+    }
+    let life = || {
+        made.fetch_add(1, Relaxed);
+        status_of(nest(left - 1, made))
+    };
+    reap(vfork(life).context("make a child")?)
 }
 
 /// Returns when that parent is dead and another process is the parent.

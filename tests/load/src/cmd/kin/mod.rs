@@ -65,6 +65,8 @@ enum Kind {
     Sums,
     /// Many children of 1 to 3 ms that are not waited for; prints `brood children=… ns=…` at the end
     Brood,
+    /// Nested children made as vfork(2) does: as many as --children, all alive at once; prints `brood children=… ns=0` at the end
+    VforkChain,
     /// Execs by threads, reused pids and short threads, without end
     Churn,
     /// Pairs of processes that wake each other through pipes, without end: as many as --children, or 100
@@ -104,6 +106,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Kind::PidReuseByStranger => family.pid_reuse_by_stranger()?,
         Kind::Sums => sums::sums(ns)?,
         Kind::Brood => sums::brood(arguments.children)?,
+        Kind::VforkChain => families::vfork_chain(arguments.children)?,
         Kind::Churn => churn::start()?,
         Kind::PingPong => churn::ping_pong(arguments.children)?,
         Kind::AfterExec | Kind::ChurnImage => {}

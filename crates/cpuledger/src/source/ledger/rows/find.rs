@@ -1,6 +1,12 @@
 //! Rows by identity, in lists that are sorted as intervals have them.
 
-use crate::task::{Task, TaskId};
+use crate::source::ledger::along::place_along;
+use crate::task::{Pid, Task, TaskId, Tid};
+
+/// What rows are sorted by: each process by its pid, and of its tasks the leader first.
+pub(super) fn place_key(row: &Task) -> (Pid, bool, Tid) {
+    (row.pid, !row.is_leader(), row.tid)
+}
 
 /// The place of a process among rows that are sorted by pid.
 pub(super) fn place_of_process(rows: &[impl AsRef<Task>], pid: i32) -> Option<usize> {
@@ -19,6 +25,51 @@ pub(super) fn place_of_row(rows: &[impl AsRef<Task>], task: TaskId, process: Tas
     Some(place).filter(|&place| rows[place].as_ref().start_time_ns == task.start_time_ns)
 }
 
+/// As [`find_process`], for processes that are asked for in their order.
+pub(super) fn find_process_along<'a>(rows: &'a [Task], from: &mut usize, pid: i32) -> Option<&'a Task> {
+    let place = place_along(rows, from, &pid, |row| row.pid.0);
+    rows.get(place).filter(|row| row.pid.0 == pid)
+}
+
+/// As [`find_row`], likewise.
+pub(super) fn find_row_along<'a>(
+    rows: &'a [Task],
+    from: &mut usize,
+    task: TaskId,
+    process: TaskId,
+) -> Option<&'a Task> {
+    let pid = Pid(process.tid.0);
+    let key = (pid, task.tid != process.tid, task.tid);
+    let place = place_along(rows, from, &key, place_key);
+    rows.get(place).filter(|row| place_key(row) == key && row.start_time_ns == task.start_time_ns)
+}
+
 pub(super) fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {
     place_of_row(rows, task, process).map(|place| &rows[place])
+}
+
+/// Whether sorted rows have one of the same task. After an exec two of them may stand in the same place.
+pub(super) fn is_listed(rows: &[impl AsRef<Task>], row: &Task) -> bool {
+    let key = place_key(row);
+    let first = rows.partition_point(|listed| place_key(listed.as_ref()) < key);
+    let mut same = rows[first..].iter().map(AsRef::as_ref).take_while(|listed| place_key(listed) == key);
+    same.any(|listed: &Task| listed.id() == row.id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(pid: i32, tid: i32, start_ns: u64) -> Task {
+        let start_time_ns = crate::clock::Boottime::from_ns(start_ns);
+        Task { pid: Pid(pid), tid: Tid(tid), start_time_ns, ..Task::default() }
+    }
+
+    #[test]
+    fn a_number_that_is_used_again_is_another_row() {
+        let rows = [row(3, 3, 1), row(7, 7, 1), row(7, 7, 2), row(7, 8, 1)];
+        let listed = [row(7, 7, 1), row(7, 7, 2), row(7, 8, 1)].map(|row| is_listed(&rows, &row));
+        let other = [row(7, 7, 3), row(3, 7, 1), row(9, 9, 1)].map(|row| is_listed(&rows, &row));
+        assert_eq!((listed, other), ([true; 3], [false; 3]));
+    }
 }

@@ -1,6 +1,6 @@
 //! Rows of processes and tasks that did not run in an interval.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::counters::Counters;
 use crate::field::FieldSet;
@@ -13,7 +13,7 @@ use super::super::accounts::OffCpu;
 use super::super::options::Wanted;
 use super::super::resting::{IdleTime, Starved, hide_counters, is_dead};
 use super::RowBuilder;
-use super::find::{find_process, find_row};
+use super::find::{find_process, find_row, is_listed, place_key};
 use super::waiting::with_wait;
 
 /// Processes, or tasks, that did not run in an interval.
@@ -102,13 +102,11 @@ impl RowBuilder {
         if others.is_empty() {
             return;
         }
-        let key = |row: &Task| (row.pid, !row.is_leader(), row.tid);
-        let known: FxHashSet<TaskId> = rows.iter().map(|row| row.task.id()).collect();
         let is_told = |row: &Task| from_procfs.contains(&row.tid);
         // Files tell starts in ticks.
         let is_known = |row: &Task| {
             let is_it = |known: &&Row| known.task.tid == row.tid;
-            known.contains(&row.id())
+            is_listed(rows, row)
                 || is_told(row)
                     && rows
                         .iter()
@@ -142,6 +140,7 @@ impl RowBuilder {
             let growth = with_wait(usage.growth, usage.states);
             rows.push(Row::new(*row, Usage { growth, ..usage }));
         }
-        rows.sort_by_key(|row| key(&row.task));
+        // Two parts, each in its order.
+        rows.sort_by_key(|row| place_key(&row.task));
     }
 }
