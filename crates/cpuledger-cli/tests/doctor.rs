@@ -26,12 +26,24 @@ fn the_json_is_complete() {
     let names: Vec<&Value> = sources.iter().map(|source| &source["source"]).collect();
     assert_eq!(names, ["service", "ledger", "walk", "netlink", "procfs"]);
     for source in sources {
-        let keys =
-            ["source", "usable", "reason", "remedy", "facts", "sees", "misses", "needs", "attempt", "log"];
+        let keys = [
+            "source",
+            "usable",
+            "reason",
+            "remedy",
+            "facts",
+            "sees",
+            "misses",
+            "needs",
+            "attempt",
+            "ledger",
+            "log",
+            "hidden_pids",
+        ];
         for key in keys {
             assert!(source.get(key).is_some(), "{key} of {source}");
         }
-        assert_eq!(source.get("mend"), source.get("remedy"), "programs may read the former name");
+        assert_eq!(source.as_object().map(|source| source.len()), Some(keys.len()), "no other: {source}");
         let attempt = if source["source"] == "ledger" { "ledger" } else { "attempt" };
         assert_eq!(source["usable"] == true, source[attempt].is_object(), "{source}");
         assert!(source["reason"].as_str().is_some_and(|reason| !reason.contains('\n')), "{source}");

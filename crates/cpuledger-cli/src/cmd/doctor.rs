@@ -40,27 +40,17 @@ struct Document<'a> {
     machine: &'a MachineFacts,
     auto: Option<SourceKind>,
     costs: &'a Option<Costs>,
-    sources: Vec<SourceDocument<'a>>,
-}
-
-/// One source in the JSON.
-#[derive(Serialize)]
-struct SourceDocument<'a> {
-    #[serde(flatten)]
-    report: &'a SourceReport,
-    /// The former name of `remedy`, for programs that read it.
-    mend: &'a Option<String>,
+    sources: &'a [SourceReport],
 }
 
 impl Document<'_> {
     fn of(report: &Report) -> Document<'_> {
-        let sources = report.sources.iter().map(|report| SourceDocument { report, mend: &report.remedy });
         Document {
             schema: SCHEMA,
             machine: &report.machine,
             auto: report.auto,
             costs: &report.costs,
-            sources: sources.collect(),
+            sources: &report.sources,
         }
     }
 }
