@@ -388,6 +388,13 @@ impl Interval {
         self.begin == Begin::Boot
     }
 
+    /// Adds tids of rows that /proc told of.
+    pub(crate) fn add_from_procfs(&mut self, tids: impl Iterator<Item = Tid>) {
+        self.from_procfs.extend(tids);
+        self.from_procfs.sort_unstable();
+        self.from_procfs.dedup();
+    }
+
     /// The source as output names it: of a recording, that.
     pub fn source_name(&self) -> &'static str {
         if self.is_replayed { REPLAY } else { self.source.name() }

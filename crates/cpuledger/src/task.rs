@@ -204,6 +204,11 @@ impl AsRef<Task> for Task {
 }
 
 impl Task {
+    /// What lists of tasks are sorted by: each process by its pid, and of its tasks the leader first.
+    pub fn place_key(&self) -> (Pid, bool, Tid) {
+        (self.pid, !self.is_leader(), self.tid)
+    }
+
     /// Identity that survives the reuse of the tid.
     pub fn id(&self) -> TaskId {
         TaskId { tid: self.tid, start_time_ns: self.start_time_ns }

@@ -98,7 +98,7 @@ const HOOK_LIMIT_NS: u64 = 5_000_000_000;
 
 const RUN: usize = offset_of!(abi::cpuledger_cpu, run);
 const BOOKED: usize = offset_of!(abi::cpuledger_cpu, booked);
-const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
+pub(super) const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
 const CURRENT_PID: usize = offset_of!(abi::cpuledger_cpu, current_pid);
 const OF_LEADER: u32 = abi::CPULEDGER_CURRENT_OF_LEADER;
 const UNCOVERED: u64 = abi::CPULEDGER_RUN_UNCOVERED as u64;

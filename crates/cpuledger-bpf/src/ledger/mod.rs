@@ -407,9 +407,7 @@ impl Ledger {
         empty(&mut self.tasks);
         self.off_fault_ns = 0;
         let parity = (self.interval & 1) as u32;
-        let listed = offset_of!(abi::cpuledger_control, listed);
-        let count = self.control.word(0, of_parity(listed, self.interval)).load(Ordering::Acquire);
-        let count = count.min(u64::from(self.options.places(self.books.len() as u32))) as u32;
+        let count = self.places_taken(self.interval);
         self.reserved += u64::from(count);
         let mut stray_ns = 0;
         for first in (0..count).step_by(FETCHED_AT_ONCE) {
@@ -439,6 +437,13 @@ impl Ledger {
         }
         self.free();
         stray_ns
+    }
+
+    /// How many places on the list of an interval are taken or reserved.
+    fn places_taken(&self, interval: u64) -> u32 {
+        let listed = offset_of!(abi::cpuledger_control, listed);
+        let count = self.control.word(0, of_parity(listed, interval)).load(Ordering::Acquire);
+        count.min(u64::from(self.options.places(self.books.len() as u32))) as u32
     }
 
     /// Brings slots into the cache, all at once: what is read and zeroed by one atomic operation after another would wait for each line.

@@ -7,14 +7,12 @@ use std::sync::atomic::Ordering;
 
 use crate::abi;
 
+use super::cut::CURRENT;
 use super::interval::Waiting;
 use super::off::{self, Left, OffState};
-use super::shared::of_parity;
 use super::{Ledger, listed_at};
 
 const LAG: usize = offset_of!(abi::cpuledger_cpu, lag_ns);
-const CURRENT: usize = offset_of!(abi::cpuledger_cpu, current);
-const LISTED: usize = offset_of!(abi::cpuledger_control, listed);
 
 /// Of a task that has been woken: its slot, what it did since it left the CPU, and from when on it has waited.
 struct Woken {
@@ -88,9 +86,7 @@ impl Ledger {
     fn came_since_cut(&self) -> Vec<u32> {
         let next = self.interval + 1;
         let parity = (next & 1) as u32;
-        let count = self.control.word(0, of_parity(LISTED, next)).load(Ordering::Acquire);
-        let count = count.min(u64::from(self.options.places(self.books.len() as u32))) as u32;
-        let listed = (0..count).map(|place| self.listed.word(listed_at(place, parity), 0));
+        let listed = (0..self.places_taken(next)).map(|place| self.listed.word(listed_at(place, parity), 0));
         let listed = listed.map(|place| place.load(Ordering::Relaxed) as u32);
         let current = (0..self.books.len() as u32).flat_map(|cpu| [(cpu, CURRENT), (cpu, CURRENT + 4)]);
         let current = current.map(|(cpu, offset)| self.cpus.half(cpu, offset).load(Ordering::Acquire));

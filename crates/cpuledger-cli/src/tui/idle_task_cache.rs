@@ -141,7 +141,7 @@ impl IdleTaskCache {
         let fresh = fresh(&mut walked);
         self.source.snapshot(&Request { scope: Scope::Tasks, fields: self.fields }, fresh)?;
         fresh.processes.sort_unstable_by_key(|row| row.pid);
-        fresh.tasks.sort_unstable_by_key(|row| (row.pid, !row.is_leader(), row.tid));
+        fresh.tasks.sort_unstable_by_key(Task::place_key);
         self.processes.begin(fresh.processes.iter().map(|row| row.pid.0));
         self.tasks.begin(fresh.tasks.iter().map(|row| row.tid.0));
         self.run(interval);

@@ -15,7 +15,7 @@ use crate::source::io_access::IoAccess;
 use crate::source::records::{Decoder, groups, lacking, sort_rows};
 use crate::source::walk::Walk;
 use crate::source::{Source, SourceKind};
-use crate::task::{Comm, Pid, TaskId, Tid};
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 /// Tasks looked at at once for which there is room from the start.
 const FIRST_ROOM: u32 = 1024;
@@ -93,7 +93,7 @@ impl Detail {
         match self {
             Detail::Walk(walk) => {
                 walk.snapshot(&request, into)?;
-                into.tasks.sort_unstable_by_key(|row| (row.pid, !row.is_leader(), row.tid));
+                into.tasks.sort_unstable_by_key(Task::place_key);
                 Ok(())
             }
             Detail::Inspector(_) if wanted.is_empty() => Ok(()),

@@ -455,9 +455,7 @@ impl Ledger {
         into.blocked_without_row = 0;
         let idle = Idle { others: tasks, from_procfs, time: self.rows.idle_time(into), are_processes: false };
         self.rows.add_idle(&idle, &mut into.tasks);
-        into.from_procfs.extend(from_procfs);
-        into.from_procfs.sort_unstable();
-        into.from_procfs.dedup();
+        into.add_from_procfs(from_procfs.iter().copied());
         self.rows.find_waiting(&self.others);
         Ok(())
     }

@@ -277,9 +277,7 @@ impl ServiceLedger {
         if request.scope == Scope::Tasks {
             add(&mut into.tasks, tasks.iter().filter(is_wanted).map(idle));
         }
-        into.from_procfs.extend(from_procfs.iter().filter(|tid| is_wanted_pid(Pid(tid.0))));
-        into.from_procfs.sort_unstable();
-        into.from_procfs.dedup();
+        into.add_from_procfs(from_procfs.iter().copied().filter(|tid| is_wanted_pid(Pid(tid.0))));
         Ok(())
     }
 
@@ -400,7 +398,7 @@ fn request(wanted_ns: u64, info: &Info) -> Subscribe {
 fn add(rows: &mut Vec<Row>, idle: impl Iterator<Item = Row>) {
     let ran: rustc_hash::FxHashSet<_> = rows.iter().map(|row| row.task.tid).collect();
     rows.extend(idle.filter(|row| !ran.contains(&row.task.tid)));
-    rows.sort_by_key(|Row { task, .. }| (task.pid, !task.is_leader(), task.tid));
+    rows.sort_by_key(|row| row.task.place_key());
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use crate::source::ledger::along::place_along;
 use crate::task::{Pid, Task, TaskId, Tid};
 
-/// What rows are sorted by: each process by its pid, and of its tasks the leader first.
-pub(super) fn place_key(row: &Task) -> (Pid, bool, Tid) {
-    (row.pid, !row.is_leader(), row.tid)
+/// As [`Task::place_key`], of a task that is known by its identity.
+fn place_key_of(task: TaskId, process: TaskId) -> (Pid, bool, Tid) {
+    (Pid(process.tid.0), task.tid != process.tid, task.tid)
 }
 
 /// The place of a process among rows that are sorted by pid.
@@ -19,9 +19,8 @@ pub(super) fn find_process(rows: &[Task], pid: i32) -> Option<&Task> {
 
 /// The place of a task, if it is still the same. Rows of one process are sorted by tid but for the leader.
 pub(super) fn place_of_row(rows: &[impl AsRef<Task>], task: TaskId, process: TaskId) -> Option<usize> {
-    let (tid, pid) = (task.tid.0, process.tid.0);
-    let key = |row: &Task| (row.pid.0, !row.is_leader(), row.tid.0);
-    let place = rows.binary_search_by_key(&(pid, tid != pid, tid), |row| key(row.as_ref())).ok()?;
+    let key = place_key_of(task, process);
+    let place = rows.binary_search_by_key(&key, |row| row.as_ref().place_key()).ok()?;
     Some(place).filter(|&place| rows[place].as_ref().start_time_ns == task.start_time_ns)
 }
 
@@ -38,10 +37,9 @@ pub(super) fn find_row_along<'a>(
     task: TaskId,
     process: TaskId,
 ) -> Option<&'a Task> {
-    let pid = Pid(process.tid.0);
-    let key = (pid, task.tid != process.tid, task.tid);
-    let place = place_along(rows, from, &key, place_key);
-    rows.get(place).filter(|row| place_key(row) == key && row.start_time_ns == task.start_time_ns)
+    let key = place_key_of(task, process);
+    let place = place_along(rows, from, &key, Task::place_key);
+    rows.get(place).filter(|row| row.place_key() == key && row.start_time_ns == task.start_time_ns)
 }
 
 pub(super) fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&Task> {
@@ -50,9 +48,9 @@ pub(super) fn find_row(rows: &[Task], task: TaskId, process: TaskId) -> Option<&
 
 /// Whether sorted rows have one of the same task. After an exec two of them may stand in the same place.
 pub(super) fn is_listed(rows: &[impl AsRef<Task>], row: &Task) -> bool {
-    let key = place_key(row);
-    let first = rows.partition_point(|listed| place_key(listed.as_ref()) < key);
-    let mut same = rows[first..].iter().map(AsRef::as_ref).take_while(|listed| place_key(listed) == key);
+    let key = row.place_key();
+    let first = rows.partition_point(|listed| listed.as_ref().place_key() < key);
+    let mut same = rows[first..].iter().map(AsRef::as_ref).take_while(|listed| listed.place_key() == key);
     same.any(|listed: &Task| listed.id() == row.id())
 }
 

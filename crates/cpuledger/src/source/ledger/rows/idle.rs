@@ -13,7 +13,7 @@ use super::super::accounts::OffCpu;
 use super::super::options::Wanted;
 use super::super::resting::{IdleTime, Starved, hide_counters, is_dead};
 use super::RowBuilder;
-use super::find::{find_process, find_row, is_listed, place_key};
+use super::find::{find_process, find_row, is_listed};
 use super::waiting::with_wait;
 
 /// Processes, or tasks, that did not run in an interval.
@@ -141,6 +141,6 @@ impl RowBuilder {
             rows.push(Row::new(*row, Usage { growth, ..usage }));
         }
         // Two parts, each in its order.
-        rows.sort_by_key(|row| place_key(&row.task));
+        rows.sort_by_key(|row| row.task.place_key());
     }
 }
