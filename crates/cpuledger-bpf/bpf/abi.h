@@ -537,7 +537,7 @@ struct cpuledger_cpu {
 	u64 contended;		/* switches that lost all their attempts: the time is with the task before or after */
 	u64 missed;		/* switches that the kernel has not shown: the time went to the task after */
 	u64 lost_slots;		/* free slots that could not be given back: none, unless dozens of CPUs gave one back at once */
-	u64 reserved4;
+	u64 unnamed_deaths;	/* of tasks that had no slot at their last switch */
 };
 
 /*

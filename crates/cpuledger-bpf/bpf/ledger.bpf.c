@@ -432,6 +432,8 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		book_cpu(cpu->idle_ns, segment);
 		return;
 	}
+	if ((number == CPULEDGER_SLOT_NONE || number & CPULEDGER_CURRENT_OF_LEADER) && task_state(prev) == TASK_DEAD)
+		__sync_fetch_and_add(&cpu->unnamed_deaths, 1);
 	if (number & CPULEDGER_CURRENT_OF_LEADER) {
 		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, segment);
 		return;

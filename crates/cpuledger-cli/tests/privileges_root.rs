@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use cpuledger::support::privilege;
 use cpuledger::{SourceKind, support::privilege::Need};
 use cpuledger_load::Sleepers;
+use cpuledger_proc::task::stat::parse_stat;
 use hostile::{Machine, error_of};
 use serde_json::Value;
 
@@ -118,6 +119,18 @@ impl Drop for Top {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Beside thousands of runnable tasks it would cut seconds late.
+#[test]
+fn what_closes_the_intervals_of_a_ledger_comes_before_others_root() {
+    // SCHED_RR is 2.
+    for (kind, urgency) in [(SourceKind::Ledger, (-20, 2, 1)), (SourceKind::Walk, (0, 0, 0))] {
+        let top = Top::start(kind, &[]);
+        let stat = std::fs::read(format!("/proc/{}/stat", top.child.id())).expect("it runs");
+        let stat = parse_stat(&stat).expect("a line");
+        assert_eq!((stat.nice, stat.policy, stat.rt_priority), urgency, "{kind}");
     }
 }
 

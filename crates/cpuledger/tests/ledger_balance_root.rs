@@ -108,7 +108,7 @@ fn assert_states(name: &str, interval: &Interval, is_short: bool) {
 
 /// How often tasks had no slot of their own.
 fn want_of_slots(lost: &Lost) -> u64 {
-    lost.no_slot + lost.no_entry + lost.folded_threads + lost.folded_processes
+    lost.no_slot + lost.no_entry + lost.unidentified_exits()
 }
 
 /// How many intervals a switch that the kernel hides may stay undetected: until the next one on its CPU.

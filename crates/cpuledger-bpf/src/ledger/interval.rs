@@ -94,6 +94,8 @@ pub struct Lost {
     pub folded_threads: u64,
     /// Dead processes whose time went to the slot of their accounting parent.
     pub folded_processes: u64,
+    /// Dead tasks that had no slot at their last switch.
+    pub unnamed_deaths: u64,
     /// Switches that could not be booked when they happened: their time is with a task before or after. Not known to
     /// happen.
     pub contended: u64,
@@ -105,9 +107,14 @@ pub struct Lost {
 }
 
 impl Lost {
+    /// Dead tasks whose identity was lost, and whose time was not unless no process could take it.
+    pub fn unidentified_exits(&self) -> u64 {
+        self.folded_threads + self.folded_processes + self.unnamed_deaths
+    }
+
     /// Whether some time or some identity was lost for want of slots.
     pub fn is_short_of_slots(&self) -> bool {
-        self.no_slot + self.no_entry + self.folded_threads + self.folded_processes > 0
+        self.no_slot + self.no_entry + self.unidentified_exits() > 0
     }
 }
 

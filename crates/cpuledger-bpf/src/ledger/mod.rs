@@ -216,6 +216,7 @@ impl Ledger {
             no_entry: counter(offset_of!(abi::cpuledger_cpu, no_entry)),
             folded_threads: counter(offset_of!(abi::cpuledger_cpu, folded_threads)),
             folded_processes: counter(offset_of!(abi::cpuledger_cpu, folded_processes)),
+            unnamed_deaths: counter(offset_of!(abi::cpuledger_cpu, unnamed_deaths)),
             contended: counter(offset_of!(abi::cpuledger_cpu, contended)),
             missed: counter(offset_of!(abi::cpuledger_cpu, missed)),
             slots: counter(offset_of!(abi::cpuledger_cpu, lost_slots)),

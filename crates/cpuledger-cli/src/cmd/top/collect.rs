@@ -140,6 +140,10 @@ impl Collector {
             interval: Interval::default(),
         };
         collector.begin()?;
+        // The screen comes first already, and so do the threads that it begins.
+        if collector.kind() == SourceKind::Ledger && !options.is_screen {
+            privileges::keep_time();
+        }
         give_up(match collector.kind() {
             // For the case that it ends.
             SourceKind::Service if options.source.is_none() => SourceKind::Ledger,

@@ -312,8 +312,8 @@ impl Ledger {
         let (free_slots, active) = (closed.free_slots, closed.tasks.len());
         self.rows.take(&closed, wanted, into)?;
         kernel.release_tasks();
-        let folded = self.tell_lost(into);
-        let need = active as u64 + folded;
+        let unidentified = self.tell_lost(into);
+        let need = active as u64 + unidentified;
         // Until now it has booked the same time as its predecessor. If it cannot be cut, the books go on without it.
         if let Some(successor) = &mut self.successor {
             match successor.close_interval(cut_ns).map(drop) {
@@ -393,10 +393,10 @@ impl Ledger {
         let Some(kernel) = self.kernel.get() else { return 0 };
         let lost = kernel.lost();
         let before = std::mem::replace(&mut self.lost, lost);
-        let folded = |lost: &Lost| lost.folded_threads + lost.folded_processes;
-        into.unidentified_exits = Some(folded(&lost) - folded(&before));
+        let unidentified = lost.unidentified_exits() - before.unidentified_exits();
+        into.unidentified_exits = Some(unidentified);
         into.missed_switches = Some(lost.missed - before.missed);
-        let hides_runs = |lost: &Lost| lost.no_slot + lost.no_entry + folded(lost);
+        let hides_runs = |lost: &Lost| lost.no_slot + lost.no_entry + lost.unidentified_exits();
         let has_hidden = hides_runs(&lost) > hides_runs(&before);
         if has_hidden {
             // What was blocked may have run and died.
@@ -410,7 +410,7 @@ impl Ledger {
         if is_quiet_again || self.remembers_dead() {
             self.walk_for_deaths();
         }
-        folded(&lost) - folded(&before)
+        unidentified
     }
 
     /// Whether more is remembered than what lives explains. How many tasks live is asked first: that costs a file, and a walk a visit of each.
