@@ -84,7 +84,7 @@ fuzz: ## try each parser on any bytes for FUZZ_SECONDS, 300 if not stated
 	scripts/fuzz --seconds $(FUZZ_SECONDS)
 
 semver: ## compare the public items of the frame crate with those of SEMVER_BASE (needs cargo-semver-checks)
-	cargo semver-checks -p cpuledger-frame --baseline-rev $(SEMVER_BASE)
+	cargo semver-checks -p cpuledger-model --baseline-rev $(SEMVER_BASE)
 
 soak: ## storms, killed readers, attaching without end, for SOAK_MINUTES, 10 if not stated (as root)
 	@scripts/install-packages build test

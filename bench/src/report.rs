@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cpuledger_frame::{Frame, Section};
+use cpuledger_model::frame::{Frame, Section};
 use cpuledger_recording::Recording;
 
 use crate::measure::{Subject, alternate, median};

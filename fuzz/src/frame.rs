@@ -1,8 +1,8 @@
 //! Frames from any bytes, and what must be true of every frame.
 
 use cpuledger::Interval;
-use cpuledger::frames::{self, Circumstances};
-use cpuledger_frame::{Column, Frame};
+use cpuledger::framing::{self, Circumstances};
+use cpuledger_model::frame::{Column, Frame};
 
 /// The bytes as a frame, and that as one of three neighbours.
 ///
@@ -15,11 +15,11 @@ pub fn frame(bytes: &[u8]) {
         assert!(decode(&encoded).is_some_and(|again| again == whole), "it is another after its bytes");
     }
     let mut interval = Interval::default();
-    match frames::read(&whole, &mut interval) {
+    match framing::read(&whole, &mut interval) {
         Ok(()) => {
             // What members cannot hold is refused, so what is read is written the same.
             let mut again = Frame::new();
-            frames::write(&interval, &Circumstances::default(), &mut again);
+            framing::write(&interval, &Circumstances::default(), &mut again);
             assert_eq!(
                 again.figure(Column::CAPACITY_NS).unwrap_or(0),
                 interval.capacity_ns.min(u64::MAX - 1)

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cpuledger_export::{Format, Options, Progress, export};
-use cpuledger_frame::{ChainWriter, Column, Frame, Link, Section};
+use cpuledger_model::frame::{ChainWriter, Column, Frame, Link, Section};
 
 /// The bytes as a segment, or as a frame that is one's only record.
 ///

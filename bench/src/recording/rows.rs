@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use cpuledger::Interval;
-use cpuledger::frames::{self, Circumstances};
-use cpuledger_frame::{Frame, Section};
+use cpuledger::framing::{self, Circumstances};
+use cpuledger_model::frame::{Frame, Section};
 use cpuledger_recording::{Options, Recording, Writer};
 
 use super::took::{Pids, Took};
@@ -57,7 +57,7 @@ pub fn of_processes(books: &Path, copy: &Path, pids: &Pids) -> anyhow::Result<To
     let (mut interval, mut common) = (Interval::default(), Frame::new());
     let mut rows = 0;
     let intervals = each(books, |frame| {
-        frames::read(frame, &mut interval)?;
+        framing::read(frame, &mut interval)?;
         let Interval { processes, tasks, exited, .. } = &mut interval;
         for rows in [processes, tasks] {
             rows.retain(|row| pids.contains(&row.task.pid.0));
@@ -67,7 +67,7 @@ pub fn of_processes(books: &Path, copy: &Path, pids: &Pids) -> anyhow::Result<To
         };
         exited.iter_mut().for_each(|dead| dead.retain(of_process));
         let of = Circumstances::of_frame(frame);
-        frames::write(&interval, &of, &mut common);
+        framing::write(&interval, &of, &mut common);
         rows += ROWS.iter().map(|section| common.table(*section).len() as u64).sum::<u64>();
         Ok(writer.append(&common)?)
     })?;

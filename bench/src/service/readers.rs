@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use cpuledger::machine::monotonic_ns;
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader, Ring, Size};
 use cpuledger_service::varlink::Subscribe;

@@ -1,6 +1,6 @@
 //! One tool at work: what it prints, what the kernel counts for the load meanwhile, and the CPU time that it takes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use libbpf_rs::query::ProgInfoIter;
 
 use super::load::{Counts, Load};
 use crate::measure::children_cpu_ns;
@@ -131,14 +132,15 @@ fn programs_ns(pid: u32, is_over: &AtomicBool) -> Option<u64> {
     (!programs.is_empty()).then(|| programs.values().map(|[run_ns, _]| run_ns).sum())
 }
 
-/// The programs that the process holds, by their numbers: how long they have run and how often, as kernel.bpf_stats_enabled has it counted.
+/// The programs that the process holds, itself or by a link, by their numbers: how long they have run and how often, as kernel.bpf_stats_enabled has it
+/// counted.
 pub fn programs(pid: u32) -> BTreeMap<u64, [u64; 2]> {
     let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
-    let program = |text: &str| {
-        let figures = [number(text, "run_time_ns:")?, number(text, "run_cnt:")?];
-        Some((number(text, "prog_id:")?, figures))
-    };
-    entries.filter_map(|entry| program(&fs::read_to_string(entry.path()).unwrap_or_default())).collect()
+    let held: BTreeSet<u64> = entries
+        .filter_map(|entry| number(&fs::read_to_string(entry.path()).unwrap_or_default(), "prog_id:"))
+        .collect();
+    let all = ProgInfoIter::default().map(|info| (u64::from(info.id), [info.run_time_ns, info.run_cnt]));
+    all.filter(|(id, _)| held.contains(id)).collect()
 }
 
 fn number(text: &str, key: &str) -> Option<u64> {
@@ -161,9 +163,8 @@ mod tests {
     }
 
     #[test]
-    fn run_time_of_a_program_is_in_fdinfo() {
-        let text = "pos:\t0\nprog_type:\t26\nprog_id:\t451\nrun_time_ns:\t70213\nrun_cnt:\t91\n";
-        assert_eq!((number(text, "prog_id:"), number(text, "run_time_ns:")), (Some(451), Some(70_213)));
+    fn the_program_of_a_link_is_in_fdinfo() {
+        assert_eq!(number("pos:\t0\nlink_type:\ttracing\nprog_id:\t451\n", "prog_id:"), Some(451));
         assert_eq!(number("pos:\t0\n", "prog_id:"), None);
     }
 }

@@ -13,9 +13,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use counts::{exported, replayed, reported, run};
-use cpuledger::{Interval, frames};
-use cpuledger_frame::Column;
+use cpuledger::{Interval, framing};
 use cpuledger_load::is_emulated;
+use cpuledger_model::frame::Column;
 use cpuledger_recording::{Recording, Step};
 use recorder::Recorder;
 use rustix::process::Signal;
@@ -58,7 +58,7 @@ fn recorded(path: &Path) -> Vec<Recorded> {
     while let Some(place) = next {
         let Step::Record(record, behind) = recording.step(place).expect("it reads") else { panic!("a loss") };
         let mut interval = Interval::default();
-        frames::read(&record.frame, &mut interval).expect("an interval");
+        framing::read(&record.frame, &mut interval).expect("an interval");
         assert_eq!(interval.imbalance_ns(), Some(0));
         let (start_ns, end_ns) = (interval.start_ns, interval.end_ns);
         let boot = recording.boot_id(place).expect("it is whole").to_vec();

@@ -1,6 +1,6 @@
 //! Recordings of a clock that is set: report, replay and export count the same intervals of any span.
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 
 mod counts;
 #[path = "recorded_frames/mod.rs"]

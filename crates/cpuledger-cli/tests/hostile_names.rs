@@ -7,9 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_load::names::{HOSTILE, foul};
 use cpuledger_load::with_export;
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_recording::{Options, Writer};
 use tmux::Terminal;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Section};
+use cpuledger_model::frame::{Column, Section};
 use cpuledger_recording::{Options, Writer};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;

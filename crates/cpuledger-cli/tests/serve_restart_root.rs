@@ -12,11 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
-use cpuledger::frames;
+use cpuledger::framing;
 use cpuledger_bpf::ledger::ledgers_of;
-use cpuledger_frame::{Column, Frame};
 use cpuledger_load::scene::alone;
 use cpuledger_load::{BpfHeld, Storm, StormPlan};
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::sealed::{Sealed, seal};
@@ -130,7 +130,7 @@ fn read_frame(reader: &mut Reader, told: &mut Vec<Told>) -> bool {
     assert_eq!(copied.missed, 0);
     let mut interval = Interval::default();
     let frame = Frame::decode(&bytes).expect("a frame");
-    frames::read(&frame, &mut interval).expect("an interval");
+    framing::read(&frame, &mut interval).expect("an interval");
     let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
     assert_eq!(sum, interval.attributed_ns, "the rows have all the time");
     let counted = frame.figure(Column::SEQUENCE).expect("it is counted");

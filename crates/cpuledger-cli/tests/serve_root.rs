@@ -7,11 +7,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use cpuledger::frames;
+use cpuledger::framing;
 use cpuledger::{Field, Interval};
-use cpuledger_frame::Frame;
 use cpuledger_load::scene::alone;
 use cpuledger_load::{ForkingShells, become_user};
+use cpuledger_model::frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::{List, Scope, Subscribe};
@@ -44,7 +44,7 @@ fn next(reader: &mut Reader) -> Interval {
 
 fn decoded(bytes: &[u8]) -> Interval {
     let mut interval = Interval::default();
-    frames::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
+    framing::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
     interval
 }
 

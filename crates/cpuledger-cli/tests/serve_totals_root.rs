@@ -10,10 +10,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use cpuledger::task::{Pid, Task};
-use cpuledger::{Field, FieldSet, Snapshot, frames};
-use cpuledger_frame::Frame;
+use cpuledger::{Field, FieldSet, Snapshot, framing};
 use cpuledger_load::scene::{alone, scene};
 use cpuledger_load::{RaisedLimits, Sleepers};
+use cpuledger_model::frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::varlink::{List, Scope};
 use nix::time::{clock_getcpuclockid, clock_gettime};
@@ -151,7 +151,7 @@ fn listed(service: &Service, scope: Scope, fields: FieldSet) -> Snapshot {
     let fields = keys.map(|info| info.key.to_owned()).collect();
     let (_, bytes) = client.list(&List { scope, fields }).expect("it lists");
     let mut snapshot = Snapshot::default();
-    frames::read_listing(&Frame::decode(&bytes).expect("a frame"), &mut snapshot).expect("a listing");
+    framing::read_listing(&Frame::decode(&bytes).expect("a frame"), &mut snapshot).expect("a listing");
     snapshot
 }
 

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::Row;
-use cpuledger::{Interval, Pid, Task, frames};
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger::{Interval, Pid, Task, framing};
 use cpuledger_load::Kin;
 use cpuledger_load::scene::alone;
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::{List, Scope, Subscribe};
@@ -46,7 +46,7 @@ struct Got {
 
 fn decoded(bytes: &[u8]) -> Interval {
     let mut interval = Interval::default();
-    frames::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
+    framing::read(&Frame::decode(bytes).expect("a frame"), &mut interval).expect("an interval");
     interval
 }
 

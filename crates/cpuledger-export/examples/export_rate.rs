@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cpuledger_export::{Format, Options, Progress, export};
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_recording::{Recording, Step, Writer};
 
 const SECOND_NS: u64 = 1_000_000_000;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use cpuledger_frame::{Column, Section, Wanted};
+use cpuledger_model::frame::{Column, Section, Wanted};
 
 /// The time zone of all times.
 pub(crate) const ZONE: &str = "UTC";

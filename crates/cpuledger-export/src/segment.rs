@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use cpuledger_frame::{Frame, Wanted};
+use cpuledger_model::frame::{Frame, Wanted};
 use cpuledger_recording::{Entry, Header, Loss, Place, Recording, Step};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};

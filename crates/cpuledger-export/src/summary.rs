@@ -1,6 +1,6 @@
 //! What an export has done.
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_recording::{Gap, Loss};
 
 use crate::schema::Table;

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_array::builder::PrimitiveBuilder;
 use arrow_array::types::Int32Type;
 use arrow_schema::ArrowError;
-use cpuledger_frame::{Column, Frame, Kind, Section};
+use cpuledger_model::frame::{Column, Frame, Kind, Section};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::Entry;
 

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use cpuledger_export::{Format, Options, Progress, export};
-use cpuledger_frame::{Column, Frame, Section};
 use cpuledger_load::names::{HOSTILE, foul};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_recording::Writer;
 
 fn record(path: &Path) {

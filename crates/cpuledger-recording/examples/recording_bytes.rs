@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use cpuledger_frame::{ChainWriter, Column, Frame, Link};
+use cpuledger_model::frame::{ChainWriter, Column, Frame, Link};
 use cpuledger_recording::{Options, Recording, When, Writer};
 use zstd::bulk::Compressor;
 

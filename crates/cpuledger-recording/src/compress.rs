@@ -3,7 +3,7 @@
 
 use std::io;
 
-use cpuledger_frame::{ChainWriter, Frame, Link};
+use cpuledger_model::frame::{ChainWriter, Frame, Link};
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::layout::{MOST_FRAME_BYTES, MOST_NEEDED, Most};

@@ -4,7 +4,7 @@
 //! A [`Writer`] takes frames, and a [`Recording`] gives them back by time or one after the other. `docs/format/recording.md` has the layout.
 //!
 //! ```
-//! use cpuledger_frame::{Column, Frame};
+//! use cpuledger_model::frame::{Column, Frame};
 //! use cpuledger_recording::{Options, Recording, Step, Writer};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -34,7 +34,7 @@
 //! - **A thread writes** (`record/recorder.rs` of the binary). `record`, `top --record` and the service make a frame of each interval and hand it over;
 //!   they never wait for the disk. 16 frames may wait, and of what is beyond them the numbers are left out. Where the directory cannot be opened or written,
 //!   the thread tries again with the next interval.
-//! - **The clocks of a frame** are read when its interval is closed (`Circumstances::of_next`). Intervals of the service have the clocks of its frames.
+//! - **The clocks of a frame** are read when its interval is closed (`clock::circumstances`). Intervals of the service have the clocks of its frames.
 //! - **A tier after a crash** (`writer/catch_up.rs`). What a killed writer had merged was in memory only. The next one merges it again, of the shortest
 //!   intervals that were recorded behind the end of the tier.
 //! - **One order** (`order.rs`, `boots.rs`). A recording is one row of intervals, whatever its tiers and clocks: boots as they were recorded,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame, Wanted};
+use cpuledger_model::frame::{Column, Frame, Wanted};
 
 use crate::error::Error;
 use crate::files::SegmentFile;

@@ -5,7 +5,7 @@ use std::io;
 pub use crate::index::Entry;
 pub use crate::layout::Header;
 
-use cpuledger_frame::{ChainReader, Frame, Section, Wanted};
+use cpuledger_model::frame::{ChainReader, Frame, Section, Wanted};
 
 use crate::compress::Unpacker;
 use crate::extent::Extent;

@@ -5,7 +5,7 @@ mod frames;
 
 use std::time::{Duration, Instant};
 
-use cpuledger_frame::{ChainWriter, Column, Frame, Link, Section};
+use cpuledger_model::frame::{ChainWriter, Column, Frame, Link, Section};
 use cpuledger_recording::{Options, Recording, Writer};
 use crafted::{Said, add_index, add_record, header};
 use frames::{SECOND, frames_of, walk};

@@ -5,7 +5,7 @@ mod frames;
 use std::path::Path;
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_recording::{Entry, Options, Place, Recording, Span, Tier, When, Writer};
 use frames::{EPOCH, Machine, SECOND};
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_recording::{Cause, Options, Recording, Writer};
 use frames::{Machine, frames_of, walk};
 
@@ -53,7 +53,7 @@ fn a_file_that_ends_at_any_byte_is_read_up_to_there() {
             assert!(losses[0].is_least && losses[0].cause == Cause::CutOff, "{losses:?}");
             let last = whole
                 .checked_sub(1)
-                .map(|last| frames[last].figure(cpuledger_frame::Column::END_REALTIME_NS));
+                .map(|last| frames[last].figure(cpuledger_model::frame::Column::END_REALTIME_NS));
             assert_eq!(losses[0].from_realtime_ns, last.flatten());
         }
     }

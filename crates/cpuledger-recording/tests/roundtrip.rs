@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_recording::{Kind, Options, Recording, Tier, When, Writer};
 use frames::{EPOCH, Machine, SECOND, frames_of, walk};
 use proptest::prelude::*;

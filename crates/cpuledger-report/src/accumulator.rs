@@ -1,6 +1,6 @@
 //! Frames in, a report out.
 
-use cpuledger_frame::{Column, Frame, Section, Wanted};
+use cpuledger_model::frame::{Column, Frame, Section, Wanted};
 use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;
@@ -452,7 +452,7 @@ fn amounts_of(dead: &Dead, began_ns: Option<u64>) -> Amounts {
 }
 
 /// The numbers of a row.
-fn cgroup_ids(table: &cpuledger_frame::Table, row: usize) -> CgroupIds {
+fn cgroup_ids(table: &cpuledger_model::frame::Table, row: usize) -> CgroupIds {
     (table.get(Column::CGROUP_ID, row), table.get(Column::CGROUP_V1_CPU_ID, row))
 }
 

@@ -1,6 +1,6 @@
 //! Where the time of all CPUs went.
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 
 /// Why time is unattributed: the figures of a frame, with the words for them.
 pub(crate) const REASONS: [(Column, &str); 4] = [

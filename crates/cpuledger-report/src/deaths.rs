@@ -1,6 +1,6 @@
 //! The dead of a frame under their own names: the frame has their time with their heirs.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
 use crate::amounts::sum;

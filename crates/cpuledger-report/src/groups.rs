@@ -1,6 +1,6 @@
 //! What the dead of a frame add up to, by group: so that a table is looked at once a group, not once a process.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
 use crate::amounts::Amounts;

@@ -5,7 +5,7 @@
 //! unattributed time add up to the capacity, and the reports of two spans that meet add up to that of both.
 //!
 //! ```
-//! use cpuledger_frame::{Column, Frame, Section};
+//! use cpuledger_model::frame::{Column, Frame, Section};
 //! use cpuledger_report::{Accumulator, Dimension, Instants, Name};
 //!
 //! let mut frame = Frame::new();

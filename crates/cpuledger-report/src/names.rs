@@ -1,6 +1,6 @@
 //! Names of commands, each kept once.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashMap;
 
 /// The number of a name; the greatest: it is not known.

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_report::{Accumulator, Amounts, Dimension, Instants, Name, Report};
 use proptest::prelude::*;
 
-#[path = "../../cpuledger-frame/tests/machine/mod.rs"]
+#[path = "../../cpuledger-model/tests/machine/mod.rs"]
 mod machine;
 
 use machine::{Event, events, intervals};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_report::{Accumulator, Dimension, Instants, Name};
 
 /// A process: its numbers in the unified hierarchy and of the cpu controller, and its unit as it was recorded.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cpuledger::clock::TICK_NS;
+use cpuledger::TICK_NS;
 use cpuledger::task::{Pid, Task};
 
 /// How a tree is drawn in front of the commands.

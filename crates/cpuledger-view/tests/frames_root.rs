@@ -1,14 +1,15 @@
 //! What JSON prints of an interval, and of the same interval after it was a frame: byte for byte the same. Needs root for the ledger.
 
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::clock;
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::source::walk::Walk;
 use cpuledger::source::{SourceKind, procfs::Procfs};
 use cpuledger::{Books, Boottime, FieldSet, Interval, Request, Scope, Snapshot, Source};
-use cpuledger_frame::Frame;
 use cpuledger_load::ForkingShells;
 use cpuledger_load::scene::{alone, scene, were_missed};
+use cpuledger_model::frame::Frame;
 use cpuledger_view::json::append_interval;
 use cpuledger_view::key::Shown;
 
@@ -40,13 +41,16 @@ struct Through {
 
 impl Through {
     fn check(&mut self, interval: &Interval) {
-        let of =
-            Circumstances { end: Some(Boottime::now()), boot_id: Some("a boot"), ..Circumstances::default() };
-        frames::write(interval, &of, &mut self.frame);
+        let of = Circumstances {
+            end: Some(clock::boottime()),
+            boot_id: Some("a boot"),
+            ..Circumstances::default()
+        };
+        framing::write(interval, &of, &mut self.frame);
         self.frame.encode(&mut self.bytes).expect("it is short");
         self.decoded.decode_from(&self.bytes).expect("it is a frame");
         assert!(self.decoded == self.frame);
-        frames::read(&self.decoded, &mut self.interval).expect("it is an interval");
+        framing::read(&self.decoded, &mut self.interval).expect("it is an interval");
         let (found, expected) = (json(&self.interval), json(interval));
         let differs = found.bytes().zip(expected.bytes()).position(|(found, expected)| found != expected);
         assert!(found == expected, "{differs:?}: {found}\n\n{expected}");
@@ -110,7 +114,7 @@ fn intervals_of_the_ledger_merge_and_balance() {
         dead += interval.exited.as_ref().map_or(0, Vec::len);
         let mut frame = Frame::new();
         let end = Some(Boottime::from_ns(interval.end_ns + cpuledger::clock::suspended_ns()));
-        frames::write(&interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
+        framing::write(&interval, &Circumstances { end, ..Circumstances::default() }, &mut frame);
         frames.push(frame);
     }
     let merge = |earlier: Frame, later: &Frame| earlier.merge(later).expect("they are neighbours");
@@ -118,7 +122,7 @@ fn intervals_of_the_ledger_merge_and_balance() {
     let pairs: Vec<Frame> = frames.chunks(2).map(|pair| merge(pair[0].clone(), &pair[1])).collect();
     let in_pairs = pairs[1..].iter().fold(pairs[0].clone(), merge);
     assert!(from_left == in_pairs, "a merge is associative");
-    frames::read(&from_left, &mut interval).expect("it is an interval");
+    framing::read(&from_left, &mut interval).expect("it is an interval");
     assert_eq!(interval.imbalance_ns(), Some(0));
     let (mut sum, mut parts) = (0, 0);
     for Row { usage, .. } in &interval.processes {

@@ -3,10 +3,10 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{FieldSet, Interval};
-use cpuledger_frame::{Frame, Section};
+use cpuledger_model::frame::{Frame, Section};
 
 const PROCESSES: usize = 60;
 const ROUNDS: u32 = 2000;
@@ -40,12 +40,12 @@ fn measure() -> Result<(), Box<dyn std::error::Error>> {
     drop(ledger);
     let (mut frame, mut decoded, mut bytes) = (Frame::new(), Frame::new(), Vec::new());
     let of = Circumstances { boot_id: Some("00000000-0000-0000-0000-000000000000"), ..Default::default() };
-    let write_us = median(|| frames::write(&interval, &of, &mut frame));
+    let write_us = median(|| framing::write(&interval, &of, &mut frame));
     let encode_us = median(|| frame.encode(&mut bytes).expect("it is short"));
     let decode_us = median(|| decoded.decode_from(&bytes).expect("it is a frame"));
     let mut later = frame.clone();
-    later.set_figure(cpuledger_frame::Column::START_NS, Some(interval.end_ns));
-    later.set_figure(cpuledger_frame::Column::END_NS, Some(2 * interval.end_ns));
+    later.set_figure(cpuledger_model::frame::Column::START_NS, Some(interval.end_ns));
+    later.set_figure(cpuledger_model::frame::Column::END_NS, Some(2 * interval.end_ns));
     let merge_us = median(|| drop(frame.merge(&later)));
     for section in [Section::Processes, Section::Tasks, Section::Exited] {
         println!("{section:?}: {} rows", frame.table(section).len());

@@ -6,18 +6,11 @@
 
 mod rules;
 
-use crate::field::{Field, FieldSet};
-use crate::task::{Guard, Pid, Task, TaskId, flags};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::task::{Guard, Pid, Task, TaskId, flags};
 
 /// The name of the row that has all the time of what is not shown.
 pub const OTHERS: &[u8] = b"(others)";
-
-impl Task {
-    /// Whether this is no process, but the row of all that its reader is not shown. Its pid says so, as a process may have any name.
-    pub fn is_remainder(&self) -> bool {
-        self.known.contains(Field::Pid) && self.pid == Pid::REMAINDER
-    }
-}
 
 /// What a user sees of tasks that it may not trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::interval::Interval;
+use cpuledger_model::interval::Interval;
 
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 static SENTENCE: Mutex<Option<String>> = Mutex::new(None);
@@ -36,8 +36,8 @@ pub(crate) fn check(interval: &Interval) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interval::{Fault, Row, Unattributed, Usage};
-    use crate::task::Task;
+    use cpuledger_model::interval::{Fault, Row, Unattributed, Usage};
+    use cpuledger_model::task::Task;
 
     /// One CPU, all of whose 100 ns are booked.
     fn books() -> Interval {

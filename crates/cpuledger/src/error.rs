@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::source::SourceKind;
+use cpuledger_model::source_kind::SourceKind;
 
 /// Why a source gives no answer.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use cpuledger_proc::task::timens_offsets::are_zero;
 use rustix::thread::{CapabilitySet, capabilities};
 use serde::Serialize;
 
-use crate::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet};
 
 /// Inode number of the initial PID namespace (`PROC_PID_INIT_INO`): the one whose numbers a walk reports.
 const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";

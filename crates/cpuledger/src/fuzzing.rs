@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use cpuledger_bpf::{Mechanism, Walked};
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 
-use crate::field::FieldSet;
-use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::io_access::IoAccess;
 use crate::source::records;
 

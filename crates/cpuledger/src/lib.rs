@@ -16,37 +16,26 @@
 pub mod attribution;
 pub mod audience;
 pub mod balance;
-mod buffer;
 pub mod caller;
 pub mod clock;
-pub mod counters;
 pub mod enrich;
 pub mod error;
-mod exit;
 pub mod facts;
-pub mod field;
-mod field_set;
-pub mod frames;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod host_statistics;
-pub mod interval;
+mod life;
 pub mod machine;
-pub mod snapshot;
 pub mod source;
-mod source_kind;
-mod states;
 pub mod support;
-pub mod task;
 pub mod text;
 
 pub use attribution::difference::Books;
-pub use clock::Boottime;
+pub use cpuledger_model::{
+    Boottime, Comm, Field, FieldSet, Guard, Interval, Lived, OffTasks, Pid, Request, Row, Scope, Snapshot,
+    SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, counters, field, framing, interval,
+    snapshot, task,
+};
 pub use enrich::{detail, logins, names, terminal};
 pub use error::Error;
-pub use field::{Field, FieldSet, Value};
-pub use interval::Interval;
-pub use snapshot::{Request, Scope, Snapshot};
-pub use source::{Source, SourceKind};
-pub use states::{Lived, OffTasks, States};
-pub use task::{Comm, Guard, Pid, Task, TaskId, Tid};
+pub use source::Source;

@@ -7,13 +7,15 @@ mod rules;
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::interval::Interval;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use serde::Serialize;
 
 use crate::error::Error;
-use crate::field::FieldSet;
-use crate::interval::Interval;
 use crate::machine;
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::Source;
 use crate::source::choose;
 use crate::source::cost::{Activity, Costs};
 use crate::source::ledger::{self, Ledger};
@@ -21,7 +23,6 @@ use crate::source::netlink::Netlink;
 use crate::source::procfs::Procfs;
 use crate::source::service::{ServiceLedger, ServiceListing, listens};
 use crate::source::walk::Walk;
-use crate::source::{Source, SourceKind};
 use crate::text::count::count_of;
 
 pub use crate::facts::{self, Fact, names};
@@ -183,12 +184,6 @@ struct Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         Refusal { sentence: error.to_string(), log: error.log().to_vec() }
-    }
-}
-
-impl Serialize for SourceKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

@@ -1,10 +1,10 @@
 //! An interval without books is followed by those of another source, as when the service is lost: nothing of it is in them.
 
 use cpuledger::attribution::difference::CutFacts;
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::source::{Exits, Source, procfs::Procfs, tell_gap};
 use cpuledger::{Books, FieldSet, Interval, Request, Scope, Snapshot, SourceKind};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -31,9 +31,9 @@ fn intervals_of_proc_tell_nothing_of_the_gap_before() {
     }
     // Nor do their frames, which recordings have.
     let mut frame = Frame::new();
-    frames::write(&interval, &Circumstances::default(), &mut frame);
+    framing::write(&interval, &Circumstances::default(), &mut frame);
     let mut replayed = Interval::default();
     tell_gap(SourceKind::Service, [0, 10 * SECOND_NS], &mut replayed);
-    frames::read(&frame, &mut replayed).expect("it was just written");
+    framing::read(&frame, &mut replayed).expect("it was just written");
     assert_eq!((replayed.idle_ns, replayed.unattributed_ns, replayed.fault()), (None, None, None));
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cpuledger::attribution::{Attribution, Parts};
 use cpuledger::{TaskId, Tid};
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use proptest::prelude::*;
 
 mod families;

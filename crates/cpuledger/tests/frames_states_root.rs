@@ -1,12 +1,12 @@
 //! What tasks did off the CPU, in frames that were merged: of tasks that ran in few of them, and of processes with no row in most. Needs root.
 
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::Row;
 use cpuledger::source::ledger::{Ledger, Options, Wanted};
 use cpuledger::{Boottime, FieldSet, Interval, States, Tid};
-use cpuledger_frame::Frame;
 use cpuledger_load::scene::scene;
 use cpuledger_load::{Did, States as Load, StatesPlan};
+use cpuledger_model::frame::Frame;
 
 /// Length of a frame.
 const FRAME_NS: u64 = 10_000_000;
@@ -34,7 +34,7 @@ impl Books {
         };
         self.rows.push(self.interval.processes.iter().map(|row| row.task.pid.0).collect());
         let mut frame = Frame::new();
-        frames::write(&self.interval, &of, &mut frame);
+        framing::write(&self.interval, &of, &mut frame);
         self.merged = Some(match self.merged.take() {
             None => frame,
             Some(earlier) => earlier.merge(&frame).expect("they are neighbours"),
@@ -44,7 +44,7 @@ impl Books {
     /// What a task did in all frames, by its row and by that of its process; it is the only thread.
     fn states(&mut self, tid: i32) -> (States, u64) {
         let merged = self.merged.as_ref().expect("a frame");
-        frames::read(merged, &mut self.interval).expect("it is an interval");
+        framing::read(merged, &mut self.interval).expect("it is an interval");
         let usage = |rows: &[Row]| {
             rows.iter().find(|row| row.task.tid == Tid(tid)).expect("it has run, so it has a row").usage
         };

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::{Interval, Row, Usage};
 use cpuledger::source::replay::{Replay, Share, Spot, Told};
 use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_recording::{Options, Span, When, Writer};
 
 const SECOND: u64 = 1_000_000_000;
@@ -46,7 +46,7 @@ fn frame(start_ns: u64, end_ns: u64, boot: &str, used_ns: u64) -> Frame {
         ..Circumstances::default()
     };
     let mut frame = Frame::new();
-    frames::write(&interval, &of, &mut frame);
+    framing::write(&interval, &of, &mut frame);
     frame
 }
 
@@ -190,7 +190,7 @@ fn another_boot_is_told() {
     // The clock of the next boot begins anew, and the calendar goes on.
     let mut writer = Writer::open(folder.path(), Options::default()).expect("a writer");
     let mut second = frame(2 * SECOND, 3 * SECOND, "two", 5);
-    second.set_figure(cpuledger_frame::Column::END_REALTIME_NS, Some(EPOCH + 60 * SECOND));
+    second.set_figure(cpuledger_model::frame::Column::END_REALTIME_NS, Some(EPOCH + 60 * SECOND));
     writer.append(&second).expect("written");
     writer.close().expect("closed");
     let mut replay = Replay::open(folder.path()).expect("a recording");

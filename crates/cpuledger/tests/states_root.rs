@@ -433,7 +433,7 @@ impl Drop for Killed {
 fn a_life_is_what_was_told_of_its_intervals_root() {
     scene_of_times(|| {
         let mut ledger = Ledger::open(Options::default()).expect("the ledger attaches; it needs root");
-        let attached = cpuledger::Boottime::now();
+        let attached = cpuledger::clock::boottime();
         let mut interval = Interval::default();
         let shell = Killed(std::process::Command::new("sh").args(["-c", LIFE]).spawn().expect("a shell"));
         let pid = nix::unistd::Pid::from_raw(shell.0.id() as i32);

@@ -43,7 +43,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
 const LIBRARIES: &[&str] = &[
     "crates/cpuledger/src/",
     "crates/cpuledger-bpf/src/",
-    "crates/cpuledger-frame/src/",
+    "crates/cpuledger-model/src/",
     "crates/cpuledger-proc/src/",
     "crates/cpuledger-recording/src/",
     "crates/cpuledger-service/src/",
@@ -259,7 +259,7 @@ mod tests {
         "crates/cpuledger-service",
         "crates/cpuledger-view",
         "tests/load",
-        "tests/model",
+        "tests/protocol",
         "tests/soak",
         "tests/tidy",
         "tests/vm",

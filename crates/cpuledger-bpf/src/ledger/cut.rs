@@ -54,7 +54,7 @@
 //!   | | where slots are low: `control.free_head`, `free_count` | all CPUs | once in 32 |
 //!
 //!   `crates/cpuledger-bpf/tests/shared_lines.rs` reads the programs: nothing else writes `control`. A test in `ledger_root.rs` counts the writes of
-//!   a storm, and `tests/model` runs batches through their interleavings.
+//!   a storm, and `tests/protocol` runs batches through their interleavings.
 //! - **Whether slots are low** is a word of its own beside what the reader publishes, written when it changes: deaths only read it.
 //! - **Kernel pointers** are read by plain loads. A helper took 400 ns of the 1,500 ns that the hooks spend on a thread. The loads go through an
 //!   untrusted copy of the task's pointer (`as_walked`), because for a trusted one the verifier searches all kernel types by name.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi;
 
-use super::off::{Off, OffState};
+use cpuledger_model::states::OffState;
+
+use super::off::Off;
 use super::shared::Shared;
 
 /// The time of one task in an interval.

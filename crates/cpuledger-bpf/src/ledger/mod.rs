@@ -31,6 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use cpuledger_model::states::OffState;
+
 use crate::abi;
 use crate::error::Error;
 
@@ -43,7 +45,7 @@ use watch::Attached;
 
 pub use interval::{CpuTime, Interval, Lost, Newborn, SharedWrites, TaskTime, Waiting};
 pub use kept::{Memory, layout};
-pub use off::{Off, OffState, OffTime};
+pub use off::{Off, OffTime};
 pub use owned::ledgers_of;
 pub use watch::{Moment, Seen, Watch};
 

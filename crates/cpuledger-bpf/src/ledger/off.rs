@@ -11,7 +11,7 @@
 //!   the hook, `rq->clock` less `sched_info.last_queued`. A hook at each wake-up would cost another lookup of the slot.
 //! - **Nothing is booked in an interval that is over.** The reader computes what the task did at the cut: it is the elapsed time less all that is booked.
 //!   A task may come back after the cut and before the reader looks. Then the hook leaves the old word in `at_cut`, with the number of the interval,
-//!   before it overwrites `off`. `tests/model` has this part of the protocol, too. On the simulated machines each time must be explained to the
+//!   before it overwrites `off`. `tests/protocol` has this part of the protocol, too. On the simulated machines each time must be explained to the
 //!   nanosecond (`Interval::off_fault_ns`).
 //! - **Tasks that do not run** are not visited: `source/ledger/resting.rs` remembers those that did not sleep when they ran last. So
 //!   an interval knows what each task, and how many tasks of each process, did off the CPU at both of its cuts. Frames carry that: of a row that ran in one
@@ -23,7 +23,7 @@
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-use serde::{Deserialize, Serialize};
+use cpuledger_model::states::OffState;
 
 use crate::abi;
 
@@ -56,29 +56,14 @@ pub struct OffTime {
     pub unseen_ns: u64,
 }
 
-/// What a task does while it is on no CPU: see [`OffTime`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[repr(u32)]
-#[expect(missing_docs)]
-pub enum OffState {
-    Waits = abi::CPULEDGER_OFF_WAITS,
-    Sleeps = abi::CPULEDGER_OFF_SLEEPS,
-    Blocked = abi::CPULEDGER_OFF_BLOCKED,
-    Io = abi::CPULEDGER_OFF_IO,
-    Stopped = abi::CPULEDGER_OFF_STOPPED,
-    Unseen = abi::CPULEDGER_OFF_UNSEEN,
-}
-
-impl OffState {
-    const ALL: [OffState; STATES] = [
-        OffState::Waits,
-        OffState::Sleeps,
-        OffState::Blocked,
-        OffState::Io,
-        OffState::Stopped,
-        OffState::Unseen,
-    ];
-}
+/// By their numbers in the kernel half.
+const ALL: [OffState; STATES] =
+    [OffState::Waits, OffState::Sleeps, OffState::Blocked, OffState::Io, OffState::Stopped, OffState::Unseen];
+const _: () = assert!(
+    ALL[abi::CPULEDGER_OFF_IO as usize] as u32 == abi::CPULEDGER_OFF_IO
+        && ALL[UNSEEN] as u32 == abi::CPULEDGER_OFF_UNSEEN
+        && ALL[WAITS] as u32 == abi::CPULEDGER_OFF_WAITS
+);
 
 /// What is known of a task off the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,5 +252,5 @@ fn settled(mut ns: [i64; STATES]) -> [u64; STATES] {
 /// State and time of a word that is packed as `off`; `None`: the task is on a CPU.
 fn unpack(word: u64) -> Option<(OffState, u64)> {
     let state = (word & u64::from(abi::CPULEDGER_OFF_MASK)).checked_sub(1)? as usize;
-    Some((*OffState::ALL.get(state)?, word >> abi::CPULEDGER_OFF_SHIFT))
+    Some((*ALL.get(state)?, word >> abi::CPULEDGER_OFF_SHIFT))
 }

@@ -9,7 +9,9 @@ use crate::abi;
 
 use super::cut::CURRENT;
 use super::interval::Waiting;
-use super::off::{self, Left, OffState};
+use cpuledger_model::states::OffState;
+
+use super::off::{self, Left};
 use super::{Ledger, listed_at};
 
 const LAG: usize = offset_of!(abi::cpuledger_cpu, lag_ns);

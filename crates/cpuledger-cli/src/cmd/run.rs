@@ -23,7 +23,7 @@ use std::thread;
 use anyhow::Context;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
-use cpuledger::{Boottime, Error, Pid, machine};
+use cpuledger::{Error, Pid, clock, machine};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use nix::sys::resource::UsageWho;
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut descent = Descent::of(Pid(std::process::id().cast_signed()));
     let End { status, end_ns, has_begun } = collect(&mut collector, &mut descent, &ended)?;
     let real_ns = end_ns.saturating_sub(begin_ns);
-    let tree = descent.finish(Boottime::now(), real_ns, is_alive);
+    let tree = descent.finish(clock::boottime(), real_ns, is_alive);
     let code = launch::code_of(status);
     let [user_ns, system_ns] = within(split(&tree, before_ns)?, tree.booked_ns - tree.stolen_ns);
     let command: Vec<String> =

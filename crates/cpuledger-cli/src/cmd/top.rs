@@ -14,6 +14,7 @@ mod terminal;
 
 use anyhow::Context;
 use cpuledger::Boottime;
+use cpuledger::clock;
 use cpuledger::enrich::cgroups::Cgroups;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
@@ -235,7 +236,7 @@ impl Printer<'_> {
     /// Reads the clocks and the load, which the head of the text shows.
     fn read_machine(&mut self) {
         self.around.machine.look_up(Lookups::CALENDAR.union(Lookups::MEMORY));
-        self.around.machine.uptime = Boottime::now();
+        self.around.machine.uptime = clock::boottime();
         self.around.machine.now_seconds = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
         self.load = machine::load();
         self.width = width();

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use cpuledger::enrich::ancestors::Ancestors;
 use cpuledger::enrich::cgroups::{self, Cgroups};
 use cpuledger::enrich::systemd::Units;
-use cpuledger::frames::{self, Ancestor, CgroupIds};
+use cpuledger::framing::{self, Ancestor, CgroupIds};
 use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use rustc_hash::FxHashSet;
 
 /// Ancestors of a frame; what is beyond them is left out.
@@ -48,7 +48,7 @@ impl Beside {
         let mut paths: Vec<(CgroupIds, &[u8])> =
             told.iter().filter_map(|ids| Some((*ids, paths.get(ids)?.as_bytes()))).collect();
         paths.sort_unstable();
-        frames::write_cgroups(frame, &paths);
+        framing::write_cgroups(frame, &paths);
     }
 
     fn tell_units(&mut self, frame: &mut Frame) {
@@ -90,7 +90,7 @@ impl Beside {
             }
         }
         found.sort_unstable_by_key(|ancestor| ancestor.pid);
-        frames::write_ancestors(frame, &found);
+        framing::write_ancestors(frame, &found);
     }
 }
 

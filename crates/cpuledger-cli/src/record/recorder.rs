@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::{Interval, machine};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_program::output::count_of;
 use cpuledger_recording::{Error, Kind, Options, Writer};
 
@@ -101,7 +101,7 @@ impl Recorder {
     pub fn add(&mut self, interval: &Interval, of: &Circumstances<'_>) {
         let mut order = self.done.try_recv().unwrap_or_default();
         let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
-        frames::write(interval, &of, &mut order.frame);
+        framing::write(interval, &of, &mut order.frame);
         order.missed = std::mem::take(&mut self.missed);
         if let Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) =
             self.to_thread.try_send(order)

@@ -141,7 +141,7 @@ pub fn set_affinity(victim: &Victim, cpus: &[usize]) -> anyhow::Result<String> {
 mod tests {
     use std::process::{Child, Command};
 
-    use cpuledger::clock::TICK_NS;
+    use cpuledger::TICK_NS;
     use cpuledger::{Boottime, Pid, TaskId, Tid};
     use cpuledger_proc::task::stat::parse_stat;
 

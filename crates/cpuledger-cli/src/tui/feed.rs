@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use cpuledger::Boottime;
+use cpuledger::clock;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::HostStatistics;
@@ -182,7 +182,7 @@ impl Feed {
             cgroups: self.cgroups.paths(),
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
             end_realtime_ns,
-            uptime: Boottime::now(),
+            uptime: clock::boottime(),
             boot_id: self.boot_id.clone(),
             sums: Sums::default(),
         }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cpuledger::Boottime;
-use cpuledger::clock::TICK_NS;
+use cpuledger::TICK_NS;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Row, Usage};
 use cpuledger::names::Names;

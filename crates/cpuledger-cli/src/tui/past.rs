@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use cpuledger::enrich::cgroups::Paths;
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::names::Names;
 use cpuledger::{Boottime, Interval};
-use cpuledger_frame::Frame as Encoded;
+use cpuledger_model::frame::Frame as Encoded;
 
 use super::frame::{Asleep, Frame, Sums};
 use super::travel::Cell;
@@ -55,7 +55,7 @@ impl Past {
         if interval.is_since_boot() {
             return;
         }
-        frames::write(interval, &Circumstances::default(), &mut self.encoded);
+        framing::write(interval, &Circumstances::default(), &mut self.encoded);
         let mut bytes = Vec::new();
         // One that is too long for a frame cannot be kept.
         if self.encoded.encode(&mut bytes).is_err() || bytes.len() > MOST_BYTES {
@@ -127,7 +127,7 @@ impl Past {
         let Some(kept) = self.find(number) else { return Ok(None) };
         encoded.decode_from(&kept.frame).context("a kept interval is damaged")?;
         let mut interval = Interval::default();
-        frames::read(&encoded, &mut interval).context("a kept interval is damaged")?;
+        framing::read(&encoded, &mut interval).context("a kept interval is damaged")?;
         learn_users(users, &interval);
         let frame = Frame {
             interval,

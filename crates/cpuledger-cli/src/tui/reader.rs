@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use cpuledger::detail::Details;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::text::escape::escaped;
-use cpuledger::{Boottime, Comm, Task, TaskId, Tid};
+use cpuledger::{Comm, Task, TaskId, Tid, clock};
 use cpuledger_proc::task::limits::parse_limits;
 
 use super::event::Event;
@@ -114,7 +114,7 @@ fn bounded(arguments: &[u8]) -> &[u8] {
 fn arguments(row: &Task) -> Event {
     let leader = Task { tid: Tid(row.pid.0), ..*row };
     let mut details = Details::default();
-    let read = Boottime::now();
+    let read = clock::boottime();
     details.learn(&leader, false, Lookups::CMDLINE);
     let arguments = details.cmdline(&leader).map(|arguments| bounded(arguments).into());
     Event::Arguments { process: leader.id(), comm: row.comm, read, arguments }
@@ -183,7 +183,7 @@ mod tests {
         match request {
             Request::Arguments(row) => {
                 let arguments = Some(b"read".as_slice().into());
-                Event::Arguments { process: row.id(), comm: row.comm, read: Boottime::now(), arguments }
+                Event::Arguments { process: row.id(), comm: row.comm, read: clock::boottime(), arguments }
             }
             Request::Detail(row) => {
                 Event::Detail(Box::new(FileDetail { id: row.id(), ..FileDetail::default() }))

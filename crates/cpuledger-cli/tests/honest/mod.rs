@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use cpuledger::{Interval, frames, machine};
-use cpuledger_frame::Frame;
+use cpuledger::{Interval, framing, machine};
 use cpuledger_load::become_user;
+use cpuledger_model::frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::Next;
 use cpuledger_service::varlink::Subscribe;
@@ -63,7 +63,7 @@ impl Honest {
             assert_eq!(frame.missed, 0, "no frame is missed");
             let mut interval = Interval::default();
             let decoded = Frame::decode(&bytes).expect("a frame");
-            frames::read(&decoded, &mut interval).expect("an interval");
+            framing::read(&decoded, &mut interval).expect("an interval");
             assert_eq!(interval.imbalance_ns(), Some(0));
             assert!(end_ns.is_none_or(|end_ns| end_ns == interval.start_ns), "there is no gap");
             end_ns = Some(interval.end_ns);

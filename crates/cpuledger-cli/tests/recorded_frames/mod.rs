@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_recording::{Options, Writer};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
@@ -46,7 +46,7 @@ pub fn frame(second: u64, living: &[Used<'_>], dead: &[Used<'_>], heir: i64) -> 
     frame
 }
 
-fn tell(table: &mut cpuledger_frame::Table, rows: &[Used<'_>], comms: &[u64]) {
+fn tell(table: &mut cpuledger_model::frame::Table, rows: &[Used<'_>], comms: &[u64]) {
     table.reset(rows.len());
     for (row, ((pid, _, euid, own_ns, inherited_ns), comm)) in rows.iter().zip(comms).enumerate() {
         table.set_signed(Column::TID, row, Some(*pid));

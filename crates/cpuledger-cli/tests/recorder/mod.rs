@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cpuledger::{Interval, frames};
+use cpuledger::{Interval, framing};
 use cpuledger_load::not_run;
 use cpuledger_recording::{Recording, Step};
 use rustix::mount::{MountFlags, UnmountFlags};
@@ -127,7 +127,7 @@ pub fn intervals(tier: &Path) -> Vec<Interval> {
     while let Some(place) = next {
         let Step::Record(record, behind) = recording.step(place).expect("it reads") else { panic!("a loss") };
         let mut interval = Interval::default();
-        frames::read(&record.frame, &mut interval).expect("an interval");
+        framing::read(&record.frame, &mut interval).expect("an interval");
         assert_eq!(interval.imbalance_ns(), Some(0));
         let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns, "the rows have all the time");

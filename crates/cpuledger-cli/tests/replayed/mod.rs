@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::{Interval, Row, Usage};
 use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_recording::{Options, Writer};
 
 use super::tmux::Terminal;
@@ -57,7 +57,7 @@ pub fn frame(second: u64) -> Frame {
         ..Circumstances::default()
     };
     let mut frame = Frame::new();
-    frames::write(&interval, &of, &mut frame);
+    framing::write(&interval, &of, &mut frame);
     frame
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_proc::escape::escaped;
 use cpuledger_recording::{Options, Recording, Step, Writer};
 

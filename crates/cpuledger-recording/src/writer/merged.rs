@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cpuledger_frame::{Frame, Section};
+use cpuledger_model::frame::{Frame, Section};
 
 use crate::extent::Extent;
 

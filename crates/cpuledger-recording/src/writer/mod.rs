@@ -15,7 +15,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 
 use crate::error::{Error, Kind};
 use crate::folder::Folder;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 
 use crate::compress::Packer;
 use crate::folder::{Folder, Name, State};

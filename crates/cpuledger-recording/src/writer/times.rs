@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use cpuledger_frame::{Column, Frame};
+use cpuledger_model::frame::{Column, Frame};
 
 use crate::error::Error;
 use crate::extent::Extent;

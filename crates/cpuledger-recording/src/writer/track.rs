@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 
 use crate::error::Error;
 use crate::folder::{Folder, Name, State};

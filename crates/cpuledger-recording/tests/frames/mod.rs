@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Not every test needs all of it.
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 use cpuledger_recording::{Place, Record, Recording, Step};
 
 /// Length of an interval.

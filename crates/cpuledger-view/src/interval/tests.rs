@@ -1,7 +1,7 @@
 use super::column::{append_bytes, append_per_mille, append_time};
 use super::*;
 use crate::group::MOST_NAMES;
-use cpuledger::clock::Boottime;
+use cpuledger::Boottime;
 use cpuledger::enrich::names::Names;
 use cpuledger::field::{Field, FieldSet};
 use cpuledger::interval::{Exited, Unattributed, Usage};

@@ -74,11 +74,11 @@
 use std::borrow::Borrow;
 use std::collections::VecDeque;
 
+use cpuledger_model::buffer::{Trim, empty};
+use cpuledger_model::task::{Comm, TaskId};
 use rustc_hash::FxHashMap;
 
 use super::members::{Link, Members, NOBODY};
-use crate::buffer::{Trim, empty};
-use crate::task::{Comm, TaskId};
 
 /// For how long a dead process without known children keeps its tombstone: a child may have been forked and not have run yet.
 const GRACE_PERIOD_NS: u64 = 30_000_000_000;

@@ -1,8 +1,8 @@
 //! The processes that are remembered, each with a number. What is followed from one to the next is 12 bytes, and these stand side by side in
 //! the order in which the processes were met.
 
-use crate::buffer::room;
-use crate::task::TaskId;
+use cpuledger_model::buffer::room;
+use cpuledger_model::task::TaskId;
 
 pub(super) use super::near::NOBODY;
 use super::near::Near;

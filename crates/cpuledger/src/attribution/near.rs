@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::task::TaskId;
+use cpuledger_model::task::TaskId;
 
 /// No member has this number.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -138,8 +138,8 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::clock::Boottime;
-    use crate::task::Tid;
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::task::Tid;
 
     fn id(number: u64) -> TaskId {
         // 20 have the same tid, and few others.

@@ -1,11 +1,11 @@
 //! The engine as it is written for another process, and read by that: by identity, as numbers are its own.
 
+use cpuledger_model::task::{Comm, TaskId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::engine::Attribution;
 use super::members::{Link, Members, NOBODY};
-use crate::task::{Comm, TaskId};
 
 #[derive(Serialize, Deserialize)]
 struct WrittenMember {
@@ -78,8 +78,8 @@ impl<'de> Deserialize<'de> for Attribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Boottime;
-    use crate::task::Tid;
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::task::Tid;
 
     fn id(tid: i32) -> TaskId {
         TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }

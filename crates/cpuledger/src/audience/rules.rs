@@ -8,13 +8,13 @@
 //! - *Remainder*: CPU time of everything else. It is one number, in the row `(others)`.
 //! - *Withheld*: counts and times of the whole machine's tasks. They are absent, not 0.
 
-use crate::counters::Counters;
-use crate::exit::Exit;
-use crate::field::{Field, FieldSet, field_table};
-use crate::frames::Circumstances;
-use crate::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
-use crate::snapshot::Snapshot;
-use crate::task::{Comm, Pid, Task, TaskId, Tid};
+use cpuledger_model::counters::Counters;
+use cpuledger_model::exit::Exit;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::framing::Circumstances;
+use cpuledger_model::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::{OTHERS, Seen, Strangers, Viewer};
 
@@ -39,19 +39,17 @@ const fn is_guarded(field: Field) -> bool {
     }
 }
 
-macro_rules! guarded {
-    ($($(#[$cumulative:ident])? $field:ident $key:literal $unit:ident $group:ident $help:literal $member:ident;)*) => {
-        /// The fields that are guarded.
-        const GUARDED: FieldSet = {
-            let mut guarded = FieldSet::EMPTY;
-            $(if is_guarded(Field::$field) {
-                guarded = guarded.union(FieldSet::of(&[Field::$field]));
-            })*
-            guarded
-        };
-    };
-}
-field_table!(guarded);
+/// The fields that are guarded.
+const GUARDED: FieldSet = {
+    let (mut guarded, mut index) = (FieldSet::EMPTY, 0);
+    while index < Field::ALL.len() {
+        if is_guarded(Field::ALL[index]) {
+            guarded = guarded.union(FieldSet::of(&[Field::ALL[index]]));
+        }
+        index += 1;
+    }
+    guarded
+};
 
 impl Viewer {
     /// What this user gets of an interval. Sums stay the same: time that is not shown is in one row.
@@ -238,8 +236,7 @@ impl Audience {
     }
 
     fn row(&self, row: &Row) -> Row {
-        let Row { task, usage } = row;
-        Row { task: self.task(task), usage: self.usage(task, usage) }
+        Row::new(self.task(&row.task), self.usage(&row.task, &row.usage))
     }
 
     /// A row that is shown. A thread may have other users than its leader.

@@ -1,14 +1,17 @@
 //! What a user is shown of made books, and that it does not depend on what others do.
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::exit::Exit;
+use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::framing::{self, Circumstances};
+use cpuledger_model::interval::{
+    Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage,
+};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::task::{Comm, Tid};
+
 use super::*;
-use crate::clock::Boottime;
-use crate::counters::Counters;
-use crate::exit::Exit;
-use crate::frames::{self, Circumstances};
-use crate::interval::{Blocked, Exited, Interval, MOST_BLOCKED, Owner, Renumbered, Row, Unattributed, Usage};
-use crate::snapshot::Snapshot;
-use crate::task::{Comm, Tid};
-use cpuledger_frame::{Column, Frame, Section};
 
 fn row(tid: i32, pid: i32, uid: u32) -> Task {
     Task {
@@ -135,7 +138,7 @@ fn the_sum_of_strangers_does_not_tell_of_their_dead() {
 fn of_strangers_that_are_shown_the_guarded_figures_are_unknown() {
     let interval = shown(Strangers::Shown);
     assert_eq!((ids(&interval.processes), ids(&interval.tasks)), (vec![5, 6, 7], vec![5, 8, 9, 6, 7]));
-    for Row { task: row, usage } in &interval.processes {
+    for Row { task: row, usage, .. } in &interval.processes {
         let is_own = row.pid == Pid(5);
         assert_eq!(row.known.contains(Field::ReadBytes), is_own, "{row:?}");
         assert_eq!(usage.growth.known.contains(Field::ReadBytes), is_own);
@@ -222,7 +225,7 @@ impl Foreign {
         let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns);
         let mut frame = Frame::new();
-        frames::write(&interval, &of, &mut frame);
+        framing::write(&interval, &of, &mut frame);
         frame
     }
 
@@ -349,7 +352,7 @@ fn a_listing_does_not_tell_how_long_its_walk_took() {
             ..Snapshot::default()
         };
         let mut frame = Frame::new();
-        frames::write_listing(
+        framing::write_listing(
             &viewer(Strangers::Summed).restrict_listing(&snapshot),
             FieldSet::ALL,
             &mut frame,

@@ -2,12 +2,12 @@
 
 use std::fs;
 
+use cpuledger_model::framing::Ancestor;
+use cpuledger_model::task::Pid;
 use cpuledger_proc::task::stat::parse_stat;
 use rustc_hash::FxHashMap;
 
-use crate::clock::{Boottime, TICK_NS};
-use crate::frames::Ancestor;
-use crate::task::Pid;
+use cpuledger_model::boottime::{Boottime, TICK_NS};
 
 /// Number of frames after which a process is read again: its pid may be another's, and its parent may have died.
 const GOOD_FOR_FRAMES: u64 = 16;

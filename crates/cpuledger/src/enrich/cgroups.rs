@@ -7,14 +7,14 @@
 use std::fs;
 use std::sync::Arc;
 
+use cpuledger_model::field::Field;
+use cpuledger_model::framing::CgroupIds;
+use cpuledger_model::task::Task;
 use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
 
 use crate::enrich::identity::has_started;
 use crate::enrich::learnt::Learnt;
-use crate::field::Field;
-use crate::frames::CgroupIds;
-use crate::task::Task;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = CgroupIds;
@@ -76,9 +76,9 @@ mod tests {
     use cpuledger_proc::task::stat::parse_stat;
 
     use super::*;
-    use crate::clock::{Boottime, TICK_NS};
-    use crate::field::FieldSet;
-    use crate::task::{Pid, Tid};
+    use cpuledger_model::boottime::{Boottime, TICK_NS};
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::task::{Pid, Tid};
 
     const BOTH: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 

@@ -3,6 +3,8 @@
 
 pub mod files;
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::task::{Comm, Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -12,10 +14,9 @@ use cpuledger_proc::task::cmdline::without_trailing_nuls;
 use cpuledger_proc::task::units;
 use cpuledger_proc::task::wchan::wait_channel;
 
-use crate::clock::Boottime;
+use crate::clock;
 use crate::enrich::lookups::Lookups;
 use crate::enrich::systemd::Systemd;
-use crate::task::{Comm, Pid, Task, TaskId};
 use crate::text::manner::Manner;
 
 use files::Files;
@@ -118,7 +119,7 @@ impl Details {
             } else {
                 let threads = self.threads.entry(row.pid).or_default();
                 if threads.read.is_none_or(|read| read < row.start_time_ns) {
-                    *threads = ProcessDetail { read: Some(Boottime::now()), ..Default::default() };
+                    *threads = ProcessDetail { read: Some(clock::boottime()), ..Default::default() };
                 }
                 threads.learn(self.root, row, wanted, self.manner);
             }
@@ -311,7 +312,7 @@ mod tests {
         let pid = std::process::id() as i32;
         Task {
             pid: Pid(pid),
-            tid: crate::task::Tid(pid),
+            tid: cpuledger_model::task::Tid(pid),
             start_time_ns: Boottime::from_ns(start_ns),
             ..Task::default()
         }
@@ -331,7 +332,8 @@ mod tests {
     #[test]
     fn a_thread_that_is_younger_than_what_was_read_may_be_of_another_process() {
         let mut details = Details::default();
-        let of_thread = |start_ns| Task { tid: crate::task::Tid(row(1).tid.0 + 1), ..row(start_ns) };
+        let of_thread =
+            |start_ns| Task { tid: cpuledger_model::task::Tid(row(1).tid.0 + 1), ..row(start_ns) };
         let old = of_thread(1);
         details.learn(&old, true, Lookups::CMDLINE);
         let set = |details: &mut Details| {
@@ -340,7 +342,7 @@ mod tests {
         set(&mut details);
         details.learn(&of_thread(2), true, Lookups::CMDLINE);
         assert_eq!(details.cmdline(&old), Some(&b"old"[..]), "both began before it was read");
-        let young = of_thread(Boottime::now().ns() + 1);
+        let young = of_thread(clock::boottime().ns() + 1);
         details.learn(&young, true, Lookups::CMDLINE);
         assert_ne!(details.cmdline(&young), Some(&b"old"[..]));
     }
@@ -348,7 +350,7 @@ mod tests {
     #[test]
     fn a_failed_read_is_tried_again_in_the_next_listing_and_not_before() {
         let mut details = Details::default();
-        let gone = Task { pid: Pid(i32::MAX), tid: crate::task::Tid(i32::MAX), ..row(1) };
+        let gone = Task { pid: Pid(i32::MAX), tid: cpuledger_model::task::Tid(i32::MAX), ..row(1) };
         details.learn(&gone, false, Lookups::CMDLINE);
         assert_eq!(details.cmdline(&gone), None);
         let is_kept = |details: &Details| details.leaders.contains_key(&gone.pid);

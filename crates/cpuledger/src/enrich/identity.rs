@@ -2,7 +2,7 @@
 
 use cpuledger_proc::task::stat::parse_stat;
 
-use crate::clock::{Boottime, TICK_NS};
+use cpuledger_model::boottime::{Boottime, TICK_NS};
 
 /// Whether this is the `stat` of a task that started then. Each source tells a start to the tick or better: where it can only
 /// estimate one, of a task that is gone, nothing acts on it.

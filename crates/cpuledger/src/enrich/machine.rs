@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fs;
 
+use cpuledger_model::boottime::Boottime;
 use cpuledger_proc::machine::meminfo::parse_memory;
 use cpuledger_proc::machine::stat;
 use jiff::civil::DateTime;
@@ -12,8 +13,9 @@ use rustc_hash::FxHashMap;
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock;
+
 use super::lookups::Lookups;
-use crate::clock::Boottime;
 
 /// Facts of the machine at one instant.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Machine {
     /// The clocks now; the rest not looked up.
     pub fn now() -> Machine {
         Machine {
-            uptime: Boottime::now(),
+            uptime: clock::boottime(),
             now_seconds: clock_gettime(ClockId::Realtime).tv_sec,
             boot_time_seconds: 0,
             zone: TimeZone::UTC,

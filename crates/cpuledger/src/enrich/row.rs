@@ -1,14 +1,15 @@
 //! What a cell is written from: one task, and what was looked up around it.
 
-use crate::clock::TICK_NS;
+use cpuledger_model::boottime::TICK_NS;
+use cpuledger_model::field::Field;
+use cpuledger_model::task::Task;
+
 use crate::enrich::detail::Details;
 use crate::enrich::detail::files::Files;
 use crate::enrich::lookups::Lookups;
 use crate::enrich::machine::Machine;
 use crate::enrich::names::Names;
 use crate::enrich::terminal::Terminals;
-use crate::field::Field;
-use crate::task::Task;
 use crate::text::manner::Manner;
 
 const TICKS_PER_SECOND: u64 = 1_000_000_000 / TICK_NS;

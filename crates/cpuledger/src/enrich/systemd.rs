@@ -2,13 +2,13 @@
 
 use std::fs;
 
+use cpuledger_model::task::{Comm, Task, TaskId};
 use cpuledger_proc::task::cgroup::{self, Hierarchy, hierarchy_of_cpu_time};
 use cpuledger_proc::task::mountinfo::systemd_hierarchy;
 use cpuledger_proc::task::units;
 
 use crate::enrich::cgroups::{self, Key, file_of};
 use crate::enrich::learnt::Learnt;
-use crate::task::{Comm, Task, TaskId};
 
 /// How to find a process in the tree of systemd.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,8 +96,8 @@ impl Units {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::{Field, FieldSet};
-    use crate::task::Tid;
+    use cpuledger_model::field::{Field, FieldSet};
+    use cpuledger_model::task::Tid;
 
     const UNIFIED: &str = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
     const HYBRID: &str = "30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use cpuledger_bpf::Walker;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::Pid;
 
 use crate::error::Error;
 use crate::facts;
-use crate::field::FieldSet;
 use crate::machine::{self, links};
-use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::cost::{Costs, GLANCE, Observation};
 use crate::source::ledger::{self, Ledger};
 use crate::source::netlink::{self, Netlink};
 use crate::source::service::{ServiceLedger, ServiceListing};
-use crate::source::{Families, Source, SourceKind, open::open, procfs::Procfs, records, walk};
-use crate::task::Pid;
+use crate::source::{Families, Source, open::open, procfs::Procfs, records, walk};
 
 /// Loading the walk, whatever the machine holds; a task then takes 0.2 µs, which does not count. These and the next were measured
 /// on 2 CPUs, Linux 6.18, whole processes of 1 to 3,000 tasks.
@@ -294,8 +295,8 @@ pub fn scope_of_listing(shows_threads: bool, only_process: Option<Pid>, fields: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::Field;
     use crate::source::cost::Activity;
+    use cpuledger_model::field::Field;
 
     fn is_sooner(reading: Reading) -> bool {
         reading.us() < reading.loading_us()

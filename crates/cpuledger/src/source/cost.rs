@@ -9,11 +9,11 @@
 use std::fs;
 use std::time::Duration;
 
+use cpuledger_model::source_kind::SourceKind;
 use cpuledger_proc::machine::stat;
 use serde::Serialize;
 
 use crate::machine;
-use crate::source::SourceKind;
 
 /// What the ledger adds to a switch: half of what it adds to a round trip through two pipes on one CPU.
 pub const LEDGER_SWITCH_NS: u64 = 190;

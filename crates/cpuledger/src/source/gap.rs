@@ -1,8 +1,9 @@
 //! The time for which there are no books.
 
-use crate::interval::{Interval, Unattributed};
+use cpuledger_model::interval::{Interval, Unattributed};
+use cpuledger_model::source_kind::SourceKind;
+
 use crate::machine;
-use crate::source_kind::SourceKind;
 
 /// An interval without books: all of the time of the CPUs that are online now is unattributed.
 pub fn tell_gap(source: SourceKind, times: [u64; 2], into: &mut Interval) {

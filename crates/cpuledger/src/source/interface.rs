@@ -34,12 +34,13 @@
 
 use std::ops::ControlFlow;
 
+use cpuledger_model::exit::Exits;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, Task};
+
 use crate::error::Error;
-use crate::exit::Exits;
-use crate::field::FieldSet;
-use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source_kind::SourceKind;
-use crate::task::{Pid, Task};
 
 /// What is done with a row.
 pub type Visitor<'a> = &'a mut dyn FnMut(&Task) -> ControlFlow<()>;
@@ -235,7 +236,7 @@ pub(super) fn hand_out(snapshot: &Snapshot, scope: Scope, each: Visitor<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Tid;
+    use cpuledger_model::task::Tid;
 
     #[test]
     fn parts_of_a_snapshot_are_all_of_it_in_order() {

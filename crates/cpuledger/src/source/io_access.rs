@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io::Read;
 
+use cpuledger_model::field::{Field, IO};
+use cpuledger_model::task::Task;
+
 use crate::caller::{Caller, caller};
-use crate::field::{Field, IO};
-use crate::task::Task;
 
 /// What the kernel would show to which user.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +67,8 @@ impl IoAccess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::FieldSet;
-    use crate::task::{Pid, Tid};
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::task::{Pid, Tid};
 
     fn row(pid: u32, tid: u32, uid: u32) -> Task {
         let (pid, tid) = (Pid(pid.cast_signed()), Tid(tid.cast_signed()));

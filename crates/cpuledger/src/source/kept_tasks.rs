@@ -12,11 +12,11 @@ use std::time::Duration;
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::Moment;
 use cpuledger_bpf::{Request, Walked, Walker};
+use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_proc::machine::loadavg::parse_loadavg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
-use crate::field::{Field, FieldSet};
 use crate::source::totals::Totals;
 
 /// Of a machine with fewer threads nothing is kept: a visit of all takes less than the care.

@@ -21,8 +21,8 @@ mod totals;
 mod unseen;
 pub mod walk;
 
-pub use crate::exit::{Birth, Death, Exit, Exits, Fold};
-pub use crate::source_kind::SourceKind;
+pub use cpuledger_model::exit::{Birth, Death, Exit, Exits, Fold};
+pub use cpuledger_model::source_kind::SourceKind;
 pub use gap::tell_gap;
 pub use interface::{Families, FamilyVisitor, Member, Source, Visitor};
 pub use open::open;

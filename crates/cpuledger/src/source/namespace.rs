@@ -1,8 +1,9 @@
 //! Where a source that goes by numbers of the kernel may be used.
 
+use cpuledger_model::source_kind::SourceKind;
+
 use crate::error::{Error, remedy_of_procfs};
 use crate::facts;
-use crate::source::SourceKind;
 
 /// Programs report numbers of the initial PID namespace: from inside another one they would name other tasks. And their clocks
 /// are the kernel's: those of a time namespace tell other times.

@@ -1,13 +1,14 @@
 //! Opening a source by its name.
 
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::source_kind::SourceKind;
+
 use super::interface::Source;
 use super::netlink::Netlink;
 use super::procfs::Procfs;
 use super::service::ServiceListing;
 use super::walk::Walk;
 use crate::error::Error;
-use crate::field::FieldSet;
-use crate::source_kind::SourceKind;
 
 /// Opens one source of snapshots.
 ///

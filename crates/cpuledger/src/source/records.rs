@@ -1,15 +1,15 @@
 //! Records of the kernel half as rows: what a walk has written, and what was read of a list of tasks.
 
 use cpuledger_bpf::{Mechanism, Walked, abi};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::exit::{Birth, Death, Exit};
+use cpuledger_model::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
+use cpuledger_model::snapshot::{Request, Snapshot};
+use cpuledger_model::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 use rustix::param::page_size;
 
-use crate::clock::Boottime;
-use crate::counters::Counters;
-use crate::exit::{Birth, Death, Exit};
-use crate::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
-use crate::snapshot::{Request, Snapshot};
 use crate::source::io_access::IoAccess;
-use crate::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 
 /// What a walk tells of a process by the visit of all its threads. A counter that is missing here is shown for leaders as if it were
 /// the total.
@@ -169,7 +169,7 @@ impl<'a> Decoder<'a> {
         if process.totals_known == 0 {
             known = known.without(WALK_TOTALS);
         }
-        let is_kernel_thread = process.flags & crate::task::flags::KTHREAD != 0;
+        let is_kernel_thread = process.flags & cpuledger_model::task::flags::KTHREAD != 0;
         if process.has_mm == 0 && process.threads > 1 && !is_kernel_thread {
             known = known.without(MEMORY); // the leader is dead and has let go of it; its threads have not
         }
@@ -198,7 +198,7 @@ impl<'a> Decoder<'a> {
             ..Task::default()
         };
         set_identity(&mut row, &leader);
-        if !known.contains(Field::State) && process.flags & crate::task::flags::EXITING != 0 {
+        if !known.contains(Field::State) && process.flags & cpuledger_model::task::flags::EXITING != 0 {
             // Details were not read. Its memory is gone or going, and it runs no program any more.
             row.state = State(b'Z');
             row.known = known.union(FieldSet::of(&[Field::State]));
@@ -443,7 +443,7 @@ pub(crate) fn kernel_thread_name(process: &abi::cpuledger_process, comm: &[u8]) 
     const RESCUER: &[u8] = b"kworker/R-";
     let comm = Comm::from_c_bytes(comm);
     let long = Comm::from_c_bytes(&process.name);
-    if process.flags & crate::task::flags::WORKQUEUE_WORKER == 0 {
+    if process.flags & cpuledger_model::task::flags::WORKQUEUE_WORKER == 0 {
         return if long.as_bytes().is_empty() { comm } else { long };
     }
     let is_rescuer = comm.as_bytes().starts_with(RESCUER) && !long.as_bytes().is_empty();

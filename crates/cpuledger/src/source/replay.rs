@@ -4,17 +4,17 @@
 
 use std::path::Path;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_model::framing::{self, CgroupIds, FrameError};
+use cpuledger_model::interval::Interval;
+use cpuledger_model::source_kind::SourceKind;
 use cpuledger_recording::{Entry, Place, Recording, Span, When};
 
 use crate::attribution::difference::EXITS_LIMIT;
 use crate::balance;
-use crate::clock::Boottime;
 use crate::error::Error;
-use crate::frames::{self, CgroupIds, FrameError};
-use crate::interval::Interval;
 use crate::source::gap::tell_gap_of;
-use crate::source_kind::SourceKind;
 
 /// Where an interval begins in a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -232,7 +232,7 @@ impl Replay {
     pub fn read(&mut self, spot: Spot, into: &mut Interval) -> Result<Option<Told>, Error> {
         if spot.is_record {
             if let Some(merged) = self.merged(spot.place)? {
-                frames::read(&merged.frame, into).map_err(not_replayed)?;
+                framing::read(&merged.frame, into).map_err(not_replayed)?;
                 into.is_replayed = true;
                 balance::check(into);
                 return Ok(Some(self.told(spot, &merged)));
@@ -324,7 +324,7 @@ impl Replay {
             end: merged.frame.figure(Column::END_BOOTTIME_NS).map(Boottime::from_ns),
             boot_id: self.boot_id(spot),
             gap: None,
-            cgroups: frames::cgroups(&merged.frame),
+            cgroups: framing::cgroups(&merged.frame),
             begins_boot,
         }
     }
@@ -436,7 +436,7 @@ impl Replay {
     /// Where the numbers of a record came from; `into` has its interval then.
     fn source_of(&mut self, place: Place, into: &mut Interval) -> Result<SourceKind, Error> {
         if let Some(record) = self.recording.read(place)? {
-            frames::read(&record.frame, into).map_err(not_replayed)?;
+            framing::read(&record.frame, into).map_err(not_replayed)?;
         }
         Ok(into.source)
     }

@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use cpuledger_bpf::{Reads, StatusRecords, StatusWalker, abi};
+use cpuledger_model::source_kind::SourceKind;
 use cpuledger_proc::task::status::pid_of;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::error::Error;
 use crate::machine::{self, links};
-use crate::source::SourceKind;
 use crate::source::choose::{LOADING_US, files_are_better, naming};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::namespace::check_namespace;

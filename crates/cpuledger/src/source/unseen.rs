@@ -29,14 +29,14 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use cpuledger_bpf::{Walked, abi};
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::task::Pid;
 use cpuledger_proc::machine::loadavg::parse_loadavg;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
-use crate::field::FieldSet;
-use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::procfs::Procfs;
-use crate::task::Pid;
 
 /// A bracket in which tasks came or went says nothing; after this many in a row the list of /proc decides.
 const ATTEMPTS: u32 = 3;
@@ -363,7 +363,7 @@ mod tests {
     use cpuledger_bpf::Mechanism;
 
     use super::*;
-    use crate::task::{Task, Tid};
+    use cpuledger_model::task::{Task, Tid};
 
     /// A machine: its processes with their parents and tids, and how often each thing was asked.
     #[derive(Default)]

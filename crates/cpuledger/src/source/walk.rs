@@ -4,12 +4,15 @@ use std::ops::ControlFlow;
 
 use cpuledger_bpf::ledger::Watch;
 use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::exit::{Exits, Fold};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::Pid;
 
-use crate::clock::Boottime;
 use crate::error::Error;
-use crate::field::{Field, FieldSet};
 use crate::machine;
-use crate::snapshot::{Request, Scope, Snapshot};
 use crate::source::families::RecordedFamilies;
 use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
@@ -19,8 +22,7 @@ use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
 use crate::source::totals::Totals;
 use crate::source::unseen::{Leader, Unseen};
-use crate::source::{Exits, Families, Fold, Member, Source, SourceKind, Visitor};
-use crate::task::Pid;
+use crate::source::{Families, Member, Source, Visitor};
 
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {

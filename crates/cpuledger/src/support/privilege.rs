@@ -4,7 +4,7 @@
 use rustix::thread::CapabilitySet;
 use serde::Serialize;
 
-use crate::source::SourceKind;
+use cpuledger_model::source_kind::SourceKind;
 
 /// One capability and what for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

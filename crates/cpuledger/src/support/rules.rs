@@ -1,7 +1,8 @@
 //! Rules: what a fact that does not hold means for a source, and what each source sees.
 
+use cpuledger_model::source_kind::SourceKind;
+
 use crate::facts::names;
-use crate::source::SourceKind;
 
 /// Stands in remedies for the file of the program.
 pub(super) const FILE: &str = "FILE";

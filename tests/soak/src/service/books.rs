@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use cpuledger::{Interval, frames};
+use cpuledger::{Interval, framing};
 use cpuledger_recording::{Recording, Step};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub fn read(folder: &Path, findings: &Findings) -> Result<Recorded> {
     while let Some(place) = next {
         match recording.step(place).context("read the recording")? {
             Step::Record(record, behind) => {
-                frames::read(&record.frame, &mut interval)?;
+                framing::read(&record.frame, &mut interval)?;
                 look_at("the recording", &interval, end_ns, findings);
                 let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
                 if sum != interval.attributed_ns {

@@ -6,8 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cpuledger::{Interval, frames, machine};
-use cpuledger_frame::Frame;
+use cpuledger::{Interval, framing, machine};
+use cpuledger_model::frame::Frame;
 use cpuledger_service::client::Client;
 use cpuledger_service::ring::{Next, Reader};
 use cpuledger_service::varlink::Subscribe;
@@ -80,7 +80,7 @@ impl Honest {
         findings: &Findings,
     ) -> Result<u64> {
         let mut interval = Interval::default();
-        frames::read(&Frame::decode(bytes).context("decode a frame")?, &mut interval)?;
+        framing::read(&Frame::decode(bytes).context("decode a frame")?, &mut interval)?;
         look_at("the honest reader", &interval, last_ns, findings);
         self.frames += 1;
         self.delays_ns.push(now_ns.saturating_sub(interval.end_ns));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use cpuledger::clock::TICK_NS;
+use cpuledger::TICK_NS;
 #[cfg(test)]
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};

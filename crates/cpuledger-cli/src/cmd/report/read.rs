@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use anyhow::bail;
-use cpuledger_frame::{Frame, Wanted};
+use cpuledger_model::frame::{Frame, Wanted};
 use cpuledger_recording::{Gap, Loss, Place, Recording, Span};
 use cpuledger_report::{Accumulator, Instants};
 use signal_hook::consts::{SIGINT, SIGTERM};

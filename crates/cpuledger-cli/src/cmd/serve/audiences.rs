@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
 use cpuledger::audience::{Strangers, Viewer};
-use cpuledger::frames::{self, Circumstances};
-use cpuledger_frame::Frame;
+use cpuledger::framing::{self, Circumstances};
+use cpuledger_model::frame::Frame;
 use cpuledger_service::ring::{Reader, Retired, Ring, RingError, Size};
 
 use super::config::Limits;
@@ -316,10 +316,10 @@ impl State {
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
         let of = Circumstances { boot_id, ..last.of };
         match audience {
-            Audience::All => frames::write(&last.interval, &of, &mut self.frame),
+            Audience::All => framing::write(&last.interval, &of, &mut self.frame),
             Audience::User(viewer) => {
                 let (interval, of) = viewer.restrict(&last.interval, &of);
-                frames::write(&interval, &of, &mut self.frame);
+                framing::write(&interval, &of, &mut self.frame);
             }
         }
         self.frame

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Context;
-use cpuledger::frames::Circumstances;
+use cpuledger::clock;
 use cpuledger::source::ledger::{LEAD_NS, Ledger, Wanted, Watch};
 use cpuledger::{FieldSet, SourceKind, balance, machine};
 
@@ -209,7 +209,7 @@ fn keep(
         }
         course.sequence += 1;
         let length_ns = last.interval.length_ns();
-        last.of = Circumstances::of_next(course.sequence, last.interval.end_ns, &mut course.suspended_ns);
+        last.of = clock::circumstances(course.sequence, last.interval.end_ns, &mut course.suspended_ns);
         let (before, is_published) = audiences.publish(last);
         last = before.unwrap_or_default();
         shared.published_ns.store(machine::monotonic_ns(), Ordering::SeqCst);

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cpuledger::audience::Viewer;
-use cpuledger::frames::{self, ListingColumns};
+use cpuledger::framing::{self, ListingColumns};
 use cpuledger::source::Member;
 use cpuledger::source::procfs::Procfs;
 use cpuledger::source::walk::Walk;
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot, Source as _};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_service::varlink::Refusal;
 
 use super::audiences::Audience;
@@ -71,9 +71,9 @@ impl Listings {
         let listed = match restricted_to {
             Some(viewer) => self.list_restricted(viewer, scope, fields),
             None if scope == Scope::Tasks => self.list_tasks(fields),
-            None => {
-                self.walk(scope, fields).map(|walked| frames::write_listing(&walked, fields, &mut self.frame))
-            }
+            None => self
+                .walk(scope, fields)
+                .map(|walked| framing::write_listing(&walked, fields, &mut self.frame)),
         };
         listed.map_err(|error| failed(&error))?;
         let mut bytes = Vec::new();
@@ -94,7 +94,7 @@ impl Listings {
             self.walked.insert(asked, walked);
         }
         if let Some(walked) = self.walked.get(&asked) {
-            frames::write_listing(&viewer.restrict_listing(walked), fields, &mut self.frame);
+            framing::write_listing(&viewer.restrict_listing(walked), fields, &mut self.frame);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cpuledger::attribution::difference::{Books, CutFacts, EXITS_LIMIT, bound_exits};
-use cpuledger::frames::Circumstances;
+use cpuledger::framing::Circumstances;
 use cpuledger::interval::Interval;
 use cpuledger::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
 use cpuledger::source::ledger::{self, Ledger};
@@ -203,7 +203,7 @@ impl Collector {
     /// What a frame tells of the interval that has ended: for one of the service what that says, else what the clocks say now.
     fn note_circumstances(&mut self) {
         self.sequence += 1;
-        let own = Circumstances::of_next(self.sequence, self.interval.end_ns, &mut self.suspended_ns);
+        let own = clock::circumstances(self.sequence, self.interval.end_ns, &mut self.suspended_ns);
         self.of = match &self.backend {
             Backend::Service(service) => service.circumstances().unwrap_or(own),
             Backend::Ledger(_) | Backend::Snapshots(_) => own,

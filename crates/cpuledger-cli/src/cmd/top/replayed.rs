@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use cpuledger::frames::{self, Circumstances};
+use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::Interval;
 use cpuledger::source::replay::Replay;
 use cpuledger::{Boottime, SourceKind};
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
 use cpuledger_recording::{VERSION, Writer};
 
 use super::{Arguments, Options, Printer};
@@ -50,7 +50,7 @@ fn record(folder: &Path, intervals: &[Interval]) {
             ..Circumstances::default()
         };
         let mut frame = Frame::new();
-        frames::write(interval, &of, &mut frame);
+        framing::write(interval, &of, &mut frame);
         writer.append(&frame).expect("room");
     }
     writer.close().expect("room");

@@ -1,6 +1,6 @@
 //! What is known of tasks and processes from the last cut.
 
-use crate::task::{Pid, TaskId};
+use cpuledger_model::task::{Pid, TaskId};
 
 /// Where a task of the books stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

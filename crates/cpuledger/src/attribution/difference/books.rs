@@ -1,16 +1,16 @@
 //! The books of a source of snapshots: from one cut to the next, which task used what.
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::exit::{Birth, Exits};
+use cpuledger_model::field::Field;
+use cpuledger_model::interval::{Interval, Row, TaskCounts, Usage};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::task::{Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
 use crate::attribution::{Attribution, Increment, Parts};
 use crate::balance;
-use crate::clock::Boottime;
-use crate::counters::Counters;
-use crate::exit::{Birth, Exits};
-use crate::field::Field;
-use crate::interval::{Interval, Row, TaskCounts, Usage};
-use crate::snapshot::Snapshot;
-use crate::task::{Pid, Task, TaskId};
 
 use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
@@ -454,13 +454,13 @@ fn is_dead(row: &Task) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Books, CutFacts};
-    use crate::clock::Boottime;
-    use crate::exit::{Birth, Exits, Fold};
-    use crate::field::FieldSet;
-    use crate::interval::Interval;
-    use crate::snapshot::Snapshot;
-    use crate::source_kind::SourceKind;
-    use crate::task::{Pid, State, Task, TaskId, Tid};
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::exit::{Birth, Exits, Fold};
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::interval::Interval;
+    use cpuledger_model::snapshot::Snapshot;
+    use cpuledger_model::source_kind::SourceKind;
+    use cpuledger_model::task::{Pid, State, Task, TaskId, Tid};
 
     const NS_PER_S: u64 = 1_000_000_000;
 

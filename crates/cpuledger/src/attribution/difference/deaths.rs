@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::buffer::{Trim, empty};
+use cpuledger_model::exit::{Death, Exit, Exits, Fold};
+use cpuledger_model::interval::Exited;
+use cpuledger_model::task::{Pid, Task, TaskId};
 use rustc_hash::FxHashMap;
 
 use crate::attribution::Attribution;
-use crate::buffer::{Trim, empty};
-use crate::clock::Boottime;
-use crate::exit::{Death, Exit, Exits, Fold};
-use crate::interval::Exited;
-use crate::task::{Pid, Task, TaskId};
 
 use super::baseline::{Baseline, Last, Life};
 

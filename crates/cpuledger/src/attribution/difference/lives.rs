@@ -3,16 +3,17 @@
 
 mod figures;
 
-use cpuledger_bpf::ledger::OffState;
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::buffer::Trim;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::Field;
+use cpuledger_model::states::Lived;
+use cpuledger_model::states::OffState;
+use cpuledger_model::task::TaskId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::Trim;
-use crate::clock::Boottime;
-use crate::counters::Counters;
-use crate::field::Field;
-use crate::states::{LifeStates, Lived, Stretch};
-use crate::task::TaskId;
+use crate::life::{LifeStates, Stretch};
 
 use figures::{figures_before, never_back};
 
@@ -436,9 +437,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::field::FieldSet;
-    use crate::states::States;
-    use crate::task::Tid;
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::states::States;
+    use cpuledger_model::task::Tid;
 
     fn id(tid: i32, start_time_ns: u64) -> TaskId {
         TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(start_time_ns) }

@@ -1,7 +1,7 @@
 //! Which process had a number at an instant. Snapshots and exits tell parents by their pids, which are used again.
 
-use crate::clock::Boottime;
-use crate::task::{Pid, Task, TaskId, Tid};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 
 use super::baseline::Last;
 

@@ -7,12 +7,12 @@
 //! A process may be released while the kernel writes a snapshot, after the record of its heir. Then the heir has its time at the next cut
 //! only, and owes until then what was taken from it too early.
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::snapshot::Account;
+use cpuledger_model::task::Pid;
 use rustc_hash::FxHashMap;
 
 use crate::attribution::Parts;
-use crate::clock::Boottime;
-use crate::snapshot::Account;
-use crate::task::Pid;
 
 /// What a process used in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read};
 
+use cpuledger_model::task::Task;
 use cpuledger_proc::number::alone;
 use cpuledger_proc::task::attr_current::label;
 use cpuledger_proc::task::autogroup::parse_autogroup;
@@ -13,7 +14,6 @@ use cpuledger_proc::task::status::parse_detail;
 use rustix::fs::stat;
 
 use crate::enrich::lookups::Lookups;
-use crate::task::Task;
 
 pub use cpuledger_proc::task::io::Io;
 pub use cpuledger_proc::task::smaps_rollup::Shares;
@@ -171,7 +171,7 @@ fn count_entries(directory: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Pid, Tid};
+    use cpuledger_model::task::{Pid, Tid};
 
     #[test]
     fn only_what_is_wanted_is_read_and_only_once() {

@@ -1,9 +1,9 @@
 //! What one text is made of: the records of a task and of what it shares with others.
 
 use cpuledger_bpf::abi;
+use cpuledger_model::task::{Comm, flags};
 
 use crate::source::records::kernel_thread_name;
-use crate::task::{Comm, flags};
 
 /// All that one text is made of.
 pub(super) struct Parts<'a> {

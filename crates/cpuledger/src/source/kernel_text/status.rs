@@ -1,6 +1,7 @@
 //! The lines of /proc/PID/status: `proc_pid_status` of fs/proc/array.c.
 
 use cpuledger_bpf::abi;
+use cpuledger_model::task::flags;
 
 use super::bytes::{
     Head, decimal, escaped, hexadecimal, kibibytes, list, mask, octal, short_hexadecimal, tabbed,
@@ -8,7 +9,6 @@ use super::bytes::{
 use super::dialect::{Dialect, Line, Section};
 use super::parts::{Parts, name};
 use crate::source::records::state_letter;
-use crate::task::flags;
 
 /// PID namespaces whose numbers a record holds.
 const LEVELS: usize = abi::CPULEDGER_STATUS_LEVELS as usize;

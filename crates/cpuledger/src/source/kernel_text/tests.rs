@@ -37,7 +37,7 @@ impl Records {
         }
         let worker = &mut records.tasks[2];
         worker.memory_index = abi::CPULEDGER_STATUS_NONE;
-        worker.flags = crate::task::flags::KTHREAD | crate::task::flags::WORKQUEUE_WORKER;
+        worker.flags = cpuledger_model::task::flags::KTHREAD | cpuledger_model::task::flags::WORKQUEUE_WORKER;
         worker.comm = *b"kworker/0:1\0\0\0\0\0";
         (worker.state, worker.marks) = (0x402, 0);
         records.processes[0].process.pid = 7;

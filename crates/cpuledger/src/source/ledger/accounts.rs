@@ -1,12 +1,13 @@
 //! What each process is told of an interval, while it is added up from its tasks.
 
+use cpuledger_model::buffer::empty;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::states::{OffTasks, States};
+use cpuledger_model::task::TaskId;
+
 use crate::attribution::Parts;
 use crate::attribution::difference::lives::Growth;
-use crate::buffer::empty;
-use crate::counters::Counters;
 use crate::source::records::nothing_used;
-use crate::states::{OffTasks, States};
-use crate::task::TaskId;
 
 use super::along::place_along;
 
@@ -152,8 +153,8 @@ impl Accounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Boottime;
-    use crate::task::Tid;
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::task::Tid;
 
     fn id(tid: i32) -> TaskId {
         TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }

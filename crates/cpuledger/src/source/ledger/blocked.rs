@@ -6,10 +6,10 @@ use std::ops::Bound;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::buffer::Trim;
-use crate::field::Field;
-use crate::interval::{Blocked, Interval, MOST_BLOCKED};
-use crate::task::{Task, TaskId};
+use cpuledger_model::buffer::Trim;
+use cpuledger_model::field::Field;
+use cpuledger_model::interval::{Blocked, Interval, MOST_BLOCKED};
+use cpuledger_model::task::{Task, TaskId};
 
 /// The first and the last task in the order of tasks.
 const FIRST: TaskId = TaskId::new(i32::MIN, 0);
@@ -104,10 +104,10 @@ impl BlockedTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Boottime;
-    use crate::field::FieldSet;
-    use crate::task::Tid;
-    use crate::task::{Comm, Pid};
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::task::Tid;
+    use cpuledger_model::task::{Comm, Pid};
 
     fn blocked(tid: i32, since_ns: u64) -> Blocked {
         let task = TaskId::new(tid, 1);

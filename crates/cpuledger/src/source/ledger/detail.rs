@@ -4,18 +4,19 @@
 use std::io;
 
 use cpuledger_bpf::{Inspector, Wanted, abi};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 use rustix::io::Errno;
 
-use crate::clock::Boottime;
 use crate::error::Error;
-use crate::field::FieldSet;
 use crate::machine;
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::Source;
 use crate::source::io_access::IoAccess;
 use crate::source::records::{Decoder, groups, lacking, sort_rows};
 use crate::source::walk::Walk;
-use crate::source::{Source, SourceKind};
-use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 /// Tasks looked at at once for which there is room from the start.
 const FIRST_ROOM: u32 = 1024;

@@ -1,10 +1,10 @@
 //! Which deaths end a process.
 
 use cpuledger_bpf::ledger::TaskTime;
+use cpuledger_model::task::TaskId;
 use rustc_hash::FxHashSet;
 
 use crate::attribution::Increment;
-use crate::task::TaskId;
 
 use super::slot::{increment, is_last_of_process, process_of};
 

@@ -5,14 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use cpuledger_bpf::ledger as kernel;
+use cpuledger_model::field::FIELDS;
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::source_kind::SourceKind;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::caller;
 use crate::error::Error;
-use crate::field::FIELDS;
 use crate::machine;
-use crate::snapshot::Snapshot;
-use crate::source::SourceKind;
 use crate::source::namespace::check_namespace;
 
 use super::Ledger;
@@ -132,17 +132,18 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_bpf::ledger::OffState;
+    use cpuledger_model::states::OffState;
 
     use super::*;
     use crate::attribution::Attribution;
     use crate::attribution::difference::lives::{Lives, Seen};
-    use crate::clock::Boottime;
-    use crate::counters::Counters;
-    use crate::interval::Blocked;
+    use crate::life::Stretch;
     use crate::source::ledger::resting::RestingTasks;
-    use crate::states::{States, Stretch};
-    use crate::task::{Comm, TaskId, Tid};
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::counters::Counters;
+    use cpuledger_model::interval::Blocked;
+    use cpuledger_model::states::States;
+    use cpuledger_model::task::{Comm, TaskId, Tid};
 
     fn id(tid: i32) -> TaskId {
         TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }

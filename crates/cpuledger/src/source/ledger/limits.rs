@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cpuledger_bpf::ledger as kernel;
+use cpuledger_model::source_kind::SourceKind;
 
 use crate::caller::{Caller, caller};
 use crate::error::Error;
 use crate::machine;
-use crate::source::SourceKind;
 
 use super::options::{MOST_GROWN_SLOTS, Options};
 

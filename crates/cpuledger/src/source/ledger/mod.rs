@@ -52,19 +52,20 @@ mod supervisor;
 use std::time::Duration;
 
 use cpuledger_bpf::ledger as kernel;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::Interval;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
 
 use crate::balance;
 use crate::caller::caller;
-use crate::clock::Boottime;
+use crate::clock;
 use crate::error::Error;
-use crate::field::{Field, FieldSet};
-use crate::interval::Interval;
 use crate::machine::{self, spawn_scoped};
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::Source;
 use crate::source::gap::tell_gap;
 use crate::source::namespace::check_namespace;
 use crate::source::walk::Walk;
-use crate::source::{Source, SourceKind};
 
 use detail::Detail;
 use rows::RowBuilder;
@@ -138,7 +139,7 @@ impl Ledger {
         let caller = caller();
         limits::check_size(&caller, &options)?;
         limits::wait_for_none(&caller)?;
-        let before = Boottime::now();
+        let before = clock::boottime();
         let (kernel, inspector) = std::thread::scope(|scope| {
             // Both wait for the kernel to verify their programs; where no thread can be had, one after the other.
             let beside = spawn_scoped(scope, detail::load_inspector);
@@ -152,7 +153,7 @@ impl Ledger {
         });
         let kernel = kernel?;
         limits::check_only(&caller, &kernel)?;
-        let rows = RowBuilder::new(Detail::open(inspector)?, before, Boottime::now())?;
+        let rows = RowBuilder::new(Detail::open(inspector)?, before, clock::boottime())?;
         let lost = kernel.lost();
         Ok(Ledger {
             size: kernel.options(),
@@ -294,7 +295,7 @@ impl Ledger {
         tell_gap(SourceKind::Ledger, [start_ns, self.start_ns()], into);
         if let Some(kernel) = self.kernel.get() {
             self.lost = kernel.lost();
-            self.rows.resume_after_gap(Boottime::now());
+            self.rows.resume_after_gap(clock::boottime());
             // Deaths in the gap were not told.
             self.due_walks = WALKS_FOR_DEATHS;
             self.is_blocked_due = self.finds_blocked;

@@ -2,8 +2,8 @@
 
 use cpuledger_bpf::ledger as kernel;
 
-use crate::field::FieldSet;
-use crate::task::Pid;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::task::Pid;
 
 /// How large a ledger shall be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

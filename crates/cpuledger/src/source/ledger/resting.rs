@@ -1,19 +1,19 @@
 //! What tasks did off the CPU that did not run in an interval. It is what they did when they ran last. Of those that have not run since the
 //! ledger was attached it is what a walk said then. There is one record of each, and the list of the blocked is made of it.
 
-use cpuledger_bpf::ledger::OffState;
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::buffer::{Trim, empty};
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::{Blocked, Interval, Row};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::states::OffState;
+use cpuledger_model::states::{OffTasks, off_state};
+use cpuledger_model::task::{Task, TaskId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::blocked::BlockedTasks;
-use crate::buffer::{Trim, empty};
-use crate::clock::Boottime;
-use crate::counters::Counters;
-use crate::field::{Field, FieldSet};
-use crate::interval::{Blocked, Interval, Row};
-use crate::snapshot::Snapshot;
-use crate::states::{OffTasks, off_state};
-use crate::task::{Task, TaskId};
 
 /// The state of a living task that has not run since.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -348,15 +348,15 @@ impl RestingTasks {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_bpf::ledger::OffState;
+    use cpuledger_model::states::OffState;
 
     use super::{IdleTime, RestingTasks};
-    use crate::clock::Boottime;
-    use crate::field::{Field, FieldSet};
-    use crate::interval::{Blocked, Interval};
-    use crate::snapshot::Snapshot;
-    use crate::states::States;
-    use crate::task::{Comm, Pid, State, Task, TaskId, Tid};
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::field::{Field, FieldSet};
+    use cpuledger_model::interval::{Blocked, Interval};
+    use cpuledger_model::snapshot::Snapshot;
+    use cpuledger_model::states::States;
+    use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 
     fn id(tid: i32) -> TaskId {
         TaskId { tid: Tid(tid), start_time_ns: Boottime::from_ns(1) }

@@ -5,24 +5,26 @@ pub(super) mod idle;
 mod waiting;
 
 use cpuledger_bpf::Wanted as WantedTask;
-use cpuledger_bpf::ledger::{Interval as Closed, Newborn, OffState, TaskTime};
+use cpuledger_bpf::ledger::{Interval as Closed, Newborn, TaskTime};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::buffer::{Trim, empty, release};
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::states::{OffState, OffTasks, States};
+use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::attribution::difference::lives::{Lives, Seen};
 use crate::attribution::{Attribution, Parts};
-use crate::buffer::{Trim, empty, release};
-use crate::clock::{Boottime, suspended_ns};
-use crate::counters::Counters;
-use crate::field::{Field, FieldSet, IO};
-use crate::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
-use crate::snapshot::Snapshot;
+use crate::clock::suspended_ns;
+use crate::life::Stretch;
 use crate::source::io_access::IoAccess;
 use crate::source::procfs::{Procfs, is_start};
 use crate::source::records::counters_of;
-use crate::source_kind::SourceKind;
-use crate::states::{OffTasks, States, Stretch};
-use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::accounts::{Account, Accounts, OffCpu};
 use super::detail::Detail;

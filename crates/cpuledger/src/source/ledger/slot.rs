@@ -2,14 +2,14 @@
 
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Off, TaskTime};
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::exit::Exit;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::{Owner, Renumbered};
+use cpuledger_model::states::States;
+use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
 use crate::attribution::Increment;
-use crate::clock::Boottime;
-use crate::exit::Exit;
-use crate::field::{Field, FieldSet};
-use crate::interval::{Owner, Renumbered};
-use crate::states::States;
-use crate::task::{Comm, Pid, Task, TaskId, Tid};
 
 /// The order in which tasks are listed and looked for.
 pub(super) fn order(time: &TaskTime) -> (i32, bool, i32) {
@@ -137,8 +137,8 @@ mod tests {
 
     use super::*;
     use crate::attribution::difference::lives::{Lives, Seen};
-    use crate::counters::Counters;
-    use crate::states::Stretch;
+    use crate::life::Stretch;
+    use cpuledger_model::counters::Counters;
 
     /// It is born at 1,000 ns, and the machine is suspended for 4,000 ns in its first interval, which begins at 900 ns.
     #[test]
@@ -161,7 +161,7 @@ mod tests {
             states,
             begin_ns: off.begin_ns,
             end_ns: 1500,
-            rests: cpuledger_bpf::ledger::OffState::Unseen,
+            rests: cpuledger_model::states::OffState::Unseen,
         };
         let seen = Seen {
             number: 3,

@@ -1,9 +1,9 @@
 //! Processes of a snapshot of the kernel, with their accounts. Where threads are wanted, all figures are made of the records of
 //! threads: so threads and processes are of one instant.
 
-use crate::clock::Boottime;
-use crate::snapshot::Account;
-use crate::task::Pid;
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::snapshot::Account;
+use cpuledger_model::task::Pid;
 
 use super::layout::{Dead, Exact, Taskstats};
 

@@ -3,14 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use cpuledger_model::boottime::{Boottime, TICK_NS};
+use cpuledger_model::task::Comm;
 use cpuledger_proc::task::stat::parse_stat;
 use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, openat, seek, statat};
 use rustix::io::Errno;
 
-use crate::clock::{Boottime, TICK_NS};
 use crate::error::Error;
 use crate::source::procfs::file::{Attempt, Buffers, Name};
-use crate::task::Comm;
 
 use super::reaped::Said;
 

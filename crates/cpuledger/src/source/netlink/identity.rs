@@ -8,10 +8,10 @@
 
 use std::collections::hash_map::Entry;
 
+use cpuledger_model::task::{TaskId, Tid};
 use rustc_hash::FxHashMap;
 
-use crate::clock::{Boottime, TICK_NS};
-use crate::task::{TaskId, Tid};
+use cpuledger_model::boottime::{Boottime, TICK_NS};
 
 /// By how much a report may be later than the clock reading in it: the task may have lost the CPU in between.
 const REPORT_SLACK_NS: u64 = 100_000_000;

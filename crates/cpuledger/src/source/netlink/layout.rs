@@ -7,8 +7,8 @@
 //! A kernel with the patches of a folder of `kernel/` counts on by itself from the version of the Linux that they are for. Its versions have
 //! sizes of their own, which tell them from versions that Linux gave the same number later.
 
-use crate::clock::{Boottime, TICK_NS};
-use crate::task::Comm;
+use cpuledger_model::boottime::{Boottime, TICK_NS};
+use cpuledger_model::task::Comm;
 
 /// The oldest version that is decoded: that of Linux 2.6.32 to 4.19.
 pub const OLDEST_VERSION: u16 = 8;

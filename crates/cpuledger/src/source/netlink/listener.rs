@@ -1,6 +1,8 @@
 //! Reports of exits: each task that dies sends its last figures to every socket that is registered for the CPU it dies on.
 
-use crate::clock::Boottime;
+use cpuledger_model::boottime::Boottime;
+
+use crate::clock;
 use crate::machine;
 
 use super::layout::{self, Taskstats};
@@ -134,7 +136,7 @@ impl Shard {
                 });
                 match decoded {
                     Ok((figures, process)) => {
-                        let (read_ns, read) = (machine::monotonic_ns(), Boottime::now());
+                        let (read_ns, read) = (machine::monotonic_ns(), clock::boottime());
                         each(Report { figures, process, after_ns, read_ns, read });
                     }
                     Err(unknown) => refused = Err(Failure::Unknown(unknown)),

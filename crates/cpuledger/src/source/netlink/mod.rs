@@ -61,14 +61,18 @@ mod reaped;
 mod rows;
 mod socket;
 
-use crate::clock::Boottime;
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::exit::{Death, Exit, Exits, Fold};
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, TaskId, Tid};
+
+use crate::clock;
 use crate::error::Error;
-use crate::field::FieldSet;
 use crate::machine::{self, spawn_scoped};
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::Source;
 use crate::source::io_access::IoAccess;
-use crate::source::{Death, Exit, Exits, Fold, Source, SourceKind};
-use crate::task::{Pid, TaskId, Tid};
 
 use census::{Census, Process};
 use cut::{Cut, Cuts};
@@ -198,7 +202,7 @@ impl Netlink {
             return Err(open::no_reports());
         }
         let pids = self.census.processes()?;
-        let now = Boottime::now();
+        let now = clock::boottime();
         let census = &mut self.census;
         self.reaped = Reaped::begin(now, pids.iter().filter_map(|&pid| Some((pid, census.said(pid)?))));
         self.census.reuse(pids);
@@ -242,7 +246,7 @@ impl Netlink {
             self.find_untold();
             self.reaped.ask(|pid| self.census.said(pid));
             self.read_reports()?;
-            self.reaped.settle(Boottime::now(), &mut self.folds);
+            self.reaped.settle(clock::boottime(), &mut self.folds);
         }
         Ok(())
     }
@@ -356,7 +360,7 @@ impl Source for Netlink {
         self.read_reports()?;
         self.settle()?;
         into.begin_ns = machine::monotonic_ns();
-        into.begin = Boottime::now();
+        into.begin = clock::boottime();
         if self.cuts.is_some() && !matches!(request.scope, Scope::Process(_)) {
             self.take_cut(request.scope, into)?;
         } else {

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io;
 
+use cpuledger_model::source_kind::SourceKind;
 use nix::errno::Errno;
 
 use crate::error::Error;
 use crate::facts;
-use crate::source::SourceKind;
 use crate::source::namespace::check_namespace;
 
 use super::layout::{self, Taskstats};

@@ -7,11 +7,11 @@
 //! waited for. What has been reported and not been waited for yet is owed. It is set off against what comes, so no time
 //! is given twice.
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::task::Pid;
 use rustc_hash::FxHashMap;
 
-use crate::clock::Boottime;
-use crate::source::Fold;
-use crate::task::Pid;
+use cpuledger_model::exit::Fold;
 
 /// A longer chain of processes that all died since the last time is cut here: the rest waits.
 const MAX_GENERATIONS: usize = 64;

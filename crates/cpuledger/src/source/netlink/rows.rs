@@ -1,11 +1,11 @@
 //! From taskstats to the members of a row, in the units of the field table.
 
 use cpuledger_bpf::abi;
+use cpuledger_model::field::{DELAYS, Field, FieldSet, IO, USAGE};
+use cpuledger_model::snapshot::{Scope, Snapshot};
+use cpuledger_model::task::{Pid, State, Task, Tid};
 
-use crate::field::{DELAYS, Field, FieldSet, IO, USAGE};
-use crate::snapshot::{Scope, Snapshot};
 use crate::source::records::scaled_cpu_time;
-use crate::task::{Pid, State, Task, Tid};
 
 use super::accounts;
 use super::census::{Census, Process};

@@ -35,15 +35,17 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
+use cpuledger_model::boottime::{Boottime, TICK_NS};
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, Task};
 use rustc_hash::FxHashSet;
 use rustix::fs::{Mode, OFlags};
 
-use crate::clock::{Boottime, TICK_NS, monotonic_ns};
+use crate::clock::{self, monotonic_ns};
 use crate::error::Error;
-use crate::field::FieldSet;
-use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::{Source, SourceKind};
-use crate::task::{Pid, Task};
+use crate::source::Source;
 
 use file::PROC;
 use needs::Needs;
@@ -181,7 +183,7 @@ impl Source for Procfs {
         into.clear();
         into.source = SourceKind::Procfs;
         into.begin_ns = monotonic_ns();
-        into.begin = Boottime::now();
+        into.begin = clock::boottime();
         let needs = Needs::of(request, *available);
         match request.scope {
             Scope::Process(pid) => {

@@ -1,7 +1,7 @@
 //! Which files the wanted fields are in.
 
-use crate::field::{Field, FieldSet, IO};
-use crate::snapshot::Request;
+use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::snapshot::Request;
 
 /// In `stat`, which is always read.
 pub const STAT: FieldSet = FieldSet::of(&[
@@ -151,7 +151,7 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::Scope;
+    use cpuledger_model::snapshot::Scope;
 
     fn needs(scope: Scope, fields: &[Field]) -> Needs {
         Needs::of(&Request { scope, fields: FieldSet::of(fields) }, FieldSet::ALL)

@@ -2,6 +2,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::snapshot::Snapshot;
+use cpuledger_model::task::Task;
 use cpuledger_proc::task::cgroup::Hierarchy;
 use cpuledger_proc::task::io::parse_io;
 use cpuledger_proc::task::schedstat::parse_schedstat;
@@ -14,9 +17,6 @@ use rustix::fs::{Mode, OFlags, SeekFrom, openat, readlinkat, seek};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::field::{Field, FieldSet, IO};
-use crate::snapshot::Snapshot;
-use crate::task::Task;
 
 use super::cgroup::Cgroups;
 use super::file::{Attempt, Buffers, Name, PROC, open_place};

@@ -1,14 +1,13 @@
 //! From parsed files to the members of a row, in the units of the field table.
 
+use cpuledger_model::boottime::Boottime;
+use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
 use cpuledger_proc::task::io::Io;
 use cpuledger_proc::task::schedstat::Schedstat;
 use cpuledger_proc::task::stat::Stat;
 use cpuledger_proc::task::statm::Statm;
 use cpuledger_proc::task::status::Status;
-
-use crate::clock::Boottime;
-use crate::field::{Field, FieldSet, IO};
-use crate::task::{Comm, Pid, State, Task, Tid};
 
 use super::needs;
 
@@ -164,7 +163,7 @@ pub fn share_memory(task: &mut Task, process: &Task) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field::Value;
+    use cpuledger_model::field::Value;
 
     const UNITS: Units = Units { ticks_per_second: 100, page_bytes: 4096 };
     const STATUS: Status = Status {

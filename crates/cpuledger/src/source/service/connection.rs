@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cpuledger_model::source_kind::SourceKind;
 use cpuledger_service::client::{Client, SOCKET, socket_path};
 use nix::unistd::User;
 use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
-use crate::source::SourceKind;
 use crate::source::namespace::check_namespace;
 use crate::text::escape::escaped;
 

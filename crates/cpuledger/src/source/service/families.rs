@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use cpuledger_frame::{Frame, Section};
+use cpuledger_model::frame::{Frame, Section};
+use cpuledger_model::framing::Rows;
+use cpuledger_model::task::{Pid, Task};
 
 use super::connection::unusable;
 use crate::error::Error;
-use crate::frames::Rows;
 use crate::source::interface::{PART_TASKS, TaskList, parts_of, visit_part};
 use crate::source::{Families, FamilyVisitor, Member};
-use crate::task::{Pid, Task};
 
 /// The processes and tasks of a listing, both of which are in the order of pids. Tasks are decoded part by part.
 pub(super) struct ListedFamilies<'a> {
@@ -28,10 +28,10 @@ impl<'a> ListedFamilies<'a> {
     /// Of the bytes of a listing, and of the frame that was decoded from them but for the tasks.
     ///
     /// # Errors
-    /// As [`crate::frames::read_listing`].
+    /// As [`cpuledger_model::framing::read_listing`].
     pub(super) fn new(bytes: &'a [u8], frame: &'a Frame) -> Result<ListedFamilies<'a>, Error> {
         let processes = Rows::of(frame, Section::Processes).map_err(unusable)?;
-        let processes = (0..processes.len()).map(|row| processes.read(row));
+        let processes = (0..processes.count()).map(|row| processes.read(row));
         Ok(ListedFamilies {
             bytes,
             frame,
@@ -107,14 +107,14 @@ impl Families for ListedFamilies<'_> {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_frame::{Column, Wanted};
+    use cpuledger_model::frame::{Column, Wanted};
 
     use super::*;
-    use crate::clock::Boottime;
-    use crate::field::{Field, FieldSet};
-    use crate::frames::{read_listing, write_listing};
-    use crate::snapshot::Snapshot;
-    use crate::task::{TaskId, Tid};
+    use cpuledger_model::boottime::Boottime;
+    use cpuledger_model::field::{Field, FieldSet};
+    use cpuledger_model::framing::{read_listing, write_listing};
+    use cpuledger_model::snapshot::Snapshot;
+    use cpuledger_model::task::{TaskId, Tid};
 
     fn row(pid: usize, tid: usize) -> Task {
         Task {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cpuledger_frame::{Column, Frame, Section};
+use cpuledger_model::frame::{Column, Frame, Section};
 
 use crate::attribution::difference::EXITS_LIMIT;
 

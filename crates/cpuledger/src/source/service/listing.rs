@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use cpuledger_frame::{Frame, Section, Wanted};
+use cpuledger_model::field::{FIELDS, FieldSet};
+use cpuledger_model::frame::{Frame, Section, Wanted};
+use cpuledger_model::framing;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
 use cpuledger_service::client::Client;
 use cpuledger_service::varlink::{self, List};
 
 use super::connection::{ANSWER, connect, unusable};
 use super::families::ListedFamilies;
 use crate::error::Error;
-use crate::field::{FIELDS, FieldSet};
-use crate::frames;
-use crate::snapshot::{Request, Scope, Snapshot};
-use crate::source::{Families, Source, SourceKind};
+use crate::source::{Families, Source};
 
 /// For a listing of a service that has answered, where no other source may be asked.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -104,7 +105,7 @@ impl Source for ServiceListing {
 
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error> {
         self.list_wanted(request, &Wanted::ALL)?;
-        frames::read_listing(&self.frame, into).map_err(unusable)?;
+        framing::read_listing(&self.frame, into).map_err(unusable)?;
         into.source = SourceKind::Service;
         if let Scope::Process(pid) = request.scope {
             into.processes.retain(|row| row.pid == pid);

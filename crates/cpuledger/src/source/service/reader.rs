@@ -4,7 +4,12 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use cpuledger_frame::Frame;
+use cpuledger_model::frame::Frame;
+use cpuledger_model::framing::{self, Circumstances};
+use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, Task};
 use cpuledger_proc::task::stat::{Stat, parse_stat};
 use cpuledger_service::client::{Client, ClientError};
 use cpuledger_service::ring::Reader;
@@ -18,12 +23,8 @@ use super::gathering::{Gathering, Whole};
 use super::listing::ServiceListing;
 use crate::balance;
 use crate::error::Error;
-use crate::frames::{self, Circumstances};
-use crate::interval::{Interval, Row, Usage};
-use crate::snapshot::{Request, Scope, Snapshot};
+use crate::source::Source as _;
 use crate::source::gap::tell_gap;
-use crate::source::{Source as _, SourceKind};
-use crate::task::{Pid, Task};
 
 /// By how much a frame may be late before one looks whether the service is stopped.
 const QUIET: Duration = Duration::from_millis(300);
@@ -236,7 +237,7 @@ impl ServiceLedger {
 
     fn read(&mut self, frame: &Frame, into: &mut Interval) -> Result<(), Ended> {
         self.of = Some(Circumstances::of_frame(frame));
-        frames::read(frame, into).map_err(ended)?;
+        framing::read(frame, into).map_err(ended)?;
         into.source = SourceKind::Service;
         balance::check(into);
         Ok(())

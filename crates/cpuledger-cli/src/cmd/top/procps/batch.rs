@@ -1,6 +1,7 @@
 //! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
 
 use anyhow::Context;
+use cpuledger::clock;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
@@ -143,7 +144,7 @@ impl Printer<'_> {
     }
 
     fn print_first(&mut self, snapshot: &Snapshot) -> anyhow::Result<()> {
-        let entries = self.first_entries(snapshot, Boottime::now());
+        let entries = self.first_entries(snapshot, clock::boottime());
         self.print_entries(entries, None)
     }
 
@@ -264,7 +265,7 @@ impl Printer<'_> {
         let cpus = statistics.states.iter().filter(|(cpu, _)| wants(cpu)).map(since).collect();
         let head = Head {
             time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
-            uptime_seconds: Boottime::now().ticks(1_000_000_000),
+            uptime_seconds: clock::boottime().ticks(1_000_000_000),
             users: logins::count(),
             load: statistics.load.clone(),
             has_threads: self.options.has_threads,

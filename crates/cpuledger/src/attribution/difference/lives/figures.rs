@@ -1,7 +1,7 @@
 //! What figures of a task are before it is first looked at, and from one look to the next.
 
-use crate::counters::Counters;
-use crate::field::{Field, FieldSet};
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::{Field, FieldSet};
 
 /// What a task had used when its slot was made, by its runtime then and, as long as it lives, all its figures.
 pub(super) fn figures_before(first_runtime_ns: u64, first: Option<Counters>) -> Counters {

@@ -1,7 +1,8 @@
 //! Rows by identity, in lists that are sorted as intervals have them.
 
+use cpuledger_model::task::{Pid, Task, TaskId, Tid};
+
 use crate::source::ledger::along::place_along;
-use crate::task::{Pid, Task, TaskId, Tid};
 
 /// As [`Task::place_key`], of a task that is known by its identity.
 fn place_key_of(task: TaskId, process: TaskId) -> (Pid, bool, Tid) {
@@ -56,10 +57,12 @@ pub(super) fn is_listed(rows: &[impl AsRef<Task>], row: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use cpuledger_model::boottime::Boottime;
+
     use super::*;
 
     fn row(pid: i32, tid: i32, start_ns: u64) -> Task {
-        let start_time_ns = crate::clock::Boottime::from_ns(start_ns);
+        let start_time_ns = Boottime::from_ns(start_ns);
         Task { pid: Pid(pid), tid: Tid(tid), start_time_ns, ..Task::default() }
     }
 

@@ -1,13 +1,13 @@
 //! Rows of processes and tasks that did not run in an interval.
 
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::interval::{Interval, Row, Usage};
+use cpuledger_model::states::OffTasks;
+use cpuledger_model::task::{Pid, Task, TaskId, Tid};
 use rustc_hash::FxHashMap;
 
-use crate::counters::Counters;
-use crate::field::FieldSet;
-use crate::interval::{Interval, Row, Usage};
 use crate::source::procfs::is_start;
-use crate::states::OffTasks;
-use crate::task::{Pid, Task, TaskId, Tid};
 
 use super::super::accounts::OffCpu;
 use super::super::options::Wanted;

@@ -1,15 +1,15 @@
 //! Tasks that were woken in an interval and have not run in it.
 
-use cpuledger_bpf::ledger::{Interval as Closed, OffState, Waiting};
+use cpuledger_bpf::ledger::{Interval as Closed, Waiting};
+use cpuledger_model::buffer::empty;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::{Interval, Usage};
+use cpuledger_model::states::{OffState, States};
+use cpuledger_model::task::TaskId;
 
 use crate::attribution::difference::lives::Lives;
-use crate::buffer::empty;
-use crate::counters::Counters;
-use crate::field::{Field, FieldSet};
-use crate::interval::{Interval, Usage};
 use crate::source::ledger::resting::RestingTasks;
-use crate::states::States;
-use crate::task::TaskId;
 
 use super::find::{place_of_process, place_of_row};
 

@@ -1,0 +1,151 @@
+//! The cumulative figures of a task, and what they grew by.
+
+use serde::{Deserialize, Serialize};
+
+use crate::field::{Field, FieldSet};
+use crate::task::Task;
+
+macro_rules! counters {
+    ($($field:ident $member:ident;)*) => {
+        /// The cumulative fields of a [`Task`], or what they grew by; meaningful where `known` holds the field.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[allow(missing_docs)] // the field table documents each member once
+        pub struct Counters {
+            /// The fields that are known.
+            pub known: FieldSet,
+            $(pub $member: u64,)*
+        }
+
+        impl Counters {
+            /// The fields that a [`Counters`] may hold.
+            pub const FIELDS: FieldSet = FieldSet::of(&[$(Field::$field,)*]);
+
+            /// Of a task that has just started: all known, all zero.
+            pub const ZERO: Counters = Counters { known: Counters::FIELDS, $($member: 0,)* };
+
+            /// Those of a task.
+            pub fn of(task: &Task) -> Counters {
+                Counters { known: task.known.intersection(Counters::FIELDS), $($member: task.$member,)* }
+            }
+
+            /// What they grew by, where both are known. What fell (a process whose live threads alone are counted)
+            /// grew by nothing.
+            pub fn since(&self, before: &Counters) -> Counters {
+                Counters {
+                    known: self.known.intersection(before.known),
+                    $($member: self.$member.saturating_sub(before.$member),)*
+                }
+            }
+
+            /// Adds those of a part: what one of both does not know, the sum does not.
+            pub fn add(&mut self, part: &Counters) {
+                self.known = self.known.intersection(part.known);
+                $(self.$member += part.$member;)*
+            }
+
+            /// The larger of both, for figures that never decrease.
+            pub fn max(&self, other: &Counters) -> Counters {
+                Counters {
+                    known: self.known.intersection(other.known),
+                    $($member: self.$member.max(other.$member),)*
+                }
+            }
+
+            /// These, and of the other those that are not known here.
+            #[must_use]
+            pub fn or(&self, other: &Counters) -> Counters {
+                let known = self.known;
+                Counters {
+                    known: known.union(other.known),
+                    $($member: if known.contains(Field::$field) { self.$member } else { other.$member },)*
+                }
+            }
+
+            /// Puts them in the place of those of `row`.
+            pub fn store_into(&self, row: &mut Task) {
+                row.known = row.known.without(Counters::FIELDS).union(self.known);
+                $(row.$member = self.$member;)*
+            }
+        }
+    };
+}
+
+/// The rows, for a macro that makes something of each: field, and member of [`Task`] and [`Counters`].
+macro_rules! counter_table {
+    ($with:ident) => {
+        $with! {
+            Runtime runtime_ns;
+            User user_ns;
+            System system_ns;
+            ChildrenUser children_user_ns;
+            ChildrenSystem children_system_ns;
+            RunqueueWait runqueue_wait_ns;
+            BlockIoDelay block_io_delay_ns;
+            SwapInDelay swap_in_delay_ns;
+            MinorFaults minor_faults;
+            MajorFaults major_faults;
+            ChildrenMinorFaults children_minor_faults;
+            ChildrenMajorFaults children_major_faults;
+            VoluntarySwitches voluntary_switches;
+            InvoluntarySwitches involuntary_switches;
+            ReadBytes read_bytes;
+            WriteBytes write_bytes;
+            CancelledWriteBytes cancelled_write_bytes;
+        }
+    };
+}
+pub(crate) use counter_table;
+
+counter_table!(counters);
+
+impl Counters {
+    /// With these fields unknown.
+    #[must_use]
+    pub fn without(self, fields: FieldSet) -> Counters {
+        Counters { known: self.known.without(fields), ..self }
+    }
+
+    /// The figures of waited-for children, which only a process has, in the place of those here.
+    pub fn take_children(&mut self, children: &Counters) {
+        const CHILDREN: FieldSet = FieldSet::of(&[
+            Field::ChildrenUser,
+            Field::ChildrenSystem,
+            Field::ChildrenMinorFaults,
+            Field::ChildrenMajorFaults,
+        ]);
+        self.known = self.known.without(CHILDREN).union(children.known.intersection(CHILDREN));
+        self.children_user_ns = children.children_user_ns;
+        self.children_system_ns = children.children_system_ns;
+        self.children_minor_faults = children.children_minor_faults;
+        self.children_major_faults = children.children_major_faults;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FIELDS;
+
+    #[test]
+    fn they_are_the_cumulative_rows_of_the_field_table() {
+        for info in FIELDS {
+            assert_eq!(info.cumulative, Counters::FIELDS.contains(info.field), "{}", info.key);
+        }
+    }
+
+    #[test]
+    fn what_one_side_does_not_know_is_not_known() {
+        let all = Counters { user_ns: 7, ..Counters::ZERO };
+        let some = Counters { known: FieldSet::of(&[Field::User]), user_ns: 3, ..Counters::default() };
+        let growth = all.since(&some);
+        assert_eq!((growth.known, growth.user_ns), (FieldSet::of(&[Field::User]), 4));
+        assert_eq!(some.since(&all).user_ns, 0, "never negative");
+        let told = Counters { user_ns: 9, system_ns: 8, ..Counters::ZERO };
+        let both = some.or(&told);
+        assert_eq!((both.known, both.user_ns, both.system_ns), (Counters::FIELDS, 3, 8), "these come first");
+        let mut row = Task { known: FieldSet::ALL, user_ns: 99, ..Task::default() };
+        growth.store_into(&mut row);
+        assert_eq!(row.user_ns, 4);
+        assert!(row.known.contains(Field::Comm) && !row.known.contains(Field::System));
+    }
+}

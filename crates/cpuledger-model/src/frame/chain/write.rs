@@ -1,0 +1,216 @@
+//! From frames to links.
+
+use std::collections::HashMap;
+
+use crate::frame::column::{Column, Kind};
+use crate::frame::error::Error;
+use crate::frame::layout::MOST_RECORDS;
+use crate::frame::names::Names;
+use crate::frame::sections::{Frame, Section};
+use crate::frame::table::{ABSENT, Values};
+
+use super::bits;
+use super::link::{IDS, Link, NEW, PLACES, put_number};
+use super::memory::{Memory, NONE};
+use super::predict::{Rows, Texts, View};
+use super::rules::{remembered, rules};
+
+/// Makes links of frames, one after the other.
+#[derive(Debug, Default)]
+pub struct ChainWriter {
+    memories: [Memory; Section::ALL.len()],
+    /// The places of the rows in memory, by tid and start.
+    places: [HashMap<(u64, u64), u32>; Section::ALL.len()],
+    names: Names,
+    rows: Rows,
+}
+
+/// What is written of a frame, in parts.
+#[derive(Default)]
+struct Parts {
+    head: Vec<u8>,
+    codes: Vec<u8>,
+    bits: bits::Writer,
+    weight: u64,
+}
+
+impl ChainWriter {
+    /// The next link stands alone.
+    pub fn restart(&mut self) {
+        self.memories.iter_mut().for_each(Memory::clear);
+        self.places.iter_mut().for_each(HashMap::clear);
+        self.names.clear();
+    }
+
+    /// Adds a frame to the chain.
+    ///
+    /// # Errors
+    /// When it has more rows than [`MOST_RECORDS`]. Then the chain is to be started anew.
+    pub fn write(&mut self, frame: &Frame, link: &mut Link) -> Result<(), Error> {
+        link.plain.clear();
+        link.dense.clear();
+        let mut parts = Parts::default();
+        let known = self.names.len();
+        let texts = self.texts(frame);
+        let sections = Section::ALL.into_iter().filter(|section| !frame.table(*section).is_empty());
+        put_number(&mut parts.head, sections.clone().count() as u64);
+        for section in sections {
+            if frame.table(section).len() > MOST_RECORDS as usize {
+                return Err(Error::with(format_args!(
+                    "section {} has more than {MOST_RECORDS} rows",
+                    section.id()
+                )));
+            }
+            self.write_section(frame, section, &texts, &mut parts, &mut link.dense);
+        }
+        parts.bits.end(&mut link.dense);
+        let texts = (self.names.len() - known) as u64;
+        put_number(&mut parts.head, texts);
+        link.weight = parts.weight + NEW * texts;
+        for number in known..self.names.len() {
+            let text = self.names.get(number as u64).unwrap_or_default();
+            parts.head.push(text.len() as u8);
+            parts.head.extend_from_slice(text);
+        }
+        put_number(&mut link.plain, parts.head.len() as u64);
+        link.plain.append(&mut parts.head);
+        link.plain.append(&mut parts.codes);
+        Ok(())
+    }
+
+    /// The columns of texts, by the numbers of the chain.
+    fn texts(&mut self, frame: &Frame) -> Texts {
+        Section::ALL.map(|section| {
+            let table = frame.table(section);
+            if table.is_empty() {
+                return Vec::new();
+            }
+            let columns = Column::known().filter(|column| column.kind() == Kind::Text && table.has(*column));
+            let mut number = |row, column| match frame.text_of(section, column, row) {
+                Some(text) => self.names.intern(text).into(),
+                None => ABSENT,
+            };
+            columns
+                .map(|column| (column, (0..table.len()).map(|row| number(row, column)).collect()))
+                .collect()
+        })
+    }
+
+    fn write_section(
+        &mut self,
+        frame: &Frame,
+        section: Section,
+        texts: &Texts,
+        parts: &mut Parts,
+        dense: &mut Vec<u8>,
+    ) {
+        let memory = remembered(section).place();
+        let count = frame.table(section).len();
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.memory.clear();
+        let place = |row| self.places[memory].get(&key(frame, section, row)).copied().unwrap_or(NONE);
+        rows.memory.extend((0..count).map(place));
+        rows.begin();
+        parts.head.push(section.id() as u8);
+        put_number(&mut parts.head, count as u64);
+        let new = rows.memory.iter().filter(|place| **place == NONE).count();
+        parts.weight += count as u64 + (NEW - 1) * new as u64;
+        let mut listed = write_places(&rows, parts, dense);
+        for (number, rule) in rules(section).iter().enumerate() {
+            if number == IDS {
+                rows.classify(frame, section);
+            }
+            let memory = &self.memories[memory];
+            let view = View { frame, section, memory, rows: &rows, texts: Some(texts) };
+            if view.is_nothing(rule) {
+                continue;
+            }
+            let mut predictions = view.predictions(rule);
+            let values = view.values(rule.column);
+            let value = |row: usize| values.map_or_else(|constant| constant, |each| each[row]);
+            let before = |row: usize| row.checked_sub(1).map_or(ABSENT, value);
+            if (0..count).all(|row| predictions.of(row, before(row)) == value(row)) {
+                continue;
+            }
+            listed.push(rule.column.id() as u8);
+            predictions.zero = predictions.base;
+            for row in 0..count {
+                let predicted = predictions.of(row, before(row));
+                parts.put(value(row), predicted, predictions.base, dense);
+            }
+        }
+        parts.head.push(listed.len() as u8);
+        parts.head.append(&mut listed);
+        if section != Section::Exited {
+            self.learn(frame, section, texts, &mut rows);
+        }
+        self.rows = rows;
+    }
+
+    fn learn(&mut self, frame: &Frame, section: Section, texts: &Texts, rows: &mut Rows) {
+        let memory = &mut self.memories[section.place()];
+        let mut next = memory.rows as u32;
+        for (row, place) in rows.memory.iter().enumerate() {
+            if *place == NONE {
+                self.places[section.place()].insert(key(frame, section, row), next);
+                next += 1;
+            }
+        }
+        memory.extend(&mut rows.memory);
+        for rule in rules(section).iter().filter(|rule| rule.is_remembered) {
+            let own = texts[section.place()].iter().find(|(column, _)| *column == rule.column);
+            match own {
+                Some((_, each)) => {
+                    let values = Values { constant: ABSENT, each: each.clone() };
+                    memory.learn(rule.column, &rows.memory, &values);
+                }
+                None => {
+                    memory.learn(rule.column, &rows.memory, frame.table(section).values(rule.column));
+                }
+            }
+        }
+    }
+}
+
+impl Parts {
+    fn put(&mut self, value: u64, predicted: u64, base: u64, dense: &mut Vec<u8>) {
+        if value == predicted {
+            self.codes.push(bits::EQUAL);
+        } else if value == ABSENT {
+            self.codes.push(bits::NOTHING);
+        } else {
+            let from = if predicted == ABSENT { base } else { predicted };
+            let (code, rest, count) = bits::coded(value.wrapping_sub(from));
+            self.codes.push(code);
+            self.bits.put(dense, rest, count);
+        }
+    }
+}
+
+/// Where the rows are in memory: behind each other, unless it is listed.
+fn write_places(rows: &Rows, parts: &mut Parts, dense: &mut Vec<u8>) -> Vec<u8> {
+    let mut next = 0;
+    if rows.memory.iter().zip(0..).all(|(place, row)| *place == row) {
+        return Vec::new();
+    }
+    for place in &rows.memory {
+        let value = if *place == NONE { ABSENT } else { u64::from(*place) };
+        parts.put(value, next, 0, dense);
+        if *place != NONE {
+            next = value + 1;
+        }
+    }
+    vec![PLACES]
+}
+
+/// What says which task or cgroup a row is of; of others, the number of the row.
+fn key(frame: &Frame, section: Section, row: usize) -> (u64, u64) {
+    let table = frame.table(section);
+    if section == Section::Cgroups {
+        return (table.raw(Column::CGROUP_ID, row), table.raw(Column::CGROUP_V1_CPU_ID, row));
+    }
+    match table.raw(Column::TID, row) {
+        ABSENT => (row as u64, ABSENT),
+        tid => (tid, table.raw(Column::START_TIME_NS, row)),
+    }
+}

@@ -1,0 +1,327 @@
+//! Which member is which column: the one table for both ways. Those of [`Task`] and [`Counters`] come from the tables of these.
+
+use std::sync::LazyLock;
+
+use crate::frame::{Column, Frame, NewColumn, Section};
+
+use crate::counters::{Counters, counter_table};
+use crate::field::{FIELDS, Field, FieldSet, field_table};
+use crate::interval::{Blocked, Exited, Interval, Renumbered, Usage};
+use crate::states::{Lived, States};
+use crate::task::Task;
+
+use super::error::FrameError;
+use super::figure::{Append, Figure};
+
+/// The columns of fields, by the order of these.
+static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
+    let column = |key| Column::by_name(key).unwrap_or_else(|| panic!("{key} is no column of a frame"));
+    FIELDS.iter().map(|info| column(info.key)).collect()
+});
+
+/// A row of which nothing is known.
+static ABSENT: LazyLock<Task> = LazyLock::new(Task::default);
+
+/// The column of a field.
+pub(super) fn column_of(field: Field) -> Column {
+    COLUMNS[field as usize]
+}
+
+/// That of what a counter grew by.
+pub(super) fn growth_of(field: Field) -> Column {
+    column_of(field).growth().unwrap_or_else(|| panic!("{field:?} is no counter of a frame"))
+}
+
+/// A type whose members are columns.
+pub(super) trait Members: Sized {
+    /// Puts the columns of all rows; `None`: nothing is known of this one.
+    fn write<'a>(frame: &mut Frame, section: Section, rows: impl Iterator<Item = Option<&'a Self>> + Clone)
+    where
+        Self: 'a;
+
+    /// Takes the members of a row; those whose columns are absent stay as they are. Returns whether none was.
+    fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError>;
+}
+
+macro_rules! members {
+    ($type:ty { $($column:ident $($member:ident).+;)* }) => {
+        impl Members for $type {
+            fn write<'a>(
+                frame: &mut Frame,
+                section: Section,
+                rows: impl Iterator<Item = Option<&'a Self>> + Clone,
+            ) {
+                $(Figure::fill(
+                    frame,
+                    section,
+                    Column::$column,
+                    rows.clone().map(|row| row.map(|row| row.$($member).+)),
+                );)*
+            }
+
+            fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
+                let mut is_whole = true;
+                $(match Figure::get(frame, section, Column::$column, row)? {
+                    Some(value) => self.$($member).+ = value,
+                    None => is_whole = false,
+                })*
+                Ok(is_whole)
+            }
+        }
+    };
+}
+
+members! {
+    Usage {
+        CPU_NS cpu_ns;
+        SELF_NS self_ns;
+        EXITED_THREADS_NS exited_threads_ns;
+        EXITED_CHILDREN_NS exited_children_ns;
+        STOLEN_NS stolen_ns;
+        EXITED_CHILDREN_STOLEN_NS exited_children_stolen_ns;
+        ACCOUNTING_PPID accounting_parent;
+        IS_UNSEEN is_unseen;
+    }
+}
+
+members! {
+    States {
+        ELAPSED_NS elapsed_ns;
+        WAITING_NS runqueue_wait_ns;
+        BLOCKED_NS blocked_ns;
+        IO_WAIT_NS io_wait_ns;
+        SLEEP_NS sleep_ns;
+        STOPPED_NS stopped_ns;
+        UNSEEN_NS unseen_ns;
+    }
+}
+
+members! {
+    Lived {
+        LIFE_CPU_NS cpu_ns;
+        LIFE_ELAPSED_NS states.elapsed_ns;
+        LIFE_WAITING_NS states.runqueue_wait_ns;
+        LIFE_BLOCKED_NS states.blocked_ns;
+        LIFE_IO_WAIT_NS states.io_wait_ns;
+        LIFE_SLEEP_NS states.sleep_ns;
+        LIFE_STOPPED_NS states.stopped_ns;
+        LIFE_UNSEEN_NS states.unseen_ns;
+    }
+}
+
+members! {
+    Exited {
+        TID exit.task.tid;
+        START_TIME_NS exit.task.start_time_ns;
+        PID exit.process.tid;
+        PROCESS_START_NS exit.process.start_time_ns;
+        PPID exit.ppid;
+        COMM exit.comm;
+        UID exit.uid;
+        EUID exit.euid;
+        EXIT_CODE exit.exit_code;
+        RUNTIME_NS exit.runtime_ns;
+        LIFETIME_NS exit.lifetime_ns;
+        CPU_NS cpu_ns;
+        ACCOUNTING_PPID accounting_parent;
+        ACCOUNTING_START_NS accounting_start;
+        ENDS_PROCESS ends_process;
+    }
+}
+
+members! {
+    Renumbered {
+        TID task.tid;
+        START_TIME_NS task.start_time_ns;
+    }
+}
+
+members! {
+    Blocked {
+        TID task.tid;
+        START_TIME_NS task.start_time_ns;
+        PID process.tid;
+        PROCESS_START_NS process.start_time_ns;
+        COMM comm;
+        EUID euid;
+        SINCE_NS since_ns;
+        BLOCKED_FOR_NS blocked_for_ns;
+        FOR_IO for_io;
+    }
+}
+
+members! {
+    Interval {
+        SOURCE source;
+        SINCE_BOOT begin;
+        START_NS start_ns;
+        END_NS end_ns;
+        ONLINE_CPUS online_cpus;
+        CAPACITY_NS capacity_ns;
+        ATTRIBUTED_NS attributed_ns;
+        IDLE_NS idle_ns;
+        UNATTRIBUTED_NS unattributed_ns;
+        NO_SLOT_NS unattributed_by.no_slot_ns;
+        FORGOTTEN_TASK_NS unattributed_by.forgotten_task_ns;
+        UNCOVERED_CPU_NS unattributed_by.uncovered_cpu_ns;
+        NOT_ATTACHED_NS unattributed_by.not_attached_ns;
+        BLOCKED_TASKS blocked_tasks;
+        BLOCKED_WITHOUT_ROW blocked_without_row;
+        UNIDENTIFIED_EXITS unidentified_exits;
+        MISSED_EXITS missed_exits;
+        MISSED_SWITCHES missed_switches;
+        HIDDEN_CPU_NS hidden_cpu_ns;
+        OFF_FAULT_NS off_fault_ns;
+        READ_BEGIN_NS read_begin_ns;
+        READ_BEGIN_BOOTTIME_NS read_begin;
+        READ_END_NS read_end_ns;
+    }
+}
+
+macro_rules! task_members {
+    ($($(#[$cumulative:ident])? $field:ident $key:literal $unit:ident $group:ident $help:literal $member:ident;)*) => {
+        impl Members for Task {
+            fn write<'a>(
+                frame: &mut Frame,
+                section: Section,
+                rows: impl Iterator<Item = Option<&'a Self>> + Clone,
+            ) {
+                let any = rows.clone().flatten().fold(FieldSet::EMPTY, |any, row| any.union(row.known));
+                $(if any.contains(Field::$field) {
+                    let known = |row: &&Task| row.known.contains(Field::$field);
+                    let values = rows.clone().map(|row| row.filter(known).map(|row| row.$member));
+                    Figure::fill(frame, section, column_of(Field::$field), values);
+                })*
+            }
+
+            fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
+                self.known = read_fields(self, frame, section, row, Told::of(frame, section).all())?;
+                Ok(self.known == FieldSet::ALL)
+            }
+        }
+
+        /// Takes these fields of a row, in the place of what another row of the section has told. Returns those that the row has.
+        pub(super) fn read_fields(
+            task: &mut Task,
+            frame: &Frame,
+            section: Section,
+            row: usize,
+            fields: FieldSet,
+        ) -> Result<FieldSet, FrameError> {
+            let absent = &*ABSENT;
+            let columns = &*COLUMNS;
+            let mut known = FieldSet::EMPTY;
+            $(if fields.contains(Field::$field) {
+                let value = Figure::get(frame, section, columns[Field::$field as usize], row)?;
+                if value.is_some() {
+                    known = known.union(FieldSet::of(&[Field::$field]));
+                }
+                task.$member = value.unwrap_or(absent.$member);
+            })*
+            Ok(known)
+        }
+
+        /// Checks that the values of all rows are those of a task.
+        pub(super) fn check_fields(frame: &Frame, section: Section, told: &Told) -> Result<(), FrameError> {
+            $(if told.all().contains(Field::$field) {
+                check_column(|task: &Task| task.$member, frame, section, COLUMNS[Field::$field as usize])?;
+            })*
+            Ok(())
+        }
+
+        /// Appends these fields of a row, each to its column.
+        pub(super) fn append_fields(
+            columns: &mut [NewColumn],
+            frame: &mut Frame,
+            row: &Task,
+            fields: FieldSet,
+        ) {
+            $(if fields.contains(Field::$field) {
+                let known = row.known.contains(Field::$field).then_some(row.$member);
+                Append::append(known, &mut columns[Field::$field as usize], frame);
+            })*
+        }
+    };
+}
+field_table!(task_members);
+
+/// Checks the values of a column of which this is the member.
+fn check_column<T: Figure>(
+    _: impl Fn(&Task) -> T,
+    frame: &Frame,
+    section: Section,
+    column: Column,
+) -> Result<(), FrameError> {
+    if T::IS_ANY {
+        return Ok(());
+    }
+    let rows = frame.table(section).len();
+    let checked = if frame.table(section).is_uniform(column) { rows.min(1) } else { rows };
+    (0..checked).try_for_each(|row| T::get(frame, section, column, row).map(drop))
+}
+
+/// The fields that rows of a section may tell.
+pub(super) struct Told {
+    /// Those that are the same in all rows.
+    pub(super) uniform: FieldSet,
+    /// The others.
+    pub(super) varying: FieldSet,
+}
+
+impl Told {
+    /// Those with a value in any row.
+    pub(super) fn of(frame: &Frame, section: Section) -> Told {
+        let table = frame.table(section);
+        let mut told = Told { uniform: FieldSet::EMPTY, varying: FieldSet::EMPTY };
+        for field in FIELDS.iter().map(|info| info.field).filter(|field| table.has(column_of(*field))) {
+            let set = if table.is_uniform(column_of(field)) { &mut told.uniform } else { &mut told.varying };
+            *set = set.union(FieldSet::of(&[field]));
+        }
+        told
+    }
+
+    fn all(&self) -> FieldSet {
+        self.uniform.union(self.varying)
+    }
+}
+
+macro_rules! counter_members {
+    ($($field:ident $member:ident;)*) => {
+        impl Members for Counters {
+            fn write<'a>(
+                frame: &mut Frame,
+                section: Section,
+                rows: impl Iterator<Item = Option<&'a Self>> + Clone,
+            ) {
+                $({
+                    let known = |row: &&Counters| row.known.contains(Field::$field);
+                    let values = rows.clone().map(|row| row.filter(known).map(|row| row.$member));
+                    Figure::fill(frame, section, growth_of(Field::$field), values);
+                })*
+            }
+
+            fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
+                self.known = FieldSet::EMPTY;
+                $(if let Some(value) = Figure::get(frame, section, growth_of(Field::$field), row)? {
+                    self.$member = value;
+                    self.known = self.known.union(FieldSet::of(&[Field::$field]));
+                })*
+                Ok(self.known == Counters::FIELDS)
+            }
+        }
+    };
+}
+counter_table!(counter_members);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_is_a_column_and_every_counter_grows() {
+        for info in FIELDS {
+            assert_eq!(column_of(info.field).name(), info.key);
+            assert_eq!(column_of(info.field).growth().is_some(), info.cumulative, "{}", info.key);
+        }
+    }
+}

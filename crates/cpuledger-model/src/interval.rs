@@ -1,0 +1,528 @@
+//! What lies between two cuts: how much CPU time each task used, the dead included.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::boottime::Boottime;
+use crate::buffer::emptied;
+use crate::counters::Counters;
+use crate::exit::Exit;
+use crate::field::FieldSet;
+use crate::snapshot::Snapshot;
+use crate::source_kind::SourceKind;
+use crate::states::{Lived, OffTasks, States};
+use crate::task::{Comm, Pid, Task, TaskId, Tid};
+
+/// What one process or task used in an interval.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usage {
+    /// The sum of the three parts.
+    pub cpu_ns: u64,
+    /// Of its living tasks; where the source sees no exits, of all its threads.
+    pub self_ns: u64,
+    /// Of its threads that died, and of living ones that found no slot; `None` where the source sees no exits, for a task, and where `is_unseen`.
+    pub exited_threads_ns: Option<u64>,
+    /// Of the dead processes it inherits from; `None` where the source sees no exits, and for a task.
+    pub exited_children_ns: Option<u64>,
+    /// Time on a CPU in which it did not execute: the hypervisor or an interrupt did. `None` where the source does not know it.
+    pub stolen_ns: Option<u64>,
+    /// The same of the dead processes that it inherits from, a part of `exited_children_ns`; `None` likewise, and for a task.
+    pub exited_children_stolen_ns: Option<u64>,
+    /// What it did while it was on no CPU; `None` where the source does not know it. Then [`Usage::growth`] has the kernel's count of what it
+    /// waited for a CPU, else that of these.
+    pub states: Option<States>,
+    /// What its tasks did off the CPU when the interval began; `None` where [`Usage::states`] is, and where the source does not know it.
+    pub off_at_start: Option<OffTasks>,
+    /// Likewise, when it ended.
+    pub off_at_end: Option<OffTasks>,
+    /// The heir, which would inherit its time: the parent at fork or, if that is dead, the heir of that one.
+    /// `None` where the source does not know it.
+    pub accounting_parent: Option<Pid>,
+    /// What its other cumulative figures grew by. User and system time are told apart by ticks, so they are not exact.
+    pub growth: Counters,
+    /// Whether the kernel keeps it from the source: then `cpu_ns` and `self_ns` are not known, and 0 in sums.
+    pub is_unseen: bool,
+}
+
+impl Usage {
+    /// That of one that did not run, which tells these fields: all that is known grew by nothing. Of one that `is_unseen` nothing is known
+    /// but what it inherits.
+    pub fn of_idle(known: FieldSet, sees_exits: bool, is_unseen: bool) -> Usage {
+        let seen = if is_unseen { FieldSet::EMPTY } else { known };
+        Usage {
+            exited_threads_ns: (sees_exits && !is_unseen).then_some(0),
+            exited_children_ns: sees_exits.then_some(0),
+            growth: Counters { known: seen.intersection(Counters::FIELDS), ..Counters::default() },
+            is_unseen,
+            ..Usage::default()
+        }
+    }
+
+    /// [`Usage::cpu_ns`] where it is known.
+    pub fn known_cpu_ns(&self) -> Option<u64> {
+        (!self.is_unseen).then_some(self.cpu_ns)
+    }
+
+    /// Whether it had a CPU, or waited for one: a list of what the machine did has it.
+    pub fn ran_or_waited(&self) -> bool {
+        self.cpu_ns > 0 || self.states.is_some_and(|states| states.runqueue_wait_ns > 0)
+    }
+
+    /// [`Usage::self_ns`] where it is known.
+    pub fn known_self_ns(&self) -> Option<u64> {
+        (!self.is_unseen).then_some(self.self_ns)
+    }
+
+    /// The time it was alive less what it did in it, on a CPU and off it: 0. `None` where that is not known.
+    pub fn state_imbalance_ns(&self) -> Option<i64> {
+        let states = self.states?;
+        let told_ns = self.self_ns + self.exited_threads_ns.unwrap_or(0) + states.off_ns();
+        Some(states.elapsed_ns.wrapping_sub(told_ns) as i64)
+    }
+}
+
+/// A process or a task in an interval: which it is, and what it used.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Row {
+    /// As it was at the end of the interval.
+    pub task: Task,
+    /// What it used.
+    pub usage: Usage,
+}
+
+impl Row {
+    /// Of a task that used this.
+    pub fn new(task: Task, usage: Usage) -> Row {
+        Row { task, usage }
+    }
+
+    /// The task with its cumulative figures replaced by their growth in the interval.
+    pub fn grown(&self) -> Task {
+        let mut grown = self.task;
+        self.usage.growth.store_into(&mut grown);
+        grown
+    }
+}
+
+impl AsRef<Task> for Row {
+    fn as_ref(&self) -> &Task {
+        &self.task
+    }
+}
+
+/// How many tasks there were, by what they did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskCounts {
+    /// All of them.
+    pub total: u64,
+    /// On a CPU, or waiting for one.
+    pub running: u64,
+    /// Stopped, or traced.
+    pub stopped: u64,
+    /// Zombies, and those on their way out.
+    pub dead: u64,
+}
+
+impl TaskCounts {
+    /// Counts these.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> TaskCounts {
+        let mut counts = TaskCounts::default();
+        tasks.into_iter().for_each(|task| counts.add(task));
+        counts
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, task: &Task) {
+        self.total += 1;
+        match task.state.0 {
+            b'R' => self.running += 1,
+            b'T' | b't' => self.stopped += 1,
+            b'Z' | b'X' => self.dead += 1,
+            _ => {}
+        }
+    }
+}
+
+/// A task that died in an interval: detail of what the usages already hold.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exited {
+    /// Its final figures.
+    pub exit: Exit,
+    /// CPU time of its last interval.
+    pub cpu_ns: u64,
+    /// What it did in that while it was on no CPU; `None` where the source does not know it.
+    pub states: Option<States>,
+    /// What it did off the CPU when the interval began; `None` where the source does not know it.
+    pub off_at_start: Option<OffTasks>,
+    /// What it did since the ledger was attached or, if it began later, in all of its life; `None` where that is not known.
+    pub lived: Option<Lived>,
+    /// As [`Usage::accounting_parent`] of its process.
+    pub accounting_parent: Option<Pid>,
+    /// The start of that: with its pid it says which process it is.
+    pub accounting_start: Option<Boottime>,
+    /// Whether no thread of its process is left; `None` where the source does not tell it of each death.
+    pub ends_process: Option<bool>,
+}
+
+impl Exited {
+    /// As [`Usage::state_imbalance_ns`]: 0.
+    pub fn state_imbalance_ns(&self) -> Option<i64> {
+        let states = self.states?;
+        Some(states.elapsed_ns.wrapping_sub(self.cpu_ns + states.off_ns()) as i64)
+    }
+}
+
+/// A task that was blocked all the time: it did not run in the interval, and waits without being interruptible.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Which.
+    pub task: TaskId,
+    /// Its process.
+    pub process: TaskId,
+    /// Its name when it was blocked.
+    pub comm: Comm,
+    /// Its effective user.
+    pub euid: Option<u32>,
+    /// Since when, CLOCK_MONOTONIC; `None`: since before the ledger was attached.
+    pub since_ns: Option<u64>,
+    /// For how long, by the end of the interval; where [`Blocked::since_ns`] is not known, at least.
+    pub blocked_for_ns: u64,
+    /// Whether it waits for I/O.
+    pub for_io: Option<bool>,
+}
+
+/// A task that goes on under another tid.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Renumbered {
+    /// Which it was.
+    pub task: TaskId,
+    /// Whose it was, where the interval was closed; a frame does not tell it.
+    pub owner: Option<Owner>,
+}
+
+/// Whose a task was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process.
+    pub process: TaskId,
+    /// Its real user.
+    pub uid: u32,
+    /// Its effective user.
+    pub euid: u32,
+}
+
+/// Time that could not be attributed, by reason, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unattributed {
+    /// Of processes that found no slot.
+    pub no_slot_ns: u64,
+    /// Of the dead, folded into a slot whose task was forgotten meanwhile.
+    pub forgotten_task_ns: u64,
+    /// Of CPUs that were online before a hook had seen what ran there, or while they were taken down.
+    pub uncovered_cpu_ns: u64,
+    /// Of all CPUs, while no ledger was attached.
+    pub not_attached_ns: u64,
+}
+
+impl Unattributed {
+    /// Key in JSON, words in text, and amount of each reason.
+    pub fn reasons(&self) -> [(&'static str, &'static str, u64); 4] {
+        [
+            ("no_slot_ns", "no slot", self.no_slot_ns),
+            ("forgotten_task_ns", "forgotten task", self.forgotten_task_ns),
+            ("uncovered_cpu_ns", "uncovered CPU", self.uncovered_cpu_ns),
+            ("not_attached_ns", "not attached", self.not_attached_ns),
+        ]
+    }
+
+    /// The sum of the reasons.
+    pub fn total_ns(&self) -> u64 {
+        self.reasons().iter().map(|(_, _, ns)| ns).sum()
+    }
+}
+
+/// What does not add up in an interval: an error of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The capacity, and what is attributed, idle and unattributed: by this many nanoseconds.
+    Balance(i64),
+    /// What is attributed, and the sum of the processes.
+    Processes(i64),
+    /// What is unattributed, and the sum of its reasons.
+    Reasons(i64),
+    /// Only one is known of what is idle and what is unattributed.
+    HalfTold,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Balance(ns) => {
+                write!(formatter, "the capacity is {ns} ns more than what was booked of it")
+            }
+            Fault::Processes(ns) => {
+                write!(formatter, "the attributed time is {ns} ns more than that of all processes")
+            }
+            Fault::Reasons(ns) => write!(formatter, "the unattributed time is {ns} ns more than its reasons"),
+            Fault::HalfTold => {
+                formatter.write_str("it has idle time without unattributed time, or the reverse")
+            }
+        }
+    }
+}
+
+/// Maximum number of tasks of a user in [`Interval::blocked`], and of all of them in a frame: so no user can keep those of others from it.
+pub const MOST_BLOCKED: usize = 1024;
+
+/// The name of a recording as a source.
+pub const REPLAY: &str = "replay";
+
+/// What an interval begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// A cut.
+    #[default]
+    Cut,
+    /// The machine: it is that of [`Interval::since_boot`].
+    Boot,
+}
+
+/// The books of one interval.
+#[derive(Debug, Clone, Default)]
+pub struct Interval {
+    /// Where the numbers come from; of a recording, where they came from.
+    pub source: SourceKind,
+    /// Whether it is from a recording.
+    pub is_replayed: bool,
+    /// What it begins with.
+    pub begin: Begin,
+    /// The earlier cut, CLOCK_MONOTONIC.
+    pub start_ns: u64,
+    /// The later cut.
+    pub end_ns: u64,
+    /// CPUs online at the later cut; with the ledger, when its books were closed, right after.
+    pub online_cpus: u32,
+    /// Online CPUs × length; with the ledger, of a CPU that comes or goes only the time in which it was online.
+    pub capacity_ns: u64,
+    /// The sum of `cpu_ns` over the processes.
+    pub attributed_ns: u64,
+    /// Time of the idle tasks; `None` where the source has no exact cut.
+    pub idle_ns: Option<u64>,
+    /// What could not be attributed; `None` likewise.
+    pub unattributed_ns: Option<u64>,
+    /// Why.
+    pub unattributed_by: Unattributed,
+    /// When the rows were read, CLOCK_MONOTONIC: not before the later cut.
+    pub read_begin_ns: u64,
+    /// The same instant by the clock of starts and ends.
+    pub read_begin: Boottime,
+    /// When all of them were read.
+    pub read_end_ns: u64,
+    /// One row a process, sorted by pid.
+    pub processes: Vec<Row>,
+    /// One row a task where the books are kept by task; else empty. The leader of a process comes before its other threads.
+    pub tasks: Vec<Row>,
+    /// The tasks at the later cut, where the source has listed them though the books are not kept by task.
+    pub listed_tasks: Option<TaskCounts>,
+    /// Tids of rows that the source could not see, and that /proc told of, sorted: they are as exact as its files are.
+    pub from_procfs: Vec<Tid>,
+    /// Tasks that died; `None` where the source sees no exits.
+    pub exited: Option<Vec<Exited>>,
+    /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`] of a user; `None` where the source does not
+    /// know them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after [`Ledger::find_blocked`].
+    ///
+    /// [`Ledger::find_blocked`]: crate::source::ledger::Ledger::find_blocked
+    pub blocked: Option<Vec<Blocked>>,
+    /// How many there are in all.
+    pub blocked_tasks: u64,
+    /// How many of them are of processes whose states are not told: the states of the others include them.
+    pub blocked_without_row: u64,
+    /// Tasks that died and whose identity was lost to a full list. With the ledger their time is with their process, or with its heir. With
+    /// the walk it is with the parent of their process. `None` where it is not told.
+    pub unidentified_exits: Option<u64>,
+    /// Tasks that go on under another tid, because a thread's exec has given them that of the leader. The ledger alone tells them.
+    pub renumbered: Vec<Renumbered>,
+    /// Tasks that died and were not told of: their time since the last cut is lost, unless their parent knows of it.
+    pub missed_exits: u64,
+    /// Switches that the kernel has not shown: the time of the task that left is with the one that came. `None` where it is not told.
+    pub missed_switches: Option<u64>,
+    /// CPU time of the processes that the kernel hides, by their own clocks: it is in the rows of others and in [`Interval::idle_ns`]. `None`
+    /// where it is not told.
+    pub hidden_cpu_ns: Option<u64>,
+    /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
+    #[doc(hidden)]
+    pub off_fault_ns: u64,
+}
+
+impl Interval {
+    /// What each process of a snapshot has used since it began, as an interval that began with the machine: something to show before
+    /// the first interval is over. It does not include time that no living process has.
+    pub fn since_boot(snapshot: &Snapshot, online_cpus: u32) -> Interval {
+        let whole = |task: &Task| {
+            let (cpu_ns, growth) = (task.runtime_ns, Counters::of(task));
+            Row::new(*task, Usage { cpu_ns, self_ns: cpu_ns, growth, ..Usage::default() })
+        };
+        let processes: Vec<Row> = snapshot.processes.iter().map(whole).collect();
+        Interval {
+            source: snapshot.source,
+            begin: Begin::Boot,
+            start_ns: 0,
+            end_ns: snapshot.begin_ns,
+            online_cpus,
+            capacity_ns: snapshot.begin_ns * u64::from(online_cpus),
+            attributed_ns: processes.iter().map(|row| row.usage.cpu_ns).sum(),
+            read_begin_ns: snapshot.begin_ns,
+            read_begin: snapshot.begin,
+            read_end_ns: snapshot.end_ns,
+            from_procfs: snapshot.from_procfs.clone(),
+            processes,
+            ..Interval::default()
+        }
+    }
+
+    /// Whether it is that of [`Interval::since_boot`].
+    pub fn is_since_boot(&self) -> bool {
+        self.begin == Begin::Boot
+    }
+
+    /// Adds tids of rows that /proc told of.
+    pub fn add_from_procfs(&mut self, tids: impl Iterator<Item = Tid>) {
+        self.from_procfs.extend(tids);
+        self.from_procfs.sort_unstable();
+        self.from_procfs.dedup();
+    }
+
+    /// The source as output names it: of a recording, that.
+    pub fn source_name(&self) -> &'static str {
+        if self.is_replayed { REPLAY } else { self.source.name() }
+    }
+
+    /// Its length.
+    pub fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// Capacity less all that was booked: 0. `None` where the source has no exact cut.
+    pub fn imbalance_ns(&self) -> Option<i64> {
+        let booked = self.attributed_ns.wrapping_add(self.idle_ns?).wrapping_add(self.unattributed_ns?);
+        Some(self.capacity_ns.wrapping_sub(booked) as i64)
+    }
+
+    /// What does not add up in its books. `None`: all does.
+    pub fn fault(&self) -> Option<Fault> {
+        let processes_ns = self.processes.iter().fold(0, |sum: u64, row| sum.wrapping_add(row.usage.cpu_ns));
+        let reasons_ns = self.unattributed_by.total_ns();
+        let differs =
+            |told_ns: u64, sum_ns: u64| Some(told_ns.wrapping_sub(sum_ns) as i64).filter(|ns| *ns != 0);
+        let balance = || Some(self.imbalance_ns()?).filter(|ns| *ns != 0).map(Fault::Balance);
+        let processes = || differs(self.attributed_ns, processes_ns).map(Fault::Processes);
+        let reasons = || differs(self.unattributed_ns.unwrap_or(0), reasons_ns).map(Fault::Reasons);
+        let is_half_told = self.idle_ns.is_some() != self.unattributed_ns.is_some();
+        balance().or_else(processes).or_else(reasons).or(is_half_told.then_some(Fault::HalfTold))
+    }
+
+    /// Becomes the interval that begins with this, in the memory of its own lists: nothing else of it stays. Lists that the other one does not
+    /// have, as what they would hold is not known, are not there.
+    pub fn renew(&mut self, begin: Interval) {
+        // Each member by its name: one that is added has to be thought of here.
+        let Interval {
+            source: _,
+            is_replayed: _,
+            begin: _,
+            start_ns: _,
+            end_ns: _,
+            online_cpus: _,
+            capacity_ns: _,
+            attributed_ns: _,
+            idle_ns: _,
+            unattributed_ns: _,
+            unattributed_by: _,
+            read_begin_ns: _,
+            read_begin: _,
+            read_end_ns: _,
+            processes,
+            tasks,
+            listed_tasks: _,
+            from_procfs,
+            exited,
+            blocked,
+            blocked_tasks: _,
+            blocked_without_row: _,
+            unidentified_exits: _,
+            renumbered,
+            missed_exits: _,
+            missed_switches: _,
+            hidden_cpu_ns: _,
+            off_fault_ns: _,
+        } = std::mem::take(self);
+        *self = Interval {
+            processes: emptied(processes),
+            tasks: emptied(tasks),
+            from_procfs: emptied(from_procfs),
+            exited: begin.exited.map(|_| emptied(exited.unwrap_or_default())),
+            blocked: begin.blocked.map(|_| emptied(blocked.unwrap_or_default())),
+            renumbered: emptied(renumbered),
+            ..begin
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of which no member is as in a new one.
+    fn full() -> Interval {
+        Interval {
+            source: SourceKind::Procfs,
+            is_replayed: true,
+            begin: Begin::Boot,
+            start_ns: 1,
+            end_ns: 2,
+            online_cpus: 3,
+            capacity_ns: 4,
+            attributed_ns: 5,
+            idle_ns: Some(6),
+            unattributed_ns: Some(7),
+            unattributed_by: Unattributed { not_attached_ns: 8, ..Unattributed::default() },
+            read_begin_ns: 15,
+            read_begin: Boottime::from_ns(16),
+            read_end_ns: 17,
+            processes: vec![Row::default(); 2_000],
+            tasks: vec![Row::default(); 2_000],
+            listed_tasks: Some(TaskCounts::default()),
+            from_procfs: vec![Tid(18); 2_000],
+            exited: Some(vec![Exited::default(); 2_000]),
+            blocked: Some(vec![Blocked::default(); 2_000]),
+            blocked_tasks: 9,
+            blocked_without_row: 10,
+            unidentified_exits: Some(11),
+            renumbered: vec![Renumbered::default(); 2_000],
+            missed_exits: 12,
+            missed_switches: Some(13),
+            hidden_cpu_ns: Some(14),
+            off_fault_ns: 14,
+        }
+    }
+
+    #[test]
+    fn nothing_of_an_interval_is_in_the_next() {
+        let text = |interval: &Interval| format!("{interval:?}");
+        let mut interval = full();
+        let memory = interval.processes.as_ptr();
+        interval.renew(Interval::default());
+        assert_eq!(text(&interval), text(&Interval::default()));
+        assert_eq!(interval.processes.as_ptr(), memory, "but the memory of its lists");
+        let begin = || Interval { exited: Some(Vec::new()), blocked: None, end_ns: 7, ..Interval::default() };
+        interval = full();
+        interval.renew(begin());
+        assert_eq!(text(&interval), text(&begin()));
+        // What a storm took is given back after the next interval that needs less.
+        interval.processes.push(Row::default());
+        interval.renew(begin());
+        assert!(interval.processes.capacity() < 2_000, "{}", interval.processes.capacity());
+    }
+}

@@ -1,0 +1,42 @@
+//! What the rest of cpuledger speaks of: tasks, what they used, intervals and listings. It touches no file, clock or kernel.
+//!
+//! - A [`Task`] is what a source says of a task or a process at an instant. [`field`] has the one table of its members.
+//! - A [`Usage`] is what it used in an interval. A [`Row`] is both.
+//! - An [`Interval`] is what lies between two cuts: rows, the dead, and where the rest of the CPU time went.
+//! - A [`Snapshot`] is a listing.
+//! - A [`frame::Frame`] is an interval as bytes. [`framing`] makes one of the other.
+//!
+//! ```
+//! use cpuledger_model::{Interval, Row, Task, Usage, frame::Frame, framing};
+//!
+//! let make = Row::new(Task::default(), Usage { cpu_ns: 7, self_ns: 7, ..Usage::default() });
+//! let interval = Interval { end_ns: 10, capacity_ns: 10, attributed_ns: 7, processes: vec![make], ..Interval::default() };
+//! let (mut frame, mut read) = (Frame::new(), Interval::default());
+//! framing::write(&interval, &framing::Circumstances::default(), &mut frame);
+//! framing::read(&frame, &mut read)?;
+//! assert_eq!(read.processes[0].usage.cpu_ns, 7);
+//! # Ok::<(), framing::FrameError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod boottime;
+pub mod buffer;
+pub mod counters;
+pub mod exit;
+pub mod field;
+mod field_set;
+pub mod frame;
+pub mod framing;
+pub mod interval;
+pub mod snapshot;
+pub mod source_kind;
+pub mod states;
+pub mod task;
+
+pub use boottime::{Boottime, TICK_NS};
+pub use field::{Field, FieldSet, Value};
+pub use interval::{Interval, Row, Usage};
+pub use snapshot::{Request, Scope, Snapshot};
+pub use source_kind::SourceKind;
+pub use states::{Lived, OffTasks, States};
+pub use task::{Comm, Guard, Pid, Task, TaskId, Tid};

@@ -1,0 +1,113 @@
+//! Which sources there are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+use crate::boottime::TICK_NS;
+
+macro_rules! sources {
+    ($($(#[$attribute:meta])* $kind:ident $name:literal;)*) => {
+        /// Names of the sources, as options and output spell them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub enum SourceKind {
+            $($(#[$attribute])* $kind,)*
+        }
+
+        impl SourceKind {
+            /// Every source, best first.
+            pub const ALL: [SourceKind; [$($name),*].len()] = [$(SourceKind::$kind),*];
+
+            /// What figures are said to come from.
+            pub fn origin(self) -> &'static str {
+                match self {
+                    SourceKind::Service => "the service",
+                    SourceKind::Ledger => "the ledger",
+                    SourceKind::Walk => "the walk",
+                    SourceKind::Netlink => "netlink",
+                    SourceKind::Procfs => "/proc",
+                }
+            }
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(SourceKind::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+// The best comes first.
+sources! {
+    /// The ledger of `cpuledger serve`.
+    Service "service";
+    /// Every switch of every CPU, booked in the kernel.
+    Ledger "ledger";
+    /// One pass over the kernel's task list.
+    Walk "walk";
+    /// Taskstats over generic netlink.
+    Netlink "netlink";
+    /// Files of /proc.
+    #[default]
+    Procfs "procfs";
+}
+
+impl SourceKind {
+    /// Whether its intervals are those of a ledger: they know every switch, so that they balance, and tell the states of tasks.
+    pub fn is_of_ledger(self) -> bool {
+        match self {
+            SourceKind::Service | SourceKind::Ledger => true,
+            SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => false,
+        }
+    }
+
+    /// Whether intervals are made of its snapshots. The ledger has none; those of the service are for listings.
+    pub fn has_snapshots(self) -> bool {
+        match self {
+            SourceKind::Service | SourceKind::Ledger => false,
+            SourceKind::Walk | SourceKind::Netlink | SourceKind::Procfs => true,
+        }
+    }
+
+    /// Whether books are kept of the exact runtime of each of its tasks, and of each that died. Then its snapshots need
+    /// [`Scope::Tasks`](crate::Scope::Tasks).
+    pub fn is_booked_by_task(self) -> bool {
+        match self {
+            SourceKind::Walk | SourceKind::Netlink => true,
+            SourceKind::Service | SourceKind::Ledger | SourceKind::Procfs => false,
+        }
+    }
+
+    /// By how much it may tell a start too early: in a file it is rounded down to a tick.
+    pub fn start_rounding_ns(self) -> u64 {
+        match self {
+            SourceKind::Service | SourceKind::Ledger | SourceKind::Walk => 0,
+            SourceKind::Netlink | SourceKind::Procfs => TICK_NS,
+        }
+    }
+}
+
+impl Serialize for SourceKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl FromStr for SourceKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<SourceKind, String> {
+        SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            format!("there is no source `{name}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`")
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! The tables and the example of `docs/format/frames.md`. `CPULEDGER_WRITE_DOCS=1` writes them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use cpuledger_model::frame::{Column, Frame, Kind, Section};
+
+/// The frame of the example.
+fn example() -> Vec<u8> {
+    let mut frame = Frame::new();
+    for (column, value) in [
+        (Column::START_NS, 5_000_000_000),
+        (Column::END_NS, 6_000_000_000),
+        (Column::ONLINE_CPUS, 2),
+        (Column::CAPACITY_NS, 2_000_000_000),
+        (Column::ATTRIBUTED_NS, 1_000_000_000),
+        (Column::IDLE_NS, 1_000_000_000),
+        (Column::UNATTRIBUTED_NS, 0),
+    ] {
+        frame.set_figure(column, Some(value));
+    }
+    let comm = frame.intern(b"make");
+    let processes = frame.table_mut(Section::Processes);
+    processes.reset(2);
+    processes.fill_signed(Column::TID, [Some(100), Some(120)]);
+    processes.fill(Column::COMM, [Some(comm), None]);
+    processes.fill(Column::CPU_NS, [Some(300_000_000), Some(700_000_000)]);
+    let mut bytes = Vec::new();
+    frame.encode(&mut bytes).expect("it is short");
+    bytes
+}
+
+fn hexdump(bytes: &[u8]) -> String {
+    let mut text = "```\n".to_owned();
+    for (line, bytes) in bytes.chunks(16).enumerate() {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let shown = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { '.' };
+        let letters: String = bytes.iter().map(shown).collect();
+        writeln!(text, "{:04x}  {:<47}  {letters}", line * 16, hex.join(" ")).expect("memory");
+    }
+    text + "```\n"
+}
+
+fn fields() -> String {
+    let mut columns: Vec<Column> = Column::known().collect();
+    columns.sort_by_key(|column| column.id());
+    let mut text = "| id | field | kind | what |\n|---|---|---|---|\n".to_owned();
+    for column in columns {
+        let kind = match column.kind() {
+            Kind::Signed => "signed",
+            Kind::Text => "text",
+            _ => "",
+        };
+        let (id, name, help) = (column.id(), column.name(), column.help());
+        writeln!(text, "| {id} | `{name}` | {kind} | {help} |").expect("memory");
+    }
+    text
+}
+
+#[test]
+fn the_document_has_every_field_and_the_example() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/frames.md");
+    let mut text = std::fs::read_to_string(&path).expect("docs/format/frames.md");
+    for (name, part) in [("hexdump", hexdump(&example())), ("fields", fields())] {
+        let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+        let from = text.find(&begin).expect(name) + begin.len();
+        let to = text.find(&end).expect(name);
+        if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
+            text.replace_range(from..to, &part);
+        } else {
+            assert!(
+                text[from..to] == part,
+                "CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-model writes:\n{part}"
+            );
+        }
+    }
+    if std::env::var_os("CPULEDGER_WRITE_DOCS").is_some() {
+        std::fs::write(&path, text).expect("docs/format/frames.md");
+    }
+}
