@@ -3,17 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Field, FieldSet};
+use crate::field_table::{field_table, gauges_and_counters};
 use crate::task::Task;
 
 macro_rules! counters {
-    ($($field:ident $member:ident;)*) => {
+    (
+        gauges { $($gauge:tt)* }
+        counters { $($id:literal $column:ident $field:ident $member:ident: $type:ident, $help:literal;)* }
+    ) => {
         /// The cumulative fields of a [`Task`], or what they grew by; meaningful where `known` holds the field.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[allow(missing_docs)] // the field table documents each member once
         pub struct Counters {
             /// The fields that are known.
             pub known: FieldSet,
-            $(pub $member: u64,)*
+            $(#[doc = $help] pub $member: $type,)*
         }
 
         impl Counters {
@@ -70,33 +73,7 @@ macro_rules! counters {
     };
 }
 
-/// The rows, for a macro that makes something of each: field, and member of [`Task`] and [`Counters`].
-macro_rules! counter_table {
-    ($with:ident) => {
-        $with! {
-            Runtime runtime_ns;
-            User user_ns;
-            System system_ns;
-            ChildrenUser children_user_ns;
-            ChildrenSystem children_system_ns;
-            RunqueueWait runqueue_wait_ns;
-            BlockIoDelay block_io_delay_ns;
-            SwapInDelay swap_in_delay_ns;
-            MinorFaults minor_faults;
-            MajorFaults major_faults;
-            ChildrenMinorFaults children_minor_faults;
-            ChildrenMajorFaults children_major_faults;
-            VoluntarySwitches voluntary_switches;
-            InvoluntarySwitches involuntary_switches;
-            ReadBytes read_bytes;
-            WriteBytes write_bytes;
-            CancelledWriteBytes cancelled_write_bytes;
-        }
-    };
-}
-pub(crate) use counter_table;
-
-counter_table!(counters);
+field_table!(gauges_and_counters! counters [] []);
 
 impl Counters {
     /// With these fields unknown.

@@ -25,6 +25,7 @@ pub mod counters;
 pub mod exit;
 pub mod field;
 mod field_set;
+mod field_table;
 pub mod frame;
 pub mod framing;
 pub mod interval;

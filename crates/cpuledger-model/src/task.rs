@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::boottime::Boottime;
 use crate::field_set::FieldSet;
+use crate::field_table::field_table;
 
 /// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
 /// task is gone: to recognise a task again use [`TaskId`].
@@ -135,67 +136,26 @@ pub enum Guard {
     Guarded,
 }
 
-/// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
-/// field; the units, sources and documentation of each are in [`crate::field::FIELDS`].
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)] // the field table documents each member once
-pub struct Task {
-    /// The fields that the source could give for this task.
-    pub known: FieldSet,
-    pub tid: Tid,
-    pub pid: Pid,
-    pub ppid: Pid,
-    pub pgid: i32,
-    pub sid: i32,
-    pub tty_device: u32,
-    pub tty_pgid: i32,
-    pub start_time_ns: Boottime,
-    pub uid: u32,
-    pub euid: u32,
-    pub suid: u32,
-    pub fsuid: u32,
-    pub gid: u32,
-    pub egid: u32,
-    pub sgid: u32,
-    pub fsgid: u32,
-    /// Told with the field `suid` where records of the kernel half have it. It is no field: no output shows it.
-    pub guard: Guard,
-    pub state: State,
-    pub flags: u32,
-    pub exit_signal: i32,
-    pub nice: i32,
-    pub priority: i32,
-    pub rt_priority: u32,
-    pub policy: u32,
-    pub processor: u32,
-    pub threads: u32,
-    pub namespace_tid: i32,
-    pub runtime_ns: u64,
-    pub user_ns: u64,
-    pub system_ns: u64,
-    pub children_user_ns: u64,
-    pub children_system_ns: u64,
-    pub runqueue_wait_ns: u64,
-    pub block_io_delay_ns: u64,
-    pub swap_in_delay_ns: u64,
-    pub vsize_bytes: u64,
-    pub rss_bytes: u64,
-    pub shared_bytes: u64,
-    pub swap_bytes: u64,
-    pub locked_bytes: u64,
-    pub minor_faults: u64,
-    pub major_faults: u64,
-    pub children_minor_faults: u64,
-    pub children_major_faults: u64,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
-    pub read_bytes: u64,
-    pub write_bytes: u64,
-    pub cancelled_write_bytes: u64,
-    pub cgroup_id: u64,
-    pub cgroup_v1_cpu_id: u64,
-    pub comm: Comm,
+macro_rules! task {
+    (
+        $(
+            $(#[$cumulative:ident])?
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+        )*
+    ) => {
+        /// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its
+        /// field; the units, sources and documentation of each are in [`crate::field::FIELDS`].
+        #[derive(Debug, Clone, Copy, Default)]
+        pub struct Task {
+            /// The fields that the source could give for this task.
+            pub known: FieldSet,
+            /// Told with the field `suid` where records of the kernel half have it. It is no field: no output shows it.
+            pub guard: Guard,
+            $(#[doc = $help] pub $member: $type,)*
+        }
+    };
 }
+field_table!(task!);
 
 impl AsRef<Task> for Task {
     fn as_ref(&self) -> &Task {

@@ -1,7 +1,7 @@
 //! Encoding and decoding: what comes out is what went in, and any bytes are a frame or a sentence.
 
 use cpuledger_model::frame::{
-    ChainReader, ChainWriter, Column, Frame, Kind, Link, MOST_RECORDS, Section, Wanted,
+    ChainReader, ChainWriter, Column, ErrorKind, Frame, Kind, Link, MOST_RECORDS, Section, Wanted,
 };
 use proptest::prelude::*;
 
@@ -314,6 +314,8 @@ fn a_frame_of_the_next_version_is_read() {
     bytes[10] = 2;
     let sentence = decode(&bytes).expect_err("it needs version 2");
     assert!(sentence.contains("version 2"), "{sentence}");
+    let kind = |bytes: &[u8]| Frame::decode(bytes).expect_err("it is none").kind();
+    assert_eq!((kind(&bytes), kind(&bytes[1..])), (ErrorKind::TooNew, ErrorKind::Damaged));
 }
 
 #[test]

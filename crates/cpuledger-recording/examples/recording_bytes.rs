@@ -1,10 +1,11 @@
 //! What a recording takes, beside other ways to compress it: `cargo run --release -p cpuledger-recording --example recording_bytes -- DIR`.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use cpuledger_model::frame::{ChainWriter, Column, Frame, Link};
+use cpuledger_model::frame::{ChainWriter, Column, Frame, Kind, Link, Section};
 use cpuledger_recording::{Options, Recording, When, Writer};
 use zstd::bulk::Compressor;
 
@@ -30,19 +31,26 @@ fn main() -> Result<(), Failed> {
         frame.encode(&mut bytes)?;
         encoded.push(bytes);
     }
+    if let Ok(folder) = std::env::var("DUMP") {
+        for (number, bytes) in encoded.iter().enumerate() {
+            std::fs::write(format!("{folder}/{number}"), bytes)?;
+        }
+    }
     let count = encoded.len().max(1);
     let each = |bytes: usize| bytes / count;
     println!("{count} frames of {} bytes", each(encoded.iter().map(Vec::len).sum()));
     println!(
-        "| level | each alone | first of 16 as dictionary | the one before as dictionary | stream of 16 | links |"
+        "| level | each alone | first of 16 as dictionary | the one before as dictionary | stream of 16 | stream of all, long | differences | links |"
     );
-    println!("|---:|---:|---:|---:|---:|---:|");
+    println!("|---:|---:|---:|---:|---:|---:|---:|---:|");
     for level in LEVELS {
         let ways = [
             alone(&encoded, level)?,
             first(&encoded, level)?,
             before(&encoded, level)?,
-            stream(&encoded, level)?,
+            stream(&encoded, level, GROUP)?,
+            stream(&encoded, level, usize::MAX)?,
+            differences(&frames, level)?,
             links(&frames, level)?,
         ];
         print!("| {level} |");
@@ -139,10 +147,13 @@ fn before(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
     Ok(sum)
 }
 
-fn stream(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
+/// Of so many frames each, with matches as far back as 128 MiB.
+fn stream(frames: &[Vec<u8>], level: i32, group: usize) -> Result<usize, Failed> {
     let mut sum = 0;
-    for group in frames.chunks(GROUP) {
+    for group in frames.chunks(group) {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
+        encoder.long_distance_matching(true)?;
+        encoder.window_log(27)?;
         for frame in group {
             encoder.write_all(frame)?;
             encoder.flush()?;
@@ -150,6 +161,65 @@ fn stream(frames: &[Vec<u8>], level: i32) -> Result<usize, Failed> {
         sum += encoder.finish()?.len();
     }
     Ok(sum)
+}
+
+/// Columns of differences: from what the same task had last in the group or, for a new one, from the row before, seven bits a byte.
+fn differences(frames: &[Frame], level: i32) -> Result<usize, Failed> {
+    let mut compressor = Compressor::new(level)?;
+    let mut sum = 0;
+    for group in frames.chunks(GROUP) {
+        let mut known: HashMap<(u16, u64, u64, u64), HashMap<u16, u64>> = HashMap::new();
+        let mut texts: HashMap<Vec<u8>, u64> = HashMap::new();
+        for frame in group {
+            let mut bytes = Vec::new();
+            for section in Section::ALL {
+                let table = frame.table(section);
+                put(&mut bytes, table.len() as u64);
+                let number = |column: Column, row| match column.kind() {
+                    Kind::Signed => table.get_signed(column, row).map(i64::cast_unsigned),
+                    _ => table.get(column, row),
+                };
+                let key = |row| {
+                    let of = |column| number(column, row).unwrap_or(0);
+                    (section.id(), of(Column::PID), of(Column::TID), of(Column::START_TIME_NS))
+                };
+                for column in Column::known().filter(|column| table.has(*column)) {
+                    put(&mut bytes, column.id().into());
+                    let mut before = 0;
+                    for row in 0..table.len() {
+                        let value = match column.kind() {
+                            Kind::Text => frame.text_of(section, column, row).map(|text| {
+                                let next = texts.len() as u64 + 1;
+                                *texts.entry(text.to_vec()).or_insert_with(|| {
+                                    bytes.push(text.len() as u8);
+                                    bytes.extend_from_slice(text);
+                                    next
+                                })
+                            }),
+                            _ => number(column, row),
+                        };
+                        let last =
+                            known.get(&key(row)).and_then(|columns| columns.get(&column.id())).copied();
+                        let value = value.map_or(0, |value| value.wrapping_add(1));
+                        let difference = value.wrapping_sub(last.unwrap_or(before)).cast_signed();
+                        put(&mut bytes, ((difference << 1) ^ (difference >> 63)).cast_unsigned());
+                        before = value;
+                        known.entry(key(row)).or_default().insert(column.id(), value);
+                    }
+                }
+            }
+            sum += compressor.compress(&bytes)?.len();
+        }
+    }
+    Ok(sum)
+}
+
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
 }
 
 fn links(frames: &[Frame], level: i32) -> Result<usize, Failed> {

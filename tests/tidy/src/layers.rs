@@ -112,6 +112,7 @@ pub const LAYERS: &[Layers] = &[
         from_below: &[
             "buffer",
             "boottime",
+            "field_table",
             "field_set",
             "task",
             "field",

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::field_table::{field_table, gauges_and_counters};
+
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -48,10 +50,29 @@ pub(crate) const COLUMNS: usize = 256;
 /// What the growth of a counter has in addition to the id of the counter, which is less than 64.
 const GROWTH: u16 = 192;
 
+/// What the values of a member of this type are.
+macro_rules! kind_of {
+    (Tid) => {
+        Kind::Signed
+    };
+    (Pid) => {
+        Kind::Signed
+    };
+    (i32) => {
+        Kind::Signed
+    };
+    (Comm) => {
+        Kind::Text
+    };
+    ($other:ident) => {
+        Kind::Unsigned
+    };
+}
+
 macro_rules! columns {
     (
-        fields { $($field_id:literal $field:ident $field_name:literal $field_kind:ident $field_help:literal;)* }
-        counters { $($counter_id:literal $counter:ident $counter_name:literal $counter_help:literal;)* }
+        gauges { $($field_id:literal $field:ident $f:ident $field_member:ident: $field_type:ident, $field_help:literal;)* }
+        counters { $($counter_id:literal $counter:ident $c:ident $counter_member:ident: $counter_type:ident, $counter_help:literal;)* }
         figures { $($id:literal $figure:ident $name:literal $kind:ident $rule:ident $help:literal;)* }
     ) => {
         /// The figures of what a task did. The first is the length of its life.
@@ -75,21 +96,21 @@ impl Column {
         static INFOS: &[ColumnInfo] = &[
             $(ColumnInfo {
                 column: Column::$field,
-                name: $field_name,
+                name: stringify!($field_member),
                 rule: Rule::Last,
                 help: $field_help,
             },)*
             $(ColumnInfo {
                 column: Column::$counter,
-                name: $counter_name,
+                name: stringify!($counter_member),
                 rule: Rule::Last,
                 help: $counter_help,
             },)*
             $(ColumnInfo {
                 column: Column(GROWTH + $counter_id),
-                name: concat!("grown_", $counter_name),
+                name: concat!("grown_", stringify!($counter_member)),
                 rule: Rule::Sum,
-                help: concat!("What `", $counter_name, "` grew by in the interval."),
+                help: concat!("What `", stringify!($counter_member), "` grew by in the interval."),
             },)*
             $(ColumnInfo {
                 column: Column::$figure,
@@ -115,7 +136,7 @@ impl Column {
         /// The kinds by id, so that what is asked of a column by its name is known before it runs.
         const KINDS: [Kind; COLUMNS] = {
             let mut kinds = [Kind::Unsigned; COLUMNS];
-            $(kinds[$field_id] = Kind::$field_kind;)*
+            $(kinds[$field_id] = kind_of!($field_type);)*
             $(kinds[$id] = Kind::$kind;)*
             kinds
         };
@@ -124,62 +145,11 @@ impl Column {
     };
 }
 
-columns! {
-    fields {
-        1 TID "tid" Signed "Id of the task.";
-        2 PID "pid" Signed "Id of its process.";
-        3 PPID "ppid" Signed "Pid of the parent; in `exited`, 0 where that is unknown.";
-        4 PGID "pgid" Signed "Process group.";
-        5 SID "sid" Signed "POSIX session.";
-        6 TTY_DEVICE "tty_device" Unsigned "Device number of the controlling terminal; 0: none.";
-        7 TTY_PGID "tty_pgid" Signed "Foreground process group of the terminal; -1: none.";
-        8 START_TIME_NS "start_time_ns" Unsigned "CLOCK_BOOTTIME at the start. With the tid it says which task this is.";
-        9 UID "uid" Unsigned "Real user.";
-        10 EUID "euid" Unsigned "Effective user.";
-        11 SUID "suid" Unsigned "Saved user.";
-        12 FSUID "fsuid" Unsigned "File-system user.";
-        13 GID "gid" Unsigned "Real group.";
-        14 EGID "egid" Unsigned "Effective group.";
-        15 SGID "sgid" Unsigned "Saved group.";
-        16 FSGID "fsgid" Unsigned "File-system group.";
-        17 COMM "comm" Text "Name of the task.";
-        18 STATE "state" Unsigned "State letter as in /proc/PID/stat.";
-        19 FLAGS "flags" Unsigned "PF_* flags of the kernel.";
-        20 EXIT_SIGNAL "exit_signal" Signed "Signal to the parent at exit.";
-        21 NICE "nice" Signed "Nice value.";
-        22 PRIORITY "priority" Signed "Priority as in /proc/PID/stat.";
-        23 RT_PRIORITY "rt_priority" Unsigned "Real-time priority; 0: none.";
-        24 POLICY "policy" Unsigned "Scheduling policy, SCHED_*.";
-        25 PROCESSOR "processor" Unsigned "CPU it ran on last.";
-        26 THREADS "threads" Unsigned "Threads of the process.";
-        27 NAMESPACE_TID "namespace_tid" Signed "Its id in its own PID namespace.";
-        28 VSIZE_BYTES "vsize_bytes" Unsigned "Virtual memory.";
-        29 RSS_BYTES "rss_bytes" Unsigned "Resident memory.";
-        30 SHARED_BYTES "shared_bytes" Unsigned "Resident file and shared memory.";
-        31 SWAP_BYTES "swap_bytes" Unsigned "Swapped-out anonymous memory.";
-        32 LOCKED_BYTES "locked_bytes" Unsigned "Memory locked by mlock(2).";
-        33 CGROUP_ID "cgroup_id" Unsigned "Cgroup in the unified hierarchy: inode number of its directory.";
-        34 CGROUP_V1_CPU_ID "cgroup_v1_cpu_id" Unsigned "Cgroup in the hierarchy of the cpu controller.";
-    }
-    counters {
-        41 RUNTIME_NS "runtime_ns" "CPU time by the scheduler's clock.";
-        42 USER_NS "user_ns" "CPU time in user mode, by the kernel's scaling rule.";
-        43 SYSTEM_NS "system_ns" "CPU time in the kernel, by the same rule.";
-        44 CHILDREN_USER_NS "children_user_ns" "User time of children that it has waited for.";
-        45 CHILDREN_SYSTEM_NS "children_system_ns" "System time of children that it has waited for.";
-        46 RUNQUEUE_WAIT_NS "runqueue_wait_ns" "Time spent waiting for a CPU.";
-        47 BLOCK_IO_DELAY_NS "block_io_delay_ns" "Time waiting for block I/O, where delay accounting is on.";
-        48 SWAP_IN_DELAY_NS "swap_in_delay_ns" "Time waiting for swap-in, where delay accounting is on.";
-        49 MINOR_FAULTS "minor_faults" "Page faults without I/O.";
-        50 MAJOR_FAULTS "major_faults" "Page faults with I/O.";
-        51 CHILDREN_MINOR_FAULTS "children_minor_faults" "Minor faults of children that it has waited for.";
-        52 CHILDREN_MAJOR_FAULTS "children_major_faults" "Major faults of children that it has waited for.";
-        53 VOLUNTARY_SWITCHES "voluntary_switches" "Context switches because it waited.";
-        54 INVOLUNTARY_SWITCHES "involuntary_switches" "Context switches because it was preempted.";
-        55 READ_BYTES "read_bytes" "Bytes read from block devices.";
-        56 WRITE_BYTES "write_bytes" "Bytes written to block devices.";
-        57 CANCELLED_WRITE_BYTES "cancelled_write_bytes" "Written bytes whose pages were dropped before they reached the device.";
-    }
+/// The columns of fields, and these.
+macro_rules! with_figures {
+    ($($fields:tt)*) => {
+        columns! {
+            $($fields)*
     figures {
         64 CPU_NS "cpu_ns" Unsigned Sum "CPU time in the interval: the sum of the three parts.";
         65 SELF_NS "self_ns" Unsigned Sum "That of its living tasks.";
@@ -251,7 +221,6 @@ columns! {
         134 UNIDENTIFIED_EXITS "unidentified_exits" Unsigned Sum "Tasks that died and whose identity was lost.";
         135 MISSED_EXITS "missed_exits" Unsigned Sum "Tasks that died and were not reported.";
         136 MISSED_SWITCHES "missed_switches" Unsigned Sum "Switches that the kernel has not shown.";
-        137 OFF_FAULT_NS "off_fault_ns" Unsigned Sum "Time off the CPU that is booked twice, or to no state.";
         138 READ_BEGIN_NS "read_begin_ns" Unsigned Last "When the reading of the rows began, CLOCK_MONOTONIC.";
         139 READ_BEGIN_BOOTTIME_NS "read_begin_boottime_ns" Unsigned Last "The same instant, CLOCK_BOOTTIME.";
         140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";
@@ -262,7 +231,10 @@ columns! {
         146 HIDDEN_CPU_NS "hidden_cpu_ns" Unsigned Sum "CPU time of processes that the kernel hides: it is in the rows of others, or idle.";
         145 UNIT "unit" Text Last "Unit of systemd, or slice; empty: not known. In recordings of machines where the path of the cgroup does not say it.";
     }
+        }
+    };
 }
+field_table!(gauges_and_counters! with_figures [] []);
 
 impl Column {
     /// How many tasks of a row were off the CPU when the interval began, one column a state. The states are: waited for a CPU, slept,

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::frame::column::{COLUMNS, Column, Kind};
 use crate::frame::encode::{TEXT_LENGTH, TEXT_LENGTHS, TEXTS};
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::layout::{
     ALIGNMENT, LEAST_RECORD_BYTES, MAGIC, MOST_BYTES, MOST_FIELDS, MOST_RECORDS, MOST_SECTIONS, VERSION,
     field, get_u16, get_u32, get_u64, header, section,
@@ -220,10 +220,16 @@ fn read_header(bytes: &[u8]) -> Result<Header, Error> {
         return Err(Error::new("the bytes do not begin as a frame does"));
     }
     let (version, oldest_reader) = (get_u16(bytes, header::VERSION), get_u16(bytes, header::OLDEST_READER));
-    if oldest_reader > VERSION || version == 0 {
-        return Err(Error::with(format_args!(
-            "the frame has version {version} and needs a reader of version {oldest_reader}, this one has version {VERSION}"
-        )));
+    if version == 0 {
+        return Err(Error::new("the frame has no version"));
+    }
+    if oldest_reader > VERSION {
+        return Err(Error::of_with(
+            ErrorKind::TooNew,
+            format_args!(
+                "the frame has version {version} and needs a reader of version {oldest_reader}, this one has version {VERSION}"
+            ),
+        ));
     }
     let total = get_u32(bytes, header::TOTAL_BYTES);
     if total as usize != bytes.len() {

@@ -1,7 +1,7 @@
 //! From a frame to bytes.
 
 use crate::frame::column::{Column, Kind};
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::layout::{
     ALIGNMENT, LEAST_RECORD_BYTES, MAGIC, MOST_BYTES, MOST_FIELDS, MOST_RECORDS, MOST_TEXT_BYTES,
     OLDEST_READER, VERSION, field, header, put_u16, put_u32, put_u64, section,
@@ -68,7 +68,7 @@ impl Frame {
 
 fn write_header(bytes: &mut [u8], sections: usize) -> Result<(), Error> {
     let total = u32::try_from(bytes.len()).ok().filter(|total| *total <= MOST_BYTES);
-    let total = total.ok_or(Error::new("the interval is too long for a frame"))?;
+    let total = total.ok_or(Error::of(ErrorKind::TooLarge, "the interval is too long for a frame"))?;
     bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
     for (at, value) in [
         (header::VERSION, VERSION),
@@ -97,7 +97,10 @@ fn write_section(
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
     if table.len() > MOST_RECORDS as usize {
-        return Err(Error::with(format_args!("section {id} has more than {MOST_RECORDS} rows")));
+        return Err(Error::of_with(
+            ErrorKind::TooLarge,
+            format_args!("section {id} has more than {MOST_RECORDS} rows"),
+        ));
     }
     let Scratch { packed, differences } = scratch;
     let record_bytes = pack_all(table, owners, packed).max(LEAST_RECORD_BYTES);
@@ -108,7 +111,7 @@ fn write_section(
     let records_offset = align(bytes);
     let end = records_offset + table.len() * record_bytes;
     if end > MOST_BYTES as usize {
-        return Err(Error::new("the interval is too long for a frame"));
+        return Err(Error::of(ErrorKind::TooLarge, "the interval is too long for a frame"));
     }
     bytes.resize(end, 0);
     let records = &mut bytes[records_offset..];
@@ -267,7 +270,10 @@ fn write_values<const WIDTH: usize>(
 
 fn write_texts(bytes: &mut Vec<u8>, entry: usize, names: &Names) -> Result<(), Error> {
     if names.len() > MOST_RECORDS as usize {
-        return Err(Error::with(format_args!("there are more than {MOST_RECORDS} texts")));
+        return Err(Error::of_with(
+            ErrorKind::TooLarge,
+            format_args!("there are more than {MOST_RECORDS} texts"),
+        ));
     }
     let fields_offset = align(bytes);
     let mut length = [0; field::BYTES];

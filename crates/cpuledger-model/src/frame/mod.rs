@@ -43,7 +43,7 @@ mod trim;
 pub use chain::{ChainReader, ChainWriter, Link};
 pub use column::{Column, Kind};
 pub use decode::Wanted;
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use layout::{MOST_BYTES, MOST_RECORDS, MOST_TEXT_BYTES, VERSION};
 pub use sections::{Frame, Section};
 pub use table::{Cells, NewColumn, SignedCells, Table};

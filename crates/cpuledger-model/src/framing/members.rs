@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use crate::frame::{Column, Frame, NewColumn, Section};
 
-use crate::counters::{Counters, counter_table};
-use crate::field::{FIELDS, Field, FieldSet, field_table};
+use crate::counters::Counters;
+use crate::field::{FIELDS, Field, FieldSet};
+use crate::field_table::{field_table, gauges_and_counters};
 use crate::interval::{Blocked, Exited, Interval, Renumbered, Usage};
 use crate::states::{Lived, States};
 use crate::task::Task;
@@ -13,11 +14,18 @@ use crate::task::Task;
 use super::error::FrameError;
 use super::figure::{Append, Figure};
 
-/// The columns of fields, by the order of these.
-static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
-    let column = |key| Column::by_name(key).unwrap_or_else(|| panic!("{key} is no column of a frame"));
-    FIELDS.iter().map(|info| column(info.key)).collect()
-});
+macro_rules! columns {
+    (
+        $(
+            $(#[$cumulative:ident])?
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+        )*
+    ) => {
+        /// The columns of fields, by the order of these.
+        static COLUMNS: &[Column] = &[$(Column::$column),*];
+    };
+}
+field_table!(columns!);
 
 /// A row of which nothing is known.
 static ABSENT: LazyLock<Task> = LazyLock::new(Task::default);
@@ -171,7 +179,6 @@ members! {
         MISSED_EXITS missed_exits;
         MISSED_SWITCHES missed_switches;
         HIDDEN_CPU_NS hidden_cpu_ns;
-        OFF_FAULT_NS off_fault_ns;
         READ_BEGIN_NS read_begin_ns;
         READ_BEGIN_BOOTTIME_NS read_begin;
         READ_END_NS read_end_ns;
@@ -179,7 +186,12 @@ members! {
 }
 
 macro_rules! task_members {
-    ($($(#[$cumulative:ident])? $field:ident $key:literal $unit:ident $group:ident $help:literal $member:ident;)*) => {
+    (
+        $(
+            $(#[$cumulative:ident])?
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+        )*
+    ) => {
         impl Members for Task {
             fn write<'a>(
                 frame: &mut Frame,
@@ -209,10 +221,9 @@ macro_rules! task_members {
             fields: FieldSet,
         ) -> Result<FieldSet, FrameError> {
             let absent = &*ABSENT;
-            let columns = &*COLUMNS;
             let mut known = FieldSet::EMPTY;
             $(if fields.contains(Field::$field) {
-                let value = Figure::get(frame, section, columns[Field::$field as usize], row)?;
+                let value = Figure::get(frame, section, COLUMNS[Field::$field as usize], row)?;
                 if value.is_some() {
                     known = known.union(FieldSet::of(&[Field::$field]));
                 }
@@ -243,7 +254,7 @@ macro_rules! task_members {
         }
     };
 }
-field_table!(task_members);
+field_table!(task_members!);
 
 /// Checks the values of a column of which this is the member.
 fn check_column<T: Figure>(
@@ -286,7 +297,10 @@ impl Told {
 }
 
 macro_rules! counter_members {
-    ($($field:ident $member:ident;)*) => {
+    (
+        gauges { $($gauge:tt)* }
+        counters { $($id:literal $column:ident $field:ident $member:ident: $type:ident, $help:literal;)* }
+    ) => {
         impl Members for Counters {
             fn write<'a>(
                 frame: &mut Frame,
@@ -311,7 +325,7 @@ macro_rules! counter_members {
         }
     };
 }
-counter_table!(counter_members);
+field_table!(gauges_and_counters! counter_members [] []);
 
 #[cfg(test)]
 mod tests {

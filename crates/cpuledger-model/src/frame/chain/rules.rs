@@ -160,7 +160,7 @@ fn sums(section: Section, column: Column) -> Sums {
 }
 
 /// Figures of an interval that say nothing of the next.
-const ANEW: [Column; 15] = [
+const ANEW: [Column; 14] = [
     Column::SELF_NS,
     Column::EXITED_THREADS_NS,
     Column::EXITED_CHILDREN_NS,
@@ -174,7 +174,6 @@ const ANEW: [Column; 15] = [
     Column::UNATTRIBUTED_NS,
     Column::MISSED_SWITCHES,
     Column::HIDDEN_CPU_NS,
-    Column::OFF_FAULT_NS,
     Column::SUSPENDED_NS,
 ];
 

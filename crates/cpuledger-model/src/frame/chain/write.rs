@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::frame::column::{Column, Kind};
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::layout::MOST_RECORDS;
 use crate::frame::names::Names;
 use crate::frame::sections::{Frame, Section};
@@ -56,10 +56,10 @@ impl ChainWriter {
         put_number(&mut parts.head, sections.clone().count() as u64);
         for section in sections {
             if frame.table(section).len() > MOST_RECORDS as usize {
-                return Err(Error::with(format_args!(
-                    "section {} has more than {MOST_RECORDS} rows",
-                    section.id()
-                )));
+                return Err(Error::of_with(
+                    ErrorKind::TooLarge,
+                    format_args!("section {} has more than {MOST_RECORDS} rows", section.id()),
+                ));
             }
             self.write_section(frame, section, &texts, &mut parts, &mut link.dense);
         }

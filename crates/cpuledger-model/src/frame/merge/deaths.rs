@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::rows::{Id, Index, ids};
 use crate::frame::column::Column;
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::sections::{Frame, Section};
 use crate::frame::table::ABSENT;
 
@@ -28,7 +28,8 @@ impl Deaths {
             let process = (raw(Column::PID), raw(Column::PROCESS_START_NS));
             let ends_process = raw(Column::ENDS_PROCESS);
             if process.0 == ABSENT || process.1 == ABSENT || ends_process == ABSENT {
-                return Err(Error::new(
+                return Err(Error::of(
+                    ErrorKind::NotMerged,
                     "the source did not tell which deaths ended a process, so its frames cannot be merged",
                 ));
             }

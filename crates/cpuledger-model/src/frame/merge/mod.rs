@@ -10,7 +10,7 @@ mod states;
 use std::collections::{HashMap, HashSet};
 
 use crate::frame::column::Column;
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Table};
 
@@ -47,15 +47,19 @@ fn times(earlier: &Frame, later: &Frame) -> Result<Times, Error> {
     let [boots, sources] = [Column::BOOT_ID, Column::SOURCE]
         .map(|column| [earlier, later].map(|frame| frame.text_of(Section::Interval, column, 0)));
     if boots[0] != boots[1] {
-        return Err(Error::new("the intervals are not of the same boot"));
+        return Err(Error::of(ErrorKind::NotMerged, "the intervals are not of the same boot"));
     }
     if sources[0] != sources[1] {
-        return Err(Error::new("the intervals are not of the same source"));
+        return Err(Error::of(ErrorKind::NotMerged, "the intervals are not of the same source"));
     }
     let lengths = earlier.length_ns().zip(later.length_ns());
-    let (earlier_ns, later_ns) = lengths.ok_or(Error::new("an interval has no start or no end"))?;
+    let (earlier_ns, later_ns) =
+        lengths.ok_or(Error::of(ErrorKind::NotMerged, "an interval has no start or no end"))?;
     if earlier.figure(Column::END_NS) != later.figure(Column::START_NS) {
-        return Err(Error::new("the later interval does not begin where the earlier one ends"));
+        return Err(Error::of(
+            ErrorKind::NotMerged,
+            "the later interval does not begin where the earlier one ends",
+        ));
     }
     let between_ns = earlier.figure(Column::END_BOOTTIME_NS).unwrap_or(ABSENT);
     Ok(Times { earlier_ns, later_ns, between_ns })

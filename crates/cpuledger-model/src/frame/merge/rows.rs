@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::frame::column::{Column, Kind, Rule};
-use crate::frame::error::Error;
+use crate::frame::error::{Error, ErrorKind};
 use crate::frame::names::Names;
 use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Table};
@@ -58,10 +58,13 @@ pub(super) fn ids(frame: &Frame, section: Section) -> Result<Vec<Id>, Error> {
     let id = |row| (table.raw(Column::TID, row), table.raw(Column::START_TIME_NS, row));
     let ids: Vec<Id> = (0..table.len()).map(id).collect();
     if ids.iter().any(|(tid, start)| *tid == ABSENT || *start == ABSENT) {
-        return Err(Error::with(format_args!(
-            "section {} has a row without a tid or a start, so it cannot be merged",
-            section.id()
-        )));
+        return Err(Error::of_with(
+            ErrorKind::NotMerged,
+            format_args!(
+                "section {} has a row without a tid or a start, so it cannot be merged",
+                section.id()
+            ),
+        ));
     }
     Ok(ids)
 }
