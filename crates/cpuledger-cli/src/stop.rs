@@ -1,15 +1,11 @@
-//! Requests that end an interval before its time.
+//! Signals that end an interval before its time.
 
 use std::io::{self, Read as _};
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cpuledger::machine;
+pub use cpuledger::stop::{Stop, Waker};
 use cpuledger_program::end::{self, Notice, Reason, Watched};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::time::Timespec;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
 
@@ -19,135 +15,49 @@ const SECOND_SIGNAL: i32 = 1;
 /// What asks for the end may send several signals: timeout(1) sends one to the process and one to its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Requests to end the running interval before its time. They are counted by the kernel, in one object: a request that comes at
-/// any moment after [`Stop::take`] ends the next interval, and none is lost.
-#[derive(Debug)]
-pub struct Stop {
-    requests: Arc<OwnedFd>,
+/// From now on SIGINT and SIGTERM end the interval, and the program within a second. To be called when the source is
+/// open, as there is a second thread then. Where there is none to be had, signals end the program at once.
+pub fn wake_on_signals(waker: Waker) {
+    let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
+    let _ = end::watch(&signals, false, LastInterval(waker));
 }
 
-/// Ends an interval before its time.
-#[derive(Debug, Clone)]
-pub struct Waker {
-    requests: Arc<OwnedFd>,
-}
-
-impl Waker {
-    /// The running interval ends now.
-    pub fn wake(&self) {
-        // It fails where 2^64 - 2 requests wait already.
-        let _ = rustix::io::write(&self.requests, &1u64.to_ne_bytes());
-    }
-
-    /// From now on SIGINT and SIGTERM end the interval, and the program within a second. To be called when the source is
-    /// open, as there is a second thread then. Where there is none to be had, signals end the program at once.
-    pub fn wake_on_signals(self) {
-        let signals = [SIGINT, SIGTERM].map(|signal| (signal, Notice::End(Reason::Signal)));
-        let _ = end::watch(&signals, false, self);
-    }
-
-    /// From now on the first SIGINT or SIGTERM ends the interval, and the program takes the time that it needs to end. One that comes a second
-    /// later or more ends it at once. To be called as [`Waker::wake_on_signals`].
-    ///
-    /// # Errors
-    /// Where there is no thread or no pipe to be had.
-    pub fn wake_on_first_signal(self) -> io::Result<()> {
-        let (mut reader, writer) = io::pipe()?;
-        let wait = move || {
-            let mut first = None;
-            while reader.read_exact(&mut [0]).is_ok() {
-                match first {
-                    None => self.wake(),
-                    Some(first) if Instant::now() > first + ONE_REQUEST => low_level::exit(SECOND_SIGNAL),
-                    Some(_) => {}
-                }
-                first.get_or_insert_with(Instant::now);
+/// From now on the first SIGINT or SIGTERM ends the interval, and the program takes the time that it needs to end. One that comes a second
+/// later or more ends it at once. To be called as [`wake_on_signals`].
+///
+/// # Errors
+/// Where there is no thread or no pipe to be had.
+pub fn wake_on_first_signal(waker: Waker) -> io::Result<()> {
+    let (mut reader, writer) = io::pipe()?;
+    let wait = move || {
+        let mut first = None;
+        while reader.read_exact(&mut [0]).is_ok() {
+            match first {
+                None => waker.wake(),
+                Some(first) if Instant::now() > first + ONE_REQUEST => low_level::exit(SECOND_SIGNAL),
+                Some(_) => {}
             }
-        };
-        thread::Builder::new().name("signals".into()).spawn(wait)?;
-        for signal in [SIGINT, SIGTERM] {
-            low_level::pipe::register(signal, writer.try_clone()?)?;
+            first.get_or_insert_with(Instant::now);
         }
-        Ok(())
+    };
+    thread::Builder::new().name("signals".into()).spawn(wait)?;
+    for signal in [SIGINT, SIGTERM] {
+        low_level::pipe::register(signal, writer.try_clone()?)?;
     }
+    Ok(())
 }
 
-impl Watched for Waker {
+/// What a signal ends.
+struct LastInterval(Waker);
+
+impl Watched for LastInterval {
     fn tell(&mut self, _: Notice) {
-        self.wake();
+        self.0.wake();
     }
 
     fn last_words(self) -> Option<u8> {
         let sentence = "the last interval is missing or incomplete: it could not be written within a second of the signal";
         cpuledger_program::output::warn(sentence);
         None
-    }
-}
-
-impl Stop {
-    /// No request yet.
-    ///
-    /// # Errors
-    /// When there is no descriptor to be had.
-    pub fn new() -> io::Result<(Stop, Waker)> {
-        let requests = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok((Stop { requests: Arc::clone(&requests) }, Waker { requests }))
-    }
-
-    /// Takes the requests that have come; whether there were any. What they are about has to be looked for after that.
-    pub fn take(&self) -> bool {
-        rustix::io::read(&self.requests, &mut [0; 8]).is_ok()
-    }
-
-    /// Whether one has come.
-    pub fn is_requested(&self) -> bool {
-        poll(&mut [PollFd::new(&self.requests, PollFlags::IN)], Some(&Timespec::default()))
-            .is_ok_and(|ready| ready > 0)
-    }
-
-    /// Waits until that time, a request, or until one of these descriptors is readable.
-    pub fn wait_beside(&self, others: &[BorrowedFd<'_>], deadline: Instant) {
-        let mut watched = vec![PollFd::new(&self.requests, PollFlags::IN)];
-        watched.extend(others.iter().map(|other| PollFd::new(other, PollFlags::IN)));
-        let rest = deadline.saturating_duration_since(Instant::now());
-        let rest = Timespec::try_from(rest).unwrap_or(Timespec { tv_sec: 3600, tv_nsec: 0 });
-        // A signal ends the wait, and the caller looks and waits again.
-        let _ = poll(&mut watched, Some(&rest));
-    }
-
-    /// Sleeps until that time, CLOCK_MONOTONIC, or a request.
-    pub fn sleep_until(&self, deadline_ns: u64) {
-        while let Some(rest_ns) = deadline_ns.checked_sub(machine::monotonic_ns()).filter(|&rest| rest > 0) {
-            let rest = Timespec {
-                tv_sec: (rest_ns / 1_000_000_000) as i64,
-                tv_nsec: (rest_ns % 1_000_000_000) as i64,
-            };
-            // Signals interrupt it, and it goes on.
-            if poll(&mut [PollFd::new(&self.requests, PollFlags::IN)], Some(&rest))
-                .is_ok_and(|ready| ready > 0)
-            {
-                return;
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-
-    use super::*;
-
-    const LONG_NS: u64 = 30_000_000_000;
-
-    #[test]
-    fn a_request_ends_a_sleep_that_has_begun() {
-        let (stop, waker) = Stop::new().expect("an eventfd");
-        let begin = Instant::now();
-        std::thread::scope(|scope| {
-            scope.spawn(|| stop.sleep_until(machine::monotonic_ns() + LONG_NS));
-            std::thread::sleep(Duration::from_millis(20));
-            waker.wake();
-        });
-        assert!(begin.elapsed() < Duration::from_nanos(LONG_NS) && stop.is_requested());
     }
 }

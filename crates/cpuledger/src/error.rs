@@ -39,6 +39,9 @@ pub enum Error {
     /// A frame of the recording is no interval.
     #[error("cannot replay: {0}")]
     Replay(String),
+    /// There is no descriptor to be had for requests that end an interval.
+    #[error("cannot make an eventfd: {0}; raise the limit of open files")]
+    Eventfd(io::Error),
     /// There is no source at all.
     #[error("no source is usable")]
     NoSource,

@@ -24,9 +24,11 @@ pub mod facts;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod host_statistics;
+pub mod intervals;
 mod life;
 pub mod machine;
 pub mod source;
+pub mod stop;
 pub mod support;
 pub mod text;
 
@@ -38,4 +40,5 @@ pub use cpuledger_model::{
 };
 pub use enrich::{detail, logins, names, terminal};
 pub use error::Error;
+pub use intervals::Intervals;
 pub use source::Source;

@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueHint};
+use cpuledger::intervals::Wanted;
 use cpuledger::source::service::name_socket;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output::{count_of, warn};
 use cpuledger_program::place;
 use cpuledger_program::recording;
 
-use super::top;
 use super::top::collect::{Collector, Outcome};
-use super::top::options::{Options, parse_length};
+use super::top::options::{parse_ledger, parse_length};
 use crate::privileges;
 use crate::record::limits::{self, Retain, USUAL_MIN_FREE, USUAL_RETAIN};
 use crate::record::recorder::{self, Place, Recorder};
-use crate::stop::{Stop, Waker};
+use crate::stop::{Waker, wake_on_first_signal};
 use crate::values::{named, sources};
 
 /// What follows the options in the help.
@@ -87,28 +87,30 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         })?),
         None => None,
     };
-    let options = options(arguments)?;
+    arguments.socket.as_deref().into_iter().for_each(name_socket);
+    let wanted = wanted(&arguments)?;
+    let length_ns = wanted.length_ns;
     let writer = place.open()?;
-    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     let give_up = |kind| privileges::give_up_as_recorder(kind, &place.path);
-    let mut collector = Collector::open_as(&options, stop, give_up)?;
-    let wanted = duration.map(|duration| wanted(duration, options.delay_ns, &waker)).transpose()?;
-    waker.wake_on_first_signal().context("cannot handle signals")?;
+    let mut collector = Collector::open_as(wanted, false, give_up)?;
+    let waker = collector.intervals.waker();
+    let count = duration.map(|duration| intervals_in(duration, length_ns, &waker)).transpose()?;
+    wake_on_first_signal(waker).context("cannot handle signals")?;
     let path = place.path.clone();
     let mut recorder = Recorder::start(place, Some(writer), warn)?;
     warn(&format!(
         "recording to {}: intervals of {} s from {}; Ctrl-C ends it",
         path.display(),
-        options.delay_ns as f64 / NS,
-        collector.kind().origin()
+        length_ns as f64 / NS,
+        collector.intervals.kind().origin()
     ));
     let mut intervals = 0;
     let ended = loop {
-        match collector.interval() {
+        match collector.close() {
             Ok(outcome) => {
-                recorder.add(&collector.interval, &collector.of);
+                recorder.add(&collector.intervals.interval, collector.intervals.circumstances());
                 intervals += 1;
-                if outcome == Outcome::Stopped || wanted.is_some_and(|wanted| intervals >= wanted) {
+                if outcome == Outcome::Stopped || count.is_some_and(|count| intervals >= count) {
                     break Ok(());
                 }
             }
@@ -120,7 +122,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// How many intervals end in that time. One that would end later is ended at its end.
-fn wanted(duration: Duration, delay_ns: u64, waker: &Waker) -> anyhow::Result<u128> {
+fn intervals_in(duration: Duration, delay_ns: u64, waker: &Waker) -> anyhow::Result<u128> {
     let wanted = duration.as_nanos().div_ceil(delay_ns.into());
     if !duration.as_nanos().is_multiple_of(delay_ns.into()) {
         let waker = waker.clone();
@@ -179,19 +181,14 @@ fn place(arguments: &Arguments) -> anyhow::Result<Place> {
     Ok(Place { path, options })
 }
 
-/// What has to be collected: what `top` shows as JSON.
-fn options(arguments: Arguments) -> anyhow::Result<Options> {
-    arguments.socket.as_deref().into_iter().for_each(name_socket);
-    arguments.interval.as_deref().map(|text| parse_length("--interval", text)).transpose()?;
-    let of_top = top::Arguments {
-        batch: true,
-        format: Some("json".to_owned()),
-        delay: Some(arguments.interval.unwrap_or_else(|| "1".to_owned())),
-        threads: arguments.threads,
-        source: arguments.source,
-        slots: arguments.slots,
-        ..top::Arguments::default()
-    };
-    let options = Options::parse(&of_top, false)?;
-    Ok(Options { is_recorded: true, ..options })
+/// What these options need of intervals.
+fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
+    let length = arguments.interval.as_deref().map(|text| parse_length("--interval", text));
+    let (source, ledger) = parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref())?;
+    let by_task = arguments.threads;
+    let usual = Wanted { source, by_task, finds_blocked: true, ledger, ..Wanted::default() };
+    Ok(match length {
+        Some(length_ns) => Wanted { length_ns: length_ns?, ..usual },
+        None => usual,
+    })
 }

@@ -19,11 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
+use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::LEAVE_OUT;
 use cpuledger::source::service::{listens, name_socket};
-use cpuledger::{Error, Pid, clock, machine};
+use cpuledger::{Error, Pid, SourceKind, clock, machine};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use nix::sys::resource::UsageWho;
@@ -32,11 +34,13 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 use super::top::collect::Collector;
-use super::top::options as top;
-use crate::stop::{Stop, Waker};
+use crate::stop::Waker;
 use descent::{Descent, Member, Tree};
 use launch::Launched;
 use print::Account;
+
+/// How late a frame of the service may be: an account waits on a busy machine rather than lose an interval.
+const MOST_LATE: Duration = Duration::from_secs(60);
 
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
@@ -106,7 +110,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut launched = Launched::start(&arguments.command)?;
     let Opened { mut collector, waker, source } = Opened::of(arguments)?;
     // Without the last interval there is no account.
-    collector.be_patient();
+    collector.intervals.set_timeout(MOST_LATE);
     let mut file = match &arguments.output {
         Some(path) => {
             let failed = || format!("the account cannot be written to {}", path.display());
@@ -173,27 +177,21 @@ impl Opened {
     /// Those that are asked for: without `--source` and `--socket` those of the service, if it can be used.
     fn of(arguments: &Arguments) -> anyhow::Result<Opened> {
         match arguments.source {
-            Source::Ledger => Opened::as_source("ledger"),
-            Source::Service => Opened::as_source("service"),
+            Source::Ledger => Opened::as_source(SourceKind::Ledger),
+            Source::Service => Opened::as_source(SourceKind::Service),
             // A socket that was named is to be used, or else it is said why it cannot be.
-            Source::Auto if arguments.socket.is_some() => Opened::as_source("service"),
-            Source::Auto if listens() => Opened::as_source("service")
-                .or_else(|of_service| Opened::as_source("ledger").map_err(|_| of_service)),
-            Source::Auto => Opened::as_source("ledger").map_err(without_service),
+            Source::Auto if arguments.socket.is_some() => Opened::as_source(SourceKind::Service),
+            Source::Auto if listens() => Opened::as_source(SourceKind::Service)
+                .or_else(|of_service| Opened::as_source(SourceKind::Ledger).map_err(|_| of_service)),
+            Source::Auto => Opened::as_source(SourceKind::Ledger).map_err(without_service),
         }
     }
 
-    fn as_source(source: &'static str) -> anyhow::Result<Opened> {
-        let of_top = top::Arguments {
-            batch: true,
-            format: Some("json".into()),
-            delay: Some("1".into()),
-            source: Some(source.into()),
-            ..top::Arguments::default()
-        };
-        let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
-        let collector = Collector::open(&top::Options::parse(&of_top, false)?, stop)?;
-        Ok(Opened { collector, waker, source })
+    fn as_source(source: SourceKind) -> anyhow::Result<Opened> {
+        let wanted = Wanted { source: Some(source), ..Wanted::default() };
+        let collector = Collector::open(wanted, false)?;
+        let waker = collector.intervals.waker();
+        Ok(Opened { collector, waker, source: source.name() })
     }
 }
 
@@ -275,20 +273,20 @@ fn collect(
 ) -> anyhow::Result<End> {
     let mut end: Option<End> = None;
     loop {
-        if let Err(error) = collector.interval() {
+        if let Err(error) = collector.close() {
             output::warn(&format!("the account ends before the command: {error:#}"));
             return match end {
                 Some(end) => Ok(end),
                 None => Ok(ended.recv().context("the command cannot be waited for")??),
             };
         }
-        descent.add(&collector.interval);
+        descent.add(&collector.intervals.interval);
         if end.is_none()
             && let Ok(told) = ended.try_recv()
         {
             end = Some(told.context("the command cannot be waited for")?);
         }
-        if let Some(end) = end.filter(|end| collector.interval.end_ns > end.end_ns) {
+        if let Some(end) = end.filter(|end| collector.intervals.interval.end_ns > end.end_ns) {
             return Ok(end);
         }
     }

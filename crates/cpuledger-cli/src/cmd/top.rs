@@ -32,7 +32,7 @@ use cpuledger_view::{csv, json};
 
 use crate::privileges;
 use crate::record::recorder::Recorder;
-use crate::stop::Stop;
+use crate::stop::wake_on_signals;
 use collect::{Collector, Outcome};
 pub use options::Arguments;
 use options::{Format, Options};
@@ -85,10 +85,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(asked) = &options.replay {
         return print_recorded(&options, asked, arguments);
     }
-    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
-    let mut collector = Collector::open(&options, stop)?;
+    let mut collector = Collector::open(collect::wanted(&options), false)?;
     crate::tui::check(arguments)?;
-    waker.wake_on_signals();
+    wake_on_signals(collector.intervals.waker());
     let mut recorder = arguments
         .record
         .as_deref()
@@ -97,18 +96,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut printer = Printer::new(&options);
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
-        let outcome = collector.interval()?;
+        let outcome = collector.close()?;
         if let Some(recorder) = &mut recorder {
-            recorder.add(&collector.interval, &collector.of);
+            recorder.add(&collector.intervals.interval, collector.intervals.circumstances());
         }
-        printer.print(&collector.interval, None)?;
+        printer.print(&collector.intervals.interval, None)?;
         intervals += 1;
         if outcome == Outcome::Stopped {
             break;
         }
     }
     recorder.map_or(Ok(()), Recorder::end)?;
-    if printer.selection.has_matched || collector.exists(|row| select::is_wanted(&options, row))? {
+    if printer.selection.has_matched || collector.intervals.exists(|row| select::is_wanted(&options, row))? {
         return Ok(());
     }
     Err(nothing_matched(&options))

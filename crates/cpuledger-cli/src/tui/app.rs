@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use cpuledger::SourceKind;
+use cpuledger::intervals::Wanted;
 use cpuledger_program::colors::Colors;
 use cpuledger_program::end::{self, Notice, Reason, Watched};
 use cpuledger_program::exit::Failure;
@@ -27,7 +28,7 @@ use super::theme::{Theme, ThemeName, locale_is_ascii};
 use super::timeline::{Arrival, Timeline};
 use super::view::{self, Look};
 use super::{act, export};
-use crate::cmd::top::collect::Collector;
+use crate::cmd::top::collect::{Collector, wanted};
 use crate::cmd::top::options::{Arguments, Options};
 use crate::cmd::top::replay::{Asked, Recorded};
 use crate::exit;
@@ -70,10 +71,10 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         return replay(options, arguments, asked);
     }
     let theme = theme(arguments)?;
-    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
     privileges::come_first();
     // The feed lists what did not run: it does not walk for every interval.
-    let collector = Collector::open(&Options { shows_idle: false, ..options.clone() }, stop)?;
+    let collector = Collector::open(Wanted { has_all: false, ..wanted(options) }, true)?;
+    let waker = collector.intervals.waker();
     let (told, events) = mpsc::channel();
     let recorder = arguments.record.as_deref().map(|path| {
         let told = told.clone();

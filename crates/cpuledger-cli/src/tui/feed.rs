@@ -78,7 +78,7 @@ impl Feed {
         let mut spare: Option<Box<Interval>> = None;
         // The first interval is short, so that the screen is not empty for long.
         // The service has one already.
-        let latest = if self.collector.latest() {
+        let latest = if self.collector.intervals.latest() {
             self.record();
             Some(self.frame()?)
         } else {
@@ -86,7 +86,7 @@ impl Feed {
         };
         let delay_ns = self.subscription.delay_ns;
         let first_ns = if latest.is_some() { delay_ns } else { delay_ns.min(FIRST_NS) };
-        self.collector.go_on(first_ns, self.fields(), self.subscription.has_threads)?;
+        self.collector.intervals.go_on(first_ns, self.fields(), self.subscription.has_threads)?;
         if let Some(frame) = latest.or_else(|| self.first_picture())
             && events.send(Event::Frame(Box::new(frame))).is_err()
         {
@@ -95,13 +95,13 @@ impl Feed {
         let mut is_first = true;
         loop {
             if let Some(spare) = spare.take() {
-                self.collector.interval = *spare;
+                self.collector.intervals.interval = *spare;
             }
-            let outcome = self.collector.interval()?;
+            let outcome = self.collector.close()?;
             self.record();
             #[cfg(debug_assertions)]
             super::on_purpose::panic_on_purpose("feed");
-            if let Some(notice) = self.collector.take_notice() {
+            for notice in self.collector.take_notices() {
                 let _ = events.send(Event::Notice(notice));
             }
             let frame = self.frame()?;
@@ -120,7 +120,11 @@ impl Feed {
             let is_first = std::mem::take(&mut is_first);
             if subscription != self.subscription || outcome == Outcome::Stopped || is_first {
                 self.subscription = subscription;
-                self.collector.go_on(subscription.delay_ns, self.fields(), subscription.has_threads)?;
+                self.collector.intervals.go_on(
+                    subscription.delay_ns,
+                    self.fields(),
+                    subscription.has_threads,
+                )?;
             }
         }
     }
@@ -132,7 +136,7 @@ impl Feed {
 
     fn record(&mut self) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.add(&self.collector.interval, &self.collector.of);
+            recorder.add(&self.collector.intervals.interval, self.collector.intervals.circumstances());
         }
     }
 
@@ -148,7 +152,7 @@ impl Feed {
 
     fn frame(&mut self) -> anyhow::Result<Frame> {
         let asleep = self.asleep()?;
-        let interval = std::mem::take(&mut self.collector.interval);
+        let interval = std::mem::take(&mut self.collector.intervals.interval);
         Ok(self.frame_of(interval, asleep))
     }
 
@@ -189,7 +193,7 @@ impl Feed {
     }
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {
-        if !self.subscription.has_all || self.collector.lists_all() {
+        if !self.subscription.has_all || self.collector.intervals.lists_all() {
             self.idle_tasks = None;
             return Ok(Asleep::default());
         }
@@ -200,7 +204,7 @@ impl Feed {
         };
         cache.set_fields(fields);
         let walk = cache.walk();
-        cache.follow(&self.collector.interval)?;
+        cache.follow(&self.collector.intervals.interval)?;
         let asleep = cache.asleep();
         if asleep.walk != walk {
             let walked = &asleep.walked;

@@ -173,13 +173,8 @@ impl Options {
                 "-c works with text only: json and csv have no command lines; drop -c or --format".to_owned(),
             ));
         }
-        let source = arguments.source.as_deref().map_or(Ok(None), parse_source)?;
+        let (source, size) = parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref())?;
         let by = parse_by(arguments.by.as_deref(), format, source)?;
-        if arguments.slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
-            return Err(usage(
-                "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
-            ));
-        }
         let replay = parse_replay(arguments)?;
         let iterations = arguments.iterations.as_deref().map(parse_iterations).transpose()?;
         Ok(Options {
@@ -204,7 +199,7 @@ impl Options {
             has_arguments: arguments.command_line,
             format,
             source,
-            size: arguments.slots.as_deref().map_or(Ok(ledger::Options::default()), parse_slots)?,
+            size,
             shows_idle: arguments.all,
             is_screen,
             is_recorded: arguments.record.is_some(),
@@ -350,6 +345,23 @@ fn usual_order(by: By, format: Format) -> SortBy {
         Format::Json | Format::Csv | Format::CsvSafe => Order::by_name("runqueue_wait_ns"),
     };
     order.map_or_else(SortBy::default, |by| SortBy { by, ascending: false })
+}
+
+/// `--source` and `--slots`.
+///
+/// # Errors
+/// A sentence about the first bad one.
+pub fn parse_ledger(
+    source: Option<&str>,
+    slots: Option<&str>,
+) -> Result<(Option<SourceKind>, ledger::Options), Failure> {
+    let source = source.map_or(Ok(None), parse_source)?;
+    if slots.is_some() && source.is_some_and(|kind| kind != SourceKind::Ledger) {
+        return Err(usage(
+            "--slots sets the size of the ledger, so it needs --source ledger or auto".to_owned(),
+        ));
+    }
+    Ok((source, slots.map_or(Ok(ledger::Options::default()), parse_slots)?))
 }
 
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {

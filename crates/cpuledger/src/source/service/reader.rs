@@ -39,9 +39,6 @@ const OWN_NAME: &[u8] = b"cpuledger";
 /// How long an interval is waited for that was asked for.
 const HURRY: Duration = Duration::from_millis(500);
 
-/// How late a frame of a service that runs may be for a caller that has no other source, and rather waits on a busy machine than loses an interval.
-const LONG: Duration = Duration::from_secs(60);
-
 /// Why there will be no more intervals: the end of a sentence.
 #[derive(Debug, Clone)]
 pub struct Ended(String);
@@ -129,10 +126,10 @@ impl ServiceLedger {
         self.gathering.begin_at(end_ns);
     }
 
-    /// From now on a frame may be as late as a busy machine makes it: an interval that is given up would be worse. A service that is stopped is
+    /// From now on a frame may be as late as this. A service that is stopped is
     /// waited for as well, until an interval is to end at once: what ran meanwhile is in its next frame.
-    pub fn be_patient(&mut self) {
-        (self.lateness, self.hurry) = (LONG, LONG);
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        (self.lateness, self.hurry) = (timeout, timeout);
     }
 
     /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.

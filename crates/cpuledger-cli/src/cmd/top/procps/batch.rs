@@ -1,14 +1,13 @@
 //! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
 
-use anyhow::Context;
 use cpuledger::clock;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
 use cpuledger::interval::{Interval, Row};
+use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
-use cpuledger::source::ledger;
-use cpuledger::{Boottime, Field, FieldSet, Request, Scope, Snapshot, Task, logins, machine};
+use cpuledger::{Boottime, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, logins, machine};
 use cpuledger_program::output;
 
 use super::entry::Entry;
@@ -18,10 +17,8 @@ use super::options::{LEAST_DELAY_NS, Options, Width};
 use super::table::Table;
 use super::who::Who;
 use crate::cmd::top::collect::{Collector, Outcome, TEXT};
-use crate::cmd::top::options::{self, Format};
-use crate::cmd::top::order::SortBy;
 use crate::cmd::top::terminal::terminal_width;
-use crate::stop::Stop;
+use crate::stop::wake_on_signals;
 
 /// As in procps, where there is no terminal.
 const WIDTH_WITHOUT_TERMINAL: usize = 80;
@@ -45,16 +42,15 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.iterations == Some(1) {
         return Ok(());
     }
-    let (stop, waker) = Stop::new().context("cannot make an eventfd")?;
-    let mut collector = Collector::open(&of_collector(options), stop)?;
-    waker.wake_on_signals();
+    let mut collector = Collector::open(wanted(options), false)?;
+    wake_on_signals(collector.intervals.waker());
     printer.statistics = HostStatistics::read();
     let mut iterations = 1;
     while options.iterations.is_none_or(|wanted| iterations < wanted) {
-        if collector.interval()? == Outcome::Stopped {
+        if collector.close()? == Outcome::Stopped {
             break;
         }
-        printer.print(&collector.interval)?;
+        printer.print(&collector.intervals.interval)?;
         iterations += 1;
     }
     Ok(())
@@ -85,29 +81,21 @@ fn list(options: &Options) -> anyhow::Result<Snapshot> {
     Ok(snapshot)
 }
 
-fn of_collector(options: &Options) -> options::Options {
+/// What these options need of intervals.
+fn wanted(options: &Options) -> Wanted {
     // Single processes are asked for by their pids; all others, and all threads, are found by a walk.
-    let pids = match &options.who {
-        Who::Pids(pids) if !options.has_threads => pids.clone(),
+    let pids: Vec<Pid> = match &options.who {
+        Who::Pids(pids) if !options.has_threads => pids.iter().copied().map(Pid).collect(),
         _ => Vec::new(),
     };
-    options::Options {
-        replay: None,
-        iterations: None,
-        delay_ns: options.delay_ns.unwrap_or(USUAL_DELAY_NS).max(LEAST_DELAY_NS),
-        has_threads: options.has_threads,
-        shows_idle: pids.is_empty(),
-        pids,
-        euids: Vec::new(),
-        order: SortBy::default(),
-        by: options::By::default(),
-        has_arguments: options.has_arguments,
-        format: Format::Text,
+    Wanted {
         source: options.source,
-        size: ledger::Options::default(),
-        is_screen: false,
-        is_recorded: false,
-        fields: needed(options),
+        length_ns: options.delay_ns.unwrap_or(USUAL_DELAY_NS).max(LEAST_DELAY_NS),
+        fields: TEXT.union(needed(options)),
+        has_all: pids.is_empty(),
+        pids,
+        by_task: options.has_threads,
+        ..Wanted::default()
     }
 }
 

@@ -1,0 +1,488 @@
+//! Intervals, one after the other: the one way to get them, whatever they come from.
+//!
+//! ```
+//! use cpuledger::intervals::{Intervals, Wanted};
+//!
+//! let wanted = Wanted { length_ns: 50_000_000, ..Wanted::default() };
+//! for interval in Intervals::open(wanted)?.take(2) {
+//!     let interval = interval?;
+//!     let busiest = interval.processes.iter().max_by_key(|row| row.usage.cpu_ns);
+//!     println!("{} ns, most of them {busiest:?}", interval.attributed_ns);
+//! }
+//! # Ok::<(), cpuledger::Error>(())
+//! ```
+
+mod snapshots;
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::framing::Circumstances;
+use cpuledger_model::interval::Interval;
+use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::source_kind::SourceKind;
+use cpuledger_model::task::{Pid, Task};
+
+use crate::error::Error;
+use crate::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
+use crate::source::ledger::{self, Ledger};
+use crate::source::service::{self, Ended, ServiceLedger};
+use crate::source::tell_gap;
+use crate::stop::{Stop, Waker};
+use crate::{balance, clock, machine};
+
+use snapshots::Snapshots;
+
+/// What is wanted of intervals.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Where they come from; `None`: from the best source that works. When the service ends, the next best goes on, until it is back.
+    pub source: Option<SourceKind>,
+    /// How long each is.
+    pub length_ns: u64,
+    /// What rows tell.
+    pub fields: FieldSet,
+    /// Processes that have a row though they did not run.
+    pub pids: Vec<Pid>,
+    /// Whether all have.
+    pub has_all: bool,
+    /// Whether [`Interval::tasks`] is filled by sources of snapshots. The service and the ledger always fill it.
+    pub by_task: bool,
+    /// Whether only a source will do that knows what tasks do off the CPU: the service or the ledger.
+    pub needs_states: bool,
+    /// Whether tasks are found that were blocked before the ledger was attached, which costs a walk.
+    pub finds_blocked: bool,
+    /// The size of a ledger.
+    pub ledger: ledger::Options,
+}
+
+impl Default for Wanted {
+    /// All that ran, in seconds.
+    fn default() -> Wanted {
+        Wanted {
+            source: None,
+            length_ns: 1_000_000_000,
+            fields: FieldSet::ALL,
+            pids: Vec::new(),
+            has_all: false,
+            by_task: false,
+            needs_states: false,
+            finds_blocked: false,
+            ledger: ledger::Options::default(),
+        }
+    }
+}
+
+/// How an interval ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// At its time.
+    Complete,
+    /// At a request; it is shorter than the others.
+    Stopped,
+}
+
+/// What the intervals come from.
+enum Backend {
+    /// The books of the service.
+    Service(Box<ServiceLedger>),
+    /// The ledger of the kernel half.
+    Ledger(Box<Ledger>),
+    /// Pairs of snapshots.
+    Snapshots(Box<Snapshots>),
+}
+
+/// Intervals, one after another. As an iterator it gives them without end.
+pub struct Intervals {
+    backend: Backend,
+    wanted: Wanted,
+    /// When the running interval shall end, CLOCK_MONOTONIC.
+    deadline_ns: u64,
+    /// When it began.
+    begin_ns: u64,
+    stop: Stop,
+    waker: Waker,
+    /// Whether another source has taken over from the service, which is looked for at each interval.
+    has_taken_over: bool,
+    notices: Vec<String>,
+    /// Intervals so far.
+    sequence: u64,
+    /// How long the machine was suspended when the last of them ended.
+    suspended_ns: u64,
+    of: Circumstances<'static>,
+    /// The last interval. Its memory is used again: who needs it puts another in its place.
+    pub interval: Interval,
+}
+
+impl Intervals {
+    /// Opens the source, and makes the first cut.
+    ///
+    /// # Errors
+    /// When the wanted source cannot be used here, or none can.
+    pub fn open(wanted: Wanted) -> Result<Intervals, Error> {
+        let (stop, waker) = Stop::new().map_err(Error::Eventfd)?;
+        let mut notices = Vec::new();
+        let mut intervals = Intervals {
+            backend: open_backend(&wanted, &mut notices)?,
+            wanted,
+            deadline_ns: 0,
+            begin_ns: 0,
+            stop,
+            waker,
+            has_taken_over: false,
+            notices,
+            sequence: 0,
+            suspended_ns: clock::suspended_ns(),
+            of: Circumstances::default(),
+            interval: Interval::default(),
+        };
+        intervals.begin()?;
+        Ok(intervals)
+    }
+
+    /// What ends the running interval before its time.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// The source whose privileges are needed from now on: that which may take over, where one may.
+    pub fn needs(&self) -> SourceKind {
+        match self.kind() {
+            SourceKind::Service if self.wanted.source.is_none() => SourceKind::Ledger,
+            kind => kind,
+        }
+    }
+
+    /// From now on the service may be as late as this, as on a busy machine, before it counts as dead.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        if let Backend::Service(service) = &mut self.backend {
+            service.set_timeout(timeout);
+        }
+    }
+
+    /// Where the running interval comes from.
+    pub fn kind(&self) -> SourceKind {
+        match &self.backend {
+            Backend::Service(_) => SourceKind::Service,
+            Backend::Ledger(_) => SourceKind::Ledger,
+            Backend::Snapshots(snapshots) => snapshots.kind(),
+        }
+    }
+
+    /// Makes the first cut.
+    fn begin(&mut self) -> Result<(), Error> {
+        match &mut self.backend {
+            Backend::Service(service) => {
+                self.begin_ns = machine::monotonic_ns();
+                if self.wanted.has_all || !self.wanted.pids.is_empty() {
+                    service.prepare_listing()?;
+                }
+            }
+            Backend::Ledger(ledger) => {
+                self.begin_ns = ledger.start_ns();
+                if self.wanted.finds_blocked
+                    && let Err(error) = ledger.find_blocked()
+                {
+                    self.notices.push(format!("cannot list tasks that are blocked already: {error}"));
+                }
+            }
+            Backend::Snapshots(_) => self.cut(0)?,
+        }
+        self.deadline_ns = self.begin_ns;
+        Ok(())
+    }
+
+    /// The last interval of a service, which is there before the first of these ends. Returns whether there is one.
+    pub fn latest(&mut self) -> bool {
+        let Backend::Service(service) = &mut self.backend else { return false };
+        // Where it cannot be read, the next one is waited for.
+        let is_there = service.latest(&mut self.interval).unwrap_or(false);
+        self.note_circumstances();
+        is_there
+    }
+
+    /// What a frame tells of the interval that has ended: for one of the service what that says, else what the clocks say now.
+    fn note_circumstances(&mut self) {
+        self.sequence += 1;
+        let own = clock::circumstances(self.sequence, self.interval.end_ns, &mut self.suspended_ns);
+        self.of = match &self.backend {
+            Backend::Service(service) => service.circumstances().unwrap_or(own),
+            Backend::Ledger(_) | Backend::Snapshots(_) => own,
+        };
+    }
+
+    /// What a frame tells of the last interval besides.
+    pub fn circumstances(&self) -> &Circumstances<'static> {
+        &self.of
+    }
+
+    /// What is to be said to the user since the last time: sentences without a full stop.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Waits for the end of the running interval, and closes it into [`Intervals::interval`].
+    ///
+    /// # Errors
+    /// When the source fails, and no other may take over.
+    pub fn close(&mut self) -> Result<Outcome, Error> {
+        let outcome = self.close_one()?;
+        if let Some(sentence) = balance::take_sentence() {
+            self.say(sentence);
+        }
+        self.note_circumstances();
+        Ok(outcome)
+    }
+
+    fn close_one(&mut self) -> Result<Outcome, Error> {
+        if self.has_taken_over {
+            self.look_for_service();
+        }
+        if matches!(self.backend, Backend::Service(_)) {
+            return self.interval_of_service();
+        }
+        // Deadlines are counted from the first cut, so that no interval inherits the delay of the one before. If the machine
+        // or the output was too slow, they start anew instead of following each other without pause.
+        self.deadline_ns =
+            (self.deadline_ns + self.wanted.length_ns).max(self.begin_ns + self.wanted.length_ns / 2);
+        match &mut self.backend {
+            Backend::Service(_) => {}
+            Backend::Ledger(_) => self.stop.sleep_until(self.deadline_ns.saturating_sub(ledger::LEAD_NS)),
+            Backend::Snapshots(snapshots) => snapshots.wait(self.deadline_ns, &self.stop)?,
+        }
+        let is_stopped = self.stop.take();
+        self.cut(if is_stopped { 0 } else { self.deadline_ns })?;
+        Ok(if is_stopped { Outcome::Stopped } else { Outcome::Complete })
+    }
+
+    /// After an interval that was ended by hand: sets the length, the fields and the threads of the next ones.
+    ///
+    /// # Errors
+    /// When the source fails, for it has to begin anew where threads are to be read.
+    pub fn go_on(&mut self, length_ns: u64, fields: FieldSet, by_task: bool) -> Result<(), Error> {
+        self.wanted.length_ns = length_ns;
+        self.wanted.fields = fields;
+        if std::mem::replace(&mut self.wanted.by_task, by_task) != by_task
+            && let Backend::Snapshots(snapshots) = &mut self.backend
+        {
+            snapshots.begin_anew(by_task);
+            self.cut(0)?;
+        }
+        if let Backend::Service(service) = &mut self.backend {
+            // If it is gone, the next interval tells so.
+            let _ = service.set_length(length_ns);
+        }
+        self.deadline_ns = self.begin_ns;
+        Ok(())
+    }
+
+    /// Whether every interval has a row for each task, whether it ran or not.
+    pub fn lists_all(&self) -> bool {
+        matches!(self.backend, Backend::Snapshots(_))
+    }
+
+    /// Whether such a process, or task if those are shown, exists now though no interval had a row of it: the ledger lists
+    /// what ran. Snapshots have listed all.
+    ///
+    /// # Errors
+    /// When there is no source for a listing.
+    pub fn exists(&self, is_wanted: impl Fn(&Task) -> bool) -> Result<bool, Error> {
+        if matches!(self.backend, Backend::Snapshots(_)) {
+            return Ok(false);
+        }
+        let scope = if self.wanted.by_task { Scope::Tasks } else { Scope::Leaders };
+        let request = Request { scope, fields: FieldSet::of(&[Field::Tid, Field::Pid, Field::Euid]) };
+        let mut is_there = false;
+        let mut source = open_for_listing(None, &request)?;
+        source.visit(&request, &mut Snapshot::default(), &mut |row| {
+            is_there = is_wanted(row);
+            if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(is_there)
+    }
+
+    /// Closes the interval, at that time if it is to come.
+    fn cut(&mut self, cut_ns: u64) -> Result<(), Error> {
+        match &mut self.backend {
+            Backend::Service(_) => {}
+            Backend::Ledger(ledger) => {
+                let wanted = ledger::Wanted {
+                    fields: self.wanted.fields,
+                    pids: &self.wanted.pids,
+                    all: self.wanted.has_all,
+                };
+                ledger.close(cut_ns, &wanted, &mut self.interval)?;
+            }
+            Backend::Snapshots(snapshots) => {
+                snapshots.cut(self.wanted.fields, &mut self.interval)?;
+            }
+        }
+        self.begin_ns = self.interval.end_ns;
+        Ok(())
+    }
+
+    /// The next interval of the service, or that between its end and the begin of the next best source.
+    fn interval_of_service(&mut self) -> Result<Outcome, Error> {
+        loop {
+            let Backend::Service(service) = &mut self.backend else { return Ok(Outcome::Complete) };
+            let is_stopped = self.stop.take();
+            let outcome = if is_stopped { Outcome::Stopped } else { Outcome::Complete };
+            match service.take(is_stopped, &mut self.interval) {
+                Ok(true) => {
+                    self.begin_ns = self.interval.end_ns;
+                    self.add_idle()?;
+                    return Ok(outcome);
+                }
+                Ok(false) => {
+                    let descriptors = service.descriptors();
+                    self.stop.wait_beside(
+                        descriptors.as_ref().map_or(&[], |all| all.as_slice()),
+                        service.patience(),
+                    );
+                }
+                Err(ended) => {
+                    self.take_over(&ended)?;
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+
+    /// Adds what did not run, as far as it is shown.
+    fn add_idle(&mut self) -> Result<(), Error> {
+        let Backend::Service(service) = &mut self.backend else { return Ok(()) };
+        if !self.wanted.has_all && self.wanted.pids.is_empty() {
+            return Ok(());
+        }
+        let scope = if self.wanted.by_task { Scope::Tasks } else { Scope::Processes };
+        let is_wanted = |pid: Pid| self.wanted.has_all || self.wanted.pids.contains(&pid);
+        let request = Request { scope, fields: self.wanted.fields };
+        if let Err(error) = service.add_idle(&request, is_wanted, &mut self.interval) {
+            // The rows that ran are whole.
+            self.say(format!("processes that did not run are missing: {error}"));
+        }
+        Ok(())
+    }
+
+    /// Goes on with the next best source. The interval is the time until that begins.
+    fn take_over(&mut self, ended: &Ended) -> Result<(), Error> {
+        if self.wanted.source.is_some() {
+            let reason = format!("the service has ended: {ended}");
+            return Err(Error::Unusable { source_kind: SourceKind::Service, reason });
+        }
+        let since_ns = self.begin_ns;
+        let length = Duration::from_nanos(self.wanted.length_ns);
+        self.backend = if self.wanted.needs_states {
+            let unusable = |error| Error::Unusable {
+                source_kind: SourceKind::Ledger,
+                reason: format!("{error}; and the service is gone ({ended}), which has states too"),
+            };
+            Backend::Ledger(Box::new(Ledger::open(self.wanted.ledger).map_err(unusable)?))
+        } else {
+            let source = open_next_best(self.wanted.ledger, length)?;
+            backend(source, self.wanted.by_task, &mut self.notices)
+        };
+        self.has_taken_over = true;
+        self.begin()?;
+        let kind = self.kind();
+        self.say(format!("the service is gone ({ended}); going on with the source {kind}"));
+        tell_gap(SourceKind::Service, [since_ns, self.begin_ns], &mut self.interval);
+        Ok(())
+    }
+
+    /// Returns to the service if it is back. Where there is none, that costs a system call or two.
+    fn look_for_service(&mut self) {
+        if !service::answers() {
+            return;
+        }
+        let Ok(mut service) = ServiceLedger::open(self.wanted.length_ns) else { return };
+        service.begin_at(self.begin_ns);
+        if self.wanted.has_all || !self.wanted.pids.is_empty() {
+            // Without it, the interval says so.
+            let _ = service.prepare_listing();
+        }
+        self.backend = Backend::Service(Box::new(service));
+        self.has_taken_over = false;
+        self.say("the service is back".to_owned());
+    }
+
+    fn say(&mut self, sentence: String) {
+        self.notices.push(sentence);
+    }
+}
+
+impl Iterator for Intervals {
+    type Item = Result<Interval, Error>;
+
+    fn next(&mut self) -> Option<Result<Interval, Error>> {
+        Some(self.close().map(|_| std::mem::take(&mut self.interval)))
+    }
+}
+
+impl std::fmt::Debug for Intervals {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Intervals").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+/// The wanted source, or the best that works.
+fn open_backend(wanted: &Wanted, notices: &mut Vec<String>) -> Result<Backend, Error> {
+    if wanted.needs_states && wanted.source.is_none() {
+        if wanted.ledger.may_grow
+            && let Ok(service) = ServiceLedger::open(wanted.length_ns)
+        {
+            return Ok(Backend::Service(Box::new(service)));
+        }
+        return Ledger::open(wanted.ledger).map(|ledger| Backend::Ledger(Box::new(ledger)));
+    }
+    let length = Duration::from_nanos(wanted.length_ns);
+    Ok(backend(open_for_intervals(wanted.source, wanted.ledger, length)?, wanted.by_task, notices))
+}
+
+fn backend(source: ForIntervals, by_task: bool, notices: &mut Vec<String>) -> Backend {
+    match source {
+        ForIntervals::Service(service) => Backend::Service(service),
+        ForIntervals::Ledger(ledger) => Backend::Ledger(ledger),
+        ForIntervals::Snapshots(source) => {
+            let (snapshots, blindness) = Snapshots::open(source, by_task);
+            notices.extend(blindness.map(|why| format!("cannot see tasks that exit: {why}")));
+            Backend::Snapshots(Box::new(snapshots))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const LONG_NS: u64 = 30_000_000_000;
+    const FIELDS: FieldSet = FieldSet::of(&[Field::Tid, Field::Pid, Field::Runtime]);
+
+    #[test]
+    fn no_request_is_lost_between_two_intervals() {
+        let source = Some(SourceKind::Procfs);
+        let wanted = Wanted { source, length_ns: LONG_NS, fields: FIELDS, ..Wanted::default() };
+        let mut intervals = Intervals::open(wanted).expect("procfs is mounted");
+        let waker = intervals.waker();
+        let begin = Instant::now();
+        for _ in 0..3 {
+            waker.wake();
+            assert_eq!(intervals.close().expect("procfs"), Outcome::Stopped);
+            // The feed looks for orders and finds none. Then one comes, and with it the request to end the interval.
+            waker.wake();
+            intervals.go_on(LONG_NS, FIELDS, false).expect("procfs");
+            assert_eq!(intervals.close().expect("procfs"), Outcome::Stopped);
+            // Of several requests at once one interval is ended.
+            waker.wake();
+            waker.wake();
+            assert_eq!(intervals.close().expect("procfs"), Outcome::Stopped);
+            intervals.go_on(1_000_000, FIELDS, false).expect("procfs");
+            assert_eq!(intervals.close().expect("procfs"), Outcome::Complete);
+            intervals.go_on(LONG_NS, FIELDS, false).expect("procfs");
+        }
+        assert!(begin.elapsed() < Duration::from_nanos(LONG_NS), "no interval was waited for");
+    }
+}
