@@ -1,12 +1,11 @@
-//! Frames as bytes of a record: links of a chain, of which what compresses well is compressed. In the first version: frames as zstd, with an
-//! earlier frame of the segment as the dictionary.
+//! Frames as bytes of a record: links of a chain, of which what compresses well is compressed.
 
 use std::io;
 
 use cpuledger_model::frame::{ChainWriter, Frame, Link};
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::layout::{MOST_FRAME_BYTES, MOST_NEEDED, Most};
+use crate::layout::{MOST_NEEDED, MOST_PLAIN_BYTES, Most};
 
 /// Maximum number of records of a group. The first stands alone, and each of the others needs those before it.
 const GROUP: usize = 16;
@@ -60,7 +59,7 @@ impl Packer {
         let too_long = || io::Error::from(io::ErrorKind::FileTooLarge);
         self.chain.write(frame, &mut self.link).map_err(|_| too_long())?;
         let Link { plain, dense, weight } = &self.link;
-        if plain.len() + dense.len() > MOST_FRAME_BYTES as usize {
+        if plain.len() + dense.len() > MOST_PLAIN_BYTES as usize {
             return Err(too_long());
         }
         let mut bytes = self.compressor.compress(plain)?;
@@ -81,44 +80,18 @@ impl Packer {
     }
 }
 
-/// The bytes, if they have this length, compressed without a dictionary. The caller has looked at the length.
-pub(crate) fn unpack(packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
-    unpack_by(&mut Decompressor::new()?, packed, frame_bytes)
+/// The bytes, if they have this length, at which the caller has looked.
+pub(crate) fn unpack(packed: &[u8], plain_bytes: u32) -> io::Result<Vec<u8>> {
+    unpack_by(&mut Decompressor::new()?, packed, plain_bytes)
 }
 
-fn unpack_by(decompressor: &mut Decompressor<'_>, packed: &[u8], frame_bytes: u32) -> io::Result<Vec<u8>> {
-    let mut frame = Vec::with_capacity(frame_bytes as usize);
+/// The same, with this decompressor.
+pub(crate) fn unpack_by(
+    decompressor: &mut Decompressor<'_>,
+    packed: &[u8],
+    plain_bytes: u32,
+) -> io::Result<Vec<u8>> {
+    let mut frame = Vec::with_capacity(plain_bytes as usize);
     let length = decompressor.decompress_to_buffer(packed, &mut frame)?;
-    if length as u64 == u64::from(frame_bytes) { Ok(frame) } else { Err(io::ErrorKind::InvalidData.into()) }
-}
-
-/// Decompresses the frames of a segment. It keeps the dictionary of the last one, which is mostly that of the next.
-#[derive(Default)]
-pub(crate) struct Unpacker {
-    alone: Option<Decompressor<'static>>,
-    /// With the dictionary that begins there.
-    with_dictionary: Option<(u64, Decompressor<'static>)>,
-}
-
-impl Unpacker {
-    /// The frame, if it has this length, at which the caller has looked. The dictionary is that of the record which begins there.
-    pub(crate) fn unpack(
-        &mut self,
-        packed: &[u8],
-        frame_bytes: u32,
-        dictionary: Option<(u64, &[u8])>,
-    ) -> io::Result<Vec<u8>> {
-        let Some((offset, dictionary)) = dictionary else {
-            let alone = match &mut self.alone {
-                Some(alone) => alone,
-                none => none.insert(Decompressor::new()?),
-            };
-            return unpack_by(alone, packed, frame_bytes);
-        };
-        let with_dictionary = match &mut self.with_dictionary {
-            Some((own, with_dictionary)) if *own == offset => with_dictionary,
-            other => &mut other.insert((offset, Decompressor::with_dictionary(dictionary)?)).1,
-        };
-        unpack_by(with_dictionary, packed, frame_bytes)
-    }
+    if length as u64 == u64::from(plain_bytes) { Ok(frame) } else { Err(io::ErrorKind::InvalidData.into()) }
 }

@@ -18,7 +18,7 @@ pub(crate) const INDEX_MAGIC: [u8; 4] = *b"cIdx";
 const TRAILER_MAGIC: [u8; 4] = *b"cEnd";
 
 /// Maximum length of a frame in a recording.
-pub(crate) const MOST_FRAME_BYTES: u32 = 256 << 20;
+pub(crate) const MOST_PLAIN_BYTES: u32 = 256 << 20;
 
 /// What a record of a length may cost its reader. Zeros at its end make one longer that would cost more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Most {
         let bytes = (RECORD_BYTES + length) as u64;
         let plain_bytes = FREE.plain_bytes + PER_BYTE.plain_bytes * bytes;
         let weight = FREE.weight + PER_BYTE.weight * bytes;
-        Most { plain_bytes: plain_bytes.min(MOST_FRAME_BYTES.into()), weight }
+        Most { plain_bytes: plain_bytes.min(MOST_PLAIN_BYTES.into()), weight }
     }
 
     /// The length behind the header of a record that may cost this much.
@@ -89,7 +89,7 @@ mod record {
     pub(super) const HEADER_CHECKSUM: usize = 4;
     pub(super) const CHECKSUM: usize = 8;
     pub(super) const LENGTH: usize = 12;
-    pub(super) const FRAME_BYTES: usize = 16;
+    pub(super) const PLAIN_BYTES: usize = 16;
     pub(super) const COMPRESSED_BYTES: usize = 20;
     pub(super) const SEQUENCE: usize = 24;
     pub(super) const START: usize = 32;
@@ -228,7 +228,7 @@ pub(crate) struct RecordHeader {
     /// Of the bytes behind it.
     pub(crate) length: u32,
     /// Length of what is compressed, before that.
-    pub(crate) frame_bytes: u32,
+    pub(crate) plain_bytes: u32,
     /// Length of the compressed part of a link; 0: it is no link, but a frame, all of which is compressed.
     pub(crate) compressed_bytes: u32,
     pub(crate) sequence: u64,
@@ -245,7 +245,7 @@ impl RecordHeader {
         put(&mut bytes, 0, &RECORD_MAGIC);
         put(&mut bytes, record::CHECKSUM, &self.checksum.to_le_bytes());
         put(&mut bytes, record::LENGTH, &self.length.to_le_bytes());
-        put(&mut bytes, record::FRAME_BYTES, &self.frame_bytes.to_le_bytes());
+        put(&mut bytes, record::PLAIN_BYTES, &self.plain_bytes.to_le_bytes());
         put(&mut bytes, record::COMPRESSED_BYTES, &self.compressed_bytes.to_le_bytes());
         put(&mut bytes, record::SEQUENCE, &self.sequence.to_le_bytes());
         put(&mut bytes, record::START, &self.start_ns.to_le_bytes());
@@ -268,7 +268,7 @@ impl RecordHeader {
         Some(RecordHeader {
             checksum: get_u32(bytes, record::CHECKSUM),
             length: get_u32(bytes, record::LENGTH),
-            frame_bytes: get_u32(bytes, record::FRAME_BYTES),
+            plain_bytes: get_u32(bytes, record::PLAIN_BYTES),
             compressed_bytes: get_u32(bytes, record::COMPRESSED_BYTES),
             sequence: get_u64(bytes, record::SEQUENCE),
             start_ns: get_u64(bytes, record::START),

@@ -5,9 +5,10 @@ use std::io;
 pub use crate::index::Entry;
 pub use crate::layout::Header;
 
-use cpuledger_model::frame::{ChainReader, Frame, Section, Wanted};
+use cpuledger_model::frame::{ChainReader, Frame, Wanted};
+use zstd::bulk::Decompressor;
 
-use crate::compress::Unpacker;
+use crate::compress::unpack_by;
 use crate::extent::Extent;
 use crate::index;
 use crate::layout::{
@@ -67,9 +68,7 @@ pub struct Segment {
     found: Option<Found>,
     /// Likewise, until there is more.
     summary: Option<Option<Summary>>,
-    /// The frame that was the dictionary last, with its place.
-    dictionary: Option<(u64, Vec<u8>)>,
-    unpacker: Unpacker,
+    decompressor: Option<Decompressor<'static>>,
     /// What reads the chain, and where the last link begins that it has read.
     chain: Option<(ChainReader, Option<u64>)>,
     /// Where the last record begins that could not be read: what needs it cannot be read either.
@@ -103,8 +102,7 @@ impl Segment {
             trailer,
             found: None,
             summary: None,
-            dictionary: None,
-            unpacker: Unpacker::default(),
+            decompressor: None,
             chain: None,
             unread: None,
         })
@@ -230,28 +228,20 @@ impl Segment {
         let mut needed = self.needed(place)?;
         while let Some(entry) = needed.pop() {
             let (header, packed) = read_record(&*self.source, &entry)?;
-            if header.compressed_bytes == 0 {
-                let wanted = needed.is_empty().then_some((wanted, &mut *frame));
-                self.read_whole(&header, &packed, &entry, wanted)?;
-            } else {
-                self.read_link(&header, &packed, &entry, wanted, frame)?;
-            }
+            self.read_link(&header, &packed, &entry, wanted, frame)?;
         }
         Ok(())
     }
 
     /// A record and what it needs that has not been read yet, the nearest first.
     fn needed(&mut self, place: usize) -> Result<Vec<Entry>, NotRead> {
-        let read = [
-            self.dictionary.as_ref().map(|(offset, _)| *offset),
-            self.chain.as_ref().and_then(|(_, last)| *last),
-        ];
+        let read = self.chain.as_ref().and_then(|(_, last)| *last);
         let unread = self.unread;
         let entries = &self.found().map_err(NotRead::Io)?.entries;
         let mut needed = vec![*entries.get(place).ok_or(NotRead::Damaged)?];
         while let Some(last) = needed.last().filter(|last| last.back > 0) {
             let offset = last.offset.checked_sub(last.back).ok_or(NotRead::Damaged)?;
-            if read.contains(&Some(offset)) {
+            if read == Some(offset) {
                 break;
             }
             let base =
@@ -262,34 +252,6 @@ impl Segment {
             needed.push(entries[base]);
         }
         Ok(needed)
-    }
-
-    /// A frame as the first version has it. One that is not wanted itself is a dictionary.
-    fn read_whole(
-        &mut self,
-        header: &RecordHeader,
-        packed: &[u8],
-        entry: &Entry,
-        wanted: Option<(&Wanted, &mut Frame)>,
-    ) -> Result<(), NotRead> {
-        let dictionary = self.dictionary.as_ref().filter(|_| entry.back > 0);
-        let dictionary = dictionary.map(|(offset, bytes)| (*offset, &bytes[..]));
-        if entry.back > 0 && dictionary.map(|(offset, _)| offset) != entry.offset.checked_sub(entry.back) {
-            return Err(NotRead::Damaged);
-        }
-        let bytes = self.unpacker.unpack(packed, header.frame_bytes, dictionary);
-        let bytes = bytes.map_err(|_| NotRead::Damaged)?;
-        let is_dictionary = wanted.is_none() || entry.back == 0;
-        if let Some((wanted, frame)) = wanted {
-            if rows_of(&bytes)? > Most::of(packed.len()).weight {
-                return Err(NotRead::Damaged);
-            }
-            frame.decode_wanted_from(&bytes, wanted).map_err(|_| NotRead::Damaged)?;
-        }
-        if is_dictionary {
-            self.dictionary = Some((entry.offset, bytes));
-        }
-        Ok(())
     }
 
     fn read_link(
@@ -309,19 +271,16 @@ impl Segment {
         *last = None;
         let parts = packed.split_at_checked(header.compressed_bytes as usize);
         let (compressed, dense) = parts.ok_or(NotRead::Damaged)?;
-        let plain = self.unpacker.unpack(compressed, header.frame_bytes, None);
-        let plain = plain.map_err(|_| NotRead::Damaged)?;
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
+            none => none.insert(Decompressor::new().map_err(NotRead::Io)?),
+        };
+        let plain = unpack_by(decompressor, compressed, header.plain_bytes).map_err(|_| NotRead::Damaged)?;
         let most = Most::of(packed.len()).weight;
         chain.read(&plain, dense, most, frame).map_err(|_| NotRead::Damaged)?;
         *last = Some(entry.offset);
         Ok(())
     }
-}
-
-/// How many rows a frame of the first version has.
-fn rows_of(frame: &[u8]) -> Result<u64, NotRead> {
-    let rows = |section| Frame::count_rows(frame, section).map(|rows| rows as u64);
-    Section::ALL.into_iter().map(rows).sum::<Result<u64, _>>().map_err(|_| NotRead::Damaged)
 }
 
 /// A record and what is behind its header.
@@ -330,7 +289,7 @@ fn read_record(source: &dyn ReadAt, entry: &Entry) -> Result<(RecordHeader, Vec<
     read_within(source, entry.offset, &mut header)?;
     let header = RecordHeader::read(&header).filter(|header| entry_of(header, entry.offset) == *entry);
     let is_small =
-        |header: &RecordHeader| u64::from(header.frame_bytes) <= Most::of(header.length as usize).plain_bytes;
+        |header: &RecordHeader| u64::from(header.plain_bytes) <= Most::of(header.length as usize).plain_bytes;
     let header = header.filter(is_small).ok_or(NotRead::Damaged)?;
     let from = entry.offset + RECORD_BYTES as u64;
     if source.length().map_err(NotRead::Io)? < from + u64::from(header.length) {

@@ -83,7 +83,7 @@ impl OpenSegment {
         let header = RecordHeader {
             checksum: crc32c::crc32c(&packed.bytes),
             length: u32::try_from(packed.bytes.len()).map_err(too_long)?,
-            frame_bytes: packed.plain_bytes,
+            plain_bytes: packed.plain_bytes,
             compressed_bytes: packed.compressed_bytes,
             sequence,
             start_ns: times.start_ns,
