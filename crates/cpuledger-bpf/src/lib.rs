@@ -12,7 +12,7 @@ mod cpus;
 mod error;
 mod exits;
 mod facts;
-#[doc(hidden)]
+#[cfg(feature = "testing")]
 pub mod fuzzing;
 mod inspect;
 mod io_priority;

@@ -4,7 +4,6 @@
 mod cli;
 mod cmd;
 mod exit;
-#[doc(hidden)]
 pub mod fuzzing;
 mod memory;
 #[cfg(test)]

@@ -19,7 +19,6 @@
 #![forbid(unsafe_code)]
 
 mod builder;
-#[doc(hidden)]
 pub mod command;
 mod error;
 mod export;

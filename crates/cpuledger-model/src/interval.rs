@@ -1,6 +1,7 @@
 //! What lies between two cuts: how much CPU time each task used, the dead included.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::buffer::emptied;
 use crate::counters::Counters;
 use crate::exit::Exit;
 use crate::field::FieldSet;
+use crate::frame::Frame;
 use crate::snapshot::Snapshot;
 use crate::source_kind::SourceKind;
 use crate::states::{Lived, OffTasks, States};
@@ -353,8 +355,10 @@ pub struct Interval {
     /// where it is not told.
     pub hidden_cpu_ns: Option<u64>,
     /// Time off the CPU that is booked twice, or to no state, in nanoseconds: 0, but where the clocks of two CPUs differ. For tests.
-    #[doc(hidden)]
     pub off_fault_ns: u64,
+    /// The frame that it came in, or that was made of it: whoever wants its bytes need not make another. `None`: there is none, or it has been changed
+    /// since.
+    pub frame: Option<Arc<Frame>>,
 }
 
 impl Interval {
@@ -457,6 +461,7 @@ impl Interval {
             missed_switches: _,
             hidden_cpu_ns: _,
             off_fault_ns: _,
+            frame: _,
         } = std::mem::take(self);
         *self = Interval {
             processes: emptied(processes),
@@ -505,6 +510,7 @@ mod tests {
             missed_switches: Some(13),
             hidden_cpu_ns: Some(14),
             off_fault_ns: 14,
+            frame: Some(Arc::default()),
         }
     }
 

@@ -31,7 +31,7 @@ fn main() -> Result<(), Failed> {
         frame.encode(&mut bytes)?;
         encoded.push(bytes);
     }
-    if let Ok(folder) = std::env::var("DUMP") {
+    if let Ok(folder) = std::env::var("CPULEDGER_DUMP") {
         for (number, bytes) in encoded.iter().enumerate() {
             std::fs::write(format!("{folder}/{number}"), bytes)?;
         }

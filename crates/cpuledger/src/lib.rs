@@ -21,7 +21,7 @@ pub mod clock;
 pub mod enrich;
 pub mod error;
 pub mod facts;
-#[doc(hidden)]
+#[cfg(feature = "testing")]
 pub mod fuzzing;
 pub mod host_statistics;
 pub mod intervals;

@@ -1,6 +1,7 @@
 //! The thread that writes a recording. The one that closes intervals never waits for it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -37,7 +38,7 @@ pub struct Recorder {
 struct Order {
     /// Intervals that are missing before this one.
     missed: u64,
-    frame: Frame,
+    frame: Arc<Frame>,
 }
 
 /// What has become of a recording.
@@ -74,7 +75,7 @@ impl Recorder {
         let mut run = Run { place, writer, tell, beside, outcome, pause: None };
         let work = move || {
             for mut order in orders {
-                run.beside.tell(&mut order.frame);
+                run.beside.tell(Arc::make_mut(&mut order.frame));
                 run.write(&order);
                 // If there are enough, this one is not needed.
                 let _ = finished.try_send(order);
@@ -100,14 +101,25 @@ impl Recorder {
     /// Hands an interval over. It never waits: where too many are waiting, this one is missing in the recording.
     pub fn add(&mut self, interval: &Interval, of: &Circumstances<'_>) {
         let mut order = self.done.try_recv().unwrap_or_default();
-        let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
-        framing::write(interval, &of, &mut order.frame);
+        match (&interval.frame, Arc::get_mut(&mut order.frame)) {
+            (Some(frame), _) => order.frame = Arc::clone(frame),
+            (None, Some(frame)) => framing::write(interval, &self.circumstances(of), frame),
+            (None, None) => {
+                let mut frame = Frame::new();
+                framing::write(interval, &self.circumstances(of), &mut frame);
+                order.frame = Arc::new(frame);
+            }
+        }
         order.missed = std::mem::take(&mut self.missed);
         if let Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) =
             self.to_thread.try_send(order)
         {
             self.missed = order.missed + 1;
         }
+    }
+
+    fn circumstances<'a>(&'a self, of: &Circumstances<'_>) -> Circumstances<'a> {
+        Circumstances { boot_id: self.boot_id.as_deref(), ..*of }
     }
 
     /// Waits until all is written, and closes the recording.

@@ -55,10 +55,16 @@ impl Past {
         if interval.is_since_boot() {
             return;
         }
-        framing::write(interval, &Circumstances::default(), &mut self.encoded);
+        let encoded = match &interval.frame {
+            Some(frame) => frame,
+            None => {
+                framing::write(interval, &Circumstances::default(), &mut self.encoded);
+                &self.encoded
+            }
+        };
         let mut bytes = Vec::new();
         // One that is too long for a frame cannot be kept.
-        if self.encoded.encode(&mut bytes).is_err() || bytes.len() > MOST_BYTES {
+        if encoded.encode(&mut bytes).is_err() || bytes.len() > MOST_BYTES {
             return;
         }
         bytes.shrink_to_fit();

@@ -389,7 +389,6 @@ impl Attribution {
     }
 
     /// How many members were visited so far to find heirs and to forget the dead: what that costs, whatever the machine. For tests.
-    #[doc(hidden)]
     pub fn steps(&self) -> u64 {
         self.steps
     }

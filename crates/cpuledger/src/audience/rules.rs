@@ -158,6 +158,8 @@ impl Audience {
             missed_switches,
             hidden_cpu_ns,
             off_fault_ns,
+            // It has what is withheld.
+            frame: _,
         } = interval;
         let (unattributed_by, without_slot_ns) = self.unattributed(unattributed_by);
         let blocked = blocked.as_deref().map(|all| self.blocked(all));
@@ -197,6 +199,7 @@ impl Audience {
             // The ledger has none of these, and those are for tests.
             missed_exits: if self.hides() { 0 } else { *missed_exits },
             off_fault_ns: if self.hides() { 0 } else { *off_fault_ns },
+            frame: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a user is shown of made books, and that it does not depend on what others do.
 
+use std::sync::Arc;
+
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::Exit;
@@ -220,7 +222,9 @@ impl Foreign {
             end: Some(Boottime::from_ns(1500)),
             ..Circumstances::default()
         };
+        interval.frame = Some(Arc::default());
         let (interval, of) = viewer(Strangers::Summed).restrict(&interval, &of);
+        assert!(interval.frame.is_none(), "it has what is withheld");
         assert_eq!(interval.imbalance_ns(), Some(0), "as it is shown");
         let sum: u64 = interval.processes.iter().map(|row| row.usage.cpu_ns).sum();
         assert_eq!(sum, interval.attributed_ns);

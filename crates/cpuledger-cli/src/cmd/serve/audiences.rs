@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
@@ -130,6 +130,15 @@ pub struct Last {
     pub of: Circumstances<'static>,
 }
 
+impl Last {
+    /// Makes the frame for the ring of all rows and for the recording, in the memory of another that nobody has any more.
+    fn make_frame(&mut self, spare: Option<Arc<Frame>>, boot_id: Option<&str>) {
+        let mut frame = spare.and_then(|frame| Arc::try_unwrap(frame).ok()).unwrap_or_default();
+        framing::write(&self.interval, &Circumstances { boot_id, ..self.of }, &mut frame);
+        self.interval.frame = Some(Arc::new(frame));
+    }
+}
+
 impl Audiences {
     /// The ring of all rows, and those that go on where these of a service before have ended.
     ///
@@ -168,7 +177,7 @@ impl Audiences {
 
     /// Publishes an interval to each audience that has readers. Others get it when one subscribes, if it is still the last. Returns the
     /// interval before, whose memory can be reused, and whether it was published at all.
-    pub fn publish(&self, last: Last) -> (Option<Last>, bool) {
+    pub fn publish(&self, mut last: Last) -> (Option<Last>, bool) {
         let (mut state, now) = (self.lock(), Instant::now());
         state.close_forsaken(now);
         let mut audiences: Vec<Audience> = Vec::new();
@@ -181,6 +190,10 @@ impl Audiences {
             }
         }
         let is_published = !audiences.is_empty();
+        if audiences.contains(&Audience::All) {
+            let spare = state.last.as_mut().and_then(|before| before.interval.frame.take());
+            last.make_frame(spare, self.boot_id.as_deref());
+        }
         for audience in audiences {
             if let Err(error) = state.publish(audience, &last, self.boot_id.as_deref()) {
                 log(&format!("cannot publish to {}: {error}", name(audience)));
@@ -315,16 +328,19 @@ impl State {
 
     fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
         let of = Circumstances { boot_id, ..last.of };
-        match audience {
-            Audience::All => framing::write(&last.interval, &of, &mut self.frame),
-            Audience::User(viewer) => {
+        let frame = match (audience, &last.interval.frame) {
+            (Audience::All, Some(frame)) => frame,
+            (Audience::All, None) => {
+                framing::write(&last.interval, &of, &mut self.frame);
+                &self.frame
+            }
+            (Audience::User(viewer), _) => {
                 let (interval, of) = viewer.restrict(&last.interval, &of);
                 framing::write(&interval, &of, &mut self.frame);
+                &self.frame
             }
-        }
-        self.frame
-            .encode(&mut self.bytes)
-            .map_err(|_| RingError::NoRing("the frame is beyond the limits"))?;
+        };
+        frame.encode(&mut self.bytes).map_err(|_| RingError::NoRing("the frame is beyond the limits"))?;
         let others = self.bytes_of_users_but(audience);
         let Some(published) = self.rings.get_mut(&audience) else { return Ok(()) };
         let most = if audience == Audience::All { usize::MAX } else { USERS_BYTES.saturating_sub(others) };

@@ -265,7 +265,7 @@ impl Ledger {
     }
 
     /// Makes the next interval fail, as one does in which a CPU is held up for too long. For tests.
-    #[doc(hidden)]
+    #[cfg(feature = "testing")]
     pub fn fail_next(&mut self) {
         if let Some(kernel) = self.kernel.get_mut() {
             kernel.fail_next();

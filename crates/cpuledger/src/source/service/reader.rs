@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cpuledger_model::frame::Frame;
+use cpuledger_model::frame::{Column, Frame};
 use cpuledger_model::framing::{self, Circumstances};
 use cpuledger_model::interval::{Interval, Row, Usage};
 use cpuledger_model::snapshot::{Request, Scope, Snapshot};
@@ -144,7 +145,7 @@ impl ServiceLedger {
             return Ok(false);
         }
         let frame = Frame::decode(&bytes).map_err(ended)?;
-        self.read(&frame, into)?;
+        self.read(frame, into)?;
         self.gathering.begin_at(into.end_ns);
         Ok(true)
     }
@@ -204,7 +205,7 @@ impl ServiceLedger {
                 tell_gap(SourceKind::Service, times, into);
                 Ok(true)
             }
-            Some(Whole::Frame(frame)) => self.read(&frame, into).map(|()| true),
+            Some(Whole::Frame(frame)) => self.read(*frame, into).map(|()| true),
         }
     }
 
@@ -232,10 +233,12 @@ impl ServiceLedger {
         self.of
     }
 
-    fn read(&mut self, frame: &Frame, into: &mut Interval) -> Result<(), Ended> {
-        self.of = Some(Circumstances::of_frame(frame));
-        framing::read(frame, into).map_err(ended)?;
-        into.source = SourceKind::Service;
+    fn read(&mut self, mut frame: Frame, into: &mut Interval) -> Result<(), Ended> {
+        let source = frame.intern(SourceKind::Service.name().as_bytes());
+        frame.set_figure(Column::SOURCE, Some(source));
+        self.of = Some(Circumstances::of_frame(&frame));
+        framing::read(&frame, into).map_err(ended)?;
+        into.frame = Some(Arc::new(frame));
         balance::check(into);
         Ok(())
     }
@@ -264,6 +267,7 @@ impl ServiceLedger {
             None => self.listing.insert(ServiceListing::open()?),
         };
         listing.snapshot(request, &mut self.listed)?;
+        into.frame = None;
         let sees_exits = into.exited.is_some();
         let Snapshot { processes, tasks, from_procfs, .. } = &self.listed;
         let idle = |task: &Task| {
