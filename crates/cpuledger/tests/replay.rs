@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cpuledger::framing::{self, Circumstances};
 use cpuledger::interval::{Interval, Row, Usage};
-use cpuledger::source::replay::{Replay, Share, Spot, Told};
+use cpuledger::source::replay::{RecordedFacts, Replay, Share, Spot};
 use cpuledger::{Boottime, Comm, FieldSet, Pid, SourceKind, Task, Tid};
 use cpuledger_model::frame::Frame;
 use cpuledger_recording::{Options, Span, When, Writer};
@@ -64,7 +64,7 @@ fn record(folder: &Path, spans: &[(u64, u64)], boot: &str) {
 type Seconds = (u64, u64, Option<u64>);
 
 /// What is told of a spot.
-fn told_at(replay: &mut Replay, spot: Spot) -> Option<(Told, Seconds)> {
+fn told_at(replay: &mut Replay, spot: Spot) -> Option<(RecordedFacts, Seconds)> {
     let mut interval = Interval::default();
     let told = replay.read(spot, &mut interval).expect("it can be read")?;
     assert_eq!(interval.imbalance_ns(), Some(0));
@@ -173,8 +173,8 @@ fn a_damaged_record_is_a_gap_of_lost_intervals() {
     }
 }
 
-fn all_forwards(replay: &mut Replay) -> Vec<(Told, Seconds)> {
-    let mut all: Vec<(Told, _)> = Vec::new();
+fn all_forwards(replay: &mut Replay) -> Vec<(RecordedFacts, Seconds)> {
+    let mut all: Vec<(RecordedFacts, _)> = Vec::new();
     let mut next = replay.first().expect("it can be read");
     while let Some(one) = next.and_then(|spot| told_at(replay, spot)) {
         next = one.0.next;

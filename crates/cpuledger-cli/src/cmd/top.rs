@@ -20,7 +20,7 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::interval::Interval;
 use cpuledger::machine::Load;
-use cpuledger::source::replay::Told;
+use cpuledger::source::replay::RecordedFacts;
 use cpuledger::source::service::name_socket;
 use cpuledger::{SourceKind, Task, machine};
 use cpuledger_program::exit::Failure;
@@ -216,13 +216,13 @@ impl Printer<'_> {
     }
 
     /// Prints an interval; of a recording, with what that says of it.
-    fn print(&mut self, interval: &Interval, of: Option<&Told>) -> anyhow::Result<()> {
+    fn print(&mut self, interval: &Interval, of: Option<&RecordedFacts>) -> anyhow::Result<()> {
         self.make(interval, of)?;
         output::write(&self.buffer)
     }
 
     /// Makes what is printed of it.
-    fn make(&mut self, interval: &Interval, of: Option<&Told>) -> anyhow::Result<()> {
+    fn make(&mut self, interval: &Interval, of: Option<&RecordedFacts>) -> anyhow::Result<()> {
         self.buffer.clear();
         match of {
             Some(told) => self.take_machine(interval, told),
@@ -242,7 +242,7 @@ impl Printer<'_> {
     }
 
     /// Takes the clocks from the recording, and of the machine what it may still tell of that time.
-    fn take_machine(&mut self, interval: &Interval, told: &Told) {
+    fn take_machine(&mut self, interval: &Interval, told: &RecordedFacts) {
         let is_this_boot = told.boot_id.is_some() && told.boot_id == self.own_boot_id;
         let wanted = if is_this_boot { Lookups::MEMORY } else { Lookups::NONE };
         self.around.machine.look_up(Lookups::CALENDAR.union(wanted));

@@ -14,7 +14,7 @@ use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::machine::Machine;
 use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
-use cpuledger::source::replay::{Glance, Spot, Told};
+use cpuledger::source::replay::{Glance, RecordedFacts, Spot};
 use cpuledger::{Boottime, Interval, machine};
 use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
@@ -445,7 +445,7 @@ impl Timeline {
         Ok(Arrival { frame: frame.map(Box::new), said: None })
     }
 
-    fn read(&mut self, spot: Spot, into: &mut Interval) -> anyhow::Result<Option<Told>> {
+    fn read(&mut self, spot: Spot, into: &mut Interval) -> anyhow::Result<Option<RecordedFacts>> {
         match &mut self.recorded {
             Some(recorded) => Ok(recorded.replay.read(spot, into)?),
             None => Ok(None),
@@ -453,7 +453,7 @@ impl Timeline {
     }
 
     /// The frame of a recorded interval: what the machine told of itself was not recorded.
-    fn frame_of(&mut self, interval: Interval, told: Told) -> Frame {
+    fn frame_of(&mut self, interval: Interval, told: RecordedFacts) -> Frame {
         self.users.begin();
         learn_users(&mut self.users, &interval);
         self.cgroups.begin();

@@ -207,7 +207,7 @@ macro_rules! task_members {
             }
 
             fn read(&mut self, frame: &Frame, section: Section, row: usize) -> Result<bool, FrameError> {
-                self.known = read_fields(self, frame, section, row, Told::of(frame, section).all())?;
+                self.known = read_fields(self, frame, section, row, KnownFields::of(frame, section).all())?;
                 Ok(self.known == FieldSet::ALL)
             }
         }
@@ -233,7 +233,7 @@ macro_rules! task_members {
         }
 
         /// Checks that the values of all rows are those of a task.
-        pub(super) fn check_fields(frame: &Frame, section: Section, told: &Told) -> Result<(), FrameError> {
+        pub(super) fn check_fields(frame: &Frame, section: Section, told: &KnownFields) -> Result<(), FrameError> {
             $(if told.all().contains(Field::$field) {
                 check_column(|task: &Task| task.$member, frame, section, COLUMNS[Field::$field as usize])?;
             })*
@@ -272,18 +272,18 @@ fn check_column<T: Figure>(
 }
 
 /// The fields that rows of a section may tell.
-pub(super) struct Told {
+pub(super) struct KnownFields {
     /// Those that are the same in all rows.
     pub(super) uniform: FieldSet,
     /// The others.
     pub(super) varying: FieldSet,
 }
 
-impl Told {
+impl KnownFields {
     /// Those with a value in any row.
-    pub(super) fn of(frame: &Frame, section: Section) -> Told {
+    pub(super) fn of(frame: &Frame, section: Section) -> KnownFields {
         let table = frame.table(section);
-        let mut told = Told { uniform: FieldSet::EMPTY, varying: FieldSet::EMPTY };
+        let mut told = KnownFields { uniform: FieldSet::EMPTY, varying: FieldSet::EMPTY };
         for field in FIELDS.iter().map(|info| info.field).filter(|field| table.has(column_of(*field))) {
             let set = if table.is_uniform(column_of(field)) { &mut told.uniform } else { &mut told.varying };
             *set = set.union(FieldSet::of(&[field]));

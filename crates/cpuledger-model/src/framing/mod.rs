@@ -22,7 +22,7 @@ pub use beside::{Ancestor, CgroupIds, cgroups, write_ancestors, write_cgroups};
 pub use error::FrameError;
 use figure::Figure;
 pub use listing::{ListingColumns, write_listing};
-use members::{Members, Told, column_of};
+use members::{KnownFields, Members, column_of};
 pub use rows::Rows;
 
 /// What a frame says of its interval that the interval does not know itself.
@@ -124,7 +124,7 @@ pub fn read_listing(frame: &Frame, snapshot: &mut Snapshot) -> Result<(), FrameE
     for (section, rows) in
         [(Section::Processes, &mut snapshot.processes), (Section::Tasks, &mut snapshot.tasks)]
     {
-        let told = Told::of(frame, section);
+        let told = KnownFields::of(frame, section);
         rows.reserve(frame.table(section).len());
         for row in 0..frame.table(section).len() {
             let mut task = Task::default();
@@ -207,7 +207,7 @@ pub fn read(frame: &Frame, interval: &mut Interval) -> Result<(), FrameError> {
 }
 
 fn read_rows(frame: &Frame, section: Section, rows: &mut Vec<Row>) -> Result<(), FrameError> {
-    let told = Told::of(frame, section);
+    let told = KnownFields::of(frame, section);
     for row in 0..frame.table(section).len() {
         rows.push(Row::default());
         let Some(Row { task, usage }) = rows.last_mut() else { continue };
@@ -227,7 +227,7 @@ fn read_task(
     frame: &Frame,
     section: Section,
     row: usize,
-    told: &Told,
+    told: &KnownFields,
 ) -> Result<(), FrameError> {
     // What all rows have in common is not read again.
     let uniform = match task.known.contains(Field::Tid) {

@@ -6,14 +6,14 @@ use crate::task::{Pid, Task};
 
 use super::error::FrameError;
 use super::figure::Figure;
-use super::members::{Told, check_fields};
+use super::members::{KnownFields, check_fields};
 use super::read_task;
 
 /// The processes or tasks of a listing.
 pub struct Rows<'a> {
     frame: &'a Frame,
     section: Section,
-    told: Told,
+    told: KnownFields,
 }
 
 impl<'a> Rows<'a> {
@@ -22,7 +22,7 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// As [`super::read_listing`].
     pub fn of(frame: &'a Frame, section: Section) -> Result<Rows<'a>, FrameError> {
-        let told = Told::of(frame, section);
+        let told = KnownFields::of(frame, section);
         check_fields(frame, section, &told)?;
         let table = frame.table(section);
         for column in [Column::TID, Column::PID, Column::START_TIME_NS] {

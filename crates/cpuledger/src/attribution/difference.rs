@@ -10,9 +10,9 @@
 mod baseline;
 mod books;
 mod deaths;
+mod kernel_accounts;
 pub(crate) mod lives;
 mod numbers;
-mod told;
 
 pub use books::{Books, CutFacts};
 pub use deaths::{EXITS_LIMIT, bound_exits};

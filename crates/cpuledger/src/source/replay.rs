@@ -26,7 +26,7 @@ pub struct Spot {
 
 /// What a recording says of an interval beside its books.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct RecordedFacts {
     /// Where it was found.
     pub spot: Option<Spot>,
     /// What comes behind it.
@@ -229,7 +229,7 @@ impl Replay {
     ///
     /// # Errors
     /// When reading fails.
-    pub fn read(&mut self, spot: Spot, into: &mut Interval) -> Result<Option<Told>, Error> {
+    pub fn read(&mut self, spot: Spot, into: &mut Interval) -> Result<Option<RecordedFacts>, Error> {
         if spot.is_record {
             if let Some(merged) = self.merged(spot.place)? {
                 framing::read(&merged.frame, into).map_err(not_replayed)?;
@@ -254,7 +254,7 @@ impl Replay {
         let Some((entry, last)) = entry.zip(last) else { return Ok(None) };
         // Numbers are those of a tier.
         let is_same_tier = self.recording.tier(spot.place) == self.recording.tier(before);
-        Ok(Some(Told {
+        Ok(Some(RecordedFacts {
             spot: Some(spot),
             next: Some(record(spot.place)).filter(|_| self.recording.is_in(spot.place, &self.span)),
             times_ns: times,
@@ -304,18 +304,18 @@ impl Replay {
         let used = (figure(Column::ATTRIBUTED_NS) * 1000 / capacity).min(1000) as u32;
         let told = self.told(spot, &merged);
         let share = Share::Used(used);
-        let Told { times_ns, start_realtime_ns, end_realtime_ns, next, .. } = told;
+        let RecordedFacts { times_ns, start_realtime_ns, end_realtime_ns, next, .. } = told;
         Ok(Some(Glance { share, times_ns, start_realtime_ns, end_realtime_ns, next }))
     }
 
-    fn told(&mut self, spot: Spot, merged: &Merged) -> Told {
+    fn told(&mut self, spot: Spot, merged: &Merged) -> RecordedFacts {
         let first = self.recording.entry(spot.place);
         let next = self.recording.next_in(&self.span, Some(merged.place));
         let begins_boot = match self.recording.previous(spot.place) {
             Some(before) => !self.recording.is_same_boot(before, spot.place),
             None => false,
         };
-        Told {
+        RecordedFacts {
             spot: Some(spot),
             next: next.map(|place| Spot { place, is_record: self.is_adjoining(place) }),
             times_ns: [first.map_or(0, |entry| entry.start_ns), merged.last.end_ns],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use cpuledger::Error;
-use cpuledger::source::replay::{Replay, Spot, Told};
+use cpuledger::source::replay::{RecordedFacts, Replay, Spot};
 use cpuledger::source::service;
 use cpuledger::text::count::count_of;
 use cpuledger_program::exit::Failure;
@@ -258,7 +258,7 @@ impl Recorded {
 }
 
 /// What is to be said of an interval that is none, or is of another boot than the one before.
-pub fn notice(told: &Told) -> Option<String> {
+pub fn notice(told: &RecordedFacts) -> Option<String> {
     let [start, end] = [told.start_realtime_ns, told.end_realtime_ns].map(when::written);
     match told.gap {
         Some(0) => Some(format!("nothing was recorded from {start} to {end}")),

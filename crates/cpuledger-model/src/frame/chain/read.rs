@@ -18,7 +18,7 @@ use super::memory::{Memory, NONE};
 use super::needs::{Needs, Step};
 use super::predict::{Rows, View};
 use super::rules::remembered;
-use super::whole::Told;
+use super::whole::CodedColumn;
 
 /// Reads links, one behind the other.
 #[derive(Debug)]
@@ -219,10 +219,10 @@ impl ChainReader {
     }
 
     /// The bytes and bits of a column; `None`: it is as predicted.
-    fn told<'a>(&self, column: u8, parts: &Parts<'a>) -> Option<Told<'a>> {
+    fn told<'a>(&self, column: u8, parts: &Parts<'a>) -> Option<CodedColumn<'a>> {
         let listed = self.listed.get(self.places.0[usize::from(column)] as usize)?;
         let codes = &parts.codes[listed.codes..listed.codes + listed.rows];
-        Some(Told { codes, bits: bits::Reader::new(parts.dense, listed.bits) })
+        Some(CodedColumn { codes, bits: bits::Reader::new(parts.dense, listed.bits) })
     }
 
     fn read_section(
@@ -278,7 +278,7 @@ impl ChainReader {
         let known = self.memories[remembered(section).place()].rows;
         places.clear();
         let outside = || Error::with(format_args!("section {} has a row of no earlier link", section.id()));
-        let Some(Told { codes, bits: mut reader }) = self.told(PLACES, parts) else {
+        let Some(CodedColumn { codes, bits: mut reader }) = self.told(PLACES, parts) else {
             places.extend(0..count as u32);
             return if count <= known { Ok(()) } else { Err(outside()) };
         };

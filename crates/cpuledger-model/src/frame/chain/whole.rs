@@ -11,7 +11,7 @@ use super::predict::{Operand, View, at};
 use super::rules::{Rule, Term};
 
 /// Where a column is told: a code for each row, and the bits behind them.
-pub(super) struct Told<'a> {
+pub(super) struct CodedColumn<'a> {
     pub(super) codes: &'a [u8],
     pub(super) bits: bits::Reader<'a>,
 }
@@ -26,7 +26,7 @@ impl View<'_> {
     pub(super) fn read_column(
         &self,
         rule: &Rule,
-        mut told: Option<Told<'_>>,
+        mut told: Option<CodedColumn<'_>>,
         each: &mut Vec<u64>,
     ) -> Option<()> {
         each.clear();

@@ -14,8 +14,8 @@ use crate::balance;
 
 use super::baseline::{Baseline, Last, Life};
 use super::deaths::Deaths;
+use super::kernel_accounts::{KernelAccounts, Share};
 use super::numbers::{Listed, Numbers, process_id};
-use super::told::{Share, Told};
 
 /// What a cut needs to know besides the snapshot and the exits.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ pub struct Books {
     shares: Vec<Parts>,
     /// Where the kernel keeps accounts, as it does at this cut or not.
     is_told: bool,
-    told: Told,
+    told: KernelAccounts,
     told_shares: Vec<Share>,
     increments: Vec<Increment>,
     accounts: FxHashMap<TaskId, Parts>,

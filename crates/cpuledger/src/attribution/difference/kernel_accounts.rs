@@ -24,7 +24,7 @@ pub(super) struct Share {
 
 /// The accounts of the last cut.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct KernelAccounts {
     has_begun: bool,
     /// Sorted by number.
     last: Vec<Account>,
@@ -44,7 +44,7 @@ enum Heir {
     Nowhere,
 }
 
-impl Told {
+impl KernelAccounts {
     /// Closes an interval: the share of each account, which come sorted by number. `living_ns`: what those of its tasks used that live.
     pub(super) fn close(&mut self, accounts: &[Account], living_ns: &[u64], shares: &mut Vec<Share>) {
         debug_assert!(accounts.is_sorted_by_key(|account| account.pid), "sorted, and one a process");
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    fn close(told: &mut Told, accounts: &[Account], living_ns: &[u64]) -> Vec<(u64, u64, u64)> {
+    fn close(told: &mut KernelAccounts, accounts: &[Account], living_ns: &[u64]) -> Vec<(u64, u64, u64)> {
         let mut shares = Vec::new();
         told.close(accounts, living_ns, &mut shares);
         let parts =
@@ -164,14 +164,14 @@ mod tests {
 
     #[test]
     fn the_first_cut_opens_and_the_second_tells_growth() {
-        let mut told = Told::default();
+        let mut told = KernelAccounts::default();
         assert_eq!(close(&mut told, &[account(1, 0, 500, 70)], &[500]), [(0, 0, 0)]);
         assert_eq!(close(&mut told, &[account(1, 0, 530, 75)], &[20]), [(20, 10, 5)]);
     }
 
     #[test]
     fn the_dead_are_inherited_without_what_they_had_before() {
-        let mut told = Told::default();
+        let mut told = KernelAccounts::default();
         let before =
             [account(1, 0, 0, 0), account(2, 1, 10, 0), account(3, 2, 100, 0), account(4, 3, 1_000, 50)];
         close(&mut told, &before, &[0; 4]);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_used_again_is_another_process() {
-        let mut told = Told::default();
+        let mut told = KernelAccounts::default();
         close(&mut told, &[account(1, 0, 0, 0), account(9, 1, 100, 0)], &[0; 2]);
         let young = Account { start: Boottime::from_ns(2), ..account(9, 1, 30, 0) };
         assert_eq!(close(&mut told, &[account(1, 0, 0, 104), young], &[0, 30]), [(0, 0, 4), (30, 0, 0)]);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn an_heir_that_was_read_too_early_owes_until_the_next_cut() {
-        let mut told = Told::default();
+        let mut told = KernelAccounts::default();
         close(&mut told, &[account(1, 0, 0, 0), account(9, 1, 100, 0)], &[0; 2]);
         assert_eq!(close(&mut told, &[account(1, 0, 30, 0)], &[30]), [(0, 0, 0)]);
         assert_eq!(close(&mut told, &[account(1, 0, 40, 105)], &[10]), [(10, 0, 35)]);
@@ -219,7 +219,7 @@ mod tests {
         /// Against a kernel that keeps the accounts, and knows what was used since the last cut.
         #[test]
         fn shares_are_what_was_used(steps in steps()) {
-            let mut told = Told::default();
+            let mut told = KernelAccounts::default();
             let mut living = vec![account(1, 0, 0, 0)];
             let (mut next, mut used_ns, mut has_begun) = (2, 0, false);
             for step in steps {
