@@ -9,7 +9,7 @@ use cpuledger_load::with_export;
 use cpuledger_recording::Recording;
 
 fn segment() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpuledger-recording/tests/fixtures/version-1.seg")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cpuledger-recording/tests/fixtures/version-2.seg")
 }
 
 fn export(arguments: &[&str], recording: &Path, to: &Path) -> Output {
@@ -149,7 +149,9 @@ fn an_export_of_nothing_but_damage_fails() {
     let damaged = folder.path().join("a.seg");
     let mut bytes = std::fs::read(segment()).expect("it is there");
     // The segment and the begins of records are found, and no record can be read.
-    bytes.iter_mut().skip(460).step_by(200).for_each(|byte| *byte ^= 0xff);
+    let records: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b"cRec")).collect();
+    assert_eq!(records.len(), 65);
+    records.iter().for_each(|at| bytes[at + 64] ^= 0xff);
     std::fs::write(&damaged, bytes).expect("written");
     let output = export(&[], &damaged, &folder.path().join("tables"));
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 /// Three seconds of one boot, from 2023-11-14 22:14:00 UTC on.
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/version-1.seg")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/version-2.seg")
 }
 
 /// Exit code, what was printed, what was said.

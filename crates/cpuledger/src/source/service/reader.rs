@@ -236,6 +236,8 @@ impl ServiceLedger {
     fn read(&mut self, mut frame: Frame, into: &mut Interval) -> Result<(), Ended> {
         let source = frame.intern(SourceKind::Service.name().as_bytes());
         frame.set_figure(Column::SOURCE, Some(source));
+        // Of however many of the service it was made, here it is one.
+        frame.set_figure(Column::INTERVALS, Some(1));
         self.of = Some(Circumstances::of_frame(&frame));
         framing::read(&frame, into).map_err(ended)?;
         into.frame = Some(Arc::new(frame));
