@@ -127,7 +127,12 @@ fn print_recorded(options: &Options, asked: &Asked, arguments: &Arguments) -> an
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
         let Some(spot) = next else { break };
-        let Some(told) = recorded.replay.read(spot, &mut interval)? else { break };
+        let Some(told) = recorded.replay.read(spot, &mut interval)? else {
+            if let Some((lost, times)) = recorded.replay.lost_from(spot) {
+                output::warn(&replay::lost_sentence(lost, times));
+            }
+            break;
+        };
         replay::notice(&told).into_iter().for_each(|sentence| output::warn(&sentence));
         if options.by.has_states && !interval.source.is_of_ledger() {
             let sentence =

@@ -272,6 +272,21 @@ impl Replay {
         }))
     }
 
+    /// What is lost from this spot on, of which [`Replay::read`] has nothing: how many intervals, and from when to when, CLOCK_REALTIME.
+    pub fn lost_from(&mut self, spot: Spot) -> Option<(u64, [u64; 2])> {
+        let first = self.recording.entry(spot.place)?;
+        let mut lost = (1, [first.start_realtime_ns(), first.end_realtime_ns]);
+        let mut place = spot.place;
+        while let Some(next) =
+            self.recording.next(place).filter(|next| self.recording.is_in(*next, &self.span))
+        {
+            lost.0 += 1;
+            lost.1[1] = self.recording.entry(next)?.end_realtime_ns;
+            place = next;
+        }
+        Some(lost)
+    }
+
     /// How much of the machine was used, without the rows. `None`: there is no interval any more.
     ///
     /// # Errors

@@ -259,11 +259,18 @@ impl Recorded {
 
 /// What is to be said of an interval that is none, or is of another boot than the one before.
 pub fn notice(told: &RecordedFacts) -> Option<String> {
-    let [start, end] = [told.start_realtime_ns, told.end_realtime_ns].map(when::written);
+    let times = [told.start_realtime_ns, told.end_realtime_ns];
+    let [start, end] = times.map(when::written);
     match told.gap {
         Some(0) => Some(format!("nothing was recorded from {start} to {end}")),
-        Some(1) => Some(format!("1 interval is lost, from {start} to {end}")),
-        Some(lost) => Some(format!("{lost} intervals are lost, from {start} to {end}")),
+        Some(lost) => Some(lost_sentence(lost, times)),
         None => told.begins_boot.then(|| format!("the machine was booted before {start}")),
     }
+}
+
+/// `2 intervals are lost, from … to …`, CLOCK_REALTIME.
+pub fn lost_sentence(intervals: u64, times: [u64; 2]) -> String {
+    let [start, end] = times.map(when::written);
+    let verb = if intervals == 1 { "is" } else { "are" };
+    format!("{} {verb} lost, from {start} to {end}", count_of(intervals, "interval"))
 }
