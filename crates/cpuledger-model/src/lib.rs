@@ -1,10 +1,10 @@
-//! What the rest of cpuledger speaks of: tasks, what they used, intervals and listings. It touches no file, clock or kernel.
+//! The data types that all of cpuledger shares: tasks, what they used, intervals and listings. It touches no file, clock or kernel.
 //!
-//! - A [`Task`] is what a source says of a task or a process at an instant. [`field`] has the one table of its members.
+//! - A [`Task`] is what a source reports about a task or a process at an instant. [`field`] has the one table of its members.
 //! - A [`Usage`] is what it used in an interval. A [`Row`] is both.
 //! - An [`Interval`] is what lies between two cuts: rows, the dead, and where the rest of the CPU time went.
 //! - A [`Snapshot`] is a listing.
-//! - A [`frame::Frame`] is an interval as bytes. [`framing`] makes one of the other.
+//! - A [`frame::Frame`] is an interval as bytes. [`framing`] converts between the two.
 //!
 //! ```
 //! use cpuledger_model::{Interval, Row, Task, Usage, frame::Frame, framing};

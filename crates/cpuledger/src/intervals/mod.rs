@@ -1,4 +1,4 @@
-//! Intervals, one after the other: the one way to get them, whatever they come from.
+//! The only way to get intervals, from any source.
 //!
 //! ```
 //! use cpuledger::intervals::{Intervals, Wanted};
