@@ -216,8 +216,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         arguments.only.is_empty() || arguments.only.iter().any(|part| work.does.name.contains(part.as_str()))
     };
     let mut results = Results::create("real", &["atop", "htop", "perf"])?;
-    let caption = "Programs of others beside an observer: CPU time of an operation, and in brackets operations a second, both by how much they differ from \
-                   the same beside nothing in the same round; medians. Hooks: their run time by the kernel's count, of all CPU time that the machine used meanwhile";
+    let caption = "Each cell shows CPU time per operation and, in brackets, operations per second, as differences from a run without an observer in the same round; medians. \"Hooks\" is their run time \
+                   by the kernel's count, as a share of all CPU time that the machine used meanwhile";
     let header = OBSERVERS.iter().take(OBSERVERS.len() - 1).map(|name| (*name).to_owned());
     let header = ["work".to_owned()].into_iter().chain(header);
     let mut table = Table::new("real", caption, header.chain(["hooks", "ns a run"].map(str::to_owned)));

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use cpuledger::support::{facts, privilege};
 use cpuledger::{SourceKind, machine};
+use cpuledger_proc::task::stat::parse_stat;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::setuid;
 use rustix::process::{Gid, Resource, Rlimit, Uid, geteuid, getrlimit, setpriority_process, setrlimit};
@@ -37,15 +38,26 @@ pub fn refuse_setuid() -> Result<(), Failure> {
 /// the machine would come seconds late.
 pub fn come_first() {
     const MOST_URGENT: i32 = -20;
-    let _ = setpriority_process(None, MOST_URGENT);
+    if is_ordinary() {
+        let _ = setpriority_process(None, MOST_URGENT);
+    }
 }
 
 /// Lets this thread, and none that it starts, close intervals in time: before all that share the CPUs or, where it may not, before all others
-/// of its session and its cgroup.
+/// of its session and its cgroup. Not for a thread that prints: what it prints may be made long by any user.
 pub fn keep_time() {
-    come_first();
-    // Where it is refused, that has to do.
-    let _ = machine::come_in_real_time();
+    if is_ordinary() {
+        come_first();
+        // Where it is refused, that has to do.
+        let _ = machine::come_in_real_time();
+    }
+}
+
+/// Whether nobody has chosen another priority for this thread, by nice(1), chrt(1) or a unit.
+fn is_ordinary() -> bool {
+    let stat = std::fs::read("/proc/thread-self/stat").unwrap_or_default();
+    // Where that cannot be read, nothing says so.
+    parse_stat(&stat).is_none_or(|stat| (stat.nice, stat.policy) == (0, 0))
 }
 
 /// Allows itself as many open files as it may have: BPF objects are files. Returns how many those are.

@@ -125,12 +125,27 @@ impl Drop for Top {
 /// Beside thousands of runnable tasks it would cut seconds late.
 #[test]
 fn what_closes_the_intervals_of_a_ledger_comes_before_others_root() {
-    // SCHED_RR is 2.
-    for (kind, urgency) in [(SourceKind::Ledger, (-20, 2, 1)), (SourceKind::Walk, (0, 0, 0))] {
-        let top = Top::start(kind, &[]);
-        let stat = std::fs::read(format!("/proc/{}/stat", top.child.id())).expect("it runs");
+    let urgency = |child: &Child| {
+        let stat = std::fs::read(format!("/proc/{}/stat", child.id())).expect("it runs");
         let stat = parse_stat(&stat).expect("a line");
-        assert_eq!((stat.nice, stat.policy, stat.rt_priority), urgency, "{kind}");
+        (stat.nice, stat.policy, stat.rt_priority)
+    };
+    for (kind, expected) in [(SourceKind::Ledger, (-20, 0, 0)), (SourceKind::Walk, (0, 0, 0))] {
+        assert_eq!(urgency(&Top::start(kind, &[]).child), expected, "{kind}");
+    }
+    // One that its user has made wait stays so. SCHED_RR is 2.
+    for (words, expected) in [(&["nice", "-n", "5"][..], (5, 0, 0)), (&["env"], (-20, 2, 1))] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(env!("CARGO_BIN_EXE_cpuledger")).args(["record", "--source", "ledger"]);
+        let mut child = command.arg(folder.path()).stderr(Stdio::piped()).spawn().expect("it runs");
+        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let line = lines.next().expect("a line").expect("a line");
+        assert!(line.contains("recording to"), "{line}");
+        let found = urgency(&child);
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(found, expected, "{words:?}");
     }
 }
 

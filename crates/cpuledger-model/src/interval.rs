@@ -334,9 +334,7 @@ pub struct Interval {
     /// Tasks that died; `None` where the source sees no exits.
     pub exited: Option<Vec<Exited>>,
     /// Tasks that were blocked all the time, those for longest first, at most [`MOST_BLOCKED`] of a user; `None` where the source does not
-    /// know them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after [`Ledger::find_blocked`].
-    ///
-    /// [`Ledger::find_blocked`]: crate::source::ledger::Ledger::find_blocked
+    /// know them, as the ledger does not where slots ran low. Those that were so before the ledger was attached are among them after `Ledger::find_blocked`.
     pub blocked: Option<Vec<Blocked>>,
     /// How many there are in all.
     pub blocked_tasks: u64,

@@ -17,7 +17,7 @@ pub(crate) const RECORD_MAGIC: [u8; 4] = *b"cRec";
 pub(crate) const INDEX_MAGIC: [u8; 4] = *b"cIdx";
 const TRAILER_MAGIC: [u8; 4] = *b"cEnd";
 
-/// Maximum length of a frame in a recording.
+/// Maximum length of a link before compression.
 pub(crate) const MOST_PLAIN_BYTES: u32 = 256 << 20;
 
 /// What a record of a length may cost its reader. Zeros at its end make one longer that would cost more.
@@ -25,7 +25,7 @@ pub(crate) const MOST_PLAIN_BYTES: u32 = 256 << 20;
 pub(crate) struct Most {
     /// Length of the compressed part before it was compressed.
     pub(crate) plain_bytes: u64,
-    /// Weight of a link; rows of a frame of the first version.
+    /// Weight of a link.
     pub(crate) weight: u64,
 }
 
@@ -229,7 +229,7 @@ pub(crate) struct RecordHeader {
     pub(crate) length: u32,
     /// Length of what is compressed, before that.
     pub(crate) plain_bytes: u32,
-    /// Length of the compressed part of a link; 0: it is no link, but a frame, all of which is compressed.
+    /// Length of the compressed part of a link.
     pub(crate) compressed_bytes: u32,
     pub(crate) sequence: u64,
     pub(crate) start_ns: u64,

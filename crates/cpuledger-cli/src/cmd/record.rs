@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueHint};
+use cpuledger::SourceKind;
 use cpuledger::intervals::Wanted;
 use cpuledger::source::service::name_socket;
 use cpuledger_program::exit::Failure;
@@ -91,7 +92,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let wanted = wanted(&arguments)?;
     let length_ns = wanted.length_ns;
     let writer = place.open()?;
-    let give_up = |kind| privileges::give_up_as_recorder(kind, &place.path);
+    let give_up = |kind| {
+        // Another thread writes.
+        if kind == SourceKind::Ledger {
+            privileges::keep_time();
+        }
+        privileges::give_up_as_recorder(kind, &place.path)
+    };
     let mut collector = Collector::open_as(wanted, false, give_up)?;
     let waker = collector.intervals.waker();
     let count = duration.map(|duration| intervals_in(duration, length_ns, &waker)).transpose()?;

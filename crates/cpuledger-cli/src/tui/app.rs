@@ -370,10 +370,12 @@ impl App {
     /// Takes what a thread tells; returns whether that is the end.
     fn take(&mut self, event: Event, screen: &mut Screen) -> anyhow::Result<bool> {
         match event {
-            Event::Frame(frame) => {
+            Event::Frame(mut frame) => {
                 // The first picture is of no interval.
                 self.frames += u64::from(!frame.interval.is_since_boot());
                 self.timeline.add(&frame);
+                // Nobody needs it any more, and a picture may stay for long.
+                frame.interval.frame = None;
                 if let Some(old) = self.state.take(frame) {
                     let _ = self.orders.send(Order::Reuse(Box::new(old.interval)));
                 }

@@ -221,6 +221,7 @@ macro_rules! with_figures {
         134 UNIDENTIFIED_EXITS "unidentified_exits" Unsigned Sum "Tasks that died and whose identity was lost.";
         135 MISSED_EXITS "missed_exits" Unsigned Sum "Tasks that died and were not reported.";
         136 MISSED_SWITCHES "missed_switches" Unsigned Sum "Switches that the kernel has not shown.";
+        // 137 was off_fault_ns: recordings of test builds have it.
         138 READ_BEGIN_NS "read_begin_ns" Unsigned Last "When the reading of the rows began, CLOCK_MONOTONIC.";
         139 READ_BEGIN_BOOTTIME_NS "read_begin_boottime_ns" Unsigned Last "The same instant, CLOCK_BOOTTIME.";
         140 READ_END_NS "read_end_ns" Unsigned Last "When it was complete, CLOCK_MONOTONIC.";

@@ -34,6 +34,9 @@ use crate::{balance, clock, machine};
 
 use snapshots::Snapshots;
 
+/// How many notices are kept for a caller that does not take them.
+const MOST_NOTICES: usize = 16;
+
 /// What is wanted of intervals.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -105,6 +108,8 @@ pub struct Intervals {
     waker: Waker,
     /// Whether another source has taken over from the service, which is looked for at each interval.
     has_taken_over: bool,
+    /// How late the service may be; `None`: as usual.
+    timeout: Option<Duration>,
     notices: Vec<String>,
     /// Intervals so far.
     sequence: u64,
@@ -131,6 +136,7 @@ impl Intervals {
             stop,
             waker,
             has_taken_over: false,
+            timeout: None,
             notices,
             sequence: 0,
             suspended_ns: clock::suspended_ns(),
@@ -156,6 +162,7 @@ impl Intervals {
 
     /// From now on the service may be as late as this, as on a busy machine, before it counts as dead.
     pub fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = Some(timeout);
         if let Backend::Service(service) = &mut self.backend {
             service.set_timeout(timeout);
         }
@@ -374,9 +381,13 @@ impl Intervals {
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.wanted.length_ns);
         self.backend = if self.wanted.needs_states {
-            let unusable = |error| Error::Unusable {
-                source_kind: SourceKind::Ledger,
-                reason: format!("{error}; and the service is gone ({ended}), which has states too"),
+            let unusable = |error| {
+                let why = match error {
+                    Error::Unusable { reason, .. } => reason,
+                    error => error.to_string(),
+                };
+                let reason = format!("{why}; and the service is gone ({ended}), which has states too");
+                Error::Unusable { source_kind: SourceKind::Ledger, reason }
             };
             Backend::Ledger(Box::new(Ledger::open(self.wanted.ledger).map_err(unusable)?))
         } else {
@@ -398,6 +409,7 @@ impl Intervals {
         }
         let Ok(mut service) = ServiceLedger::open(self.wanted.length_ns) else { return };
         service.begin_at(self.begin_ns);
+        self.timeout.into_iter().for_each(|timeout| service.set_timeout(timeout));
         if self.wanted.has_all || !self.wanted.pids.is_empty() {
             // Without it, the interval says so.
             let _ = service.prepare_listing();
@@ -408,6 +420,10 @@ impl Intervals {
     }
 
     fn say(&mut self, sentence: String) {
+        // Nobody may take them.
+        if self.notices.len() >= MOST_NOTICES {
+            self.notices.remove(0);
+        }
         self.notices.push(sentence);
     }
 }

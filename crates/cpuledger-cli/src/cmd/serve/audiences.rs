@@ -190,6 +190,10 @@ impl Audiences {
             }
         }
         let is_published = !audiences.is_empty();
+        if !audiences.iter().any(|audience| matches!(audience, Audience::User(_))) {
+            // A storm may have made it large.
+            state.frame = Frame::default();
+        }
         if audiences.contains(&Audience::All) {
             let spare = state.last.as_mut().and_then(|before| before.interval.frame.take());
             last.make_frame(spare, self.boot_id.as_deref());

@@ -29,7 +29,13 @@ impl Collector {
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
     pub fn open(wanted: Wanted, is_screen: bool) -> anyhow::Result<Collector> {
-        Collector::open_as(wanted, is_screen, privileges::give_up)
+        Collector::open_as(wanted, is_screen, |kind| {
+            // The screen has done so already.
+            if kind == SourceKind::Ledger {
+                privileges::come_first();
+            }
+            privileges::give_up(kind)
+        })
     }
 
     /// The same for a program that gives up other privileges.
@@ -52,10 +58,6 @@ impl Collector {
         };
         // The screen is not there yet.
         intervals.take_notices().iter().for_each(|notice| output::warn(notice));
-        // The screen comes first already, and so do the threads that it begins.
-        if intervals.kind() == SourceKind::Ledger && !is_screen {
-            privileges::keep_time();
-        }
         give_up(intervals.needs())?;
         Ok(Collector { intervals, is_screen, notices: Vec::new(), give_back: GiveBack::default() })
     }

@@ -79,6 +79,8 @@ pub struct ServiceLedger {
     lateness: Duration,
     /// How long one that was asked for is waited for.
     hurry: Duration,
+    /// Whether the caller has said how late it may be.
+    is_patient: bool,
     /// Of those that the service has closed before.
     unbalanced_intervals: Option<u64>,
     listing: Option<ServiceListing>,
@@ -110,6 +112,7 @@ impl ServiceLedger {
             was_looked_at: false,
             lateness: LATENESS,
             hurry: HURRY,
+            is_patient: false,
             unbalanced_intervals: info.unbalanced_intervals.and_then(|count| count.try_into().ok()),
             listing: None,
             listed: Snapshot::default(),
@@ -130,7 +133,7 @@ impl ServiceLedger {
     /// From now on a frame may be as late as this. A service that is stopped is
     /// waited for as well, until an interval is to end at once: what ran meanwhile is in its next frame.
     pub fn set_timeout(&mut self, timeout: Duration) {
-        (self.lateness, self.hurry) = (timeout, timeout);
+        (self.lateness, self.hurry, self.is_patient) = (timeout, timeout, true);
     }
 
     /// The last interval of the service, for a first screen. To be called before [`ServiceLedger::take`], which goes on behind it.
@@ -210,7 +213,7 @@ impl ServiceLedger {
     }
 
     fn may_look(&self) -> bool {
-        !self.was_looked_at && self.lateness == LATENESS
+        !self.was_looked_at && !self.is_patient
     }
 
     /// Looks whether it is stopped: one that is only busy, or is being restarted, is waited for.
@@ -358,7 +361,7 @@ impl ServiceLedger {
         if let Err(error) = &asked {
             self.look()?;
             // One that is only busy ends its interval as it would have done.
-            if self.lateness == LATENESS {
+            if !self.is_patient {
                 return Err(error.clone());
             }
         }
