@@ -1,7 +1,7 @@
 //! Recordings as tables that others read: Parquet, Arrow IPC, CSV and JSON lines. There are three: `intervals`, `usage` and `exited`.
 //! `docs/export.md` has their columns, and what adds up to what.
 //!
-//! [`export`] reads the segments of a recording, and writes three files of each. It leaves out the one that is being written, and what is
+//! `export` reads the segments of a recording, and writes three files of each. It leaves out the one that is being written, and what is
 //! already there.
 //!
 //! # How it works

@@ -1,4 +1,4 @@
-//! How the cells of [`super::column::COLUMNS`] are written: appended to a reused buffer, without format machinery.
+//! How the cells of `super::column::COLUMNS` are written: appended to a reused buffer, without format machinery.
 
 use jiff::civil::DateTime;
 

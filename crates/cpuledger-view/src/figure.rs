@@ -74,7 +74,7 @@ impl Key {
         }
     }
 
-    /// Its value in a row of [`cpuledger::Interval::row`].
+    /// Its value in a row of an interval.
     pub fn value<'a>(self, row: &'a Task, usage: &Usage) -> Value<'a> {
         match self {
             Key::Field(field) => field.value(row),

@@ -24,7 +24,7 @@
 //! - [`become_user`]: a thread that belongs to another user,
 //! - [`RaisedLimits`]: room for more tasks than the machine's limits allow, for as long as the guard lives.
 //!
-//! [`program`] says how the program is found; a crate needs nothing but a dev-dependency on this one.
+//! `program` says how the program is found; a crate needs nothing but a dev-dependency on this one.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), cpuledger_load::Error> {

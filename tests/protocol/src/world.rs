@@ -12,7 +12,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 pub struct Batch {
     /// How many they are.
     pub count: u64,
-    /// The first, whose `next_free` is the link to the next; with [`RUN`] the first of those that were never used.
+    /// The first, whose `next_free` is the link to the next; with `RUN` the first of those that were never used.
     pub link: u64,
 }
 

@@ -90,7 +90,7 @@ impl SharedMaps {
 
 impl Ledger {
     /// Loads and attaches the hooks, brings every online CPU into the books, and takes the first cut: from then on all time of the
-    /// machine is in the intervals. It waits for no CPU longer than [`ENTRY_LIMIT_NS`].
+    /// machine is in the intervals. It waits for no CPU longer than `ENTRY_LIMIT_NS`.
     ///
     /// # Errors
     /// Without BTF, without privilege, on kernels before 5.12 (no BPF atomics), for a size outside the limits, and in a time

@@ -3,7 +3,7 @@
 //! For each interval, Σ tasks + Σ idle + unattributed = Σ over CPUs of the time they were online, in integer nanoseconds. A CPU
 //! is online from its first switch after it came up, the first event that a hook sees, to the event by which the kernel says
 //! that it is down. While it is online and no hook has seen what runs there, its time is unattributed: before its first
-//! switch, or its entry by a timer ([`entry`]), and while it is taken down.
+//! switch, or its entry by a timer (`entry`), and while it is taken down.
 
 mod attach;
 mod births;

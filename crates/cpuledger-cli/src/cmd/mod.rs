@@ -68,7 +68,7 @@ pub fn run(arguments: Vec<OsString>) -> anyhow::Result<()> {
 /// Runs `top` as `ptop`, whose options are those of `top` alone.
 ///
 /// # Errors
-/// As [`run`].
+/// As `run`.
 pub fn run_as_ptop(arguments: Vec<OsString>) -> anyhow::Result<()> {
     let ptop = Ptop::try_parse_from(arguments)?;
     let result = top::run(&ptop.top);
@@ -81,7 +81,7 @@ pub fn run_as_ptop(arguments: Vec<OsString>) -> anyhow::Result<()> {
 /// Runs `top` as procps' top; the first argument is the name of the program.
 ///
 /// # Errors
-/// As [`run`].
+/// As `run`.
 pub fn run_as_top(arguments: &[OsString]) -> anyhow::Result<()> {
     match top::procps::run(arguments.get(1..).unwrap_or_default())? {
         Some(of_screen) => top::run(&of_screen),
@@ -92,7 +92,7 @@ pub fn run_as_top(arguments: &[OsString]) -> anyhow::Result<()> {
 /// Runs `ps`; the first argument is the name of the program.
 ///
 /// # Errors
-/// As [`run`].
+/// As `run`.
 pub fn run_as_ps(arguments: &[OsString]) -> anyhow::Result<()> {
     ps::run(arguments.get(1..).unwrap_or_default())
 }

@@ -88,7 +88,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves a listening socket: that of [`listen`](super::listen), or one of a service manager. `version` is what it says of itself.
+    /// Serves a listening socket: that of `listen`, or one of a service manager. `version` is what it says of itself.
     ///
     /// # Errors
     /// When the kernel refuses it.

@@ -17,7 +17,7 @@ use cpuledger::text::manner::Manner;
 /// What a line of the table is written from.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// With what its cumulative figures grew by: [`crate::Interval::row`].
+    /// With what its cumulative figures grew by.
     pub row: &'a Task,
     /// As it was at the end of the interval.
     pub whole: &'a Task,

@@ -1,6 +1,6 @@
 //! What cumulative figures grew by, from one cut to the next.
 //!
-//! [`Books`] turn snapshots of all tasks and the exits between them into increments. [`lives`] does it for the figures that
+//! [`Books`] turn snapshots of all tasks and the exits between them into increments. `lives` does it for the figures that
 //! the ledger reads of the tasks that ran.
 //!
 //! A cut is the instant at which a snapshot was begun. A death after it belongs to the next interval, so that a task that

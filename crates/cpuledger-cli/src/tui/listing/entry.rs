@@ -14,7 +14,7 @@ pub enum Item {
     Group(u32),
     /// The dead of one name: likewise.
     ExitedName(u32),
-    /// One that died: an index of [`Frame::exited`].
+    /// One that died: an index of `Frame::exited`.
     Exited(u32),
 }
 
@@ -51,7 +51,7 @@ pub struct Listing {
     pub matched_ns: u64,
     /// The CPU time of the line with the most.
     pub most_ns: u64,
-    /// What died and matches: indexes of [`Frame::exited`].
+    /// What died and matches: indexes of `Frame::exited`.
     pub exited: Vec<u32>,
 }
 

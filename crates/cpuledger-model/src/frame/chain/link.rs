@@ -7,7 +7,7 @@ pub struct Link {
     pub plain: Vec<u8>,
     /// What does not.
     pub dense: Vec<u8>,
-    /// What it costs its reader: its rows, of which one that no earlier link has counts as [`NEW`], and so does a text.
+    /// What it costs its reader: its rows, of which one that no earlier link has counts as `NEW`, and so does a text.
     pub weight: u64,
 }
 

@@ -2,7 +2,7 @@
 //! ran and not what exists.
 //!
 //! The kernel half books the time. Here it is given to processes ([`crate::attribution`]). One call at the cut reads the figures of
-//! the tasks that ran ([`detail`]), and [`crate::attribution::difference`] says what they grew by.
+//! the tasks that ran (`detail`), and [`crate::attribution::difference`] says what they grew by.
 //!
 //! # From booked times to rows
 //!

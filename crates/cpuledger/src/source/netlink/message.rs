@@ -8,7 +8,7 @@ pub const CONTROLLER: u16 = 0x10;
 pub const GET_FAMILY: u8 = 3;
 /// `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
 const FAMILY_ID: u16 = 1;
-/// See [`FAMILY_ID`].
+/// See `FAMILY_ID`.
 pub const FAMILY_NAME: u16 = 2;
 /// `TASKSTATS_CMD_GET`.
 pub const GET: u8 = 1;
