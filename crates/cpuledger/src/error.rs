@@ -48,6 +48,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why, for a sentence that names the source already.
+    pub(crate) fn into_reason(self) -> String {
+        match self {
+            Error::Unusable { reason, .. } => reason,
+            error => error.to_string(),
+        }
+    }
+
     /// The verifier's last lines where the kernel refused a program; else empty.
     pub fn log(&self) -> &[String] {
         match self {

@@ -36,9 +36,13 @@ impl Stop {
     ///
     /// # Errors
     /// When there is no descriptor to be had.
-    pub fn new() -> io::Result<(Stop, Waker)> {
-        let requests = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok((Stop { requests: Arc::clone(&requests) }, Waker { requests }))
+    pub fn new() -> io::Result<Stop> {
+        Ok(Stop { requests: Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?) })
+    }
+
+    /// What makes requests.
+    pub fn waker(&self) -> Waker {
+        Waker { requests: Arc::clone(&self.requests) }
     }
 
     /// Takes the requests that have come; whether there were any. What they are about has to be looked for after that.
@@ -89,7 +93,8 @@ mod tests {
 
     #[test]
     fn a_request_ends_a_sleep_that_has_begun() {
-        let (stop, waker) = Stop::new().expect("an eventfd");
+        let stop = Stop::new().expect("an eventfd");
+        let waker = stop.waker();
         let begin = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| stop.sleep_until(machine::monotonic_ns() + LONG_NS));

@@ -190,12 +190,11 @@ fn place(arguments: &Arguments) -> anyhow::Result<Place> {
 
 /// What these options need of intervals.
 fn wanted(arguments: &Arguments) -> Result<Wanted, Failure> {
-    let length = arguments.interval.as_deref().map(|text| parse_length("--interval", text));
+    let usual = Wanted::default();
+    let length_ns = match arguments.interval.as_deref() {
+        Some(text) => parse_length("--interval", text)?,
+        None => usual.length_ns,
+    };
     let (source, ledger) = parse_ledger(arguments.source.as_deref(), arguments.slots.as_deref())?;
-    let by_task = arguments.threads;
-    let usual = Wanted { source, by_task, finds_blocked: true, ledger, ..Wanted::default() };
-    Ok(match length {
-        Some(length_ns) => Wanted { length_ns: length_ns?, ..usual },
-        None => usual,
-    })
+    Ok(Wanted { source, length_ns, by_task: arguments.threads, finds_blocked: true, ledger, ..usual })
 }

@@ -101,25 +101,17 @@ impl Recorder {
     /// Hands an interval over. It never waits: where too many are waiting, this one is missing in the recording.
     pub fn add(&mut self, interval: &Interval, of: &Circumstances<'_>) {
         let mut order = self.done.try_recv().unwrap_or_default();
-        match (&interval.frame, Arc::get_mut(&mut order.frame)) {
-            (Some(frame), _) => order.frame = Arc::clone(frame),
-            (None, Some(frame)) => framing::write(interval, &self.circumstances(of), frame),
-            (None, None) => {
-                let mut frame = Frame::new();
-                framing::write(interval, &self.circumstances(of), &mut frame);
-                order.frame = Arc::new(frame);
-            }
-        }
+        let of = Circumstances { boot_id: self.boot_id.as_deref(), ..*of };
+        order.frame = match &interval.frame {
+            Some(frame) => Arc::clone(frame),
+            None => framing::write_shared(interval, &of, std::mem::take(&mut order.frame)),
+        };
         order.missed = std::mem::take(&mut self.missed);
         if let Err(TrySendError::Full(order) | TrySendError::Disconnected(order)) =
             self.to_thread.try_send(order)
         {
             self.missed = order.missed + 1;
         }
-    }
-
-    fn circumstances<'a>(&'a self, of: &Circumstances<'_>) -> Circumstances<'a> {
-        Circumstances { boot_id: self.boot_id.as_deref(), ..*of }
     }
 
     /// Waits until all is written, and closes the recording.

@@ -124,7 +124,7 @@ fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Re
     let (told, events) = mpsc::channel();
     let requests = Requests::default();
     start_threads(&requests, &told)?;
-    let (_, waker) = Stop::new().context("cannot make an eventfd")?;
+    let waker = Stop::new().context("cannot make an eventfd")?.waker();
     let (subscription, delay_ns) = (state.subscription(), state.settings.delay_ns);
     let app = App {
         state,

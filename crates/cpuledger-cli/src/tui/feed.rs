@@ -101,7 +101,7 @@ impl Feed {
             self.record();
             #[cfg(debug_assertions)]
             super::on_purpose::panic_on_purpose("feed");
-            for notice in self.collector.take_notices() {
+            for notice in self.collector.intervals.take_notices() {
                 let _ = events.send(Event::Notice(notice));
             }
             let frame = self.frame()?;

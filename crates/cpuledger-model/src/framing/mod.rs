@@ -8,6 +8,8 @@ mod members;
 mod off_tasks;
 mod rows;
 
+use std::sync::Arc;
+
 use crate::frame::{Column, Frame, Section};
 
 use crate::boottime::Boottime;
@@ -60,7 +62,14 @@ pub fn write(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     frame.trim();
 }
 
-/// The same where texts of rows are in the frame already.
+/// The frame of an interval, for several readers: in the memory of `spare`, if nobody else has that.
+pub fn write_shared(interval: &Interval, of: &Circumstances<'_>, spare: Arc<Frame>) -> Arc<Frame> {
+    let mut frame = Arc::try_unwrap(spare).unwrap_or_default();
+    write(interval, of, &mut frame);
+    Arc::new(frame)
+}
+
+/// As [`write`], where texts of rows are in the frame already.
 fn write_all(interval: &Interval, of: &Circumstances<'_>, frame: &mut Frame) {
     let one = Section::Interval;
     Interval::write(frame, one, [Some(interval)].into_iter());

@@ -105,7 +105,6 @@ pub struct Intervals {
     /// When it began.
     begin_ns: u64,
     stop: Stop,
-    waker: Waker,
     /// Whether another source has taken over from the service, which is looked for at each interval.
     has_taken_over: bool,
     /// How late the service may be; `None`: as usual.
@@ -126,7 +125,7 @@ impl Intervals {
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
     pub fn open(wanted: Wanted) -> Result<Intervals, Error> {
-        let (stop, waker) = Stop::new().map_err(Error::Eventfd)?;
+        let stop = Stop::new().map_err(Error::Eventfd)?;
         let mut notices = Vec::new();
         let mut intervals = Intervals {
             backend: open_backend(&wanted, &mut notices)?,
@@ -134,7 +133,6 @@ impl Intervals {
             deadline_ns: 0,
             begin_ns: 0,
             stop,
-            waker,
             has_taken_over: false,
             timeout: None,
             notices,
@@ -149,7 +147,7 @@ impl Intervals {
 
     /// What ends the running interval before its time.
     pub fn waker(&self) -> Waker {
-        self.waker.clone()
+        self.stop.waker()
     }
 
     /// The source whose privileges are needed from now on: that which may take over, where one may.
@@ -381,11 +379,8 @@ impl Intervals {
         let since_ns = self.begin_ns;
         let length = Duration::from_nanos(self.wanted.length_ns);
         self.backend = if self.wanted.needs_states {
-            let unusable = |error| {
-                let why = match error {
-                    Error::Unusable { reason, .. } => reason,
-                    error => error.to_string(),
-                };
+            let unusable = |error: Error| {
+                let why = error.into_reason();
                 let reason = format!("{why}; and the service is gone ({ended}), which has states too");
                 Error::Unusable { source_kind: SourceKind::Ledger, reason }
             };

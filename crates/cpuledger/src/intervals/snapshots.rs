@@ -29,10 +29,7 @@ pub(super) struct Snapshots {
 impl Snapshots {
     /// The second is why it cannot see tasks that exit: it is used all the same.
     pub(super) fn open(mut source: Box<dyn Source>, by_task: bool) -> (Snapshots, Option<String>) {
-        let blindness = source.watch_exits().err().map(|error| match error {
-            Error::Unusable { reason, .. } => reason,
-            error => error.to_string(),
-        });
+        let blindness = source.watch_exits().err().map(Error::into_reason);
         let scope = Scope::Processes;
         let mut snapshots = Snapshots {
             source,

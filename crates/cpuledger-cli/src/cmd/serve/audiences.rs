@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cpuledger::Interval;
@@ -130,15 +130,6 @@ pub struct Last {
     pub of: Circumstances<'static>,
 }
 
-impl Last {
-    /// Makes the frame for the ring of all rows and for the recording, in the memory of another that nobody has any more.
-    fn make_frame(&mut self, spare: Option<Arc<Frame>>, boot_id: Option<&str>) {
-        let mut frame = spare.and_then(|frame| Arc::try_unwrap(frame).ok()).unwrap_or_default();
-        framing::write(&self.interval, &Circumstances { boot_id, ..self.of }, &mut frame);
-        self.interval.frame = Some(Arc::new(frame));
-    }
-}
-
 impl Audiences {
     /// The ring of all rows, and those that go on where these of a service before have ended.
     ///
@@ -194,12 +185,8 @@ impl Audiences {
             // A storm may have made it large.
             state.frame = Frame::default();
         }
-        if audiences.contains(&Audience::All) {
-            let spare = state.last.as_mut().and_then(|before| before.interval.frame.take());
-            last.make_frame(spare, self.boot_id.as_deref());
-        }
         for audience in audiences {
-            if let Err(error) = state.publish(audience, &last, self.boot_id.as_deref()) {
+            if let Err(error) = state.publish(audience, &mut last, self.boot_id.as_deref()) {
                 log(&format!("cannot publish to {}: {error}", name(audience)));
             }
         }
@@ -240,9 +227,9 @@ impl Audiences {
         }
         // It shows the last interval at once.
         if state.rings.get(&audience).is_some_and(|of| of.is_behind)
-            && let Some(last) = state.last.take()
+            && let Some(mut last) = state.last.take()
         {
-            let published = state.publish(audience, &last, self.boot_id.as_deref());
+            let published = state.publish(audience, &mut last, self.boot_id.as_deref());
             state.last = Some(last);
             if published.is_err() && is_new_ring {
                 state.close(audience);
@@ -330,21 +317,29 @@ impl State {
         }
     }
 
-    fn publish(&mut self, audience: Audience, last: &Last, boot_id: Option<&str>) -> Result<(), RingError> {
+    fn publish(
+        &mut self,
+        audience: Audience,
+        last: &mut Last,
+        boot_id: Option<&str>,
+    ) -> Result<(), RingError> {
         let of = Circumstances { boot_id, ..last.of };
-        let frame = match (audience, &last.interval.frame) {
-            (Audience::All, Some(frame)) => frame,
-            (Audience::All, None) => {
-                framing::write(&last.interval, &of, &mut self.frame);
-                &self.frame
+        let encoded = match audience {
+            Audience::All => {
+                // The recording has the same one. What was published before lends its memory.
+                let frame = last.interval.frame.take().unwrap_or_else(|| {
+                    let spare = self.last.as_mut().and_then(|before| before.interval.frame.take());
+                    framing::write_shared(&last.interval, &of, spare.unwrap_or_default())
+                });
+                last.interval.frame.insert(frame).encode(&mut self.bytes)
             }
-            (Audience::User(viewer), _) => {
+            Audience::User(viewer) => {
                 let (interval, of) = viewer.restrict(&last.interval, &of);
                 framing::write(&interval, &of, &mut self.frame);
-                &self.frame
+                self.frame.encode(&mut self.bytes)
             }
         };
-        frame.encode(&mut self.bytes).map_err(|_| RingError::NoRing("the frame is beyond the limits"))?;
+        encoded.map_err(|_| RingError::NoRing("the frame is beyond the limits"))?;
         let others = self.bytes_of_users_but(audience);
         let Some(published) = self.rings.get_mut(&audience) else { return Ok(()) };
         let most = if audience == Audience::All { usize::MAX } else { USERS_BYTES.saturating_sub(others) };

@@ -104,7 +104,8 @@ impl Books {
         (audiences, recording): (Arc<Audiences>, Arc<Recording>),
         mut told: Waker,
     ) -> anyhow::Result<Books> {
-        let (stop, waker) = Stop::new()?;
+        let stop = Stop::new()?;
+        let waker = stop.waker();
         let shared = Arc::new(Shared {
             requests: Mutex::new(Requests::new(bounds)),
             published_ns: AtomicU64::new(machine::monotonic_ns()),

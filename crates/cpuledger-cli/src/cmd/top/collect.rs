@@ -17,9 +17,8 @@ use crate::privileges;
 pub struct Collector {
     /// They themselves.
     pub intervals: Intervals,
-    /// Sentences are kept for the screen, and otherwise written at once.
+    /// Notices are left for the screen to take, and otherwise written at once.
     is_screen: bool,
-    notices: Vec<String>,
     give_back: GiveBack,
 }
 
@@ -31,7 +30,7 @@ impl Collector {
     pub fn open(wanted: Wanted, is_screen: bool) -> anyhow::Result<Collector> {
         Collector::open_as(wanted, is_screen, |kind| {
             // The screen has done so already.
-            if kind == SourceKind::Ledger {
+            if kind == SourceKind::Ledger && !is_screen {
                 privileges::come_first();
             }
             privileges::give_up(kind)
@@ -59,7 +58,7 @@ impl Collector {
         // The screen is not there yet.
         intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         give_up(intervals.needs())?;
-        Ok(Collector { intervals, is_screen, notices: Vec::new(), give_back: GiveBack::default() })
+        Ok(Collector { intervals, is_screen, give_back: GiveBack::default() })
     }
 
     /// Waits for the end of the interval and closes it.
@@ -68,19 +67,11 @@ impl Collector {
     /// When the source fails, and no other may take over.
     pub fn close(&mut self) -> anyhow::Result<Outcome> {
         let outcome = self.intervals.close();
-        let notices = self.intervals.take_notices();
-        if self.is_screen {
-            self.notices.extend(notices);
-        } else {
-            notices.iter().for_each(|notice| output::warn(notice));
+        if !self.is_screen {
+            self.intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         }
         self.give_back.tick(self.intervals.interval.end_ns);
         Ok(outcome?)
-    }
-
-    /// What is to be said on the screen.
-    pub fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices)
     }
 }
 
