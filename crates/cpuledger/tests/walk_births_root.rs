@@ -50,6 +50,12 @@ impl Cuts {
     }
 }
 
+/// Whether a process exists and is not a zombie.
+fn runs(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
 /// Two shells deep, and both shells are gone: the kernel has given it to init, or to a subreaper. It ends with its standard input.
 const ORPHAN: &str = "sh -c '( sh -c \"read line; i=0; while [ \\$i -lt 20000 ]; do i=\\$((i+1)); done\" <&3 & echo $! )' 3<&0";
 
@@ -88,16 +94,21 @@ fn an_orphan_belongs_to_the_living_ancestor_that_made_it_root() {
     let own = cuts.place(myself).expect("this process");
     assert_eq!(cuts.interval.processes[own].usage.accounting_parent, None, "it is older than the hooks");
 
+    // No cut while it ends: one between its last tick and its exit would leave nothing for the interval of its death.
     drop(stdin);
     let begin = Instant::now();
-    let exited = loop {
+    while runs(orphan) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the orphan does not end");
         std::thread::sleep(Duration::from_millis(20));
+    }
+    let exited = loop {
         cuts.cut();
         let exited = cuts.interval.exited.iter().flatten().find(|exited| exited.exit.task.tid.0 == orphan.0);
         if let Some(exited) = exited {
             break *exited;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "the orphan does not end");
+        assert!(begin.elapsed() < Duration::from_secs(60), "its exit was not reported");
+        std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!(exited.accounting_parent, Some(myself));
     let own = cuts.place(myself).expect("this process");
