@@ -58,6 +58,21 @@ fn steps_show_each_interval_and_gaps() {
     terminal.quit();
 }
 
+#[test]
+fn what_is_damaged_at_the_end_is_said() {
+    let terminal = Terminal::open("replay-damaged", 100, 20);
+    let mut bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings/version-2.seg"))
+        .expect("the fixture");
+    let second = bytes.windows(4).enumerate().filter(|(_, four)| four == b"cRec").nth(1).expect("a record").0;
+    bytes[second + 70] ^= 1;
+    std::fs::write(terminal.folder().join("damaged"), bytes).expect("a file");
+    terminal.start_with("env TZ=UTC", "--replay damaged");
+    at(&terminal, "22:14:01");
+    terminal.press(&[")"]);
+    terminal.wait_for("2 intervals are lost, from 2023-11-14 22:14:01 to 2023-11-14 22:14:03");
+    terminal.quit();
+}
+
 /// What is seen, once the time line has all that there is room for.
 fn seen(terminal: &Terminal, time: &str) -> String {
     let mut last = at(terminal, time);

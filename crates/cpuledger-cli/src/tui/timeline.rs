@@ -26,7 +26,7 @@ use super::matching::matches;
 use super::past::{Past, learn_users};
 use super::play::{Play, Speed};
 use super::travel::{Cell, Strip, Travel};
-use crate::cmd::top::replay::{Asked, Begin, Behind, Recorded, notice};
+use crate::cmd::top::replay::{Asked, Begin, Behind, Recorded, lost_sentence, notice};
 
 /// How long it searches or reads neighbours before it looks for keys.
 const TURN: Duration = Duration::from_millis(20);
@@ -422,7 +422,11 @@ impl Timeline {
             Point::Recorded(spot) => {
                 let mut interval = Interval::default();
                 let Some(told) = self.read(spot, &mut interval)? else {
-                    return Ok(Arrival::saying("this interval is not in the recording any more"));
+                    let lost = self.recorded.as_mut().and_then(|recorded| recorded.replay.lost_from(spot));
+                    return Ok(match lost {
+                        Some((count, times)) => Arrival::saying(lost_sentence(count, times)),
+                        None => Arrival::saying("this interval is not in the recording any more"),
+                    });
                 };
                 let here = Here {
                     point,
