@@ -1,4 +1,4 @@
-//! `cargo run --release -p cpuledger-bench -- walk`: measures cpuledger beside its peers, alternately and in one run, and
+//! `cargo run --release -p cpuledger-bench -- rates`: measures cpuledger beside its peers, alternately and in one run, and
 //! prints medians and ratios. Raw results are kept in `bench/results/DATE-MACHINE/`.
 
 mod against;
@@ -9,7 +9,6 @@ mod hooks;
 mod listings;
 mod measure;
 mod monitors;
-mod procfs;
 mod rates;
 mod reader;
 mod readme;
@@ -27,7 +26,6 @@ mod supervise;
 mod table;
 mod truth;
 mod waiting;
-mod walk;
 
 use std::process::ExitCode;
 
@@ -49,16 +47,12 @@ enum Command {
     All(all::Arguments),
     /// What the ledger costs by switches and exits and the walk by tasks
     Rates(rates::Arguments),
-    /// Listing every task over 0 to 100,000 sleeping threads: the walk, ps, top
-    Walk(walk::Arguments),
     /// Listings of threads and processes beside those of procps, over 100 to 100,000 sleeping threads
     Listings(listings::Arguments),
     /// Finding the processes: getdents of /proc beside the walk, with and without 100,000 threads (S3)
     Enumerate(enumerate::Arguments),
     /// What the rows of each tool sum to beside busy loops and compilers (S4, TEST 2)
     Coverage(coverage::Arguments),
-    /// Listing processes from /proc, over 0 to 5,000 sleeping ones: the source procfs, ps, top
-    Procfs(procfs::Arguments),
     /// What forks, exits, threads and switches cost with the ledger attached and detached, over growing populations
     Hooks(hooks::Arguments),
     /// What an interval of the ledger costs its reader, with and without 100,000 sleeping threads, and attaching
@@ -104,11 +98,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Against(arguments) => against::run(&arguments),
         Command::All(arguments) => all::run(&arguments),
         Command::Rates(arguments) => rates::run(&arguments),
-        Command::Walk(arguments) => walk::run(&arguments),
         Command::Listings(arguments) => listings::run(&arguments),
         Command::Enumerate(arguments) => enumerate::run(&arguments),
         Command::Coverage(arguments) => coverage::run(&arguments),
-        Command::Procfs(arguments) => procfs::run(&arguments),
         Command::Hooks(arguments) => hooks::run(&arguments),
         Command::Reader(arguments) => reader::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
