@@ -136,7 +136,9 @@ __noinline int move_slot(u32 number, u32 into, u64 interval, int is_thread)
 	} else {
 		move_time(slot->wall_ns, target->folded_children_ns, interval);
 		move_time(rest->folded_threads_ns, target->folded_children_ns, interval);
-		__sync_fetch_and_add(&cpu->folded_processes, 1);
+		/* The slot of a thread that stands for its process was counted as one of a thread. */
+		if (!(slot->flags & CPULEDGER_SLOT_COLLECTS) || slot->flags & CPULEDGER_SLOT_EXITED)
+			__sync_fetch_and_add(&cpu->folded_processes, 1);
 	}
 	move_time(rest->folded_children_ns, target->folded_children_ns, interval);
 	clear_off(number, interval);
@@ -422,6 +424,19 @@ static __noinline int go_on_as_leader(struct cpuledger_cpu *cpu, struct task_str
 	return 0;
 }
 
+/* A task that had no slot when it came onto the CPU has died. Another thread may have made one for it since, if it is a leader. */
+static __noinline int die_without_slot(struct cpuledger_cpu *cpu, struct task_struct *prev, const struct segment *segment)
+{
+	u32 number = find_slot(prev);
+
+	if (!number) {
+		__sync_fetch_and_add(&cpu->unnamed_deaths, 1);
+		return 0;
+	}
+	list_slot(number, segment->interval + ends_after_cut(segment));
+	return retire(prev, number, segment);
+}
+
 /* `state` is what the task does from now on. */
 static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *prev, u32 seen, struct segment *segment, u32 state)
 {
@@ -433,7 +448,7 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		return;
 	}
 	if ((number == CPULEDGER_SLOT_NONE || number & CPULEDGER_CURRENT_OF_LEADER) && task_state(prev) == TASK_DEAD)
-		__sync_fetch_and_add(&cpu->unnamed_deaths, 1);
+		die_without_slot(cpu, prev, segment);
 	if (number & CPULEDGER_CURRENT_OF_LEADER) {
 		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, segment);
 		return;
