@@ -112,10 +112,9 @@ enum cpuledger_read_group {
 
 /* What the running kernel was built without: user space shows these fields as unknown. */
 enum cpuledger_lack {
-	CPULEDGER_LACKS_RUNQUEUE_WAIT = 1 << 0, /* CONFIG_SCHED_INFO */
-	CPULEDGER_LACKS_IO = 1 << 1,		/* CONFIG_TASK_IO_ACCOUNTING */
-	CPULEDGER_LACKS_CGROUP = 1 << 2,	/* CONFIG_CGROUPS */
-	CPULEDGER_LACKS_RSS_SUM = 1 << 3,	/* the per-CPU part of RSS could not be summed: what was read is inexact */
+	CPULEDGER_LACKS_CGROUP = 1 << 0,   /* CONFIG_CGROUPS */
+	CPULEDGER_LACKS_RSS_SUM = 1 << 1,  /* the per-CPU part of RSS could not be summed: what was read is inexact */
+	CPULEDGER_LACKS_ACTIVITY = 1 << 2, /* the first counter of CPULEDGER_ACTIVITY; the next bit is the second one, and so on */
 };
 
 /* What the scheduler knows of the CPU time of one task, or of a process: live and dead threads together. */
@@ -127,16 +126,26 @@ struct cpuledger_cpu_time {
 	u64 shown_system_ns;
 };
 
-/* What else one task has done, or a process: live and dead threads together. */
+/*
+ * What else the kernel counts: COUNTER(member, where task_struct has it, where signal_struct has the sum over dead threads). With `not_summed`,
+ * a process has that of its live threads. A kernel may be built without any of them. Members are called as in field_table.rs, where their
+ * group is Activity.
+ */
+#define CPULEDGER_ACTIVITY(COUNTER)                                           \
+	COUNTER(minor_faults, min_flt, min_flt)                               \
+	COUNTER(major_faults, maj_flt, maj_flt)                               \
+	COUNTER(voluntary_switches, nvcsw, nvcsw)                             \
+	COUNTER(involuntary_switches, nivcsw, nivcsw)                         \
+	COUNTER(runqueue_wait_ns, sched_info.run_delay, not_summed)           \
+	COUNTER(read_bytes, ioac.read_bytes, ioac.read_bytes)                 \
+	COUNTER(write_bytes, ioac.write_bytes, ioac.write_bytes)              \
+	COUNTER(cancelled_write_bytes, ioac.cancelled_write_bytes, ioac.cancelled_write_bytes)
+
+/* The activity of one task, or of a process: live and dead threads together. */
 struct cpuledger_activity {
-	u64 minor_faults;
-	u64 major_faults;
-	u64 voluntary_switches;
-	u64 involuntary_switches;
-	u64 runqueue_wait_ns; /* sched_info.run_delay; of a process: of its live threads */
-	u64 read_bytes;
-	u64 write_bytes;
-	u64 cancelled_write_bytes;
+#define COUNTER(member, of_task, of_dead_threads) u64 member;
+	CPULEDGER_ACTIVITY(COUNTER)
+#undef COUNTER
 };
 
 /* All cumulative figures of one task or process. */
@@ -559,7 +568,7 @@ enum cpuledger_slot_flag {
 	CPULEDGER_SLOT_COLLECTS = 1 << 4,     /* of a dead task, and still in the index: collects the time of its process until the cut */
 };
 
-/* One task that has run since the ledger was attached: four cache lines. The first one is what a switch touches. */
+/* One task that has run since the ledger was attached: whole cache lines. The first one is what a switch touches. */
 struct cpuledger_slot {
 	u64 wall_ns[2];		/* on a CPU, by parity of the interval */
 	u64 mark[2];		/* number of the last interval that lists this slot; 0: none yet */
@@ -587,7 +596,7 @@ struct cpuledger_slot {
 	u64 end_ns_or_batch;	/* CLOCK_MONOTONIC; of the first free slot of a batch: its count << 32 | link to the next batch, 0: the last */
 	u64 lifetime_ns;	/* since its start, CLOCK_MONOTONIC */
 	struct cpuledger_counters last; /* before: when the slot was made */
-};
+} __attribute__((aligned(64)));
 
 /* The rarely used part of a slot: at the same index of an array of its own. */
 struct cpuledger_slot_rest {
@@ -659,13 +668,14 @@ struct cpuledger_control {
 	u64 reserved2[6];
 };
 
-/* A size that has changed on purpose is written here anew. A slot is a multiple of a cache line: what is added fills one up. */
+/* A size that has changed on purpose is written here anew. That of a slot takes whole cache lines. */
+#define CPULEDGER_ACTIVITY_BYTES ((unsigned int)sizeof(struct cpuledger_activity))
 #define CPULEDGER_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has changed its size")
 CPULEDGER_ASSERT_SIZE(cpuledger_kernel_types, 8);
-CPULEDGER_ASSERT_SIZE(cpuledger_counters, 104);
+CPULEDGER_ASSERT_SIZE(cpuledger_counters, 40 + CPULEDGER_ACTIVITY_BYTES);
 CPULEDGER_ASSERT_SIZE(cpuledger_task, 104);
-CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 112);
-CPULEDGER_ASSERT_SIZE(cpuledger_process, 336);
+CPULEDGER_ASSERT_SIZE(cpuledger_task_rest, 48 + CPULEDGER_ACTIVITY_BYTES);
+CPULEDGER_ASSERT_SIZE(cpuledger_process, 272 + CPULEDGER_ACTIVITY_BYTES);
 CPULEDGER_ASSERT_SIZE(cpuledger_walk, 56);
 CPULEDGER_ASSERT_SIZE(cpuledger_wanted, 8);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu_range, 16);
@@ -673,7 +683,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_parent, 40);
 CPULEDGER_ASSERT_SIZE(cpuledger_waiting, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_program, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_task, 264);
-CPULEDGER_ASSERT_SIZE(cpuledger_status_process, 456);
+CPULEDGER_ASSERT_SIZE(cpuledger_status_process, 392 + CPULEDGER_ACTIVITY_BYTES);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_memory, 224);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_credentials, 216);
 CPULEDGER_ASSERT_SIZE(cpuledger_status_placement, 256);
@@ -682,7 +692,7 @@ CPULEDGER_ASSERT_SIZE(cpuledger_exit, 96);
 CPULEDGER_ASSERT_SIZE(cpuledger_birth, 24);
 CPULEDGER_ASSERT_SIZE(cpuledger_fold, 16);
 CPULEDGER_ASSERT_SIZE(cpuledger_cpu, 256);
-CPULEDGER_ASSERT_SIZE(cpuledger_slot, 256);
+CPULEDGER_ASSERT_SIZE(cpuledger_slot, (192 + CPULEDGER_ACTIVITY_BYTES + 63) / 64 * 64);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_rest, 48);
 CPULEDGER_ASSERT_SIZE(cpuledger_slot_off, 128);
 CPULEDGER_ASSERT_SIZE(cpuledger_bucket, 64);

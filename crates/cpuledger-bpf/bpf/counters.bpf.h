@@ -18,17 +18,11 @@ static __always_inline void read_cpu_time(struct task_struct *task, struct cpule
 
 static __always_inline void read_activity(struct task_struct *task, struct cpuledger_activity *own)
 {
-	own->minor_faults = task->min_flt;
-	own->major_faults = task->maj_flt;
-	own->voluntary_switches = task->nvcsw;
-	own->involuntary_switches = task->nivcsw;
-	if (bpf_core_field_exists(task->sched_info.run_delay))
-		own->runqueue_wait_ns = task->sched_info.run_delay;
-	if (bpf_core_field_exists(task->ioac.read_bytes)) {
-		own->read_bytes = task->ioac.read_bytes;
-		own->write_bytes = task->ioac.write_bytes;
-		own->cancelled_write_bytes = task->ioac.cancelled_write_bytes;
-	}
+#define COUNTER(member, of_task, of_dead_threads)     \
+	if (bpf_core_field_exists(task->of_task))     \
+		own->member = task->of_task;
+	CPULEDGER_ACTIVITY(COUNTER)
+#undef COUNTER
 }
 
 #endif

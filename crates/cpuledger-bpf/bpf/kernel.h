@@ -237,6 +237,7 @@ struct signal_struct {
 	unsigned long min_flt, maj_flt, cmin_flt, cmaj_flt;
 	struct task_io_accounting ioac;
 	unsigned long long sum_sched_runtime;
+	u64 not_summed; /* no kernel has it: of a counter of which the kernel keeps no sum over dead threads */
 };
 
 struct kernfs_node {

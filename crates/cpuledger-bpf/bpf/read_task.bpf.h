@@ -31,10 +31,14 @@ static __always_inline u32 kernel_lacks(void)
 	struct task_struct *task = NULL;
 	u32 lacks = 0;
 
-	if (!bpf_core_field_exists(task->sched_info.run_delay))
-		lacks |= CPULEDGER_LACKS_RUNQUEUE_WAIT;
-	if (!bpf_core_field_exists(task->ioac.read_bytes))
-		lacks |= CPULEDGER_LACKS_IO;
+	u32 counter = CPULEDGER_LACKS_ACTIVITY;
+
+#define COUNTER(member, of_task, of_dead_threads)      \
+	if (!bpf_core_field_exists(task->of_task))     \
+		lacks |= counter;                      \
+	counter <<= 1;
+	CPULEDGER_ACTIVITY(COUNTER)
+#undef COUNTER
 	if (!bpf_core_field_exists(task->cgroups))
 		lacks |= CPULEDGER_LACKS_CGROUP;
 #ifndef CPULEDGER_WITHOUT_RSS
@@ -222,19 +226,13 @@ static __always_inline void read_dead_threads(struct signal_struct *signal, stru
 	group->cpu_time.tick_system_ns = signal->stime;
 	group->cpu_time.shown_user_ns = signal->prev_cputime.utime;
 	group->cpu_time.shown_system_ns = signal->prev_cputime.stime;
-	group->activity.minor_faults = signal->min_flt;
-	group->activity.major_faults = signal->maj_flt;
-	group->activity.voluntary_switches = signal->nvcsw;
-	group->activity.involuntary_switches = signal->nivcsw;
-	group->activity.runqueue_wait_ns = 0;
-	if (bpf_core_field_exists(signal->ioac.read_bytes)) {
-		group->activity.read_bytes = signal->ioac.read_bytes;
-		group->activity.write_bytes = signal->ioac.write_bytes;
-		group->activity.cancelled_write_bytes = signal->ioac.cancelled_write_bytes;
-	}
+#define COUNTER(member, of_task, of_dead_threads) \
+	group->activity.member = bpf_core_field_exists(signal->of_dead_threads) ? signal->of_dead_threads : 0;
+	CPULEDGER_ACTIVITY(COUNTER)
+#undef COUNTER
 }
 
-/* Adds every counter of a thread to those of its process. A walk by tid leaves that to user space: `add_by_tid` of records.rs. */
+/* Adds every counter of a thread to those of its process. A walk by tid leaves that to user space: `sum_threads` of records.rs. */
 static __always_inline void add_thread(struct cpuledger_counters *group, struct task_struct *task, u32 groups)
 {
 	group->cpu_time.runtime_ns += task->se.sum_exec_runtime;
@@ -243,17 +241,11 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 #ifndef CPULEDGER_WITHOUT_REST
 	if (!(groups & CPULEDGER_READ_DETAIL))
 		return;
-	group->activity.minor_faults += task->min_flt;
-	group->activity.major_faults += task->maj_flt;
-	group->activity.voluntary_switches += task->nvcsw;
-	group->activity.involuntary_switches += task->nivcsw;
-	if (bpf_core_field_exists(task->sched_info.run_delay))
-		group->activity.runqueue_wait_ns += task->sched_info.run_delay;
-	if (bpf_core_field_exists(task->ioac.read_bytes)) {
-		group->activity.read_bytes += task->ioac.read_bytes;
-		group->activity.write_bytes += task->ioac.write_bytes;
-		group->activity.cancelled_write_bytes += task->ioac.cancelled_write_bytes;
-	}
+#define COUNTER(member, of_task, of_dead_threads)         \
+	if (bpf_core_field_exists(task->of_task))         \
+		group->activity.member += task->of_task;
+	CPULEDGER_ACTIVITY(COUNTER)
+#undef COUNTER
 #endif
 }
 

@@ -1,8 +1,9 @@
 //! The one list of columns: in which tables each is, what it is, and which figures of a frame it has.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use cpuledger_model::field::{FIELDS, Group};
 use cpuledger_model::frame::{Column, Section, Wanted};
 
 /// The time zone of all times.
@@ -147,8 +148,19 @@ use Origin::{
     Begin, Count, End, Growth, Interval, Letter, Recording, Row, Seen, Sequence, Start, Unidentified,
 };
 
-/// Every column, in the order of the tables.
-pub const COLUMNS: &[ColumnInfo] = &[
+/// Every column, in the order of the tables. Counters that are not named here come last.
+pub static COLUMNS: LazyLock<Vec<ColumnInfo>> = LazyLock::new(|| {
+    let is_named = |column| NAMED.iter().any(|named| matches!(named.origin, Growth(own) if own == column));
+    let more = FIELDS.iter().filter(|info| matches!(info.group, Group::Activity | Group::Delays)).filter_map(
+        |info| {
+            let counter = Column::known().find(|column| column.name() == info.key)?;
+            (!is_named(counter)).then(|| column(U, info.key, Number, Growth(counter), info.help))
+        },
+    );
+    NAMED.iter().copied().chain(more).collect()
+});
+
+const NAMED: &[ColumnInfo] = &[
     column(I | U | X, "time", Time, Begin, "Begin of the interval."),
     column(I, "end_time", Time, End, "End of the interval."),
     column(I | U | X, "boot_id", Text, Interval(Column::BOOT_ID), "Identifier of the boot."),

@@ -342,7 +342,7 @@ fn the_document_has_every_column() {
     let text = fs::read_to_string(&path).expect("docs/export.md");
     let mut table =
         String::from("| column | type | intervals | usage | exited | what |\n|---|---|---|---|---|---|\n");
-    for column in cpuledger_export::COLUMNS {
+    for column in cpuledger_export::COLUMNS.iter() {
         let marks = cpuledger_export::Table::ALL
             .map(|table| if cpuledger_export::is_in(column, table) { "x" } else { "" });
         let [intervals, usage, exited] = marks;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Field, FieldSet};
-use crate::field_table::{field_table, gauges_and_counters};
+use crate::field_table;
+use crate::field_table::gauges_and_counters;
 use crate::task::Task;
 
 macro_rules! counters {

@@ -1,7 +1,7 @@
 //! What is known of a task: [`FIELDS`], made of the one table in `field_table.rs`.
 
 use crate::boottime::Boottime;
-use crate::field_table::field_table;
+use crate::field_table;
 use crate::task::{Comm, Pid, State, Task, Tid};
 
 pub use crate::field_set::FieldSet;
@@ -34,8 +34,8 @@ pub enum Unit {
     Bytes,
 }
 
-/// Which part of a record of the kernel half has the field: what a walk has to read for it. Each group but the first is a bit of
-/// `enum cpuledger_read_group` in abi.h, which has a table of them.
+/// Which part of a record of the kernel half has the field: what a walk has to read for it. All but `Basic` and `Delays` are bits of
+/// `enum cpuledger_read_group` in abi.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Numbers, name, CPU time, and what is of the process: read with every task.
@@ -44,8 +44,10 @@ pub enum Group {
     Detail,
     /// Its groups, and users that are neither real nor effective.
     Credentials,
-    /// Its faults, switches, waiting and I/O.
+    /// Its faults, switches, waiting and I/O: the counters of `CPULEDGER_ACTIVITY` in abi.h.
     Activity,
+    /// What it waited for, which no record has: only taskstats report it.
+    Delays,
     /// Process group, session and terminal.
     Session,
     /// The number in the PID namespace of the task.
@@ -82,7 +84,7 @@ macro_rules! fields {
     (
         $(
             $(#[$cumulative:ident])?
-            $name:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+            $name:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
         /// Every field a source may give.
@@ -96,6 +98,10 @@ macro_rules! fields {
             /// Every field, in the order of output.
             pub const ALL: &[Field] = &[$(Field::$name),*];
         }
+
+        /// What /proc shows only to those who may trace the task.
+        pub const GUARDED: FieldSet =
+            FieldSet::from_bits(0 $(| fields!(@guarded $guard) << Field::$name as u8)*);
 
         /// `FIELDS.len()` where a constant is needed.
         const FIELDS_COUNT: u32 = Field::ALL.len() as u32;
@@ -115,6 +121,8 @@ macro_rules! fields {
     };
     (@cumulative cumulative) => { true };
     (@cumulative) => { false };
+    (@guarded Open) => { 0 };
+    (@guarded Guarded) => { 1 };
 }
 
 field_table!(fields!);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::boottime::Boottime;
 use crate::field_set::FieldSet;
-use crate::field_table::field_table;
+use crate::field_table;
 
 /// Number of a task in the initial PID namespace, or in ours where only procfs can be read. It is reused after the
 /// task is gone: to recognise a task again use [`TaskId`].
@@ -140,7 +140,7 @@ macro_rules! task {
     (
         $(
             $(#[$cumulative:ident])?
-            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
         /// One task, or one process with its totals, at one instant. A member is meaningful only where `known` holds its

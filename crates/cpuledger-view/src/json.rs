@@ -265,7 +265,6 @@ fn escape_quotes(line: &mut Vec<u8>, start: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger::field::Unit;
     use cpuledger::interval::Unattributed;
     use cpuledger::source::Exit;
     use cpuledger::task::{Comm, Pid, TaskId, Tid};
@@ -460,34 +459,6 @@ mod tests {
         for column in String::from_utf8(header).expect("UTF-8").trim().split(',') {
             let name = format!("`{column}`");
             assert!(csv.contains(&name) || rows.contains(&format!("\n| {name} |")), "{column}");
-        }
-    }
-
-    #[test]
-    fn rows_of_the_document_are_those_of_the_tables() {
-        let rows = section("Rows of");
-        let tasks_only =
-            TASK_KEYS.iter().filter(|key| !PROCESS_KEYS.iter().any(|of| of.name() == key.name()));
-        for key in PROCESS_KEYS.iter().chain(tasks_only) {
-            let is_in = |keys: &[Key]| keys.iter().any(|of| of.name() == key.name());
-            let of = match (is_in(&PROCESS_KEYS), is_in(&TASK_KEYS)) {
-                (true, true) => "both",
-                (true, false) => "processes",
-                (false, _) => "tasks",
-            };
-            let unit = match key.unit() {
-                Unit::None => "",
-                Unit::Count => "count",
-                Unit::Nanoseconds => "ns",
-                Unit::Bytes => "bytes",
-            };
-            let grows = match key {
-                Key::Part(_) => key.unit() == Unit::Nanoseconds,
-                Key::Field(field) => field.info().cumulative,
-            };
-            let (when, help) = (if grows { "in the interval" } else { "at the end" }, key.help());
-            let row = format!("| `{}` | {of} | {unit} | {when} | {help} |\n", key.name());
-            assert!(rows.contains(&row), "docs/json.md needs this row:\n{row}");
         }
     }
 }

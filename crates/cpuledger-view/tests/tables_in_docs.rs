@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use cpuledger::SourceKind;
+use cpuledger::field::Unit;
 use cpuledger::support::privilege::{LIMITS, Limit, needs};
 use cpuledger_view::column::{Dash, listed};
+use cpuledger_view::key::{Key, PROCESS_KEYS, TASK_KEYS};
 
 /// With this set, the documents are written instead.
 const REWRITE: &str = "CPULEDGER_WRITE_DOCS";
@@ -72,6 +74,37 @@ fn limits_of_callers() -> String {
         let _ = writeln!(text, "| {what} | {limit} | {unlimited} | {reason} |");
     }
     text + "\n"
+}
+
+fn keys_of_rows() -> String {
+    let mut text = "| key | of | unit | when | what it is |\n|---|---|---|---|---|\n".to_owned();
+    let is_in = |keys: &[Key], key: &Key| keys.iter().any(|of| of.name() == key.name());
+    let of_tasks = TASK_KEYS.iter().filter(|key| !is_in(&PROCESS_KEYS, key));
+    for key in PROCESS_KEYS.iter().chain(of_tasks) {
+        let of = match (is_in(&PROCESS_KEYS, key), is_in(&TASK_KEYS, key)) {
+            (true, true) => "both",
+            (true, false) => "processes",
+            (false, _) => "tasks",
+        };
+        let unit = match key.unit() {
+            Unit::None => "",
+            Unit::Count => "count",
+            Unit::Nanoseconds => "ns",
+            Unit::Bytes => "bytes",
+        };
+        let grows = match key {
+            Key::Part(_) => key.unit() == Unit::Nanoseconds,
+            Key::Field(field) => field.info().cumulative,
+        };
+        let when = if grows { "in the interval" } else { "at the end" };
+        let _ = writeln!(text, "| `{}` | {of} | {unit} | {when} | {} |", key.name(), key.help());
+    }
+    text
+}
+
+#[test]
+fn the_keys_of_rows_are_documented() {
+    assert_has("json.md", "the keys of rows", &keys_of_rows());
 }
 
 #[test]

@@ -159,8 +159,6 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
         exit_signal: 17,
         nice: tid % 7 - 3,
         priority: 20 + tid % 7 - 3,
-        policy: 0,
-        rt_priority: 0,
         // No machine has this number of CPUs.
         processor: 9000 + (tid % 5) as u32,
         threads: 1,
@@ -190,6 +188,7 @@ fn task(tid: i32, pid: i32, ppid: i32, comm: &str) -> Task {
         cgroup_id: number + 100,
         cgroup_v1_cpu_id: number + 200,
         comm: Comm::new(comm.as_bytes()),
+        ..Task::default()
     }
 }
 
@@ -277,17 +276,8 @@ fn usage(row: &Task, source: SourceKind, is_process: bool) -> Usage {
         major_faults: self_ns % 10,
         voluntary_switches: self_ns % 100,
         read_bytes: self_ns % 4096 * 512,
-        // What did not grow.
-        runtime_ns: 0,
-        children_user_ns: 0,
-        children_system_ns: 0,
-        block_io_delay_ns: 0,
-        swap_in_delay_ns: 0,
-        children_minor_faults: 0,
-        children_major_faults: 0,
-        involuntary_switches: 0,
-        write_bytes: 0,
-        cancelled_write_bytes: 0,
+        // The others did not grow.
+        ..Counters::default()
     };
     let is_unseen = row.pid.0 == PARTLY_KNOWN;
     let states = (is_ledger && !is_unseen).then(|| {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::field_table::{field_table, gauges_and_counters};
+use crate::field_table;
+use crate::field_table::gauges_and_counters;
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,23 +33,26 @@ pub(crate) enum Rule {
     Own,
 }
 
-/// What a frame tells of a row. The number is that of the bytes, and never changes.
+/// A figure of a row of a frame. It holds the place in the table of columns, which differs between versions; [`Column::id`] never changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Column(u16);
+pub struct Column(u8);
 
 /// What is known of a column.
 pub(crate) struct ColumnInfo {
-    pub(crate) column: Column,
+    id: u16,
+    kind: Kind,
     pub(crate) name: &'static str,
     pub(crate) rule: Rule,
     pub(crate) help: &'static str,
 }
 
-/// Ids are less than this.
-pub(crate) const COLUMNS: usize = 256;
+/// How many columns there are.
+pub(crate) const COLUMNS: usize = INFOS.len();
 
-/// What the growth of a counter has in addition to the id of the counter, which is less than 64.
-const GROWTH: u16 = 192;
+/// The id of what a counter grew by: 192 more than that of the counter if that is less than 64, else the next one.
+const fn growth_id(counter: u16) -> u16 {
+    if counter < 64 { counter + 192 } else { counter + 1 }
+}
 
 /// What the values of a member of this type are.
 macro_rules! kind_of {
@@ -87,61 +91,58 @@ pub(crate) const STATES: [Column; 7] = [
 ];
 
 impl Column {
-            $(#[doc = $field_help] pub const $field: Column = Column($field_id);)*
-            $(#[doc = $counter_help] pub const $counter: Column = Column($counter_id);)*
-            $(#[doc = $help] pub const $figure: Column = Column($id);)*
+            $(#[doc = $field_help] pub const $field: Column = Column(FieldPlace::$field as u8);)*
+            $(#[doc = $counter_help] pub const $counter: Column = Column(FieldPlace::$counter as u8);)*
+            $(#[doc = $help] pub const $figure: Column = Column(FIRST_FIGURE + FigurePlace::$figure as u8);)*
         }
 
-        /// Every column.
-        static INFOS: &[ColumnInfo] = &[
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)] // named as the columns
+        enum FieldPlace {
+            $($field,)*
+            $($counter,)*
+            FirstGrowth,
+        }
+
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum FigurePlace {
+            $($figure,)*
+        }
+
+        const FIRST_COUNTER: u8 = [$($field_id),*].len() as u8;
+        const FIRST_GROWTH: u8 = FieldPlace::FirstGrowth as u8;
+        const FIRST_FIGURE: u8 = FIRST_GROWTH + (FIRST_GROWTH - FIRST_COUNTER);
+
+        /// Every column, at its place: gauges, counters, what these grew by, and figures.
+        const INFOS: &[ColumnInfo] = &[
             $(ColumnInfo {
-                column: Column::$field,
+                id: $field_id,
+                kind: kind_of!($field_type),
                 name: stringify!($field_member),
                 rule: Rule::Last,
                 help: $field_help,
             },)*
             $(ColumnInfo {
-                column: Column::$counter,
+                id: $counter_id,
+                kind: Kind::Unsigned,
                 name: stringify!($counter_member),
                 rule: Rule::Last,
                 help: $counter_help,
             },)*
             $(ColumnInfo {
-                column: Column(GROWTH + $counter_id),
+                id: growth_id($counter_id),
+                kind: Kind::Unsigned,
                 name: concat!("grown_", stringify!($counter_member)),
                 rule: Rule::Sum,
                 help: concat!("What `", stringify!($counter_member), "` grew by in the interval."),
             },)*
             $(ColumnInfo {
-                column: Column::$figure,
+                id: $id,
+                kind: Kind::$kind,
                 name: $name,
                 rule: Rule::$rule,
                 help: $help,
             },)*
         ];
-
-        /// The places in [`INFOS`] by id; what is not a column has the place of none.
-        static PLACES: [u8; COLUMNS] = {
-            let ids = [$($field_id,)* $($counter_id,)* $(GROWTH + $counter_id,)* $($id,)*];
-            let mut places = [u8::MAX; COLUMNS];
-            let mut place = 0;
-            while place < ids.len() {
-                assert!(places[ids[place] as usize] == u8::MAX, "an id stands for one column");
-                places[ids[place] as usize] = place as u8;
-                place += 1;
-            }
-            places
-        };
-
-        /// The kinds by id, so that what is asked of a column by its name is known before it runs.
-        const KINDS: [Kind; COLUMNS] = {
-            let mut kinds = [Kind::Unsigned; COLUMNS];
-            $(kinds[$field_id] = kind_of!($field_type);)*
-            $(kinds[$id] = Kind::$kind;)*
-            kinds
-        };
-
-        $(const _: () = assert!($counter_id < 64, "a counter's growth has an id, too");)*
     };
 }
 
@@ -237,6 +238,42 @@ macro_rules! with_figures {
 }
 field_table!(gauges_and_counters! with_figures [] []);
 
+const NO_PLACE: u8 = u8::MAX;
+const _: () = assert!(COLUMNS < NO_PLACE as usize, "a place is a byte");
+
+const IDS: usize = {
+    let (mut ids, mut place) = (0, 0);
+    while place < COLUMNS {
+        if INFOS[place].id as usize >= ids {
+            ids = INFOS[place].id as usize + 1;
+        }
+        place += 1;
+    }
+    ids
+};
+
+/// The places by id.
+static PLACES: [u8; IDS] = {
+    let (mut places, mut place) = ([NO_PLACE; IDS], 0);
+    while place < COLUMNS {
+        let id = INFOS[place].id as usize;
+        assert!(places[id] == NO_PLACE, "an id stands for one column");
+        places[id] = place as u8;
+        place += 1;
+    }
+    places
+};
+
+/// The kinds by place, so that what is asked of a column by its name is known before it runs.
+const KINDS: [Kind; COLUMNS] = {
+    let (mut kinds, mut place) = ([Kind::Unsigned; COLUMNS], 0);
+    while place < COLUMNS {
+        kinds[place] = INFOS[place].kind;
+        place += 1;
+    }
+    kinds
+};
+
 impl Column {
     /// How many tasks of a row were off the CPU when the interval began, one column a state. The states are: waited for a CPU, slept,
     /// blocked but not for I/O, blocked for I/O, stopped, and not known.
@@ -261,32 +298,29 @@ impl Column {
 
     /// The column of that id, if this version knows it.
     pub fn by_id(id: u16) -> Option<Column> {
-        Some(Column(id)).filter(|column| column.place().is_some())
-    }
-
-    /// The column of that name.
-    pub fn by_name(name: &str) -> Option<Column> {
-        INFOS.iter().find(|info| info.name == name).map(|info| info.column)
+        let place = *PLACES.get(usize::from(id))?;
+        (place != NO_PLACE).then_some(Column(place))
     }
 
     /// Every column.
     pub fn known() -> impl Iterator<Item = Column> {
-        INFOS.iter().map(|info| info.column)
+        (0..COLUMNS as u8).map(Column)
     }
 
     /// What this counter grew by in the interval; `None`: it is no counter.
     pub fn growth(self) -> Option<Column> {
-        Column::by_id(self.0 + GROWTH).filter(|_| self.0 < 64)
+        let is_counter = (FIRST_COUNTER..FIRST_GROWTH).contains(&self.0);
+        is_counter.then_some(Column(self.0.wrapping_add(FIRST_GROWTH - FIRST_COUNTER)))
     }
 
     /// Its number in the bytes.
     pub fn id(self) -> u16 {
-        self.0
+        self.info().id
     }
 
     /// Its name: snake_case, unit last.
     pub fn name(self) -> &'static str {
-        self.info().map_or("", |info| info.name)
+        self.info().name
     }
 
     /// What its values are.
@@ -297,11 +331,11 @@ impl Column {
 
     /// One sentence.
     pub fn help(self) -> &'static str {
-        self.info().map_or("", |info| info.help)
+        self.info().help
     }
 
     pub(crate) fn rule(self) -> Rule {
-        self.info().map_or(Rule::Last, |info| info.rule)
+        self.info().rule
     }
 
     /// Its place in a table.
@@ -310,13 +344,8 @@ impl Column {
         usize::from(self.0)
     }
 
-    fn place(self) -> Option<usize> {
-        let place = *PLACES.get(self.index())?;
-        (place != u8::MAX).then_some(usize::from(place))
-    }
-
-    fn info(self) -> Option<&'static ColumnInfo> {
-        self.place().map(|place| &INFOS[place])
+    fn info(self) -> &'static ColumnInfo {
+        &INFOS[self.index()]
     }
 }
 
@@ -331,9 +360,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_found() {
+    fn names_and_ids_are_unique() {
+        let names: std::collections::HashSet<&str> = Column::known().map(Column::name).collect();
+        assert_eq!(names.len(), COLUMNS);
         for column in Column::known() {
-            assert_eq!(Column::by_name(column.name()), Some(column));
             assert_eq!(Column::by_id(column.id()), Some(column));
             assert!(column.help().ends_with('.'), "{column:?}");
         }
@@ -347,7 +377,7 @@ mod tests {
         assert_eq!((growth.name(), growth.id()), ("grown_user_ns", 192 + 42));
         assert_eq!(Column::RSS_BYTES.growth(), None);
         assert_eq!(growth.growth(), None);
-        // An id from 64 on is none of a counter.
         assert_eq!(Column::CPU_NS.growth(), None);
+        assert_eq!((growth_id(63), growth_id(256)), (255, 257));
     }
 }

@@ -126,15 +126,15 @@ impl NewColumn {
 #[derive(Clone)]
 pub struct Table {
     rows: usize,
-    /// By the id of the column.
+    /// By the place of the column.
     columns: Vec<Values>,
     /// A bit for each column that may have values, so that a table with few of them is soon cleared.
-    touched: [u64; COLUMNS / 64],
+    touched: [u64; COLUMNS.div_ceil(64)],
 }
 
 impl Default for Table {
     fn default() -> Table {
-        Table { rows: 0, columns: vec![Values::default(); COLUMNS], touched: [0; COLUMNS / 64] }
+        Table { rows: 0, columns: vec![Values::default(); COLUMNS], touched: [0; COLUMNS.div_ceil(64)] }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::frame::{Column, Frame, NewColumn, Section};
 
 use crate::counters::Counters;
 use crate::field::{FIELDS, Field, FieldSet};
-use crate::field_table::{field_table, gauges_and_counters};
+use crate::field_table;
+use crate::field_table::gauges_and_counters;
 use crate::interval::{Blocked, Exited, Interval, Renumbered, Usage};
 use crate::states::{Lived, States};
 use crate::task::Task;
@@ -18,7 +19,7 @@ macro_rules! columns {
     (
         $(
             $(#[$cumulative:ident])?
-            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
         /// The columns of fields, by the order of these.
@@ -189,7 +190,7 @@ macro_rules! task_members {
     (
         $(
             $(#[$cumulative:ident])?
-            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $help:literal;
+            $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
         )*
     ) => {
         impl Members for Task {

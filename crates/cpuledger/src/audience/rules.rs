@@ -1,5 +1,5 @@
 //! What an audience gets of an interval: every part of it, each with its rule. Everything is taken apart and put together by name, so a new
-//! member does not compile until it has a rule here.
+//! member does not compile until it has a rule here. The rule of a field is in its row of the table of fields.
 //!
 //! To a user that sees strangers, a rule matters only for what /proc guards. To one that does not:
 //!
@@ -10,46 +10,13 @@
 
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::Exit;
-use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet, GUARDED};
 use cpuledger_model::framing::Circumstances;
 use cpuledger_model::interval::{Blocked, Exited, Interval, Owner, Renumbered, Row, Unattributed, Usage};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::task::{Comm, Pid, Task, TaskId, Tid};
 
 use super::{OTHERS, Seen, Strangers, Viewer};
-
-/// Whether /proc tells this only to a caller that may trace the task.
-const fn is_guarded(field: Field) -> bool {
-    match field {
-        Field::ReadBytes | Field::WriteBytes | Field::CancelledWriteBytes | Field::SwapInDelay => true,
-        Field::Tid | Field::Pid | Field::Ppid | Field::Pgid | Field::Sid => false,
-        Field::TtyDevice | Field::TtyPgid | Field::StartTime => false,
-        Field::Uid | Field::Euid | Field::Suid | Field::Fsuid => false,
-        Field::Gid | Field::Egid | Field::Sgid | Field::Fsgid => false,
-        Field::Comm | Field::State | Field::Flags | Field::ExitSignal => false,
-        Field::Nice | Field::Priority | Field::RtPriority | Field::Policy | Field::Processor => false,
-        Field::Threads | Field::NamespaceTid => false,
-        Field::Runtime | Field::User | Field::System | Field::ChildrenUser | Field::ChildrenSystem => false,
-        Field::RunqueueWait | Field::BlockIoDelay => false,
-        Field::Vsize | Field::Rss | Field::Shared | Field::Swap | Field::Locked => false,
-        Field::MinorFaults | Field::MajorFaults => false,
-        Field::ChildrenMinorFaults | Field::ChildrenMajorFaults => false,
-        Field::VoluntarySwitches | Field::InvoluntarySwitches => false,
-        Field::CgroupId | Field::CgroupV1CpuId => false,
-    }
-}
-
-/// The fields that are guarded.
-const GUARDED: FieldSet = {
-    let (mut guarded, mut index) = (FieldSet::EMPTY, 0);
-    while index < Field::ALL.len() {
-        if is_guarded(Field::ALL[index]) {
-            guarded = guarded.union(FieldSet::of(&[Field::ALL[index]]));
-        }
-        index += 1;
-    }
-    guarded
-};
 
 impl Viewer {
     /// What this user gets of an interval. Sums stay the same: time that is not shown is in one row.

@@ -1,20 +1,66 @@
 //! Records of the kernel half as rows: what a walk has written, and what was read of a list of tasks.
 
+use std::mem::offset_of;
+
 use cpuledger_bpf::{Mechanism, Walked, abi};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Death, Exit};
-use cpuledger_model::field::{DELAYS, Field, FieldSet, Group, IO, USAGE};
+use cpuledger_model::field::{DELAYS, Field, FieldSet, Group, IO};
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 use rustix::param::page_size;
 
 use crate::source::io_access::IoAccess;
 
+/// The counters of `struct cpuledger_activity`: it has the members of the fields of this group, by name.
+macro_rules! activity {
+    ({ $($field:ident $member:ident)* }) => {
+        const ACTIVITY: FieldSet = FieldSet::of(&[$(Field::$field),*]);
+
+        /// Those of which this kernel keeps no count.
+        fn lacking_activity(lacks: u32) -> FieldSet {
+            let bit = |offset: usize| abi::CPULEDGER_LACKS_ACTIVITY << (offset / size_of::<u64>());
+            [$((Field::$field, bit(offset_of!(abi::cpuledger_activity, $member)))),*]
+                .into_iter()
+                .filter(|(_, bit)| lacks & bit != 0)
+                .fold(FieldSet::EMPTY, |lacking, (field, _)| lacking.union(FieldSet::of(&[field])))
+        }
+
+        fn set_activity(row: &mut Task, activity: &abi::cpuledger_activity) {
+            let &abi::cpuledger_activity { $($member),* } = activity;
+            $(row.$member = $member;)*
+        }
+
+        fn combined_activity(
+            one: &abi::cpuledger_activity,
+            other: &abi::cpuledger_activity,
+            with: impl Fn(u64, u64) -> u64,
+        ) -> abi::cpuledger_activity {
+            abi::cpuledger_activity { $($member: with(one.$member, other.$member)),* }
+        }
+    };
+    (
+        { $($found:tt)* }
+        #[cumulative] $field:ident $id:literal $column:ident $member:ident: u64, $unit:ident Activity $guard:ident $help:literal;
+        $($rest:tt)*
+    ) => {
+        activity! { { $($found)* $field $member } $($rest)* }
+    };
+    (
+        $found:tt
+        $(#[cumulative])? $field:ident $id:literal $column:ident $member:ident: $type:ident, $unit:ident $group:ident $guard:ident $help:literal;
+        $($rest:tt)*
+    ) => {
+        activity! { $found $($rest)* }
+    };
+}
+cpuledger_model::field_table!(activity! {});
+
 /// What a walk tells of a process by the visit of all its threads. A counter that is missing here is shown for leaders as if it were
 /// the total.
 pub(super) const WALK_TOTALS: FieldSet =
-    USAGE.union(IO).union(FieldSet::of(&[Field::Runtime, Field::RunqueueWait]));
+    ACTIVITY.union(FieldSet::of(&[Field::Runtime, Field::User, Field::System]));
 const MEMORY: FieldSet = FieldSet::of(&[Field::Vsize, Field::Rss, Field::Shared, Field::Swap, Field::Locked]);
 const CGROUP: FieldSet = FieldSet::of(&[Field::CgroupId, Field::CgroupV1CpuId]);
 
@@ -47,13 +93,11 @@ pub(super) fn not_loaded(loaded: u32) -> FieldSet {
 pub(super) fn lacking(lacks: u32) -> FieldSet {
     [
         (abi::CPULEDGER_LACKS_CGROUP, CGROUP),
-        (abi::CPULEDGER_LACKS_IO, IO),
-        (abi::CPULEDGER_LACKS_RUNQUEUE_WAIT, FieldSet::of(&[Field::RunqueueWait])),
         (abi::CPULEDGER_LACKS_RSS_SUM, FieldSet::of(&[Field::Rss, Field::Shared, Field::Swap])),
     ]
     .into_iter()
     .filter(|(bit, _)| lacks & bit != 0)
-    .fold(DELAYS, |unknown, (_, fields)| unknown.union(fields))
+    .fold(DELAYS.union(lacking_activity(lacks)), |unknown, (_, fields)| unknown.union(fields))
 }
 
 /// One task: what most listings show, and the rest where it was read.
@@ -272,7 +316,8 @@ impl<'a> Decoder<'a> {
             };
             let (cpu_time, activity) =
                 (task.cpu_time, rest.map_or_else(Default::default, |rest| rest.activity));
-            add_by_tid(&mut sums[index], &abi::cpuledger_counters { cpu_time, activity });
+            let thread = abi::cpuledger_counters { cpu_time, activity };
+            sums[index] = combined(&sums[index], &thread, u64::saturating_add); // no record may end the program
         }
     }
 }
@@ -340,28 +385,6 @@ fn set_cpu_time(row: &mut Task, cpu_time: &abi::cpuledger_cpu_time) {
     row.system_ns = system_ns;
 }
 
-fn set_activity(row: &mut Task, activity: &abi::cpuledger_activity) {
-    // By name, so that the compiler asks for a new member.
-    let &abi::cpuledger_activity {
-        minor_faults,
-        major_faults,
-        voluntary_switches,
-        involuntary_switches,
-        runqueue_wait_ns,
-        read_bytes,
-        write_bytes,
-        cancelled_write_bytes,
-    } = activity;
-    row.runqueue_wait_ns = runqueue_wait_ns;
-    row.minor_faults = minor_faults;
-    row.major_faults = major_faults;
-    row.voluntary_switches = voluntary_switches;
-    row.involuntary_switches = involuntary_switches;
-    row.read_bytes = read_bytes;
-    row.write_bytes = write_bytes;
-    row.cancelled_write_bytes = cancelled_write_bytes;
-}
-
 /// The figures of a task by themselves: all are known that a task has.
 pub(super) fn counters_of(counters: &abi::cpuledger_counters) -> Counters {
     let mut row = Task { known: WALK_TOTALS, ..Task::default() };
@@ -374,29 +397,21 @@ pub(super) fn nothing_used() -> Counters {
     Counters { known: Counters::FIELDS.without(DELAYS), ..Counters::ZERO }
 }
 
-/// Adds a thread to its process where the iterator visits by tid; in one call, `add_thread` of read_task.bpf.h does it.
-fn add_by_tid(group: &mut abi::cpuledger_counters, thread: &abi::cpuledger_counters) {
-    let sum = u64::saturating_add; // no record may end the program
-    let (time, by) = (&group.cpu_time, &thread.cpu_time);
-    group.cpu_time = abi::cpuledger_cpu_time {
-        runtime_ns: sum(time.runtime_ns, by.runtime_ns),
-        tick_user_ns: sum(time.tick_user_ns, by.tick_user_ns),
-        tick_system_ns: sum(time.tick_system_ns, by.tick_system_ns),
-        // What the kernel has shown of the process itself.
+/// Both, counter by counter; what /proc has shown of a process stays that of `one`.
+pub(super) fn combined(
+    one: &abi::cpuledger_counters,
+    other: &abi::cpuledger_counters,
+    with: impl Fn(u64, u64) -> u64,
+) -> abi::cpuledger_counters {
+    let (time, by) = (&one.cpu_time, &other.cpu_time);
+    let cpu_time = abi::cpuledger_cpu_time {
+        runtime_ns: with(time.runtime_ns, by.runtime_ns),
+        tick_user_ns: with(time.tick_user_ns, by.tick_user_ns),
+        tick_system_ns: with(time.tick_system_ns, by.tick_system_ns),
         shown_user_ns: time.shown_user_ns,
         shown_system_ns: time.shown_system_ns,
     };
-    let (activity, by) = (&group.activity, &thread.activity);
-    group.activity = abi::cpuledger_activity {
-        minor_faults: sum(activity.minor_faults, by.minor_faults),
-        major_faults: sum(activity.major_faults, by.major_faults),
-        voluntary_switches: sum(activity.voluntary_switches, by.voluntary_switches),
-        involuntary_switches: sum(activity.involuntary_switches, by.involuntary_switches),
-        runqueue_wait_ns: sum(activity.runqueue_wait_ns, by.runqueue_wait_ns),
-        read_bytes: sum(activity.read_bytes, by.read_bytes),
-        write_bytes: sum(activity.write_bytes, by.write_bytes),
-        cancelled_write_bytes: sum(activity.cancelled_write_bytes, by.cancelled_write_bytes),
-    };
+    abi::cpuledger_counters { cpu_time, activity: combined_activity(&one.activity, &other.activity, with) }
 }
 
 /// User and system time as the kernel shows them: `cputime_adjust` of kernel/sched/cputime.c. The exact runtime is

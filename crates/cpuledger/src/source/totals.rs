@@ -9,6 +9,7 @@ use cpuledger_bpf::{Request, Walked, Walker};
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
+use crate::source::records::combined;
 
 /// A process is summed by itself where it has less than this share of the threads that would have to be visited otherwise.
 const SHARE_OF_ALL: u32 = 4;
@@ -221,32 +222,4 @@ fn keep(
         let others = combined(&living, &leader, u64::wrapping_sub);
         kept.insert(summed.pid, Kept { mark, others });
     }
-}
-
-/// Both, counter by counter; what /proc has shown of the process stays that of `one`.
-fn combined(
-    one: &abi::cpuledger_counters,
-    other: &abi::cpuledger_counters,
-    with: fn(u64, u64) -> u64,
-) -> abi::cpuledger_counters {
-    let (time, by) = (&one.cpu_time, &other.cpu_time);
-    let cpu_time = abi::cpuledger_cpu_time {
-        runtime_ns: with(time.runtime_ns, by.runtime_ns),
-        tick_user_ns: with(time.tick_user_ns, by.tick_user_ns),
-        tick_system_ns: with(time.tick_system_ns, by.tick_system_ns),
-        shown_user_ns: time.shown_user_ns,
-        shown_system_ns: time.shown_system_ns,
-    };
-    let (activity, by) = (&one.activity, &other.activity);
-    let activity = abi::cpuledger_activity {
-        minor_faults: with(activity.minor_faults, by.minor_faults),
-        major_faults: with(activity.major_faults, by.major_faults),
-        voluntary_switches: with(activity.voluntary_switches, by.voluntary_switches),
-        involuntary_switches: with(activity.involuntary_switches, by.involuntary_switches),
-        runqueue_wait_ns: with(activity.runqueue_wait_ns, by.runqueue_wait_ns),
-        read_bytes: with(activity.read_bytes, by.read_bytes),
-        write_bytes: with(activity.write_bytes, by.write_bytes),
-        cancelled_write_bytes: with(activity.cancelled_write_bytes, by.cancelled_write_bytes),
-    };
-    abi::cpuledger_counters { cpu_time, activity }
 }

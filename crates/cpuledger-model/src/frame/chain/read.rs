@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::frame::column::{COLUMNS, Kind};
+use crate::frame::column::{COLUMNS, Column, Kind};
 use crate::frame::decode::Wanted;
 use crate::frame::error::Error;
 use crate::frame::layout::{MOST_RECORDS, MOST_SECTIONS};
@@ -13,7 +13,7 @@ use crate::frame::sections::{Frame, Section};
 use crate::frame::table::ABSENT;
 
 use super::bits;
-use super::link::{NEW, PLACES, take_number};
+use super::link::{NEW, PLACES, take_id, take_number};
 use super::memory::{Memory, NONE};
 use super::needs::{Needs, Step};
 use super::predict::{Rows, View};
@@ -39,7 +39,7 @@ pub struct ChainReader {
 /// A column of a section that is not all as predicted.
 #[derive(Debug, Clone, Copy)]
 struct Listed {
-    column: u8,
+    column: u16,
     rows: usize,
     /// Where its bytes begin, and its bits.
     codes: usize,
@@ -55,13 +55,28 @@ struct Entry {
     listed: Range<usize>,
 }
 
-/// Columns of a section by their ids.
+/// Where the columns of a section are listed.
 #[derive(Debug)]
-struct Places([u32; COLUMNS]);
+struct Places {
+    /// Of the places of the rows.
+    rows: u32,
+    columns: [u32; COLUMNS],
+}
 
 impl Default for Places {
     fn default() -> Places {
-        Places([NONE; COLUMNS])
+        Places { rows: NONE, columns: [NONE; COLUMNS] }
+    }
+}
+
+impl Places {
+    /// Notes where a column is listed, unless this version does not know it.
+    fn set(&mut self, id: u16, place: u32) {
+        if id == PLACES {
+            self.rows = place;
+        } else if let Some(column) = Column::by_id(id) {
+            self.columns[column.index()] = place;
+        }
     }
 }
 
@@ -175,14 +190,14 @@ impl ChainReader {
             let rows = take_number(&mut head).filter(|rows| *rows <= MOST_RECORDS.into());
             let rows = rows.ok_or_else(short)? as usize;
             let (columns, behind) = head.split_first().ok_or_else(short)?;
-            let (columns, behind) = behind.split_at_checked((*columns).into()).ok_or_else(short)?;
             head = behind;
             let first = self.listed.len();
             weight += rows as u64;
-            for column in columns {
+            for _ in 0..*columns {
+                let column = take_id(&mut head).ok_or_else(short)?;
                 let own = codes.get(code..code + rows).ok_or_else(short)?;
-                self.listed.push(Listed { column: *column, rows, codes: code, bits: bit });
-                if *column == PLACES {
+                self.listed.push(Listed { column, rows, codes: code, bits: bit });
+                if column == PLACES {
                     let new = own.iter().filter(|code| **code == bits::NOTHING).count();
                     weight += (NEW - 1) * new as u64;
                 }
@@ -210,17 +225,17 @@ impl ChainReader {
     /// The columns of a section can be found. Of one that is listed twice it is the first.
     fn list(&mut self, own: &Range<usize>) {
         for (place, listed) in own.clone().zip(&self.listed[own.clone()]).rev() {
-            self.places.0[usize::from(listed.column)] = place as u32;
+            self.places.set(listed.column, place as u32);
         }
     }
 
     fn unlist(&mut self, own: &Range<usize>) {
-        self.listed[own.clone()].iter().for_each(|listed| self.places.0[usize::from(listed.column)] = NONE);
+        self.listed[own.clone()].iter().for_each(|listed| self.places.set(listed.column, NONE));
     }
 
     /// The bytes and bits of a column; `None`: it is as predicted.
-    fn told<'a>(&self, column: u8, parts: &Parts<'a>) -> Option<CodedColumn<'a>> {
-        let listed = self.listed.get(self.places.0[usize::from(column)] as usize)?;
+    fn coded<'a>(&self, place: u32, parts: &Parts<'a>) -> Option<CodedColumn<'a>> {
+        let listed = self.listed.get(place as usize)?;
         let codes = &parts.codes[listed.codes..listed.codes + listed.rows];
         Some(CodedColumn { codes, bits: bits::Reader::new(parts.dense, listed.bits) })
     }
@@ -244,8 +259,8 @@ impl ChainReader {
             let mut each = std::mem::take(&mut frame.table_mut(section).values_mut(rule.column).each);
             let memory = &self.memories[remembered(section).place()];
             let view = View { frame, section, memory, rows: &rows, texts: None };
-            let told = self.told(rule.column.id() as u8, parts);
-            let are_values = view.read_column(rule, told, &mut each).is_some();
+            let coded = self.coded(self.places.columns[rule.column.index()], parts);
+            let are_values = view.read_column(rule, coded, &mut each).is_some();
             let is_text = |value: &u64| *value == ABSENT || *value < self.names.len() as u64;
             if !are_values || (rule.column.kind() == Kind::Text && !each.iter().all(is_text)) {
                 return Err(Error::with(format_args!(
@@ -278,7 +293,7 @@ impl ChainReader {
         let known = self.memories[remembered(section).place()].rows;
         places.clear();
         let outside = || Error::with(format_args!("section {} has a row of no earlier link", section.id()));
-        let Some(CodedColumn { codes, bits: mut reader }) = self.told(PLACES, parts) else {
+        let Some(CodedColumn { codes, bits: mut reader }) = self.coded(self.places.rows, parts) else {
             places.extend(0..count as u32);
             return if count <= known { Ok(()) } else { Err(outside()) };
         };

@@ -10,7 +10,7 @@ use crate::frame::sections::{Frame, Section};
 use crate::frame::table::{ABSENT, Values};
 
 use super::bits;
-use super::link::{IDS, Link, NEW, PLACES, put_number};
+use super::link::{IDS, Link, NEW, PLACES, put_id, put_number};
 use super::memory::{Memory, NONE};
 use super::predict::{Rows, Texts, View};
 use super::rules::{remembered, rules};
@@ -116,6 +116,7 @@ impl ChainWriter {
         let new = rows.memory.iter().filter(|place| **place == NONE).count();
         parts.weight += count as u64 + (NEW - 1) * new as u64;
         let mut listed = write_places(&rows, parts, dense);
+        let mut count_listed = listed.len();
         for (number, rule) in rules(section).iter().enumerate() {
             if number == IDS {
                 rows.classify(frame, section);
@@ -132,14 +133,15 @@ impl ChainWriter {
             if (0..count).all(|row| predictions.of(row, before(row)) == value(row)) {
                 continue;
             }
-            listed.push(rule.column.id() as u8);
+            put_id(&mut listed, rule.column.id());
+            count_listed += 1;
             predictions.zero = predictions.base;
             for row in 0..count {
                 let predicted = predictions.of(row, before(row));
                 parts.put(value(row), predicted, predictions.base, dense);
             }
         }
-        parts.head.push(listed.len() as u8);
+        parts.head.push(count_listed as u8);
         parts.head.append(&mut listed);
         if section != Section::Exited {
             self.learn(frame, section, texts, &mut rows);
@@ -200,7 +202,7 @@ fn write_places(rows: &Rows, parts: &mut Parts, dense: &mut Vec<u8>) -> Vec<u8> 
             next = value + 1;
         }
     }
-    vec![PLACES]
+    vec![PLACES as u8]
 }
 
 /// What says which task or cgroup a row is of; of others, the number of the row.
