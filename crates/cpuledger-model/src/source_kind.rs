@@ -102,12 +102,27 @@ impl fmt::Display for SourceKind {
     }
 }
 
-impl FromStr for SourceKind {
-    type Err = String;
+/// No source has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSource(pub String);
 
-    fn from_str(name: &str) -> Result<SourceKind, String> {
-        SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            format!("there is no source `{name}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`")
-        })
+impl fmt::Display for UnknownSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.0;
+        write!(
+            formatter,
+            "there is no source `{name}`; there are `service`, `ledger`, `walk`, `netlink`, `procfs` and `auto`"
+        )
+    }
+}
+
+impl std::error::Error for UnknownSource {}
+
+impl FromStr for SourceKind {
+    type Err = UnknownSource;
+
+    fn from_str(name: &str) -> Result<SourceKind, UnknownSource> {
+        let known = SourceKind::ALL.into_iter().find(|kind| kind.name() == name);
+        known.ok_or_else(|| UnknownSource(name.to_owned()))
     }
 }

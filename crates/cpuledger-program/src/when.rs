@@ -18,6 +18,11 @@ pub struct Named {
     pub again_ns: Option<u64>,
 }
 
+/// A text that is in none of the [`FORMS`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no time; write {FORMS}")]
+pub struct NoTime(pub String);
+
 impl Named {
     /// An instant of the calendar.
     pub fn realtime(ns: u64) -> Named {
@@ -33,8 +38,8 @@ impl Named {
 /// The instant that an option names, by the clock and the time zone of this process.
 ///
 /// # Errors
-/// A sentence that says which forms there are.
-pub fn parse(text: &str) -> Result<Named, String> {
+/// When it is in none of the [`FORMS`].
+pub fn parse(text: &str) -> Result<Named, NoTime> {
     parse_at(text, &Zoned::now())
 }
 
@@ -42,7 +47,7 @@ pub fn parse(text: &str) -> Result<Named, String> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn parse_near(text: &str, now_ns: u64) -> Result<Named, String> {
+pub fn parse_near(text: &str, now_ns: u64) -> Result<Named, NoTime> {
     let now = Timestamp::from_nanosecond(now_ns.into()).unwrap_or(Timestamp::MAX);
     parse_at(text, &now.to_zoned(TimeZone::system()))
 }
@@ -67,8 +72,8 @@ fn written_in(ns: u64, zone: &TimeZone) -> String {
     local.strftime(&format!("%Y-%m-%d %H:%M:%S{milliseconds}{offset}")).to_string()
 }
 
-fn parse_at(text: &str, now: &Zoned) -> Result<Named, String> {
-    named(text.trim(), now).ok_or_else(|| format!("`{text}` is no time; write {FORMS}"))
+fn parse_at(text: &str, now: &Zoned) -> Result<Named, NoTime> {
+    named(text.trim(), now).ok_or_else(|| NoTime(text.to_owned()))
 }
 
 fn named(text: &str, now: &Zoned) -> Option<Named> {
@@ -296,7 +301,7 @@ mod tests {
             "02:30+Europe/Berlin",
         ] {
             let sentence = parse_at(text, &now("UTC")).expect_err(text);
-            assert!(sentence.contains("is no time; write `2026-"), "{sentence}");
+            assert!(sentence.to_string().contains("is no time; write `2026-"), "{sentence}");
         }
     }
 

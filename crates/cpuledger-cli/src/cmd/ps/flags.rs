@@ -1,5 +1,6 @@
 //! The one table of the options of `ps`: parsing and help derive from it.
 
+use cpuledger::SourceKind;
 use cpuledger_view::filter::Property;
 use cpuledger_view::tree::Drawing;
 
@@ -285,7 +286,7 @@ fn bsd_m(options: &mut Options, _: &str, context: &Context) -> Result<(), String
 fn set_source(options: &mut Options, value: &str, _: &Context) -> Result<(), String> {
     options.source = match value {
         "auto" => None,
-        name => Some(name.parse().map_err(|_: String| {
+        name => Some(name.parse::<SourceKind>().map_err(|_| {
             format!("there is no source `{name}`; ps has `service`, `walk`, `netlink`, `procfs` and `auto`")
         })?),
     };

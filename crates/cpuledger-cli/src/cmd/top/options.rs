@@ -365,7 +365,10 @@ pub fn parse_ledger(
 }
 
 fn parse_source(text: &str) -> Result<Option<SourceKind>, Failure> {
-    if text == "auto" { Ok(None) } else { SourceKind::from_str(text).map(Some).map_err(usage) }
+    if text == "auto" {
+        return Ok(None);
+    }
+    SourceKind::from_str(text).map(Some).map_err(|error| usage(error.to_string()))
 }
 
 fn parse_slots(text: &str) -> Result<ledger::Options, Failure> {

@@ -157,7 +157,8 @@ impl State {
             PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), choices::parse_cpus(text)?)),
             PromptKind::Jump => {
                 let shown_ns = self.frame.as_ref().map_or(0, |frame| frame.end_realtime_ns);
-                parse_near(text, shown_ns).map(|at| Effect::Travel(Travel::Jump(at)))
+                let at = parse_near(text, shown_ns).map_err(|error| error.to_string())?;
+                Ok(Effect::Travel(Travel::Jump(at)))
             }
             PromptKind::Find => {
                 let query = Query::parse(text).map_err(|error| error.to_string())?;

@@ -37,6 +37,11 @@ pub enum Form {
     Statm,
 }
 
+/// No text has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the texts are status, stat and statm, not `{0}`")]
+pub struct UnknownForm(pub String);
+
 impl Form {
     /// All of them.
     pub const ALL: [Form; 3] = [Form::Status, Form::Stat, Form::Statm];
@@ -58,13 +63,10 @@ impl fmt::Display for Form {
 }
 
 impl FromStr for Form {
-    type Err = String;
+    type Err = UnknownForm;
 
-    fn from_str(name: &str) -> Result<Form, String> {
-        Form::ALL
-            .into_iter()
-            .find(|form| form.name() == name)
-            .ok_or_else(|| format!("the texts are status, stat and statm, not `{name}`"))
+    fn from_str(name: &str) -> Result<Form, UnknownForm> {
+        Form::ALL.into_iter().find(|form| form.name() == name).ok_or_else(|| UnknownForm(name.to_owned()))
     }
 }
 

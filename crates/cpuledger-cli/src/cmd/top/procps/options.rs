@@ -381,7 +381,10 @@ fn width(text: &str) -> Result<Width, String> {
 }
 
 fn source(text: &str) -> Result<Option<SourceKind>, String> {
-    if text == "auto" { Ok(None) } else { SourceKind::from_str(text).map(Some) }
+    if text == "auto" {
+        return Ok(None);
+    }
+    SourceKind::from_str(text).map(Some).map_err(|error| error.to_string())
 }
 
 /// What `--help` prints.
