@@ -1,4 +1,4 @@
-//! Compiles each BPF object and translates `bpf/abi.h` for Rust.
+//! Compiles each BPF object and translates `bpf/abi.h` and `bpf/abi_status.h` for Rust.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -36,14 +36,14 @@ fn main() {
     }
     write_kernel_types(&out);
     bindgen::Builder::default()
-        .header("bpf/abi.h")
+        .headers(["bpf/abi.h", "bpf/abi_status.h"])
         .allowlist_item("(cpuledger|CPULEDGER)_.*")
         .derive_default(true)
         .derive_partialeq(true)
         .derive_eq(true)
         .prepend_enum_name(false)
         .generate()
-        .expect("bpf/abi.h is plain C")
+        .expect("they are plain C")
         .write_to_file(out.join("abi.rs"))
         .expect("OUT_DIR is writable");
 }

@@ -18,10 +18,12 @@ static __always_inline void read_cpu_time(struct task_struct *task, struct cpule
 
 static __always_inline void read_activity(struct task_struct *task, struct cpuledger_activity *own)
 {
-#define COUNTER(member, of_task, of_dead_threads)     \
+#define COUNTER(member, of_task, of_dead_threads) own->member = task->of_task;
+#define OPTIONAL(member, of_task, of_dead_threads)    \
 	if (bpf_core_field_exists(task->of_task))     \
-		own->member = task->of_task;
-	CPULEDGER_ACTIVITY(COUNTER)
+		COUNTER(member, of_task, of_dead_threads)
+	CPULEDGER_ACTIVITY(COUNTER, OPTIONAL)
+#undef OPTIONAL
 #undef COUNTER
 }
 

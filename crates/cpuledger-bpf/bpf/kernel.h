@@ -6,7 +6,7 @@
 #ifndef CPULEDGER_KERNEL_H
 #define CPULEDGER_KERNEL_H
 
-#include "abi.h"
+#include "abi_status.h"
 
 typedef u8 __u8;
 typedef u16 __u16;

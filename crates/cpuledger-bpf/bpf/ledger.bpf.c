@@ -424,17 +424,24 @@ static __noinline int go_on_as_leader(struct cpuledger_cpu *cpu, struct task_str
 	return 0;
 }
 
-/* A task that had no slot when it came onto the CPU has died. Another thread may have made one for it since, if it is a leader. */
-static __noinline int die_without_slot(struct cpuledger_cpu *cpu, struct task_struct *prev, const struct segment *segment)
+/*
+ * The running task had no slot when it came onto the CPU, and has died. Another thread may have made one for it since, if it is a leader. A global
+ * function, which the verifier checks once.
+ */
+__noinline int die_without_slot(u64 end_ns, u64 interval, u64 cut_ns)
 {
-	u32 number = find_slot(prev);
+	struct segment segment = { .start_ns = end_ns - 1, .end_ns = end_ns, .interval = interval, .cut_ns = cut_ns };
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cpuledger_cpu *cpu = this_cpu();
+	u32 number = find_slot(task);
 
-	if (!number) {
+	if (number) {
+		list_slot(number, interval + ends_after_cut(&segment));
+		retire(task, number, &segment);
+	} else if (cpu) {
 		__sync_fetch_and_add(&cpu->unnamed_deaths, 1);
-		return 0;
 	}
-	list_slot(number, segment->interval + ends_after_cut(segment));
-	return retire(prev, number, segment);
+	return 0;
 }
 
 /* `state` is what the task does from now on. */
@@ -448,7 +455,7 @@ static __always_inline void book(struct cpuledger_cpu *cpu, struct task_struct *
 		return;
 	}
 	if ((number == CPULEDGER_SLOT_NONE || number & CPULEDGER_CURRENT_OF_LEADER) && task_state(prev) == TASK_DEAD)
-		die_without_slot(cpu, prev, segment);
+		die_without_slot(segment->end_ns, segment->interval, segment->cut_ns);
 	if (number & CPULEDGER_CURRENT_OF_LEADER) {
 		book_to_process(cpu, prev, number & ~CPULEDGER_CURRENT_OF_LEADER, segment);
 		return;

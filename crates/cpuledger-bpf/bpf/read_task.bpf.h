@@ -33,11 +33,13 @@ static __always_inline u32 kernel_lacks(void)
 
 	u32 counter = CPULEDGER_LACKS_ACTIVITY;
 
-#define COUNTER(member, of_task, of_dead_threads)      \
+#define COUNTER(member, of_task, of_dead_threads) counter <<= 1;
+#define OPTIONAL(member, of_task, of_dead_threads)     \
 	if (!bpf_core_field_exists(task->of_task))     \
 		lacks |= counter;                      \
 	counter <<= 1;
-	CPULEDGER_ACTIVITY(COUNTER)
+	CPULEDGER_ACTIVITY(COUNTER, OPTIONAL)
+#undef OPTIONAL
 #undef COUNTER
 	if (!bpf_core_field_exists(task->cgroups))
 		lacks |= CPULEDGER_LACKS_CGROUP;
@@ -226,9 +228,11 @@ static __always_inline void read_dead_threads(struct signal_struct *signal, stru
 	group->cpu_time.tick_system_ns = signal->stime;
 	group->cpu_time.shown_user_ns = signal->prev_cputime.utime;
 	group->cpu_time.shown_system_ns = signal->prev_cputime.stime;
-#define COUNTER(member, of_task, of_dead_threads) \
+#define COUNTER(member, of_task, of_dead_threads) group->activity.member = signal->of_dead_threads;
+#define OPTIONAL(member, of_task, of_dead_threads) \
 	group->activity.member = bpf_core_field_exists(signal->of_dead_threads) ? signal->of_dead_threads : 0;
-	CPULEDGER_ACTIVITY(COUNTER)
+	CPULEDGER_ACTIVITY(COUNTER, OPTIONAL)
+#undef OPTIONAL
 #undef COUNTER
 }
 
@@ -241,10 +245,12 @@ static __always_inline void add_thread(struct cpuledger_counters *group, struct 
 #ifndef CPULEDGER_WITHOUT_REST
 	if (!(groups & CPULEDGER_READ_DETAIL))
 		return;
-#define COUNTER(member, of_task, of_dead_threads)         \
+#define COUNTER(member, of_task, of_dead_threads) group->activity.member += task->of_task;
+#define OPTIONAL(member, of_task, of_dead_threads)        \
 	if (bpf_core_field_exists(task->of_task))         \
-		group->activity.member += task->of_task;
-	CPULEDGER_ACTIVITY(COUNTER)
+		COUNTER(member, of_task, of_dead_threads)
+	CPULEDGER_ACTIVITY(COUNTER, OPTIONAL)
+#undef OPTIONAL
 #undef COUNTER
 #endif
 }

@@ -91,7 +91,7 @@ impl<R: Record> Shared<R> {
     }
 
     fn of_parts(count: u32, part_records: u32) -> Shared<R> {
-        const { assert!(size_of::<R>().is_multiple_of(WORD_BYTES) && align_of::<R>() <= WORD_BYTES) };
+        const { assert!(size_of::<R>().is_multiple_of(WORD_BYTES) && align_of::<R>() <= LINE_BYTES) };
         Shared { map: None, parts: Vec::new(), part_records, count, record: PhantomData }
     }
 
