@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::path::{Path, PathBuf};
 
+use bindgen::callbacks::{DeriveInfo, ParseCallbacks};
 use libbpf_cargo::SkeletonBuilder;
 use libbpf_rs::btf::{Btf, BtfKind, BtfType};
 
@@ -23,6 +24,16 @@ const CLANG_ARGUMENTS: [&str; 8] = [
     "-Wno-sign-compare",
 ];
 
+/// Any bytes are a valid record, and a record is nothing but bytes: the compiler checks that there are only integers and no padding.
+#[derive(Debug)]
+struct PlainRecords;
+
+impl ParseCallbacks for PlainRecords {
+    fn add_derives(&self, _: &DeriveInfo<'_>) -> Vec<String> {
+        ["bytemuck::Pod", "bytemuck::Zeroable"].map(String::from).to_vec()
+    }
+}
+
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo:rerun-if-changed=bpf");
@@ -38,6 +49,8 @@ fn main() {
     bindgen::Builder::default()
         .headers(["bpf/abi.h", "bpf/abi_status.h"])
         .allowlist_item("(cpuledger|CPULEDGER)_.*")
+        .parse_callbacks(Box::new(PlainRecords))
+        .explicit_padding(true)
         .derive_default(true)
         .derive_partialeq(true)
         .derive_eq(true)

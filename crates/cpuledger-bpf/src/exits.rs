@@ -11,11 +11,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytemuck::{Pod, try_pod_read_unaligned as decode};
 use libbpf_rs::{Link, MapCore, MapFlags, Object, RingBuffer, RingBufferBuilder};
 
 use crate::abi;
 use crate::error::Error;
-use crate::map::{Record, decode};
 use crate::object;
 
 /// The compiled `bpf/lifecycle.bpf.c`.
@@ -47,7 +47,7 @@ pub struct ExitHook {
 }
 
 /// Lets the records of a ring be gathered.
-fn add_ring<'ring, R: Record + Send + 'static>(
+fn add_ring<'ring, R: Pod + Send>(
     builder: &mut RingBufferBuilder<'ring, 'static>,
     ring: &'ring dyn MapCore,
 ) -> Result<Gathered<R>, libbpf_rs::Error> {
@@ -107,8 +107,7 @@ impl ExitHook {
         let folds = object::map_mut(&mut self.object, "folds");
         for key in folds.keys() {
             let Some(value) = folds.lookup(&key, MapFlags::ANY).map_err(refused)? else { continue };
-            let (Some(parent), Some(now)) = (decode::<i32>(&key), decode::<abi::cpuledger_fold>(&value))
-            else {
+            let (Ok(parent), Ok(now)) = (decode::<i32>(&key), decode::<abi::cpuledger_fold>(&value)) else {
                 continue;
             };
             let seen = self.seen_folds.entry(parent).or_default();

@@ -4,74 +4,12 @@ use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
+use bytemuck::Pod;
 use libbpf_rs::{MapHandle, MapType, OpenObject, libbpf_sys};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags as MmapFlags, ProtFlags, mmap, munmap};
 
-use crate::abi;
 use crate::error::Error;
-
-/// A record that may be read from any bytes: plain integers without padding that matters.
-///
-/// # Safety
-/// Every bit pattern is a valid value.
-pub(crate) unsafe trait Record: Copy + 'static {}
-
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_task {}
-// SAFETY: integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_task_rest {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_process {}
-// SAFETY: two integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_wanted {}
-// SAFETY: integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_cpu_range {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_exit {}
-// SAFETY: four integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_birth {}
-// SAFETY: two integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_fold {}
-// SAFETY: four integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_parent {}
-// SAFETY: integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_waiting {}
-// SAFETY: integers and an array of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_program {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_task {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_process {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_memory {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_credentials {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_placement {}
-// SAFETY: integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_walk {}
-// SAFETY: integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_status_walk {}
-// SAFETY: two integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_kernel_types {}
-// SAFETY: an integer.
-unsafe impl Record for i32 {}
-
-/// The record that `bytes` hold; `None` where the length is not its size.
-pub(crate) fn decode<R: Record>(bytes: &[u8]) -> Option<R> {
-    if bytes.len() != size_of::<R>() {
-        return None;
-    }
-    // SAFETY: as many bytes as the record has, any of which are a valid one; the read asks for no alignment.
-    Some(unsafe { bytes.as_ptr().cast::<R>().read_unaligned() })
-}
-
-/// The bytes of a record, for the kernel to read and to answer in.
-pub(crate) fn bytes_mut<R: Record>(record: &mut R) -> &mut [u8] {
-    // SAFETY: records are integers without padding, and any bytes are a valid one.
-    unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(record).cast(), size_of::<R>()) }
-}
 
 /// Memory of a file or a BPF map, at an address of the kernel's choice until it is dropped. Making and dropping it is safe. Code
 /// that reads or writes the memory must ensure that this is sound.
@@ -120,7 +58,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 /// A BPF array of its own, outside any object, mapped for reading, or for writing too.
-pub(crate) struct MappedArray<R: Record> {
+pub(crate) struct MappedArray<R: Pod> {
     handle: MapHandle,
     mapping: Mapping,
     capacity: u32,
@@ -128,7 +66,7 @@ pub(crate) struct MappedArray<R: Record> {
     record: PhantomData<R>,
 }
 
-impl<R: Record> MappedArray<R> {
+impl<R: Pod> MappedArray<R> {
     /// Creates and maps an array of `capacity` zeroed records.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::thread;
 
+use bytemuck::bytes_of_mut;
 use libbpf_rs::{AsRawLibbpf, Map, MapCore, MapMut, Object, ObjectBuilder, OpenObject, libbpf_sys};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
@@ -11,7 +12,6 @@ use crate::btf::{self, KernelTypes};
 use crate::error::Error;
 use crate::facts::KERNEL_BTF;
 use crate::log;
-use crate::map::bytes_mut;
 use crate::threads::spawn_scoped;
 
 /// The map with the numbers of kernel types.
@@ -77,7 +77,7 @@ pub(crate) fn open(name: &str, bytes: &[u8], types: Option<&KernelTypes>) -> Res
     let numbers = open.maps_mut().find(|map| map.name() == TYPE_NUMBERS);
     if let Some(mut numbers) = numbers {
         let found = types.map_or_else(btf::numbers_by_libbpf, |types| Ok(types.numbers));
-        numbers.set_initial_value(bytes_mut(&mut found.map_err(refused)?)).map_err(refused)?;
+        numbers.set_initial_value(bytes_of_mut(&mut found.map_err(refused)?)).map_err(refused)?;
     }
     Ok(open)
 }

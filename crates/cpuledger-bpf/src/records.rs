@@ -2,13 +2,14 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
+use bytemuck::{Pod, bytes_of_mut};
 use libbpf_rs::{Object, OpenObject, ProgramMut, libbpf_sys};
 use rustix::io::Errno;
 
 use crate::abi;
 use crate::cpus;
 use crate::error::Error;
-use crate::map::{MappedArray, Record, bytes_mut};
+use crate::map::MappedArray;
 
 /// How the kernel is made to visit its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,17 +97,17 @@ pub(crate) fn program<'a>(object: &'a mut Object, name: &str) -> ProgramMut<'a> 
 }
 
 /// Runs a `SEC("syscall")` program; the kernel copies `arguments` in and out.
-pub(crate) fn run<R: Record>(object: &mut Object, name: &str, arguments: &mut R) -> Result<(), Error> {
+pub(crate) fn run<R: Pod>(object: &mut Object, name: &str, arguments: &mut R) -> Result<(), Error> {
     run_program(program(object, name).as_fd(), name, arguments)
 }
 
 /// The same for a caller that has kept the program: finding it by name takes 6 µs of an interval, as nothing is in the caches.
-pub(crate) fn run_program<R: Record>(
+pub(crate) fn run_program<R: Pod>(
     program: BorrowedFd<'_>,
     name: &str,
     arguments: &mut R,
 ) -> Result<(), Error> {
-    let context = bytes_mut(arguments);
+    let context = bytes_of_mut(arguments);
     let mut options = libbpf_sys::bpf_test_run_opts {
         sz: size_of::<libbpf_sys::bpf_test_run_opts>() as libbpf_sys::size_t,
         ctx_in: context.as_mut_ptr().cast(),

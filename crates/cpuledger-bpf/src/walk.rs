@@ -38,11 +38,11 @@
 
 use std::io::Read;
 
+use bytemuck::bytes_of_mut;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, OpenObject};
 
 use crate::abi;
 use crate::error::Error;
-use crate::map::bytes_mut;
 use crate::object;
 use crate::records::{self, Buffers, Mechanism, Walked};
 
@@ -248,7 +248,7 @@ impl Walker {
     fn iterate(&mut self, walk: &mut abi::cpuledger_walk) -> Result<(), Error> {
         let refused = |error: libbpf_rs::Error| Error::from_libbpf("to run the task iterator", &error);
         let state = object::map_mut(&mut self.object, "seq_state");
-        state.update(&0u32.to_ne_bytes(), bytes_mut(walk), MapFlags::ANY).map_err(refused)?;
+        state.update(&0u32.to_ne_bytes(), bytes_of_mut(walk), MapFlags::ANY).map_err(refused)?;
         let link = self.iterator.as_ref().expect("loading made it");
         let mut iterator = Iter::new(link).map_err(refused)?;
         let mut nothing = [0u8; 64];
@@ -259,7 +259,7 @@ impl Walker {
         })? > 0
         {}
         let result = state.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(refused)?;
-        bytes_mut(walk).copy_from_slice(&result.expect("an array has all its entries"));
+        bytes_of_mut(walk).copy_from_slice(&result.expect("an array has all its entries"));
         Ok(())
     }
 }

@@ -5,12 +5,12 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 
+use bytemuck::pod_read_unaligned;
 use libbpf_rs::{Iter, libbpf_sys};
 use rustix::io::Errno;
 
 use crate::abi;
 use crate::error::Error;
-use crate::map::decode;
 use crate::object;
 
 use super::Ledger;
@@ -39,7 +39,7 @@ pub fn ledgers_of(uid: u32) -> Result<Vec<u32>, Error> {
         source,
         log: Vec::new(),
     })?;
-    let programs = bytes.chunks(size_of::<abi::cpuledger_program>()).filter_map(decode);
+    let programs = bytes.chunks_exact(size_of::<abi::cpuledger_program>()).map(pod_read_unaligned);
     let is_ledger = |program: &abi::cpuledger_program| program.uid == uid && is_switch_hook(name_of(program));
     let mut ids: Vec<u32> = programs.filter(is_ledger).map(|program| program.id).collect();
     ids.sort_unstable();

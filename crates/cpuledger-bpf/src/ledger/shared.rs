@@ -6,26 +6,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use bytemuck::Pod;
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::abi;
 use crate::error::Error;
-use crate::map::{Mapping, Record};
-
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_cpu {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_slot {}
-// SAFETY: arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_slot_rest {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_slot_off {}
-// SAFETY: integers and arrays of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_control {}
-// SAFETY: an array of integers; abi.h asserts the size.
-unsafe impl Record for abi::cpuledger_bucket {}
-// SAFETY: an integer.
-unsafe impl Record for u64 {}
+use crate::map::Mapping;
 
 /// A cache line: of x86, and of most arm64.
 const LINE_BYTES: usize = 64;
@@ -51,7 +36,7 @@ pub(super) fn take_word(word: &AtomicU64) -> u64 {
 }
 
 /// The records of a BPF array or data section, mapped for reading and writing.
-pub(super) struct Shared<R: Record> {
+pub(super) struct Shared<R: Pod> {
     /// `None` once all is mapped.
     map: Option<OwnedFd>,
     /// Each holds `part_records` records, but for the last, which holds what is left.
@@ -61,13 +46,13 @@ pub(super) struct Shared<R: Record> {
     record: PhantomData<R>,
 }
 
-impl<R: Record> fmt::Debug for Shared<R> {
+impl<R: Pod> fmt::Debug for Shared<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shared").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
-impl<R: Record> Shared<R> {
+impl<R: Pod> Shared<R> {
     /// Maps the `count` records of the map.
     ///
     /// # Errors
