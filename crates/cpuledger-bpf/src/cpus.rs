@@ -1,6 +1,7 @@
 //! Numbers of CPUs. They are indices up to the highest that is possible, with gaps: not a count.
 
 use std::fs;
+use std::ops::RangeInclusive;
 
 use cpuledger_proc::cpu_list;
 use rustix::io::Errno;
@@ -15,32 +16,26 @@ pub(crate) fn cpu_ids() -> Result<u32, Error> {
     Ok(ids_of(&possible()?))
 }
 
-/// The first and the last of each range of consecutive numbers of possible CPUs.
-pub(crate) fn possible() -> Result<Vec<(usize, usize)>, Error> {
+/// The ranges of consecutive numbers of possible CPUs.
+pub(crate) fn possible() -> Result<Vec<RangeInclusive<u32>>, Error> {
     let what = format!("to read {POSSIBLE}");
     let list = fs::read_to_string(POSSIBLE)
         .map_err(|error| Error::from_errno(&what, Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-    ranges(&list).ok_or_else(|| Error::from_errno(&what, Errno::INVAL))
-}
-
-/// The first and the last of each range of a list; `None`: it is no list of CPUs.
-pub(crate) fn ranges(list: &str) -> Option<Vec<(usize, usize)>> {
-    let ranges = cpu_list::ranges(list).ok()?;
-    Some(ranges.into_iter().map(|range| (*range.start() as usize, *range.end() as usize)).collect())
+    cpu_list::ranges(&list).map_err(|_| Error::from_errno(&what, Errno::INVAL))
 }
 
 /// One more than the highest number.
-pub(crate) fn ids_of(ranges: &[(usize, usize)]) -> u32 {
-    ranges.iter().map(|(_, last)| *last as u32 + 1).max().unwrap_or(0)
+pub(crate) fn ids_of(ranges: &[RangeInclusive<u32>]) -> u32 {
+    ranges.iter().map(|range| range.end() + 1).max().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cpu_ids, ids_of, ranges};
+    use super::{cpu_ids, cpu_list, ids_of};
 
     #[test]
     fn an_array_of_cpus_reaches_to_the_highest_number() {
-        let ids_in = |list| ranges(list).map(|ranges| ids_of(&ranges));
+        let ids_in = |list| cpu_list::ranges(list).ok().map(|ranges| ids_of(&ranges));
         assert_eq!(ids_in("0-3,8\n"), Some(9));
         assert_eq!(ids_in("0,2,4,6\n"), Some(7));
         assert_eq!(ids_in("0\n"), Some(1));

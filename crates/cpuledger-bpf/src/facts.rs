@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use serde::Serialize;
+
 /// The kernel's description of its own types.
 pub(crate) const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// One thing the kernel offers or does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One thing that is so, is not so, or could not be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Fact {
     /// What was looked at.
     pub name: &'static str,

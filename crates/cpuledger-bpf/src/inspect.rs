@@ -196,13 +196,13 @@ mod tests {
         let object = &mut inspector.object;
         let possible = cpus::possible()?;
         // No kernel has one with this number: it is not below the highest possible one.
-        let none = cpus::ids_of(&possible) as usize;
+        let none = cpus::ids_of(&possible);
         assert!(learn_cpus(object, &possible)?, "the possible ones are all known");
         for (ranges, why) in [
-            (vec![(none, none)], "it alone"),
-            (vec![(0, none)], "the last of a range"),
-            (vec![(none, none + 1)], "the first of a range"),
-            (vec![(0, none), (0, 0)], "in a range before"),
+            (vec![none..=none], "it alone"),
+            (vec![0..=none], "the last of a range"),
+            (vec![none..=none + 1], "the first of a range"),
+            (vec![0..=none, 0..=0], "in a range before"),
         ] {
             assert!(!learn_cpus(object, &ranges)?, "{why}: {ranges:?}");
         }

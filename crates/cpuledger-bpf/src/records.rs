@@ -1,5 +1,6 @@
 //! The records of tasks and processes: the mapped buffers that the programs fill, and the one call that makes them do it.
 
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use bytemuck::{Pod, bytes_of_mut};
@@ -131,16 +132,16 @@ pub(crate) fn prepare(object: &mut Object) -> Result<u32, Error> {
 }
 
 /// Lets the programs learn where each of these CPUs has its part of a counter; whether they know it of all.
-pub(crate) fn learn_cpus(object: &mut Object, ranges: &[(usize, usize)]) -> Result<bool, Error> {
-    let mut range = abi::cpuledger_cpu_range::default();
-    for (place, &(first, last)) in ranges.iter().enumerate() {
-        range = abi::cpuledger_cpu_range {
-            first: first as u32,
-            end: last as u32 + 1,
+pub(crate) fn learn_cpus(object: &mut Object, ranges: &[RangeInclusive<u32>]) -> Result<bool, Error> {
+    let mut learned = abi::cpuledger_cpu_range::default();
+    for (place, range) in ranges.iter().enumerate() {
+        learned = abi::cpuledger_cpu_range {
+            first: *range.start(),
+            end: range.end() + 1,
             is_next: u32::from(place > 0),
             is_known: 0,
         };
-        run(object, "prepare", &mut range)?;
+        run(object, "prepare", &mut learned)?;
     }
-    Ok(range.is_known != 0)
+    Ok(learned.is_known != 0)
 }

@@ -18,36 +18,6 @@ const FIRST_SHARED: u32 = 256;
 /// Maximum number of attempts to fit a walk into its buffers: more are needed only in a race against a fork bomb.
 const ATTEMPTS: u32 = 16;
 
-/// How many records of each kind there is room for, or were wanted.
-#[derive(Clone, Copy)]
-struct Room {
-    tasks: u32,
-    processes: u32,
-    memories: u32,
-    credentials: u32,
-    placements: u32,
-}
-
-impl Room {
-    fn wanted(walk: &abi::cpuledger_status_walk) -> Room {
-        Room {
-            tasks: walk.tasks,
-            processes: walk.processes,
-            memories: walk.memories,
-            credentials: walk.credentials,
-            placements: walk.placements,
-        }
-    }
-
-    fn holds(&self, wanted: &Room) -> bool {
-        wanted.tasks <= self.tasks
-            && wanted.processes <= self.processes
-            && wanted.memories <= self.memories
-            && wanted.credentials <= self.credentials
-            && wanted.placements <= self.placements
-    }
-}
-
 /// What a walk reads beside what all three files show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reads {
@@ -95,16 +65,18 @@ impl StatusWalker {
     /// # Errors
     /// Without BTF, without privilege, on kernels before 6.7, and with more CPUs than a record can name.
     pub fn load(tasks: u32, processes: u32) -> Result<StatusWalker, Error> {
-        StatusWalker::with_room(Room {
+        StatusWalker::with_room(&abi::cpuledger_status_walk {
             tasks,
             processes,
             memories: processes,
             credentials: processes,
             placements: FIRST_SHARED,
+            ..Default::default()
         })
     }
 
-    fn with_room(room: Room) -> Result<StatusWalker, Error> {
+    /// With room for as many records as a walk wanted, and headroom.
+    fn with_room(room: &abi::cpuledger_status_walk) -> Result<StatusWalker, Error> {
         let cpus = cpus::cpu_ids()?;
         if cpus > abi::CPULEDGER_STATUS_MASK_WORDS * u64::BITS {
             return Err(Error::Incomplete {
@@ -127,14 +99,13 @@ impl StatusWalker {
         Ok(StatusWalker { object, tasks, processes, memories, credentials, placements, cpus })
     }
 
-    fn room(&self) -> Room {
-        Room {
-            tasks: self.tasks.capacity(),
-            processes: self.processes.capacity(),
-            memories: self.memories.capacity(),
-            credentials: self.credentials.capacity(),
-            placements: self.placements.capacity(),
-        }
+    /// Whether all fits that a walk wanted.
+    fn holds(&self, wanted: &abi::cpuledger_status_walk) -> bool {
+        wanted.tasks <= self.tasks.capacity()
+            && wanted.processes <= self.processes.capacity()
+            && wanted.memories <= self.memories.capacity()
+            && wanted.credentials <= self.credentials.capacity()
+            && wanted.placements <= self.placements.capacity()
     }
 
     /// Walks over all tasks, or over the leaders alone, whose processes then have no totals if they have several threads.
@@ -153,10 +124,10 @@ impl StatusWalker {
                 ..Default::default()
             };
             records::run(&mut self.object, "walk_status", &mut walk)?;
-            if self.room().holds(&Room::wanted(&walk)) {
+            if self.holds(&walk) {
                 return Ok(self.records(&walk));
             }
-            *self = StatusWalker::with_room(Room::wanted(&walk))?;
+            *self = StatusWalker::with_room(&walk)?;
         }
         Err(Error::Incomplete { what: "tasks are created faster than the buffers can grow".to_owned() })
     }

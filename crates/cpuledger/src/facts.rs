@@ -9,7 +9,6 @@ use cpuledger_proc::task::mountinfo::hiding;
 use cpuledger_proc::task::status::is_numbered_as;
 use cpuledger_proc::task::timens_offsets::are_zero;
 use rustix::thread::{CapabilitySet, capabilities};
-use serde::Serialize;
 
 use cpuledger_model::field::{Field, FieldSet};
 
@@ -18,15 +17,6 @@ const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Inode number of the initial user namespace (`PROC_USER_INIT_INO`): capabilities of another do not count for BPF.
 const INITIAL_USER_NAMESPACE: &str = "user:[4026531837]";
-
-/// One thing that is so, is not so, or could not be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Fact {
-    /// What was looked at: one of [`names`], or of what the kernel half looks at.
-    pub name: &'static str,
-    /// `None` where it could not be told.
-    pub holds: Option<bool>,
-}
 
 /// What facts are called; the rules ask for them by name.
 pub mod names {
@@ -68,7 +58,7 @@ pub mod names {
     pub const CAP_SYS_PTRACE: &str = "cap_sys_ptrace";
 }
 
-pub use cpuledger_bpf::own_file;
+pub use cpuledger_bpf::{Fact, own_file};
 
 /// What the service depends on.
 pub fn of_service(listens: bool) -> Vec<Fact> {
@@ -81,8 +71,7 @@ pub fn of_service(listens: bool) -> Vec<Fact> {
 
 /// What the walk depends on.
 pub fn of_walk() -> Vec<Fact> {
-    let mut facts: Vec<Fact> =
-        cpuledger_bpf::facts().into_iter().map(|fact| Fact { name: fact.name, holds: fact.holds }).collect();
+    let mut facts = cpuledger_bpf::facts();
     facts.extend([
         Fact { name: names::SYSFS_MOUNTED, holds: Some(has_sysfs()) },
         Fact { name: names::INITIAL_USER_NAMESPACE, holds: is_initial_user_namespace() },

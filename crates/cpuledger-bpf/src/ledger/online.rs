@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::cpus::ranges;
+use cpuledger_proc::cpu_list;
 
 /// Maximum length of a list like `0-3,8`.
 const LIST_BYTES: usize = 4096;
@@ -30,10 +30,12 @@ impl Online {
         let mut bytes = [0; LIST_BYTES];
         let length = self.list.as_ref().and_then(|list| list.read_at(&mut bytes, 0).ok()).unwrap_or(0);
         let text = String::from_utf8_lossy(&bytes[..length]);
-        let ranges = ranges(&text);
-        let mut online = vec![ranges.is_none(); cpu_ids];
-        for (first, last) in ranges.unwrap_or_default() {
-            online.iter_mut().take(last + 1).skip(first).for_each(|cpu| *cpu = true);
+        let ranges = cpu_list::ranges(&text);
+        let mut online = vec![ranges.is_err(); cpu_ids];
+        for cpu in ranges.into_iter().flatten().flatten() {
+            if let Some(is_online) = online.get_mut(cpu as usize) {
+                *is_online = true;
+            }
         }
         online
     }
