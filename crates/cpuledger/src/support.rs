@@ -146,34 +146,6 @@ pub enum Mechanism {
     Files,
 }
 
-/// What an attempt gave.
-#[derive(Debug, Clone, Copy)]
-enum Success {
-    Snapshot(Attempt),
-    Ledger(LedgerAttempt),
-}
-
-impl From<Attempt> for Success {
-    fn from(attempt: Attempt) -> Success {
-        Success::Snapshot(attempt)
-    }
-}
-
-impl From<LedgerAttempt> for Success {
-    fn from(attempt: LedgerAttempt) -> Success {
-        Success::Ledger(attempt)
-    }
-}
-
-impl Success {
-    fn sentence(&self) -> String {
-        match self {
-            Success::Snapshot(attempt) => success(attempt),
-            Success::Ledger(attempt) => attached(attempt),
-        }
-    }
-}
-
 /// Why an attempt failed.
 #[derive(Debug, Clone, Default)]
 struct Refusal {
@@ -181,8 +153,8 @@ struct Refusal {
     log: Vec<String>,
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Refusal {
         Refusal { sentence: error.to_string(), log: error.log().to_vec() }
     }
 }
@@ -209,11 +181,8 @@ pub fn examine() -> Report {
                     (facts::of_procfs(opened.as_ref().ok().map(Procfs::fields)), try_procfs())
                 }
             };
-            let (attempt, hidden_pids) = match attempt {
-                Ok((attempt, hidden)) => (Ok(Success::from(attempt)), hidden),
-                Err(error) => (Err(Refusal::from(error)), Vec::new()),
-            };
-            let mut report = judge(kind, facts, attempt);
+            let (attempt, hidden_pids) = with_rest(attempt);
+            let mut report = report(kind, facts, attempt);
             report.reason.push_str(&hiding(&hidden_pids));
             SourceReport { hidden_pids, ..report }
         })
@@ -247,8 +216,23 @@ fn machine_facts() -> MachineFacts {
     }
 }
 
+/// An attempt, and what else it told; nothing of a failed one.
+fn with_rest<T: Default>(tried: Result<(Attempt, T), Error>) -> (Result<Attempt, Error>, T) {
+    match tried {
+        Ok((attempt, rest)) => (Ok(attempt), rest),
+        Err(error) => (Err(error), T::default()),
+    }
+}
+
+fn report(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Attempt, Error>) -> SourceReport {
+    let sentence = attempt.as_ref().map(success).map_err(Refusal::from);
+    SourceReport { attempt: attempt.ok(), ..judge(kind, facts, sentence) }
+}
+
 fn report_ledger() -> SourceReport {
-    judge(SourceKind::Ledger, facts::of_ledger(), try_ledger().map(Success::from).map_err(Refusal::from))
+    let attempt = try_ledger();
+    let sentence = attempt.as_ref().map(attached).map_err(Refusal::from);
+    SourceReport { ledger: attempt.ok(), ..judge(SourceKind::Ledger, facts::of_ledger(), sentence) }
 }
 
 /// Length of the trial interval.
@@ -277,11 +261,8 @@ fn try_ledger() -> Result<LedgerAttempt, Error> {
 
 fn report_service() -> SourceReport {
     let facts = facts::of_service(listens());
-    let (attempt, unbalanced) = match try_service() {
-        Ok((attempt, unbalanced)) => (Ok(Success::from(attempt)), unbalanced),
-        Err(error) => (Err(Refusal::from(error)), None),
-    };
-    let mut report = judge(SourceKind::Service, facts, attempt);
+    let (attempt, unbalanced) = with_rest(try_service());
+    let mut report = report(SourceKind::Service, facts, attempt);
     report.reason.push_str(&balance_of(unbalanced));
     SourceReport { unbalanced_intervals: unbalanced, ..report }
 }
@@ -307,34 +288,20 @@ fn try_service() -> Result<(Attempt, Option<u64>), Error> {
     drop(books);
     let mut service = ServiceListing::open()?;
     let opened_ns = machine::monotonic_ns();
-    let snapshot = try_snapshot(&mut service, Scope::Tasks)?;
-    let attempt = Attempt {
-        open_ns: opened_ns - begin_ns,
-        snapshot_ns: machine::monotonic_ns() - opened_ns,
-        processes: snapshot.processes.len(),
-        tasks: snapshot.tasks.len(),
-        mechanism: Mechanism::Service,
-    };
-    Ok((attempt, unbalanced))
+    let attempt = attempt(&mut service, Scope::Tasks, opened_ns - begin_ns, Mechanism::Service)?;
+    Ok((Attempt { snapshot_ns: machine::monotonic_ns() - opened_ns, ..attempt }, unbalanced))
 }
 
 /// The attempt, and the processes that were kept from it.
 fn try_walk() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
     let mut walk = Walk::open_whole(FieldSet::ALL, None)?;
-    let opened_ns = machine::monotonic_ns();
+    let open_ns = machine::monotonic_ns() - begin_ns;
     let mechanism = match walk.mechanism() {
         cpuledger_bpf::Mechanism::OneCall => Mechanism::OneCall,
         cpuledger_bpf::Mechanism::Iterator => Mechanism::Iterator,
     };
-    let snapshot = try_snapshot(&mut walk, Scope::Tasks)?;
-    let attempt = Attempt {
-        open_ns: opened_ns - begin_ns,
-        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
-        processes: snapshot.processes.len(),
-        tasks: snapshot.tasks.len(),
-        mechanism,
-    };
+    let attempt = attempt(&mut walk, Scope::Tasks, open_ns, mechanism)?;
     Ok((attempt, walk.unseen().iter().map(|pid| pid.0).collect()))
 }
 
@@ -345,19 +312,15 @@ fn report_netlink() -> SourceReport {
     let netlink = opened.as_mut().ok();
     let reports = netlink.map(|netlink| netlink.watch_exits().is_ok());
     let facts = facts::of_netlink(reports, opened.as_ref().ok().map(Netlink::has_delays));
-    let attempt = opened.and_then(|mut netlink| {
+    let (attempt, (series, has_accounts)) = with_rest(opened.and_then(|mut netlink| {
         // Processes only, as from procfs.
         let began_ns = machine::monotonic_ns();
-        let snapshot = try_snapshot(&mut netlink, Scope::Processes)?;
-        let how = if netlink.has_cut() { Mechanism::Cut } else { Mechanism::Messages };
+        let attempt = attempt(&mut netlink, Scope::Processes, open_ns, Mechanism::Messages)?;
+        let mechanism = if netlink.has_cut() { Mechanism::Cut } else { Mechanism::Messages };
         let snapshot_ns = machine::monotonic_ns() - began_ns;
-        let attempt = Attempt { snapshot_ns, ..attempt_of_processes(open_ns, &snapshot, how) };
-        Ok((attempt, series_of(&netlink), netlink.has_accounts()))
-    });
-    let (series, has_accounts) =
-        attempt.as_ref().map_or_else(|_| Default::default(), |(_, series, has)| (series.clone(), *has));
-    let success = attempt.map(|(attempt, ..)| Success::from(attempt)).map_err(Refusal::from);
-    let mut report = judge(SourceKind::Netlink, facts, success);
+        Ok((Attempt { snapshot_ns, mechanism, ..attempt }, (series_of(&netlink), netlink.has_accounts())))
+    }));
+    let mut report = report(SourceKind::Netlink, facts, attempt);
     if report.usable {
         report.reason.push_str(&series);
     }
@@ -378,23 +341,12 @@ fn series_of(netlink: &Netlink) -> String {
     format!("; taskstats version {version}{accounts}")
 }
 
-fn attempt_of_processes(open_ns: u64, snapshot: &Snapshot, mechanism: Mechanism) -> Attempt {
-    Attempt {
-        open_ns,
-        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
-        processes: snapshot.processes.len(),
-        tasks: snapshot.processes.iter().map(|row| row.threads as usize).sum(),
-        mechanism,
-    }
-}
-
 fn try_procfs() -> Result<(Attempt, Vec<i32>), Error> {
     let begin_ns = machine::monotonic_ns();
     let mut procfs = Procfs::open()?;
-    let opened_ns = machine::monotonic_ns();
+    let open_ns = machine::monotonic_ns() - begin_ns;
     // Processes only: that is what it is good for, and on a machine with 100,000 threads the others take seconds.
-    let snapshot = try_snapshot(&mut procfs, Scope::Processes)?;
-    Ok((attempt_of_processes(opened_ns - begin_ns, &snapshot, Mechanism::Files), Vec::new()))
+    Ok((attempt(&mut procfs, Scope::Processes, open_ns, Mechanism::Files)?, Vec::new()))
 }
 
 /// The end of a sentence on what was listed.
@@ -411,25 +363,41 @@ fn hiding(pids: &[i32]) -> String {
     }
 }
 
-fn try_snapshot(source: &mut dyn Source, scope: Scope) -> Result<Snapshot, Error> {
+/// A snapshot from a source that was opened in that time.
+fn attempt(
+    source: &mut dyn Source,
+    scope: Scope,
+    open_ns: u64,
+    mechanism: Mechanism,
+) -> Result<Attempt, Error> {
     let mut snapshot = Snapshot::default();
     source.snapshot(&Request { scope, fields: FieldSet::EMPTY }, &mut snapshot)?;
-    Ok(snapshot)
+    let Snapshot { processes, tasks, .. } = &snapshot;
+    Ok(Attempt {
+        open_ns,
+        snapshot_ns: snapshot.end_ns - snapshot.begin_ns,
+        processes: processes.len(),
+        tasks: match scope {
+            Scope::Tasks => tasks.len(),
+            _ => processes.iter().map(|row| row.threads as usize).sum(),
+        },
+        mechanism,
+    })
 }
 
 /// The rules: what facts and attempt mean.
-fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) -> SourceReport {
+fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<String, Refusal>) -> SourceReport {
     let fails = |name: &str| facts.iter().any(|fact| fact.name == name && fact.holds == Some(false));
     let explanation = explanations(kind).find(|rule| fails(rule.fact));
     let (sees, misses) = sight(kind, fails);
-    let (usable, reason, remedy, log) = match &attempt {
-        Ok(attempt) => {
+    let (usable, reason, remedy, log) = match attempt {
+        Ok(sentence) => {
             let remedy = explanation.filter(|rule| !rule.is_needed).map(|rule| rule.remedy.to_owned());
-            (true, attempt.sentence(), remedy, Vec::new())
+            (true, sentence, remedy, Vec::new())
         }
-        Err(refusal) => match explanation.filter(|rule| rule.is_needed) {
-            Some(rule) => (false, rule.reason.to_owned(), Some(rule.remedy.to_owned()), refusal.log.clone()),
-            None => (false, refusal.sentence.clone(), None, refusal.log.clone()),
+        Err(Refusal { sentence, log }) => match explanation.filter(|rule| rule.is_needed) {
+            Some(rule) => (false, rule.reason.to_owned(), Some(rule.remedy.to_owned()), log),
+            None => (false, sentence, None, log),
         },
     };
     SourceReport {
@@ -442,14 +410,8 @@ fn judge(kind: SourceKind, facts: Vec<Fact>, attempt: Result<Success, Refusal>) 
         misses,
         needs: privilege::needs(kind),
         hidden_pids: Vec::new(),
-        attempt: match attempt {
-            Ok(Success::Snapshot(attempt)) => Some(attempt),
-            _ => None,
-        },
-        ledger: match attempt {
-            Ok(Success::Ledger(attempt)) => Some(attempt),
-            _ => None,
-        },
+        attempt: None,
+        ledger: None,
         unbalanced_intervals: None,
         log,
     }
@@ -518,7 +480,7 @@ mod tests {
     #[test]
     fn the_attempt_decides_whatever_the_facts_say() {
         let facts = vec![fact(names::CAP_PERFMON, Some(false)), fact(names::BTF, None)];
-        let report = judge(SourceKind::Walk, facts, Ok(ATTEMPT.into()));
+        let report = judge(SourceKind::Walk, facts, Ok(success(&ATTEMPT)));
         assert!(report.usable && report.remedy.is_none());
         assert_eq!(
             report.reason,
@@ -550,7 +512,7 @@ mod tests {
         let mut transcript = cpuledger_load::Transcript::default();
         for kind in SourceKind::ALL {
             for rule in explanations(kind) {
-                for attempt in [Ok(ATTEMPT.into()), Err(refusal())] {
+                for attempt in [Ok(success(&ATTEMPT)), Err(refusal())] {
                     let report = judge(kind, vec![fact(rule.fact, Some(false))], attempt);
                     let SourceReport { usable, reason, remedy, sees, misses, .. } = report;
                     let is = if usable { "usable" } else { "not usable" };
@@ -568,19 +530,22 @@ mod tests {
     fn hidden_processes_are_told_although_the_source_is_usable() {
         let facts =
             vec![fact(names::PROCFS_MOUNTED, Some(true)), fact(names::SHOWS_EVERY_PROCESS, Some(false))];
-        let report =
-            judge(SourceKind::Procfs, facts, Ok(Attempt { mechanism: Mechanism::Files, ..ATTEMPT }.into()));
+        let report = judge(
+            SourceKind::Procfs,
+            facts,
+            Ok(success(&Attempt { mechanism: Mechanism::Files, ..ATTEMPT })),
+        );
         assert!(report.usable);
         assert!(report.remedy.is_some_and(|remedy| remedy.contains("hidepid=0")));
         assert!(report.sees.contains("of this user") && !report.misses.contains("of other users"));
         let report =
-            judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(ATTEMPT.into()));
+            judge(SourceKind::Procfs, vec![fact(names::CAP_SYS_PTRACE, Some(false))], Ok(success(&ATTEMPT)));
         assert!(report.remedy.is_none() && report.misses.contains("block I/O of other users"));
     }
 
     #[test]
     fn auto_is_the_best_that_is_usable_and_worth_its_cost() {
-        let usable = |kind| judge(kind, Vec::new(), Ok(ATTEMPT.into()));
+        let usable = |kind| judge(kind, Vec::new(), Ok(success(&ATTEMPT)));
         let refused = |kind| judge(kind, Vec::new(), Err(refusal()));
         let idle = Activity { switches_per_s: 1, forks_per_s: 1, tasks: 1, online_cpus: 1 };
         let busy = Activity { switches_per_s: 10_000_000, ..idle };
