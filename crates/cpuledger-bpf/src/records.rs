@@ -42,6 +42,19 @@ pub struct Walked<'a> {
     pub mechanism: Mechanism,
 }
 
+impl Walked<'_> {
+    /// What this walk told, with these records.
+    pub fn with<'b>(
+        &self,
+        tasks: &'b [abi::cpuledger_task],
+        rests: &'b [abi::cpuledger_task_rest],
+        processes: &'b [abi::cpuledger_process],
+    ) -> Walked<'b> {
+        let Walked { begin_ns, begin_boottime_ns, end_ns, lacks, mechanism, .. } = *self;
+        Walked { tasks, rests, processes, begin_ns, begin_boottime_ns, end_ns, lacks, mechanism }
+    }
+}
+
 /// Where the programs write.
 pub(crate) struct Buffers {
     pub(crate) tasks: MappedArray<abi::cpuledger_task>,

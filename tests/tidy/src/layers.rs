@@ -303,7 +303,6 @@ pub const LAYERS: &[Layers] = &[
             "source/procfs",
             "source/unseen",
             "source/totals",
-            "source/kept_tasks",
             "source/families",
             "source/walk",
             "source/netlink",

@@ -6,7 +6,6 @@ mod families;
 mod gap;
 mod interface;
 pub(crate) mod io_access;
-mod kept_tasks;
 pub mod kernel_text;
 pub mod ledger;
 mod namespace;

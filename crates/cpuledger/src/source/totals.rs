@@ -1,7 +1,9 @@
-//! What the threads of processes have used, kept between walks: those of a process that has not run since need not be visited again.
+//! What processes and their threads have used, kept between walks: those of a process that has not run since need not be visited again.
 //!
 //! The total of a process is what its dead threads have left, what its leader has used, and what its other threads have. The first two are
 //! read in each walk over the leaders. The third is kept. It holds as long as no thread of the process has run or died.
+
+mod tasks;
 
 use cpuledger_bpf::abi;
 use cpuledger_bpf::ledger::{Moment, Seen, Watch};
@@ -10,6 +12,8 @@ use rustc_hash::FxHashMap;
 
 use crate::error::Error;
 use crate::source::records::combined;
+
+pub(super) use tasks::has_steady;
 
 /// A process is summed by itself where it has less than this share of the threads that would have to be visited otherwise.
 const SHARE_OF_ALL: u32 = 4;
@@ -31,11 +35,20 @@ struct Kept {
     mark: Mark,
     /// The sum of its threads but the leader.
     others: abi::cpuledger_counters,
+    /// The records of its threads, where these are kept.
+    tasks: Option<Place>,
+}
+
+/// Where the records of the threads of a process are, the leader's first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    begin: usize,
+    count: usize,
 }
 
 /// The records of a walk over the leaders, with totals of all processes.
 #[derive(Default)]
-pub(super) struct Records {
+struct Records {
     tasks: Vec<abi::cpuledger_task>,
     rests: Vec<abi::cpuledger_task_rest>,
     processes: Vec<abi::cpuledger_process>,
@@ -48,11 +61,19 @@ pub(super) struct Totals {
     since: Option<Moment>,
     kept: FxHashMap<i32, Kept>,
     records: Records,
+    /// The last listing of all threads: the records that are kept come first.
+    listing: tasks::Listing,
 }
 
 impl Totals {
     pub(super) fn new(watch: Watch) -> Totals {
-        Totals { watch, since: None, kept: FxHashMap::default(), records: Records::default() }
+        Totals {
+            watch,
+            since: None,
+            kept: FxHashMap::default(),
+            records: Records::default(),
+            listing: tasks::Listing::default(),
+        }
     }
 
     /// Walks over all processes, with their totals. It visits only the threads of those that may have run since the last call.
@@ -64,29 +85,36 @@ impl Totals {
         walker: &'a mut Walker,
         request: &Request,
     ) -> Result<Walked<'a>, Error> {
+        let Some(told) = self.update(walker, request)? else {
+            let walked = walker.walk(request)?;
+            self.keep_all(&walked);
+            return Ok(walked);
+        };
+        let Records { tasks, rests, processes } = &self.records;
+        Ok(told.with(tasks, rests, processes))
+    }
+
+    /// Walks over the leaders, and completes its records with totals of all processes. Returns what else the walk told; `None`: all threads
+    /// are better visited at once.
+    fn update(&mut self, walker: &mut Walker, request: &Request) -> Result<Option<Walked<'static>>, Error> {
         // Of others nothing is kept.
         let seen = self.watch.look(self.since.as_ref(), |pid| self.kept.contains_key(&pid))?;
         let leaders = walker.walk(&Request { scope: abi::CPULEDGER_WALK_LEADERS, ..*request })?;
         // Without them the parts of a total cannot be told apart.
         if leaders.rests.len() != leaders.tasks.len() {
-            return Ok(walker.walk(request)?);
+            return Ok(None);
         }
-        let [begin_ns, begin_boottime_ns, end_ns] =
-            [leaders.begin_ns, leaders.begin_boottime_ns, leaders.end_ns];
-        let (lacks, mechanism) = (leaders.lacks, leaders.mechanism);
+        let told = leaders.with(&[], &[], &[]);
         self.records.copy(&leaders);
         let stale = self.complete(seen.as_ref());
-        let is_much = stale.threads > self.records.threads() / SHARE_OF_ALL;
-        let moment = seen.map(|seen| seen.moment);
-        if is_much {
-            let walked = walker.walk(request)?;
-            self.keep_all(&walked);
-            self.since = moment;
-            return Ok(walked);
+        self.since = seen.map(|seen| seen.moment);
+        if stale.threads > self.records.threads() / SHARE_OF_ALL {
+            return Ok(None);
         }
         for index in stale.indices {
             let process = &mut self.records.processes[index];
-            let alone = Request { only_pid: Some(process.pid), ..*request };
+            let alone =
+                Request { scope: abi::CPULEDGER_WALK_PROCESSES, only_pid: Some(process.pid), ..*request };
             let walked = walker.walk(&alone)?;
             let [summed] = walked.processes else {
                 // It has ended meanwhile: a row without a leader is passed over.
@@ -97,21 +125,7 @@ impl Totals {
             keep(&mut self.kept, mark, summed, &walked);
             (process.group, process.totals_known) = (summed.group, 1);
         }
-        self.since = moment;
-        let Records { tasks, rests, processes } = &self.records;
-        Ok(Walked { tasks, rests, processes, begin_ns, begin_boottime_ns, end_ns, lacks, mechanism })
-    }
-
-    /// Looks which of these processes have run since that moment; `None`: the ledger is gone.
-    ///
-    /// # Errors
-    /// Those of the watch.
-    pub(super) fn look(
-        &mut self,
-        since: Option<&Moment>,
-        is_asked_for: impl Fn(i32) -> bool,
-    ) -> Result<Option<Seen>, Error> {
-        Ok(self.watch.look(since, is_asked_for)?)
+        Ok(Some(told))
     }
 
     /// Whether it is of no more use.
@@ -182,16 +196,23 @@ impl Records {
     }
 }
 
+/// The record of the leader of a process.
+fn leader_of<'a>(
+    process: &abi::cpuledger_process,
+    tasks: &'a [abi::cpuledger_task],
+) -> Option<&'a abi::cpuledger_task> {
+    tasks.get(process.task_index as usize).filter(|leader| leader.tid == process.pid)
+}
+
 /// What the leader of a process has used; `None`: it is not recorded.
 fn of_leader(
     process: &abi::cpuledger_process,
     tasks: &[abi::cpuledger_task],
     rests: &[abi::cpuledger_task_rest],
 ) -> Option<(u64, abi::cpuledger_counters)> {
-    let index = process.task_index as usize;
-    let (task, rest) = (tasks.get(index)?, rests.get(index)?);
+    let (task, rest) = (leader_of(process, tasks)?, rests.get(process.task_index as usize)?);
     let own = abi::cpuledger_counters { cpu_time: task.cpu_time, activity: rest.activity };
-    (task.tid == process.pid && task.pid == process.pid).then_some((task.start_time_ns, own))
+    (task.pid == process.pid).then_some((task.start_time_ns, own))
 }
 
 /// The mark of a process by a walk over the leaders, which has added only the leader to what the dead have left.
@@ -220,6 +241,6 @@ fn keep(
     if mark.start_time_ns == start_time_ns {
         let living = combined(&summed.group, &mark.dead, u64::wrapping_sub);
         let others = combined(&living, &leader, u64::wrapping_sub);
-        kept.insert(summed.pid, Kept { mark, others });
+        kept.insert(summed.pid, Kept { mark, others, tasks: None });
     }
 }

@@ -16,11 +16,10 @@ use crate::machine;
 use crate::source::families::RecordedFamilies;
 use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
-use crate::source::kept_tasks::{KeptTasks, has_steady};
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
-use crate::source::totals::Totals;
+use crate::source::totals::{Totals, has_steady};
 use crate::source::unseen::{Leader, Unseen};
 use crate::source::{Families, Member, Source, Visitor};
 
@@ -34,10 +33,8 @@ pub struct Walk {
     sums: Vec<abi::cpuledger_counters>,
     /// The tasks that are hidden from programs, where that is wanted.
     unseen: Option<Unseen>,
-    /// Those of the last walk over all threads, where a ledger tells since when they hold.
+    /// Those of the last walk over all threads, and their records, where a ledger tells since when they hold.
     totals: Option<Totals>,
-    /// Records of the last walk over all threads, likewise.
-    kept: KeptTasks,
 }
 
 /// Every process, and nothing of it but how many threads it has.
@@ -93,7 +90,6 @@ impl Walk {
             sums: Vec::new(),
             unseen,
             totals: None,
-            kept: KeptTasks::default(),
         })
     }
 
@@ -109,7 +105,6 @@ impl Walk {
 
     /// Spares it the threads of processes that have not run since the last snapshot, as long as the watched ledger is there.
     pub fn watch(&mut self, watch: Watch) {
-        self.kept = KeptTasks::default();
         self.totals = Some(Totals::new(watch)).filter(|_| self.walker.mechanism() == Mechanism::OneCall);
     }
 
@@ -210,12 +205,12 @@ impl Source for Walk {
             return Ok(Box::new(&*room));
         }
         let possible = &self.possible(request);
-        let Walk { walker, unseen, totals, kept, .. } = self;
+        let Walk { walker, unseen, totals, .. } = self;
         totals.take_if(|totals| totals.is_over());
-        let of_kept = totals.as_mut().filter(|_| has_steady(possible.fields)).map(|totals| (kept, totals));
+        let totals = totals.as_mut().filter(|_| has_steady(possible.fields));
         room.clear();
         let Some(unseen) = unseen else {
-            let walked = walk_tasks(walker, of_kept, possible)?;
+            let walked = walk_tasks(walker, totals, possible)?;
             tell_instant(room, &walked);
             return Ok(Box::new(RecordedFamilies::new(walked, possible, room)));
         };
@@ -225,7 +220,7 @@ impl Source for Walk {
             unseen.take_fresh();
         }
         let before = unseen.count();
-        let walked = walk_tasks(walker, of_kept, possible)?;
+        let walked = walk_tasks(walker, totals, possible)?;
         let bracket = [before, unseen.count()];
         unseen.fetch(request, &walked, bracket, room)?;
         tell_instant(room, &walked);
@@ -260,13 +255,11 @@ impl Source for Walk {
 /// Walks over all threads; with what is kept, if it can be used.
 fn walk_tasks<'a>(
     walker: &'a mut Walker,
-    of_kept: Option<(&'a mut KeptTasks, &mut Totals)>,
+    totals: Option<&'a mut Totals>,
     request: &Request,
 ) -> Result<Walked<'a>, Error> {
-    match of_kept {
-        Some((kept, totals)) if request.scope == Scope::Tasks => {
-            kept.walk(totals, walker, &in_kernel(request))
-        }
+    match totals {
+        Some(totals) if request.scope == Scope::Tasks => totals.walk_tasks(walker, &in_kernel(request)),
         _ => Ok(walker.walk(&in_kernel(request))?),
     }
 }
