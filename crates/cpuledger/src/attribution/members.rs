@@ -3,12 +3,13 @@
 
 use cpuledger_model::buffer::room;
 use cpuledger_model::task::TaskId;
+use serde::{Deserialize, Serialize};
 
 pub(super) use super::near::NOBODY;
 use super::near::Near;
 
 /// A process that lives, or from which a living one descends, as far as ways lead over it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Link {
     /// The number of its accounting parent. `NOBODY`: nothing is known of it but that it is the accounting parent of another.
     pub(super) parent: u32,
@@ -38,7 +39,7 @@ impl Link {
 }
 
 /// What is seldom asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Identity {
     id: TaskId,
     /// When it died, CLOCK_MONOTONIC; 0: it lives.
@@ -49,10 +50,11 @@ struct Identity {
 const NONE: Identity = Identity { id: TaskId::new(0, 0), died_ns: u64::MAX };
 
 /// All of them.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Members {
     links: Vec<Link>,
     identities: Vec<Identity>,
+    #[serde(skip)]
     numbers: Near,
     /// A number that is free, whose link has the next one for its parent.
     first_free: u32,
@@ -156,10 +158,31 @@ impl Members {
             identities.push(self.identities[number as usize]);
         }
         (self.links, self.identities, self.first_free, self.free) = (links, identities, NOBODY, 0);
+        self.number_all();
+        Some(moved)
+    }
+
+    /// Makes those complete that were read. Returns whether all numbers in them are theirs.
+    pub(super) fn complete(&mut self) -> bool {
+        let is_number = |number: u32| number == NOBODY || self.has_number(number);
+        let is_whole = self.links.len() == self.identities.len()
+            && is_number(self.first_free)
+            && self.links.iter().all(|link| is_number(link.parent));
+        self.number_all();
+        is_whole
+    }
+
+    /// Whether it is one of theirs, free or not.
+    pub(super) fn has_number(&self, number: u32) -> bool {
+        (number as usize) < self.links.len()
+    }
+
+    fn number_all(&mut self) {
         self.numbers.clear_for(self.links.len());
-        for (number, identity) in self.identities.iter().enumerate() {
+        let used =
+            self.identities.iter().enumerate().filter(|(_, identity)| identity.died_ns != NONE.died_ns);
+        for (number, identity) in used {
             self.numbers.insert(self.numbers.hash_of(identity.id), number as u32);
         }
-        Some(moved)
     }
 }
