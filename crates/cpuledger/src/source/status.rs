@@ -7,7 +7,7 @@ use std::path::Path;
 use cpuledger_bpf::{Reads, StatusRecords, StatusWalker, abi};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_proc::task::status::pid_of;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -15,8 +15,7 @@ use crate::machine::{self, links};
 use crate::source::choose::{LOADING_US, files_are_better, naming};
 use crate::source::kernel_text::{Dialect, Form, KernelText, Whole, Written};
 use crate::source::namespace::check_namespace;
-use crate::source::procfs;
-use crate::source::procfs::file::{Attempt, Buffers, Name};
+use crate::source::procfs::file::{Attempt, Buffers, Name, PROC, open_root};
 use crate::source::unseen::{Leader, Unseen};
 
 /// Which texts are wanted.
@@ -329,10 +328,7 @@ struct Files {
 
 impl Files {
     fn open() -> Result<Files, Error> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, "/proc", flags, Mode::empty()).map_err(|errno| failed("/proc", errno))?;
-        procfs::check(&root, Path::new("/proc"))?;
-        Ok(Files { root, buffers: Buffers::new() })
+        Ok(Files { root: open_root(Path::new(PROC))?, buffers: Buffers::new() })
     }
 
     /// Appends the file of a task. Answers whether it is there, and ours to read.

@@ -1,16 +1,16 @@
 //! Which tasks there are: taskstats answers for a number and lists none, so the numbers are those of /proc.
 
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use cpuledger_model::boottime::{Boottime, TICK_NS};
 use cpuledger_model::task::Comm;
 use cpuledger_proc::task::stat::parse_stat;
-use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, openat, seek, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::source::procfs::file::{Attempt, Buffers, Name};
+use crate::source::procfs::file::{Attempt, Buffers, Name, PROC, open_root};
 
 use super::reaped::Said;
 
@@ -48,12 +48,7 @@ impl Census {
     /// # Errors
     /// When it is not mounted.
     pub fn open() -> Result<Census, Error> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open("/proc", flags, Mode::empty()).map_err(failed)?;
-        let filesystem = rustix::fs::fstatfs(&root).map_err(failed)?;
-        if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
-            return Err(failed(Errno::NOENT));
-        }
+        let root = open_root(Path::new(PROC))?;
         Ok(Census { root, buffers: Buffers::new(), pids: Vec::new(), tids: Vec::new() })
     }
 
@@ -62,12 +57,8 @@ impl Census {
     /// # Errors
     /// When /proc cannot be read.
     pub fn processes(&mut self) -> Result<Vec<i32>, Error> {
-        seek(&self.root, SeekFrom::Start(0)).map_err(failed)?;
-        match self.buffers.list(self.root.as_fd(), &mut self.pids).map_err(failed)? {
-            Attempt::Done(()) => Ok(std::mem::take(&mut self.pids)),
-            Attempt::Gone => Err(failed(Errno::NOENT)),
-            Attempt::Denied => Err(failed(Errno::ACCESS)),
-        }
+        self.buffers.list_processes(self.root.as_fd(), &mut self.pids)?;
+        Ok(std::mem::take(&mut self.pids))
     }
 
     /// Gives the list back, to be filled again.
@@ -134,7 +125,7 @@ fn started(ticks: u64) -> Boottime {
 }
 
 fn failed(errno: Errno) -> Error {
-    Error::Procfs { path: "/proc".to_owned(), source: io::Error::from(errno) }
+    Error::Procfs { path: PROC.to_owned(), source: errno.into() }
 }
 
 #[cfg(test)]

@@ -1,15 +1,19 @@
 //! Files and directories of /proc: opened by number, read whole into one reused buffer.
 
 use std::ffi::CStr;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use cpuledger_proc::number;
-use rustix::fs::{Mode, OFlags, RawDir, openat};
+use rustix::fs::{Mode, OFlags, RawDir, SeekFrom, openat, seek};
 use rustix::io::Errno;
 
+use crate::error::Error;
+
 /// Where procfs belongs.
-pub(super) const PROC: &str = "/proc";
+pub const PROC: &str = "/proc";
 
 /// Bytes of a file read at once: more than any `stat`, and than a `status` without thousands of groups.
 const FILE_BYTES: usize = 16 << 10;
@@ -92,6 +96,21 @@ pub fn open_place(at: BorrowedFd<'_>, name: &Name) -> Result<Attempt<OwnedFd>, E
     Attempt::from_result(openat(at, name.as_c_str(), flags, Mode::empty()))
 }
 
+/// Opens a procfs: a /proc on which none is mounted is an empty folder.
+///
+/// # Errors
+/// When there is none.
+pub fn open_root(path: &Path) -> Result<OwnedFd, Error> {
+    let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+    let filesystem = rustix::fs::fstatfs(&root).map_err(|errno| failed(errno.into()))?;
+    if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
+        return Err(failed(io::Error::new(io::ErrorKind::NotFound, "it is not a procfs")));
+    }
+    Ok(root)
+}
+
 /// The reused buffers.
 pub struct Buffers {
     file: Vec<u8>,
@@ -132,6 +151,20 @@ impl Buffers {
                 return Err(Errno::FBIG);
             }
             self.file.resize(length * 2, 0);
+        }
+    }
+
+    /// The pid of every process that can be seen.
+    ///
+    /// # Errors
+    /// When /proc cannot be read.
+    pub fn list_processes(&mut self, root: BorrowedFd<'_>, pids: &mut Vec<i32>) -> Result<(), Error> {
+        let failed = |errno: Errno| Error::Procfs { path: PROC.to_owned(), source: errno.into() };
+        seek(root, SeekFrom::Start(0)).map_err(failed)?;
+        match self.list(root, pids).map_err(failed)? {
+            Attempt::Done(()) => Ok(()),
+            Attempt::Gone => Err(failed(Errno::NOENT)),
+            Attempt::Denied => Err(failed(Errno::ACCESS)),
         }
     }
 

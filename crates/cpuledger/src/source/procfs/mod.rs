@@ -31,7 +31,6 @@ mod needs;
 mod reader;
 mod row;
 
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -41,13 +40,12 @@ use cpuledger_model::snapshot::{Request, Scope, Snapshot};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 use rustc_hash::FxHashSet;
-use rustix::fs::{Mode, OFlags};
 
 use crate::clock::{self, monotonic_ns};
 use crate::error::Error;
 use crate::source::Source;
 
-use file::PROC;
+use file::{PROC, open_root};
 use needs::Needs;
 use reader::Reader;
 pub(crate) use reader::cpu_clock_ns;
@@ -56,16 +54,6 @@ pub(crate) use reader::cpu_clock_ns;
 pub(crate) fn is_start(told: Boottime, start: Boottime) -> bool {
     let is_tick = told.ns().is_multiple_of(TICK_NS);
     told == start || is_tick && told < start && start.since_ns(told) < TICK_NS
-}
-
-/// Whether what is open there is a procfs: a /proc on which none is mounted is an empty folder.
-pub(crate) fn check(root: &OwnedFd, path: &Path) -> Result<(), Error> {
-    let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
-    let filesystem = rustix::fs::fstatfs(root).map_err(|errno| failed(errno.into()))?;
-    if filesystem.f_type != rustix::fs::PROC_SUPER_MAGIC {
-        return Err(failed(io::Error::new(io::ErrorKind::NotFound, "it is not a procfs")));
-    }
-    Ok(())
 }
 
 /// The files of /proc.
@@ -92,10 +80,7 @@ impl Procfs {
     /// # Errors
     /// When there is none.
     pub fn open_at(path: &Path) -> Result<Procfs, Error> {
-        let failed = |source: io::Error| Error::Procfs { path: path.display().to_string(), source };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
-        check(&root, path)?;
+        let root = open_root(path)?;
         let (reader, available) = Reader::probe(root.as_fd())?;
         Ok(Procfs { root, reader, available, pids: Vec::new() })
     }
@@ -125,7 +110,7 @@ impl Procfs {
     /// # Errors
     /// When the directory cannot be read.
     pub(super) fn processes(&mut self) -> Result<Vec<i32>, Error> {
-        self.reader.list_processes(self.root.as_fd(), &mut self.pids)?;
+        self.reader.buffers.list_processes(self.root.as_fd(), &mut self.pids)?;
         Ok(self.pids.clone())
     }
 
@@ -190,7 +175,9 @@ impl Source for Procfs {
                 pids.clear();
                 pids.extend(Some(pid.0).filter(|&pid| pid > 0));
             }
-            Scope::Leaders | Scope::Processes | Scope::Tasks => reader.list_processes(root.as_fd(), pids)?,
+            Scope::Leaders | Scope::Processes | Scope::Tasks => {
+                reader.buffers.list_processes(root.as_fd(), pids)?
+            }
         }
         reader.begin();
         // The youngest first: they are the likeliest to die before their turn.

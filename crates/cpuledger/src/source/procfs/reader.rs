@@ -13,7 +13,7 @@ use cpuledger_proc::task::statm::parse_statm;
 use cpuledger_proc::task::status::{is_numbered_as, parse_status};
 use nix::time::ClockId;
 use rustc_hash::FxHashSet;
-use rustix::fs::{Mode, OFlags, SeekFrom, openat, readlinkat, seek};
+use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -46,7 +46,7 @@ impl Place<'_> {
 
 /// Buffers and facts that stay from one snapshot to the next.
 pub struct Reader {
-    buffers: Buffers,
+    pub(super) buffers: Buffers,
     tids: Vec<i32>,
     unified: Option<Cgroups>,
     v1_cpu: Option<Cgroups>,
@@ -117,20 +117,6 @@ impl Reader {
     /// Forgets what holds for one snapshot only.
     pub fn begin(&mut self) {
         self.unified.iter_mut().chain(&mut self.v1_cpu).for_each(Cgroups::begin);
-    }
-
-    /// The pid of every process that can be seen.
-    ///
-    /// # Errors
-    /// When the directory cannot be read.
-    pub fn list_processes(&mut self, root: BorrowedFd<'_>, pids: &mut Vec<i32>) -> Result<(), Error> {
-        let failed = |errno: Errno| Error::Procfs { path: PROC.to_owned(), source: errno.into() };
-        seek(root, SeekFrom::Start(0)).map_err(failed)?;
-        match self.buffers.list(root, pids).map_err(failed)? {
-            Attempt::Done(()) => Ok(()),
-            Attempt::Gone => Err(failed(Errno::NOENT)),
-            Attempt::Denied => Err(failed(Errno::ACCESS)),
-        }
     }
 
     /// Adds a process, and its tasks where they are wanted; nothing of it if it vanishes or is hidden.
