@@ -1,5 +1,7 @@
 //! Numbers appended to a buffer in the forms of /proc/PID/status: no format machinery.
 
+use cpuledger_proc::cpu_list;
+
 /// What comes before the value of a line. Copied as a whole, which is cheaper than as many bytes as there are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
@@ -171,26 +173,8 @@ pub(super) fn mask(out: &mut Vec<u8>, words: &[u64], bits: u32) {
 /// The numbers of the bits that are set, as ranges.
 pub(super) fn list(out: &mut Vec<u8>, words: &[u64], bits: u32) {
     let is_set = |bit: u32| words.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 != 0);
-    let mut bit = 0;
-    let mut is_first = true;
-    while bit < bits {
-        if !is_set(bit) {
-            bit += 1;
-            continue;
-        }
-        let begin = bit;
-        while bit < bits && is_set(bit) {
-            bit += 1;
-        }
-        if !std::mem::replace(&mut is_first, false) {
-            out.push(b',');
-        }
-        decimal(out, begin);
-        if bit - begin > 1 {
-            out.push(b'-');
-            decimal(out, bit - 1);
-        }
-    }
+    let set = (0..bits).filter(|bit| is_set(*bit));
+    out.extend_from_slice(cpu_list::written(set).as_bytes());
 }
 
 /// A name with its newlines and backslashes escaped.
