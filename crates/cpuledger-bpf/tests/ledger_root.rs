@@ -1,9 +1,5 @@
 //! The books balance to the nanosecond, whatever the machine does. Needs root.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use cpuledger_bpf::abi;
@@ -114,18 +110,6 @@ fn idle_balances_root() {
     assert_nothing_lost(&ledger.lost());
 }
 
-#[test]
-fn a_storm_of_processes_balances_root() {
-    let mut ledger = attach();
-    let plan = StormPlan { workers: 3, ..StormPlan::default() };
-    let storm = Storm::start(&plan).expect("processes are made");
-    let (intervals, deaths) = run_storm(&mut ledger, Duration::from_millis(20), Duration::from_secs(4));
-    let (more, _) = run(&mut ledger, Duration::from_secs(1), Duration::from_secs(2));
-    storm.stop().expect("the storm ends");
-    println!("{} intervals, {deaths} deaths, {:?}", intervals + more, ledger.lost());
-    assert_nothing_lost(&ledger.lost());
-}
-
 /// The tasks of the machine, by the kernel's count.
 fn living_tasks() -> u64 {
     let load = std::fs::read_to_string("/proc/loadavg").expect("/proc is mounted");
@@ -205,74 +189,4 @@ fn too_few_slots_lose_names_and_no_time_root() {
         println!("{} intervals, {} deaths, {:?}", intervals + more, deaths + also, ledger.lost());
     }
     assert!(ledger.lost().folded_processes + ledger.lost().folded_threads + ledger.lost().no_slot > 0);
-}
-
-#[test]
-fn ping_pong_of_200_tasks_balances_root() {
-    let mut ledger = attach();
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..100 {
-            let (mut from_ping, mut to_pong) = std::io::pipe().expect("pipes are made");
-            let (mut from_pong, mut to_ping) = std::io::pipe().expect("pipes are made");
-            scope.spawn(move || {
-                let mut byte = [0];
-                while from_ping.read_exact(&mut byte).and_then(|()| to_ping.write_all(&byte)).is_ok() {}
-            });
-            let stop = &stop;
-            scope.spawn(move || {
-                let mut byte = [0];
-                while !stop.load(Ordering::Relaxed) {
-                    to_pong
-                        .write_all(&byte)
-                        .and_then(|()| from_pong.read_exact(&mut byte))
-                        .expect("it answers");
-                }
-            });
-        }
-        let (intervals, _) = run(&mut ledger, Duration::from_millis(3), Duration::from_secs(3));
-        let (more, _) = run(&mut ledger, Duration::from_secs(2), Duration::from_secs(2));
-        stop.store(true, Ordering::Relaxed);
-        println!("{} intervals, {:?}", intervals + more, ledger.lost());
-    });
-    assert_nothing_lost(&ledger.lost());
-}
-
-#[test]
-fn parallel_compilers_balance_root() {
-    let folder = std::env::temp_dir().join(format!("cpuledger-compile-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder is made");
-    let source = folder.join("source.c");
-    let functions: String = (0..400)
-        .map(|i| format!("int f{i}(int a) {{ for (int i = 0; i < a; i++) a ^= a * {i} + i; return a; }}\n"))
-        .collect();
-    std::fs::write(&source, functions).expect("the source is written");
-    let compile = |place: usize| -> Child {
-        let object = folder.join(format!("{place}.o"));
-        Command::new("cc")
-            .args(["-O1", "-c", "-o"])
-            .args([&object, &source])
-            .spawn()
-            .expect("cc is installed")
-    };
-    let mut ledger = attach();
-    let mut compilers: Vec<Child> = (0..4).map(compile).collect();
-    let (mut intervals, mut deaths) = (0, 0);
-    // On a busy machine it takes a while until the first has ended.
-    while intervals < 40 || (deaths == 0 && intervals < 600) {
-        let (more, died) = run(&mut ledger, Duration::from_millis(100), Duration::from_millis(100));
-        (intervals, deaths) = (intervals + more, deaths + died);
-        for (place, compiler) in compilers.iter_mut().enumerate() {
-            if compiler.try_wait().expect("a child can be waited for").is_some() {
-                *compiler = compile(place);
-            }
-        }
-    }
-    for mut compiler in compilers {
-        compiler.wait().expect("a child can be waited for");
-    }
-    std::fs::remove_dir_all(&folder).expect("the folder is ours");
-    println!("{intervals} intervals, {deaths} deaths, {:?}", ledger.lost());
-    assert_nothing_lost(&ledger.lost());
-    assert!(deaths > 0, "compilers end");
 }

@@ -178,6 +178,8 @@ fn assert_balance_under<L: Any>(name: &str, load: impl FnOnce() -> L) {
         ledger.lost().missed
     );
     assert_eq!(faults.unexplained_ns, 0, "{name}");
+    let lost = ledger.lost();
+    assert!(has_hotplug(name) || !lost.is_short_of_slots() && lost.contended == 0, "{name}: {lost:?}");
     drop(load);
 }
 

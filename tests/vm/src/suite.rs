@@ -161,13 +161,7 @@ pub const SUITES: &[Suite] = &[
         package: "cpuledger-bpf",
         target: "ledger_root",
         needs: &[Atomics],
-        exceptions: &[
-            ("parallel_compilers", Elsewhere("a C compiler")),
-            ("ping_pong_of_200", SPEED),
-            ("a_storm_of_processes", SPEED),
-            ("a_storm_writes_shared_lines", SPEED),
-            OF_CPUS,
-        ],
+        exceptions: &[("a_storm_writes_shared_lines", SPEED), OF_CPUS],
     },
     Suite {
         package: "cpuledger-bpf",
