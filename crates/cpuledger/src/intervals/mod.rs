@@ -20,7 +20,7 @@ use std::time::Duration;
 use cpuledger_model::field::{Field, FieldSet};
 use cpuledger_model::framing::Circumstances;
 use cpuledger_model::interval::Interval;
-use cpuledger_model::snapshot::{Request, Scope, Snapshot};
+use cpuledger_model::snapshot::{Request, Scope};
 use cpuledger_model::source_kind::SourceKind;
 use cpuledger_model::task::{Pid, Task};
 
@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::source::choose::{ForIntervals, open_for_intervals, open_for_listing, open_next_best};
 use crate::source::ledger::{self, Ledger};
 use crate::source::service::{self, Ended, ServiceLedger};
-use crate::source::tell_gap;
+use crate::source::{tell_gap, visit};
 use crate::stop::{Stop, Waker};
 use crate::{balance, clock, machine};
 
@@ -300,7 +300,7 @@ impl Intervals {
         let request = Request { scope, fields: FieldSet::of(&[Field::Tid, Field::Pid, Field::Euid]) };
         let mut is_there = false;
         let mut source = open_for_listing(None, &request)?;
-        source.visit(&request, &mut Snapshot::default(), &mut |row| {
+        visit(source.as_mut(), &request, &mut |row| {
             is_there = is_wanted(row);
             if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

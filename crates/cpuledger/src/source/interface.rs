@@ -174,18 +174,6 @@ pub trait Source {
     /// When nothing can be read. A task that dies meanwhile is not an error.
     fn snapshot(&mut self, request: &Request, into: &mut Snapshot) -> Result<(), Error>;
 
-    /// Hands out one row after the other, tasks where the scope is [`crate::Scope::Tasks`] and processes else, in the
-    /// order of a snapshot, until told to stop. A source that need not keep them uses no memory for them; `room` is for
-    /// one that has to.
-    ///
-    /// # Errors
-    /// As [`Source::snapshot`].
-    fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
-        self.snapshot(request, room)?;
-        hand_out(room, request.scope, each);
-        Ok(())
-    }
-
     /// Reads the same for scopes that have tasks: each process with its tasks.
     ///
     /// # Errors
@@ -226,11 +214,27 @@ pub trait Source {
     }
 }
 
-/// The rows of a snapshot, as [`Source::visit`] hands them out.
-pub(super) fn hand_out(snapshot: &Snapshot, scope: Scope, each: Visitor<'_>) {
-    let rows = if scope == Scope::Tasks { &snapshot.tasks } else { &snapshot.processes };
+/// Hands out one row after the other, tasks where the scope is [`Scope::Tasks`] and processes else, by pid, until told to stop. A source that
+/// need not keep tasks uses no memory for them.
+///
+/// # Errors
+/// As [`Source::snapshot`].
+pub fn visit(source: &mut dyn Source, request: &Request, each: Visitor<'_>) -> Result<(), Error> {
+    let mut room = Snapshot::default();
     // A visitor that has enough is no error.
-    let _ = rows.iter().try_for_each(each);
+    if request.scope != Scope::Tasks {
+        source.snapshot(request, &mut room)?;
+        let _ = room.processes.iter().try_for_each(each);
+        return Ok(());
+    }
+    let families = source.families(request, &mut room)?;
+    let _ = (0..families.parts()).try_for_each(|part| {
+        families.visit(part, &mut |member| match member {
+            Member::Process(_) | Member::Rest(_) => ControlFlow::Continue(()),
+            Member::Task(row) => each(row),
+        })
+    });
+    families.check()
 }
 
 #[cfg(test)]

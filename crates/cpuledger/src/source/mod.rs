@@ -23,5 +23,5 @@ pub mod walk;
 pub use cpuledger_model::exit::{Birth, Death, Exit, Exits, Fold};
 pub use cpuledger_model::source_kind::SourceKind;
 pub use gap::tell_gap;
-pub use interface::{Families, FamilyVisitor, Member, Source, Visitor};
+pub use interface::{Families, FamilyVisitor, Member, Source, Visitor, visit};
 pub use open::open;

@@ -1,7 +1,5 @@
 //! Source `walk`: one pass over the kernel's task list, decoded from mapped records.
 
-use std::ops::ControlFlow;
-
 use cpuledger_bpf::ledger::Watch;
 use cpuledger_bpf::{ExitHook, Mechanism, Walked, Walker, abi};
 use cpuledger_model::boottime::Boottime;
@@ -14,14 +12,13 @@ use cpuledger_model::task::Pid;
 use crate::error::Error;
 use crate::machine;
 use crate::source::families::RecordedFamilies;
-use crate::source::interface::hand_out;
 use crate::source::io_access::IoAccess;
 use crate::source::namespace::check_namespace;
 use crate::source::procfs::Procfs;
 use crate::source::records::{Decoder, decode_birth, decode_death, groups, lacking, not_loaded};
 use crate::source::totals::{Totals, has_steady};
 use crate::source::unseen::{Leader, Unseen};
-use crate::source::{Families, Member, Source, Visitor};
+use crate::source::{Families, Source};
 
 /// The loaded walk, and the exit hook once it is asked for.
 pub struct Walk {
@@ -177,23 +174,7 @@ impl Source for Walk {
 
     /// Rows of 100,000 tasks are 36 MB, whose pages alone take 15 ms to get and to give back: where the records come in
     /// the order of output, no row is kept.
-    fn visit(&mut self, request: &Request, room: &mut Snapshot, each: Visitor<'_>) -> Result<(), Error> {
-        if !self.comes_in_order(request) {
-            self.snapshot(request, room)?;
-            hand_out(room, request.scope, each);
-            return Ok(());
-        }
-        let families = self.families(request, room)?;
-        // A visitor that has enough is no error.
-        let _ = (0..families.parts()).try_for_each(|part| {
-            families.visit(part, &mut |member| match member {
-                Member::Process(_) | Member::Rest(_) => ControlFlow::Continue(()),
-                Member::Task(row) => each(row),
-            })
-        });
-        Ok(())
-    }
-
+    ///
     /// When the walk was made, `room` tells afterwards, and which tasks are from /proc.
     fn families<'a>(
         &'a mut self,

@@ -7,7 +7,7 @@ use cpuledger::TICK_NS;
 #[cfg(test)]
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
-use cpuledger::source::{Member, Source, Visitor};
+use cpuledger::source::{self, Member, Source, Visitor};
 use cpuledger::task::{Pid, Task};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
 use cpuledger_view::filter::Caller;
@@ -220,7 +220,7 @@ impl Listing<'_> {
             });
         }
         let mut source = open_for_listing(self.plan.options.source, &request)?;
-        source.visit(&request, &mut Snapshot::default(), &mut each)
+        source::visit(source.as_mut(), &request, &mut each)
     }
 
     /// Hands out the snapshot, or one for each process of `-q`, until told to stop.
