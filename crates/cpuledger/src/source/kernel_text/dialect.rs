@@ -11,10 +11,6 @@ use rustix::thread::CapabilitySet;
 use super::bytes::Head;
 use crate::error::Error;
 
-/// Lines that some kernel prints and no walk can read: they are left out, never guessed. There is none: all lines of Linux
-/// 6.7 to 6.18 are known. What a later kernel adds is in [`Dialect::left_out`].
-pub const LEFT_OUT: [&str; 0] = [];
-
 /// Lines that change together: their text is kept from one task to the next, but for those of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {

@@ -22,7 +22,7 @@ mod stat;
 mod status;
 
 use bytes::Head;
-pub use dialect::{Dialect, LEFT_OUT};
+pub use dialect::Dialect;
 use dialect::{Line, Section};
 use parts::Parts;
 
