@@ -176,6 +176,15 @@ impl Task {
     pub fn is_remainder(&self) -> bool {
         self.known.contains(Field::Pid) && self.pid == Pid::REMAINDER
     }
+
+    /// CPU time of its life, as exact as the source knows it. `None`: not known.
+    pub fn lifetime_cpu_ns(&self) -> Option<u64> {
+        let knows = |field| self.known.contains(field);
+        if knows(Field::Runtime) {
+            return Some(self.runtime_ns);
+        }
+        (knows(Field::User) && knows(Field::System)).then(|| self.user_ns + self.system_ns)
+    }
 }
 
 impl FieldSet {

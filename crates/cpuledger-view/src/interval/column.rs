@@ -160,7 +160,10 @@ impl TableColumn {
                 ..-99 => cell.extend_from_slice(b"rt"),
                 priority => signed(cell, priority),
             },
-            TableCell::Time => append_time(cell, line.whole),
+            TableCell::Time => match line.whole.lifetime_cpu_ns() {
+                None => cell.push(b'-'),
+                Some(time_ns) => append_time(cell, time_ns),
+            },
             TableCell::Command => append_command(cell, line),
             TableCell::Parts => {} // a bar is drawn, not written
             TableCell::Subtree => append_share(cell, line, line.subtree_ns, line.length_ns),
@@ -271,29 +274,30 @@ fn append_memory_share(cell: &mut Vec<u8>, line: &Line<'_>, size: Value<'_>) {
 
 /// A size as top writes it: KiB where they fit, else the first larger unit that does, with one decimal.
 pub fn append_bytes(cell: &mut Vec<u8>, bytes: u64, width: usize) {
+    append_bytes_from(cell, bytes, width, 0);
+}
+
+/// The same from a larger unit on: a power of 1024 KiB.
+pub fn append_bytes_from(cell: &mut Vec<u8>, bytes: u64, width: usize, least_unit: usize) {
     let start = cell.len();
-    unsigned(cell, bytes >> 10);
-    for (unit, shift) in [(b'm', 20), (b'g', 30), (b't', 40), (b'p', 50)] {
+    for (power, &unit) in b"kmgtp".iter().enumerate().skip(least_unit) {
+        cell.truncate(start);
+        if power == 0 {
+            unsigned(cell, bytes >> 10);
+        } else {
+            let shift = 10 * (power + 1);
+            let tenths = ((u128::from(bytes) * 10) + (1 << (shift - 1))) >> shift;
+            append_decimals(cell, tenths as u64, 1);
+            cell.push(unit);
+        }
         if cell.len() - start <= width {
             return;
         }
-        cell.truncate(start);
-        let tenths = ((u128::from(bytes) * 10) + (1 << (shift - 1))) >> shift;
-        append_decimals(cell, tenths as u64, 1);
-        cell.push(unit);
     }
 }
 
-/// Minutes, seconds and hundredths of its life; from 1,000 minutes on without hundredths, for which there is no room.
-pub(super) fn append_time(cell: &mut Vec<u8>, whole: &Task) {
-    let knows = |field| whole.known.contains(field);
-    let time_ns = if knows(Field::Runtime) {
-        whole.runtime_ns
-    } else if knows(Field::User) && knows(Field::System) {
-        whole.user_ns + whole.system_ns
-    } else {
-        return cell.push(b'-');
-    };
+/// Minutes, seconds and hundredths; from 1,000 minutes on without hundredths, for which there is no room.
+pub fn append_time(cell: &mut Vec<u8>, time_ns: u64) {
     let hundredths = time_ns / 10_000_000;
     let minutes = hundredths / 6000;
     unsigned(cell, minutes);

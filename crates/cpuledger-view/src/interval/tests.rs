@@ -96,9 +96,11 @@ fn sizes_are_those_of_top() {
 
 #[test]
 fn times_and_shares_are_those_of_top() {
-    let time = |runtime_ns| text_of(|cell| append_time(cell, &Task { runtime_ns, ..row(0) }));
+    let time = |time_ns| text_of(|cell| append_time(cell, time_ns));
     assert_eq!(time(61_230_000_000), "1:01.23");
     assert_eq!(time(0), "0:00.00");
+    assert_eq!(time(59_999_990_000_000), "999:59.99");
+    assert_eq!(time(60_000_000_000_000), "1000:00");
     assert_eq!(time(600_000_000_000_000), "10000:00");
     assert_eq!(text_of(|cell| append_per_mille(cell, 1234)), "123.4");
     assert_eq!(text_of(|cell| append_per_mille(cell, 12_345)), "1234");

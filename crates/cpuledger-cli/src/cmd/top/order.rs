@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use cpuledger::Field;
 use cpuledger::field::FIELDS;
 use cpuledger::interval::Row;
 use cpuledger_view::column::{TableCell, columns};
@@ -102,16 +101,7 @@ impl Order {
     pub fn weigh_number(self, row: &Row) -> sort::Key<'static> {
         let Row { task, usage, .. } = row;
         let key = match self {
-            Order::Time => {
-                let knows = |field| task.known.contains(field);
-                return match () {
-                    () if knows(Field::Runtime) => sort::Key::from(task.runtime_ns),
-                    () if knows(Field::User) && knows(Field::System) => {
-                        sort::Key::from(task.user_ns + task.system_ns)
-                    }
-                    () => sort::Key::Absent,
-                };
-            }
+            Order::Time => return sort::Key::of_option(task.lifetime_cpu_ns()),
             Order::State(column) => return column.weigh(usage),
             Order::Key(key) => key,
         };

@@ -4,7 +4,7 @@ use cpuledger::clock;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
-use cpuledger::interval::{Interval, Row};
+use cpuledger::interval::{Interval, Row, TaskCounts};
 use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::{Boottime, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, logins, machine};
@@ -12,7 +12,7 @@ use cpuledger_program::output;
 
 use super::entry::Entry;
 use super::fields;
-use super::head::{Counts, Head};
+use super::head::Head;
 use super::options::{LEAST_DELAY_NS, Options, Width};
 use super::table::Table;
 use super::who::Who;
@@ -189,13 +189,12 @@ impl Printer<'_> {
     }
 
     /// Keeps the rows that are shown, and counts those of which they are some.
-    pub fn choose(&self, entries: &mut Vec<Entry<'_>>) -> Counts {
+    pub fn choose(&self, entries: &mut Vec<Entry<'_>>) -> TaskCounts {
         let options = self.options;
         if let Who::Pids(_) = options.who {
             entries.retain(|entry| options.who.wants(entry.whole));
         }
-        let mut counts = Counts::default();
-        entries.iter().for_each(|entry| counts.add(entry.whole.state.0));
+        let counts = TaskCounts::of(entries.iter().map(|entry| entry.whole));
         entries.retain(|entry| options.who.wants(entry.whole) && !(options.hides_idle && entry.is_idle()));
         counts
     }
@@ -239,7 +238,7 @@ impl Printer<'_> {
     }
 
     /// Reads what the machine tells of itself.
-    fn head<'b>(&mut self, counts: Counts, interval: Option<&'b Interval>) -> Head<'b> {
+    fn head<'b>(&mut self, counts: TaskCounts, interval: Option<&'b Interval>) -> Head<'b> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
         let time = self.around.machine.local(now).time();
         let statistics = HostStatistics::read();

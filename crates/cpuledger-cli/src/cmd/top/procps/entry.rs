@@ -1,6 +1,6 @@
 //! A row before it is written.
 
-use cpuledger::{Field, Task};
+use cpuledger::Task;
 
 /// A process or thread of an iteration.
 #[derive(Debug)]
@@ -25,16 +25,7 @@ impl Entry<'_> {
 
     /// CPU time of its life; what is not known is none.
     pub fn time_ns(&self) -> u64 {
-        let row = self.whole;
-        let knows = |field| row.known.contains(field);
-        let own = if knows(Field::Runtime) {
-            row.runtime_ns
-        } else if knows(Field::User) && knows(Field::System) {
-            row.user_ns + row.system_ns
-        } else {
-            0
-        };
-        own + self.children_ns
+        self.whole.lifetime_cpu_ns().unwrap_or(0) + self.children_ns
     }
 
     /// Whether nothing of it would be seen in `%CPU`, and it does not run now either.

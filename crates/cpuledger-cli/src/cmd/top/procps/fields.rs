@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::field::Value;
 use cpuledger::{Field, FieldSet, Task};
 
 use cpuledger::enrich::row::{Row, Surroundings};
 
 use cpuledger_view::column::top_fields;
+use cpuledger_view::sort::Key;
 
 pub use cpuledger_view::column::By;
 
@@ -55,19 +55,11 @@ pub fn needed((_, by): SortField) -> FieldSet {
     }
 }
 
-/// A value that can be compared; `None`: not known.
-fn rank(value: Value<'_>) -> Option<i128> {
-    match value {
-        Value::Absent | Value::Bytes(_) => None,
-        Value::Unsigned(number) => Some(number.into()),
-        Value::Signed(number) => Some(number.into()),
-        Value::Letter(letter) => Some(letter.into()),
-    }
-}
-
 /// Compares two rows, from low to high. What is not known is lowest.
 pub fn compare(by: By, one: &Entry<'_>, other: &Entry<'_>, around: &Surroundings) -> Ordering {
-    let value = |field: Field, row: &Task| rank(field.value(row));
+    fn value(field: Field, row: &Task) -> Key<'_> {
+        Key::from(field.value(row))
+    }
     // Arguments, if they were looked up.
     fn command<'a>(task: &'a Task, around: &'a Surroundings) -> &'a [u8] {
         Row { task, around }.cmdline_or_comm()

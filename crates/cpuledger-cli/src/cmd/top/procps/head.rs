@@ -1,7 +1,7 @@
 //! The head: the lines of procps and, where it leaves one blank, the balance.
 
 use cpuledger::host_statistics::{CpuStates, Memory};
-use cpuledger::interval::Interval;
+use cpuledger::interval::{Interval, TaskCounts};
 use cpuledger::machine::Load;
 use cpuledger_view::interval::balance::{Shares, append_capacity, append_percent};
 
@@ -19,7 +19,7 @@ pub struct Head<'a> {
     /// Threads are shown.
     pub has_threads: bool,
     /// What there is.
-    pub counts: Counts,
+    pub counts: TaskCounts,
     /// What each of these CPUs did, or all of them together: `None`.
     pub cpus: Vec<(Option<u32>, CpuStates)>,
     /// Memory and swap.
@@ -30,32 +30,6 @@ pub struct Head<'a> {
     pub has_blank_line: bool,
     /// The books; `None`: it is the first iteration.
     pub interval: Option<&'a Interval>,
-}
-
-/// Processes or threads by state.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
-    /// All.
-    pub total: usize,
-    /// R.
-    pub running: usize,
-    /// T and t.
-    pub stopped: usize,
-    /// Z, and X.
-    pub zombie: usize,
-}
-
-impl Counts {
-    /// Counts one by its letter.
-    pub fn add(&mut self, state: u8) {
-        self.total += 1;
-        match state {
-            b'R' => self.running += 1,
-            b'T' | b't' => self.stopped += 1,
-            b'Z' | b'X' => self.zombie += 1,
-            _ => {}
-        }
-    }
 }
 
 impl Head<'_> {
@@ -93,11 +67,11 @@ impl Head<'_> {
     }
 
     fn tasks(&self) -> String {
-        let Counts { total, running, stopped, zombie } = self.counts;
-        let sleeping = total - running - stopped - zombie;
+        let TaskCounts { total, running, stopped, dead, .. } = self.counts;
+        let sleeping = total - running - stopped - dead;
         let what = if self.has_threads { "Threads" } else { "Tasks" };
         format!(
-            "{what}: {total:>3} total, {running:>3} running, {sleeping:>3} sleeping, {stopped:>3} stopped, {zombie:>3} zombie"
+            "{what}: {total:>3} total, {running:>3} running, {sleeping:>3} sleeping, {stopped:>3} stopped, {dead:>3} zombie"
         )
     }
 }
@@ -198,7 +172,8 @@ fn memory_lines(memory: &Memory, scale: usize) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::SourceKind;
+    use cpuledger::task::State;
+    use cpuledger::{SourceKind, Task};
 
     use super::*;
 
@@ -209,8 +184,7 @@ mod tests {
     }
 
     fn example() -> Head<'static> {
-        let mut counts = Counts::default();
-        b"RSSDITtZ".iter().for_each(|&state| counts.add(state));
+        let tasks = b"RSSDITtZ".map(|state| Task { state: State(state), ..Task::default() });
         let states =
             CpuStates { user: 900, nice: 10, system: 50, idle: 33, waiting: 3, irq: 1, softirq: 2, steal: 1 };
         Head {
@@ -218,7 +192,7 @@ mod tests {
             uptime_seconds: 12 * 60 + 5,
             users: 0,
             load: Some(Load { averages: ["2.57", "2.10", "1.12"].map(str::to_owned), tasks: None }),
-            counts,
+            counts: TaskCounts::of(&tasks),
             cpus: vec![(None, states)],
             memory: Some(Memory {
                 total: 24_684_096 << 10,

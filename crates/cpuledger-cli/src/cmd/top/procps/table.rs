@@ -7,7 +7,7 @@ use cpuledger::field::Value;
 use cpuledger::interval::Usage;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{
-    Line, TableColumn, append_bytes, append_decimals, append_per_mille, of_batch,
+    Line, TableColumn, append_bytes_from, append_per_mille, append_time, of_batch,
 };
 use cpuledger_view::key::Key;
 use cpuledger_view::layout;
@@ -120,12 +120,12 @@ impl Table<'_> {
             _ => 0,
         };
         match column.cell() {
-            TableCell::Size => self.append_size(cell, size(), column.width(false)),
+            TableCell::Size => append_bytes_from(cell, size(), column.width(false), self.scale),
             TableCell::MemoryShare => {
                 append_per_mille(cell, tenths(size(), self.memory_total_bytes.unwrap_or(u64::MAX)));
             }
             TableCell::Share => append_per_mille(cell, tenths(entry.cpu_ns, entry.length_ns)),
-            TableCell::Time => time(cell, entry.time_ns()),
+            TableCell::Time => append_time(cell, entry.time_ns()),
             _ => self.append_as_in_top(cell, column, entry),
         }
     }
@@ -154,37 +154,11 @@ impl Table<'_> {
             *cell = b"0".to_vec();
         }
     }
-
-    /// A size in the least unit, or in the first larger one in which it fits.
-    fn append_size(&self, cell: &mut Vec<u8>, bytes: u64, width: usize) {
-        if self.scale == 0 {
-            return append_bytes(cell, bytes, width);
-        }
-        for (power, unit) in [b'k', b'm', b'g', b't', b'p'].into_iter().enumerate().skip(self.scale) {
-            cell.clear();
-            let shift = 10 * (power + 1);
-            let tenths = (u128::from(bytes) * 10 + (1 << (shift - 1))) >> shift;
-            append_decimals(cell, tenths as u64, 1);
-            cell.push(unit);
-            if cell.len() <= width {
-                return;
-            }
-        }
-    }
 }
 
 /// The last column, which takes the rest of the line where its head has room.
 fn last() -> TableColumn {
     *of_batch().last().expect("there are columns")
-}
-
-/// `12:34.56`, without hundredths where they do not fit.
-fn time(cell: &mut Vec<u8>, time_ns: u64) {
-    let hundredths = time_ns / 10_000_000;
-    let (minutes, seconds) = (hundredths / 6000, hundredths / 100 % 60);
-    let exact = format!("{minutes}:{seconds:02}.{:02}", hundredths % 100);
-    let text = if exact.len() <= 9 { exact } else { format!("{minutes}:{seconds:02}") };
-    cell.extend_from_slice(text.as_bytes());
 }
 
 #[cfg(test)]
@@ -276,19 +250,6 @@ mod tests {
         assert_eq!(
             [sizes(0), sizes(1), sizes(2), sizes(3)],
             ["691356 345678", "675.2m 337.6m", "0.7g 0.3g", "0.0t 0.0t"]
-        );
-    }
-
-    #[test]
-    fn times_are_as_exact_as_there_is_room() {
-        let written = |seconds: u64| {
-            let mut cell = Vec::new();
-            time(&mut cell, seconds * 1_000_000_000);
-            String::from_utf8(cell).expect("ASCII")
-        };
-        assert_eq!(
-            [written(61), written(59_999 * 60), written(600_000)],
-            ["1:01.00", "59999:00", "10000:00"]
         );
     }
 }
