@@ -294,9 +294,8 @@ impl Printer<'_> {
             self.selection.groups(self.options, interval, names)
         });
         let machine = &self.around.machine;
-        let time = machine.local(machine.now_seconds).time();
         let page = Page {
-            time_of_day: &format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            time_of_day: &machine.local(machine.now_seconds).strftime("%H:%M:%S").to_string(),
             load: self.load.as_ref(),
             around: &self.around,
             has_arguments: self.options.has_arguments,

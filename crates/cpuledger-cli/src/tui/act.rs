@@ -154,7 +154,7 @@ mod tests {
         let stat = fs::read(format!("/proc/{pid}/stat")).expect("it lives");
         let start_ns = parse_stat(&stat).expect("a stat").start_ticks * TICK_NS + 1;
         let id = TaskId { tid: Tid(pid), start_time_ns: Boottime::from_ns(start_ns) };
-        (child, Victim { pid: Pid(pid), id, name: "sleep".to_owned(), is_task: false })
+        (child, Victim { pid: Pid(pid), id, name: "sleep".to_owned() })
     }
 
     #[test]

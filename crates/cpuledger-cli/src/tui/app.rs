@@ -84,24 +84,9 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
     let state = begin(options, arguments, theme)?;
     let subscription = state.subscription();
     let (orders, ordered) = mpsc::channel();
-    let requests = Requests::default();
-    start_threads(&requests, &told)?;
-    let longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
-    let delay_ns = state.settings.delay_ns;
-    let app = App {
-        state,
-        events,
-        orders,
-        waker,
-        subscription,
-        requests,
-        config: arguments.config.clone(),
-        longest_end,
-        frames: 0,
-        timeline: Timeline::of_machine(arguments.record.clone()),
-        delay_ns,
-        colors: Colors::None,
-    };
+    let timeline = Timeline::of_machine(arguments.record.clone());
+    let mut app = App::new(state, (&told, events), (orders, waker), timeline, arguments)?;
+    app.longest_end = if recorder.is_some() { LONGEST_END_OF_RECORDING } else { LONGEST_END };
     let shown = app.start(told.clone(), options.iterations, Arrival::default())?;
     let feed = Feed::new(collector, subscription, recorder);
     let ended = catch_unwind(AssertUnwindSafe(|| feed.run(&ordered, &told)));
@@ -122,25 +107,10 @@ fn replay(options: &Options, arguments: &Arguments, asked: &Asked) -> anyhow::Re
     arrival.said = arrival.said.or(unread.map(Ok));
     let state = begin(options, arguments, theme)?;
     let (told, events) = mpsc::channel();
-    let requests = Requests::default();
-    start_threads(&requests, &told)?;
     let waker = Stop::new().context("cannot make an eventfd")?.waker();
-    let (subscription, delay_ns) = (state.subscription(), state.settings.delay_ns);
-    let app = App {
-        state,
-        events,
-        // There is no feed that would take them.
-        orders: mpsc::channel().0,
-        waker,
-        subscription,
-        requests,
-        config: arguments.config.clone(),
-        longest_end: Duration::ZERO,
-        frames: 0,
-        timeline,
-        delay_ns,
-        colors: Colors::None,
-    };
+    // There is no feed that would take orders.
+    let no_feed = (mpsc::channel().0, waker);
+    let app = App::new(state, (&told, events), no_feed, timeline, arguments)?;
     let shown = app.start(told, options.iterations, arrival)?;
     shown.join().unwrap_or_else(|reason| resume_unwind(reason))
 }
@@ -270,6 +240,32 @@ fn end_for(reason: Reason) -> anyhow::Result<()> {
 }
 
 impl App {
+    /// Before the first frame. The threads that read files and wait for signals run.
+    fn new(
+        state: State,
+        (told, events): (&Sender<Event>, Receiver<Event>),
+        (orders, waker): (Sender<Order>, Waker),
+        timeline: Timeline,
+        arguments: &Arguments,
+    ) -> anyhow::Result<App> {
+        let requests = Requests::default();
+        start_threads(&requests, told)?;
+        Ok(App {
+            subscription: state.subscription(),
+            delay_ns: state.settings.delay_ns,
+            state,
+            events,
+            orders,
+            waker,
+            requests,
+            config: arguments.config.clone(),
+            longest_end: Duration::ZERO,
+            frames: 0,
+            timeline,
+            colors: Colors::None,
+        })
+    }
+
     /// Starts the thread that shows.
     fn start(
         mut self,

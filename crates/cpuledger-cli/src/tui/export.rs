@@ -56,7 +56,7 @@ pub fn bytes(state: &State, frame: &Frame, format: ExportFormat) -> anyhow::Resu
         tasks: state.settings.has_threads.then_some(&*tasks),
         exited: &exited,
         blocked: &blocked,
-        boot_id: frame.boot_id.as_deref(),
+        boot_id: frame.around.boot_id.as_deref(),
     };
     let mut bytes = Vec::new();
     match format {

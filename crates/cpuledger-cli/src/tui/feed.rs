@@ -6,14 +6,14 @@ use cpuledger::clock;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::HostStatistics;
-use cpuledger::interval::Row;
 use cpuledger::names::Names;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
 
 use super::event::Event;
-use super::frame::{Asleep, Frame, Sums};
+use super::frame::{Around, Asleep, Frame, Sums};
 use super::idle_task_cache::IdleTaskCache;
+use super::past::learn_users;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 use crate::record::recorder::Recorder;
@@ -164,32 +164,24 @@ impl Feed {
         let born = self.statistics.forks.and_then(|before| statistics.forks?.checked_sub(before));
         let cpus = statistics.shares_since(&self.statistics);
         self.statistics.clone_from(&statistics);
-        for Row { task, .. } in interval.processes.iter().chain(&interval.tasks) {
-            self.users.learn(task.euid);
-            self.learn_cgroup(task);
-        }
-        for exited in interval.exited.iter().flatten() {
-            exited.exit.euid.into_iter().for_each(|euid| self.users.learn(euid));
-        }
+        learn_users(&mut self.users, &interval);
+        interval.processes.iter().chain(&interval.tasks).for_each(|row| self.learn_cgroup(&row.task));
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-        let time = self.around.machine.local(now.tv_sec).time();
+        let local = self.around.machine.local(now.tv_sec);
         // It ended a moment ago.
         let age_ns = machine::monotonic_ns().saturating_sub(interval.end_ns);
         let end_realtime_ns = (now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64).saturating_sub(age_ns);
-        Frame {
-            interval,
-            asleep,
+        let around = Around {
             statistics,
             cpus,
             born,
-            users: self.users.clone(),
             cgroups: self.cgroups.paths(),
-            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            time_of_day: local.strftime("%H:%M:%S").to_string(),
             end_realtime_ns,
             uptime: clock::boottime(),
             boot_id: self.boot_id.clone(),
-            sums: Sums::default(),
-        }
+        };
+        Frame { interval, asleep, around, users: self.users.clone(), sums: Sums::default() }
     }
 
     fn asleep(&mut self) -> anyhow::Result<Asleep> {

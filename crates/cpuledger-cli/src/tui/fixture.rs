@@ -12,7 +12,7 @@ use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
 use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
 
-use super::frame::{Asleep, Frame, Sums};
+use super::frame::{Around, Asleep, Frame, Sums};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -203,16 +203,13 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         load: Some(Load { averages: ["0.50", "1.00", "1.50"].map(str::to_owned), tasks: Some(123) }),
         ..HostStatistics::default()
     };
-    Frame {
-        interval,
-        asleep: Asleep::default(),
+    let around = Around {
         statistics,
         cpus: vec![
             CpuShare { cpu: 0, user: 500, system: 300, stolen: 50 },
             CpuShare { cpu: 1, user: 100, system: 50, stolen: 0 },
         ],
         born: Some(360),
-        users,
         cgroups: Arc::new(
             [((Some(0), Some(0)), "/".to_owned()), ((Some(1), Some(0)), "/build.slice".to_owned())]
                 .into_iter()
@@ -222,6 +219,6 @@ fn with(processes: Vec<(Task, Usage)>, tasks: Vec<(Task, Usage)>, dead: Vec<Exit
         end_realtime_ns: 1_700_000_000 * SECOND,
         uptime: Boottime::from_ns(90_000 * SECOND),
         boot_id: Some("11111111-2222-3333-4444-555555555555".to_owned()),
-        sums: Sums::default(),
-    }
+    };
+    Frame { interval, asleep: Asleep::default(), around, users, sums: Sums::default() }
 }

@@ -22,14 +22,23 @@ pub struct Frame {
     pub interval: Interval,
     /// What did not run, if the source gives only what did; empty if that is not wanted.
     pub asleep: Asleep,
+    /// What was read around it.
+    pub around: Around,
+    /// Names of users.
+    pub users: Names,
+    /// Sums that have been made.
+    pub sums: Sums,
+}
+
+/// What was read around an interval.
+#[derive(Debug, Default, Clone)]
+pub struct Around {
     /// What the machine tells of itself at the end.
     pub statistics: HostStatistics,
     /// What each CPU did.
     pub cpus: Vec<CpuShare>,
     /// Tasks forked in the interval.
     pub born: Option<u64>,
-    /// Names of users.
-    pub users: Names,
     /// Paths of cgroups by their numbers.
     pub cgroups: Arc<cgroups::Paths>,
     /// The local time of day at the end, `12:00:01`.
@@ -40,8 +49,6 @@ pub struct Frame {
     pub uptime: Boottime,
     /// Identifier of the boot.
     pub boot_id: Option<String>,
-    /// Sums that have been made.
-    pub sums: Sums,
 }
 
 /// What processes of many threads did that did not run: each is summed up once, however often it is compared.

@@ -1,17 +1,14 @@
 //! The intervals that the screen has seen, for stepping back: of ten minutes, and not more than a number of bytes.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use anyhow::Context;
-use cpuledger::enrich::cgroups::Paths;
+use cpuledger::Interval;
 use cpuledger::framing::{self, Circumstances};
-use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::names::Names;
-use cpuledger::{Boottime, Interval};
 use cpuledger_model::frame::Frame as Encoded;
 
-use super::frame::{Asleep, Frame, Sums};
+use super::frame::{Around, Asleep, Frame, Sums};
 use super::travel::Cell;
 
 /// How far back it goes.
@@ -28,14 +25,7 @@ struct Kept {
     start_ns: u64,
     end_ns: u64,
     start_realtime_ns: u64,
-    end_realtime_ns: u64,
-    statistics: HostStatistics,
-    cpus: Vec<CpuShare>,
-    born: Option<u64>,
-    cgroups: Arc<Paths>,
-    time_of_day: String,
-    uptime: Boottime,
-    boot_id: Option<String>,
+    around: Around,
 }
 
 /// The last intervals.
@@ -69,21 +59,13 @@ impl Past {
         }
         bytes.shrink_to_fit();
         self.bytes += bytes.len();
-        let end_realtime_ns = frame.end_realtime_ns;
         self.kept.push_back(Kept {
             frame: bytes,
             cell: cell_of(interval),
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
-            start_realtime_ns: end_realtime_ns.saturating_sub(interval.length_ns()),
-            end_realtime_ns,
-            statistics: frame.statistics.clone(),
-            cpus: frame.cpus.clone(),
-            born: frame.born,
-            cgroups: Arc::clone(&frame.cgroups),
-            time_of_day: frame.time_of_day.clone(),
-            uptime: frame.uptime,
-            boot_id: frame.boot_id.clone(),
+            start_realtime_ns: frame.around.end_realtime_ns.saturating_sub(interval.length_ns()),
+            around: frame.around.clone(),
         });
         let is_old = |kept: &Kept| interval.end_ns.saturating_sub(kept.end_ns) > MOST_NS;
         while self.bytes > MOST_BYTES || self.kept.front().is_some_and(is_old) {
@@ -105,23 +87,25 @@ impl Past {
 
     /// The number of the interval that has this instant, CLOCK_REALTIME, or of the first behind it. `None`: there is none.
     pub fn at(&self, realtime_ns: u64) -> Option<u64> {
-        let has_it = |kept: &Kept| (kept.start_realtime_ns..kept.end_realtime_ns).contains(&realtime_ns);
+        let has_it =
+            |kept: &Kept| (kept.start_realtime_ns..kept.around.end_realtime_ns).contains(&realtime_ns);
         let place = self.kept.iter().position(has_it);
         // Where the clock was set, an earlier one may end later.
-        let place = place.or_else(|| self.kept.iter().position(|kept| kept.end_realtime_ns > realtime_ns))?;
+        let place =
+            place.or_else(|| self.kept.iter().position(|kept| kept.around.end_realtime_ns > realtime_ns))?;
         Some(self.first + place as u64)
     }
 
     /// The boot of an interval, and its begin, CLOCK_MONOTONIC.
     pub fn begin(&self, number: u64) -> Option<(Option<&str>, u64)> {
         let kept = self.find(number)?;
-        Some((kept.boot_id.as_deref(), kept.start_ns))
+        Some((kept.around.boot_id.as_deref(), kept.start_ns))
     }
 
     /// Begin and end of an interval, CLOCK_REALTIME, and what the time line shows of it.
     pub fn glance(&self, number: u64) -> Option<(u64, u64, Cell)> {
         let kept = self.find(number)?;
-        Some((kept.start_realtime_ns, kept.end_realtime_ns, kept.cell))
+        Some((kept.start_realtime_ns, kept.around.end_realtime_ns, kept.cell))
     }
 
     /// The interval with this number, as it was shown, but for what did not run.
@@ -138,15 +122,8 @@ impl Past {
         let frame = Frame {
             interval,
             asleep: Asleep::default(),
-            statistics: kept.statistics.clone(),
-            cpus: kept.cpus.clone(),
-            born: kept.born,
+            around: kept.around.clone(),
             users: users.clone(),
-            cgroups: Arc::clone(&kept.cgroups),
-            time_of_day: kept.time_of_day.clone(),
-            end_realtime_ns: kept.end_realtime_ns,
-            uptime: kept.uptime,
-            boot_id: kept.boot_id.clone(),
             sums: Sums::default(),
         };
         self.encoded = encoded;
@@ -186,7 +163,7 @@ mod tests {
             let mut frame = fixture::frame();
             frame.interval.start_ns = number * length_ns;
             frame.interval.end_ns = (number + 1) * length_ns;
-            frame.end_realtime_ns = 1_000_000 * length_ns + frame.interval.end_ns;
+            frame.around.end_realtime_ns = 1_000_000 * length_ns + frame.interval.end_ns;
             past.add(&frame);
         }
     }
@@ -209,7 +186,8 @@ mod tests {
         };
         assert_eq!(names(&frame), names(&shown));
         assert_eq!(frame.exited().len(), shown.exited().len());
-        assert_eq!((frame.born, frame.time_of_day, frame.cpus), (shown.born, shown.time_of_day, shown.cpus));
+        let around = |Around { born, time_of_day, cpus, .. }: Around| (born, time_of_day, cpus);
+        assert_eq!(around(frame.around), around(shown.around));
         assert!(past.frame(3, &mut users).expect("nothing is wrong").is_none());
         // By time: the one that has it, or the first behind.
         let epoch = 1_000_000 * length_ns;

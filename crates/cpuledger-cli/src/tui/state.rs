@@ -212,8 +212,8 @@ impl State {
 
     /// The task of the selected line.
     pub fn victim(&self) -> Option<Victim> {
-        let (at, row) = self.row()?;
-        Some(Victim::of(row, escaped(row.comm.as_bytes()), at.kind == Kind::Task))
+        let (_, row) = self.row()?;
+        Some(Victim::of(row, escaped(row.comm.as_bytes())))
     }
 
     /// Says it.

@@ -12,7 +12,6 @@ use anyhow::anyhow;
 use cpuledger::enrich::cgroups::Cgroups;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::machine::Machine;
-use cpuledger::host_statistics::HostStatistics;
 use cpuledger::names::Names;
 use cpuledger::source::replay::{Glance, RecordedFacts, Spot};
 use cpuledger::{Boottime, Interval, machine};
@@ -20,7 +19,7 @@ use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
 use cpuledger_view::query::Query;
 
-use super::frame::{Asleep, Frame, Sums};
+use super::frame::{Around, Asleep, Frame, Sums};
 use super::listing::Arguments;
 use super::matching::matches;
 use super::past::{Past, learn_users};
@@ -467,20 +466,21 @@ impl Timeline {
             let rows = interval.processes.iter().chain(&interval.tasks);
             rows.for_each(|row| self.cgroups.learn(&row.task));
         }
-        let time = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64).time();
-        Frame {
-            asleep: Asleep::default(),
-            statistics: HostStatistics::default(),
-            cpus: Vec::new(),
-            born: None,
-            users: self.users.clone(),
+        let local = self.machine.local((told.end_realtime_ns / 1_000_000_000) as i64);
+        let around = Around {
             cgroups: self.cgroups.paths(),
-            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            time_of_day: local.strftime("%H:%M:%S").to_string(),
             end_realtime_ns: told.end_realtime_ns,
             uptime: told.end.unwrap_or(Boottime::from_ns(interval.end_ns)),
             boot_id: told.boot_id,
-            sums: Sums::default(),
+            ..Around::default()
+        };
+        Frame {
             interval,
+            asleep: Asleep::default(),
+            around,
+            users: self.users.clone(),
+            sums: Sums::default(),
         }
     }
 

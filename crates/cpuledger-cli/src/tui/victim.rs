@@ -11,13 +11,11 @@ pub struct Victim {
     pub id: TaskId,
     /// Its name, escaped.
     pub name: String,
-    /// Whether the row is that of a task, not of a process.
-    pub is_task: bool,
 }
 
 impl Victim {
     /// Of a row.
-    pub fn of(row: &Task, name: String, is_task: bool) -> Victim {
-        Victim { pid: row.pid, id: row.id(), name, is_task }
+    pub fn of(row: &Task, name: String) -> Victim {
+        Victim { pid: row.pid, id: row.id(), name }
     }
 }

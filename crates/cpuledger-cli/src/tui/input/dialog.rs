@@ -156,7 +156,7 @@ impl State {
             }
             PromptKind::Affinity(victim) => Ok(Effect::Affinity(victim.clone(), choices::parse_cpus(text)?)),
             PromptKind::Jump => {
-                let shown_ns = self.frame.as_ref().map_or(0, |frame| frame.end_realtime_ns);
+                let shown_ns = self.frame.as_ref().map_or(0, |frame| frame.around.end_realtime_ns);
                 let at = parse_near(text, shown_ns).map_err(|error| error.to_string())?;
                 Ok(Effect::Travel(Travel::Jump(at)))
             }

@@ -71,7 +71,7 @@ impl<'a> Making<'a> {
             usage: &row.usage,
             length_ns: self.frame.cpu_length_ns(),
             users: &self.frame.users,
-            memory_total_bytes: self.frame.statistics.memory.map(|memory| memory.total),
+            memory_total_bytes: self.frame.around.statistics.memory.map(|memory| memory.total),
             arguments: arguments.as_deref(),
         })
     }

@@ -38,7 +38,7 @@ pub(super) fn lines(state: &State, width: u16, most: usize, look: Option<&Look>)
     let cpus = cpu_lines(state, frame, width, most / 2, look);
     ranked.extend(cpus.into_iter().map(|line| (2, line)));
     if state.settings.has_memory
-        && let Some(memory) = frame.statistics.memory
+        && let Some(memory) = frame.around.statistics.memory
     {
         ranked.push((4, memory_line(memory, width, look)));
     }
@@ -63,14 +63,14 @@ fn wrapped(text: &str, width: u16, rank: u8) -> impl Iterator<Item = (u8, Line<'
 
 fn title(state: &State, frame: &Frame) -> String {
     let mut uptime = Vec::new();
-    append_uptime(&mut uptime, frame.uptime.ticks(1_000_000_000));
-    let load = frame.statistics.load.as_ref().map(|load| load.averages.join(", "));
+    append_uptime(&mut uptime, frame.around.uptime.ticks(1_000_000_000));
+    let load = frame.around.statistics.load.as_ref().map(|load| load.averages.join(", "));
     let load = load.map_or_else(String::new, |load| format!(",  load average: {load}"));
     let paused = if state.is_paused { "  [PAUSED]" } else { "" };
     let filter =
         if state.query.is_empty() { String::new() } else { format!("  [{}]", state.query.text().trim()) };
     let up = String::from_utf8_lossy(&uptime).into_owned();
-    format!("ptop - {} up {up}{load}{paused}{filter}", frame.time_of_day)
+    format!("ptop - {} up {up}{load}{paused}{filter}", frame.around.time_of_day)
 }
 
 /// What was attributed, in more lines where it is too long for one: of these the first, which names the interval, counts least.
@@ -98,13 +98,13 @@ fn losses(frame: &Frame, width: u16) -> Vec<(u8, Line<'static>)> {
 fn counts(state: &State, frame: &Frame) -> String {
     let interval = &frame.interval;
     let mut parts = Vec::new();
-    if let Some(tasks) = frame.statistics.load.as_ref().and_then(|load| load.tasks) {
+    if let Some(tasks) = frame.around.statistics.load.as_ref().and_then(|load| load.tasks) {
         parts.push(count_of(tasks.into(), "task"));
     }
-    if let Some(running) = frame.statistics.running {
+    if let Some(running) = frame.around.statistics.running {
         parts.push(format!("{running} running"));
     }
-    if let Some(born) = frame.born {
+    if let Some(born) = frame.around.born {
         parts.push(format!("{born} born"));
     }
     if let Some(exited) = &interval.exited {
@@ -169,7 +169,7 @@ fn blocked(state: &State, frame: &Frame, width: u16) -> Option<Line<'static>> {
 fn pressure(frame: &Frame) -> Option<String> {
     let names = ["cpu", "memory", "io"];
     let mut parts = Vec::new();
-    for (name, pressure) in names.iter().zip(&frame.statistics.pressure) {
+    for (name, pressure) in names.iter().zip(&frame.around.statistics.pressure) {
         let Some(pressure) = pressure else { continue };
         let percent = |share: u32| format!("{}.{:02}", share / 100, share % 100);
         let full = pressure.full.map_or_else(String::new, |full| format!("/{}", percent(full)));
@@ -186,7 +186,7 @@ fn cpu_lines(
     most: usize,
     look: Option<&Look>,
 ) -> Vec<Line<'static>> {
-    let cpus = &frame.cpus;
+    let cpus = &frame.around.cpus;
     if cpus.is_empty() {
         return Vec::new();
     }

@@ -154,7 +154,7 @@ fn draw_entry(
         usage,
         length_ns: frame.cpu_length_ns() * cpus,
         users: &frame.users,
-        memory_total_bytes: frame.statistics.memory.map(|memory| memory.total),
+        memory_total_bytes: frame.around.statistics.memory.map(|memory| memory.total),
         has_arguments: settings.has_arguments && matches!(entry.item, Item::Row(_)),
         cmdline: state.arguments.of(whole),
         is_task,

@@ -240,7 +240,6 @@ impl Printer<'_> {
     /// Reads what the machine tells of itself.
     fn head<'b>(&mut self, counts: TaskCounts, interval: Option<&'b Interval>) -> Head<'b> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
-        let time = self.around.machine.local(now).time();
         let statistics = HostStatistics::read();
         // In the first iteration: since the boot.
         let before = std::mem::take(&mut self.statistics);
@@ -251,7 +250,7 @@ impl Printer<'_> {
         };
         let cpus = statistics.states.iter().filter(|(cpu, _)| wants(cpu)).map(since).collect();
         let head = Head {
-            time_of_day: format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()),
+            time_of_day: self.around.machine.local(now).strftime("%H:%M:%S").to_string(),
             uptime_seconds: clock::boottime().ticks(1_000_000_000),
             users: logins::count(),
             load: statistics.load.clone(),
