@@ -6,4 +6,4 @@ pub mod html;
 pub mod json;
 pub mod text;
 
-pub use document::{About, BY, By, Comparison, Document, Gap, Labels, Lost};
+pub use document::{About, BY, By, Comparison, Document, Labels};

@@ -16,7 +16,7 @@ use cpuledger_recording::{Recording, Span, When};
 use cpuledger_report::{Accumulator, Dimension, Name, Report, compare};
 use cpuledger_view::csv::Cells;
 use cpuledger_view::near::did_you_mean;
-use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Gap, Labels, Lost};
+use cpuledger_view::report::{self as view, About, BY, By, Comparison, Document, Labels};
 
 use crate::values::named;
 use names::Names;
@@ -159,7 +159,7 @@ impl Question {
     }
 
     fn dimensions(&self) -> Vec<Dimension> {
-        let mut dimensions = vec![dimension(self.by)];
+        let mut dimensions = vec![self.by.dimension];
         if self.format == Format::Html && dimensions[0] != Dimension::Ancestor {
             dimensions.push(Dimension::Ancestor);
         }
@@ -168,17 +168,6 @@ impl Question {
             dimensions.push(Dimension::Command);
         }
         dimensions
-    }
-}
-
-fn dimension(by: By) -> Dimension {
-    match by.name {
-        "user" => Dimension::User,
-        "cgroup" => Dimension::Cgroup,
-        "unit" => Dimension::Unit,
-        "process" => Dimension::Process,
-        "ancestor" => Dimension::Ancestor,
-        _ => Dimension::Command,
     }
 }
 
@@ -284,6 +273,7 @@ impl Part {
         };
         let tiers = places.iter().filter_map(|place| recording.tier(*place));
         let tier_ns = tiers.max().map_or(0, |length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+        let is_damaged = read.losses.iter().any(recording::is_damage);
         let about = About {
             recording: path.display().to_string(),
             host,
@@ -291,16 +281,8 @@ impl Part {
             until_ns: asked(recording, span.until, Span::ALL.until),
             tier_ns,
             repeated: recording.repeated(&places, span),
-            losses: read.losses.iter().map(lost).collect(),
-            gaps: read
-                .gaps
-                .iter()
-                .map(|gap| Gap {
-                    from_ns: gap.from_realtime_ns,
-                    to_ns: gap.to_realtime_ns,
-                    is_boot: gap.is_boot,
-                })
-                .collect(),
+            losses: read.losses,
+            gaps: read.gaps,
         };
         let boots: Vec<String> = recording
             .segments()
@@ -308,14 +290,13 @@ impl Part {
             .map(|header| text_of(header.boot_id.clone()))
             .collect();
         let names = Names::of(about.host.as_deref(), &boots);
-        let is_damaged = read.losses.iter().any(recording::is_damage);
         Ok(Part { about, accumulator: read.accumulator, names, is_damaged })
     }
 
     fn report(&self, by: By, top: usize) -> Report {
-        let is_unit = by.name == "unit";
+        let is_unit = by.dimension == Dimension::Unit;
         let named = |name: Name| if is_unit { self.names.unit(name) } else { name };
-        self.accumulator.report_named(dimension(by), top, named)
+        self.accumulator.report_named(by.dimension, top, named)
     }
 
     fn labels(&self, reports: &[&Report]) -> Labels {
@@ -325,17 +306,6 @@ impl Part {
 
 fn text_of(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn lost(loss: &cpuledger_recording::Loss) -> Lost {
-    Lost {
-        intervals: loss.intervals,
-        is_least: loss.is_least,
-        cause: loss.cause.words(),
-        from_ns: loss.from_realtime_ns,
-        to_ns: loss.to_realtime_ns,
-        file: loss.file.display().to_string(),
-    }
 }
 
 fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
@@ -356,7 +326,7 @@ fn render(question: &Question, parts: &[Part]) -> anyhow::Result<Vec<u8>> {
         Format::Html => {
             let ancestry = part.accumulator.report(Dimension::Ancestor, BRANCHES);
             // Ancestors have no time line of their own.
-            let is_ancestry = dimension(by) == Dimension::Ancestor;
+            let is_ancestry = by.dimension == Dimension::Ancestor;
             let by_command = part.report(BY[0], question.top);
             let time_line = Document { report: if is_ancestry { &by_command } else { &report }, ..document };
             let page = view::html::Page { document: &document, time_line: &time_line, ancestry: &ancestry };

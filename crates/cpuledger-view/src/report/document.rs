@@ -1,12 +1,15 @@
 //! What a report is about, and what things in it are called.
 
 use cpuledger::text::escape::{append_escaped, escaped};
-use cpuledger_report::{Amounts, Difference, Name, Report};
+use cpuledger_recording::{Gap, Loss};
+use cpuledger_report::{Amounts, Difference, Dimension, Name, Report};
 use rustc_hash::FxHashMap;
 
 /// What the rows of a report are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct By {
+    /// What they are put together by.
+    pub dimension: Dimension,
     /// As in `--by`, and in JSON.
     pub name: &'static str,
     /// Above the column.
@@ -17,12 +20,12 @@ pub struct By {
 
 /// What a report is made by.
 pub const BY: [By; 6] = [
-    By { name: "command", header: "COMMAND", plural: "commands" },
-    By { name: "user", header: "USER", plural: "users" },
-    By { name: "cgroup", header: "CGROUP", plural: "cgroups" },
-    By { name: "process", header: "PROCESS", plural: "processes" },
-    By { name: "ancestor", header: "ANCESTRY", plural: "branches" },
-    By { name: "unit", header: "UNIT", plural: "units" },
+    By { dimension: Dimension::Command, name: "command", header: "COMMAND", plural: "commands" },
+    By { dimension: Dimension::User, name: "user", header: "USER", plural: "users" },
+    By { dimension: Dimension::Cgroup, name: "cgroup", header: "CGROUP", plural: "cgroups" },
+    By { dimension: Dimension::Process, name: "process", header: "PROCESS", plural: "processes" },
+    By { dimension: Dimension::Ancestor, name: "ancestor", header: "ANCESTRY", plural: "branches" },
+    By { dimension: Dimension::Unit, name: "unit", header: "UNIT", plural: "units" },
 ];
 
 /// Names of what has a number in frames.
@@ -66,34 +69,6 @@ impl Labels {
     }
 }
 
-/// Intervals that the recording does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
-    /// How many.
-    pub intervals: u64,
-    /// Whether it may be more.
-    pub is_least: bool,
-    /// Why: `not written`, `damaged` or `cut off`.
-    pub cause: &'static str,
-    /// From when, CLOCK_REALTIME.
-    pub from_ns: Option<u64>,
-    /// To when.
-    pub to_ns: Option<u64>,
-    /// The file.
-    pub file: String,
-}
-
-/// Time of which the recording has nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
-    /// From when, CLOCK_REALTIME.
-    pub from_ns: u64,
-    /// To when.
-    pub to_ns: u64,
-    /// Whether the machine was booted in between.
-    pub is_boot: bool,
-}
-
 /// What a report is about, beside its figures.
 #[derive(Debug, Clone, Default)]
 pub struct About {
@@ -110,7 +85,7 @@ pub struct About {
     /// How many intervals have a time that others have too, as the clock was set back.
     pub repeated: u64,
     /// What is lost in it.
-    pub losses: Vec<Lost>,
+    pub losses: Vec<Loss>,
     /// Of when there is nothing.
     pub gaps: Vec<Gap>,
 }
@@ -170,18 +145,18 @@ impl Document<'_> {
             notes.push(format!(
                 "{least}{} {plural} lost ({}) between {} and {}: {}",
                 lost.intervals,
-                lost.cause,
-                local(lost.from_ns, "the begin"),
-                local(lost.to_ns, "the end"),
-                lost.file
+                lost.cause.words(),
+                local(lost.from_realtime_ns, "the begin"),
+                local(lost.to_realtime_ns, "the end"),
+                lost.file.display()
             ));
         }
         for gap in &self.about.gaps {
             let why = if gap.is_boot { ": the machine was booted" } else { "" };
             notes.push(format!(
                 "nothing is recorded from {} to {}{why}",
-                (self.local)(gap.from_ns),
-                (self.local)(gap.to_ns)
+                (self.local)(gap.from_realtime_ns),
+                (self.local)(gap.to_realtime_ns)
             ));
         }
         self.add_notes_of_extent(&mut notes);

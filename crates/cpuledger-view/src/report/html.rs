@@ -10,6 +10,7 @@ use cpuledger::text::count::count_of;
 use cpuledger_report::{Amounts, Report};
 
 use super::document::Document;
+use super::json::figures;
 use super::text::{percent, seconds, words_of_cpus};
 use escape::{append_text, name_of};
 
@@ -114,19 +115,6 @@ const COLUMNS: [(&str, &str, &str); 8] = [
     ("Died", "deaths", "wide"),
 ];
 
-fn values(amounts: &Amounts) -> [(Option<u64>, bool); 8] {
-    [
-        (Some(amounts.self_ns), true),
-        (Some(amounts.inherited_ns), true),
-        (amounts.waiting_ns, true),
-        (amounts.stolen_ns, true),
-        (amounts.minor_faults, false),
-        (amounts.major_faults, false),
-        (Some(amounts.births), false),
-        (Some(amounts.deaths), false),
-    ]
-}
-
 fn append_table(html: &mut String, document: &Document<'_>) {
     html.push_str("<section>\n<h2>By ");
     html.push_str(document.by.name);
@@ -167,11 +155,13 @@ fn append_row(html: &mut String, kind: &str, label: &str, amounts: &Amounts, cap
     html.push_str("</bdi></th>");
     // Idle and the like have nothing but their time.
     let is_rest = !matches!(kind, "row" | "other");
-    for ((_, key, class), (value, is_time)) in COLUMNS.into_iter().zip(values(amounts)) {
+    let figures = figures(amounts);
+    for (_, key, class) in COLUMNS {
+        let value = figures.iter().find(|(name, _)| *name == key).and_then(|(_, value)| *value);
         match value.filter(|_| !is_rest || key == "self_ns") {
             None => html.push_str(&format!("<td class=\"{class}\">–</td>")),
             Some(number) => {
-                let text = if is_time { seconds(number) } else { number.to_string() };
+                let text = if key.ends_with("_ns") { seconds(number) } else { number.to_string() };
                 html.push_str(&format!(
                     "<td class=\"{class}\" data-{key}=\"{number}\">{text}</td>",
                     key = key.replace('_', "-")

@@ -200,10 +200,10 @@ fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
         append_member(line, "intervals", Value::Unsigned(lost.intervals));
         append_key(line, "is_least");
         line.extend_from_slice(if lost.is_least { b"true," } else { b"false," });
-        append_member(line, "cause", Value::Bytes(lost.cause.as_bytes()));
-        append_member(line, "from_realtime_ns", known(lost.from_ns));
-        append_member(line, "to_realtime_ns", known(lost.to_ns));
-        append_member(line, "file", Value::Bytes(lost.file.as_bytes()));
+        append_member(line, "cause", Value::Bytes(lost.cause.words().as_bytes()));
+        append_member(line, "from_realtime_ns", known(lost.from_realtime_ns));
+        append_member(line, "to_realtime_ns", known(lost.to_realtime_ns));
+        append_member(line, "file", Value::Bytes(lost.file.display().to_string().as_bytes()));
         close(line, b'}');
     }
     close(line, b']');
@@ -211,8 +211,8 @@ fn append_missing(line: &mut Vec<u8>, document: &Document<'_>) {
     line.push(b'[');
     for gap in &document.about.gaps {
         line.push(b'{');
-        append_member(line, "from_realtime_ns", Value::Unsigned(gap.from_ns));
-        append_member(line, "to_realtime_ns", Value::Unsigned(gap.to_ns));
+        append_member(line, "from_realtime_ns", Value::Unsigned(gap.from_realtime_ns));
+        append_member(line, "to_realtime_ns", Value::Unsigned(gap.to_realtime_ns));
         append_key(line, "is_boot");
         line.extend_from_slice(if gap.is_boot { b"true," } else { b"false," });
         close(line, b'}');
