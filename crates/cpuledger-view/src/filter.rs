@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cpuledger::field::{Field, FieldSet};
+use cpuledger::field::{Field, FieldSet, Value};
 use cpuledger::task::{Pid, Task};
 
 /// The caller: some selections are relative to its user and terminal.
@@ -78,57 +78,12 @@ impl Base {
     }
 }
 
-/// What a list of numbers names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Property {
-    /// Processes: `-p`.
-    Pid,
-    /// Parents: `--ppid`.
-    Ppid,
-    /// Effective users: `-u`.
-    Euid,
-    /// Real users: `-U`.
-    Uid,
-    /// Effective groups: `-g` with names, `--group`.
-    Egid,
-    /// Real groups: `-G`.
-    Gid,
-    /// Sessions: `-s`, `-g` with numbers, bare numbers after `+`.
-    Sid,
-    /// Process groups: bare numbers after `-`.
-    Pgid,
-    /// Terminals by device number: `-t`.
-    Terminal,
-}
-
-impl Property {
-    fn field(self) -> Field {
-        match self {
-            Property::Pid => Field::Pid,
-            Property::Ppid => Field::Ppid,
-            Property::Euid => Field::Euid,
-            Property::Uid => Field::Uid,
-            Property::Egid => Field::Egid,
-            Property::Gid => Field::Gid,
-            Property::Sid => Field::Sid,
-            Property::Pgid => Field::Pgid,
-            Property::Terminal => Field::TtyDevice,
-        }
-    }
-
-    /// `None`: not known.
-    fn of(self, task: &Task) -> Option<i64> {
-        task.known.contains(self.field()).then(|| match self {
-            Property::Pid => task.pid.0.into(),
-            Property::Ppid => task.ppid.0.into(),
-            Property::Euid => task.euid.into(),
-            Property::Uid => task.uid.into(),
-            Property::Egid => task.egid.into(),
-            Property::Gid => task.gid.into(),
-            Property::Sid => task.sid.into(),
-            Property::Pgid => task.pgid.into(),
-            Property::Terminal => task.tty_device.into(),
-        })
+/// The number that a field holds. `None`: it is not known, or is no number.
+fn number(field: Field, task: &Task) -> Option<i64> {
+    match field.value(task) {
+        Value::Signed(number) => Some(number),
+        Value::Unsigned(number) => i64::try_from(number).ok(),
+        Value::Absent | Value::Letter(_) | Value::Bytes(_) => None,
     }
 }
 
@@ -143,8 +98,8 @@ const KERNEL_PARENT: Pid = Pid(2);
 pub struct Selection {
     /// What is shown besides the lists.
     pub base: Base,
-    /// Numbers by what they name.
-    pub lists: Vec<(Property, BTreeSet<i64>)>,
+    /// Numbers by the field that has one of them: `Pid` for `-p`, `TtyDevice` for `-t`.
+    pub lists: Vec<(Field, BTreeSet<i64>)>,
     /// Names of tasks: `-C`.
     pub comms: BTreeSet<Vec<u8>>,
     /// Only what runs or waits for I/O: `r`.
@@ -158,8 +113,8 @@ pub struct Selection {
 impl Selection {
     /// The fields it looks at: a source need not read others for it.
     pub fn fields(&self) -> FieldSet {
-        let lists = self.lists.iter().map(|(property, _)| property.field());
-        let mut fields = lists.fold(self.base.fields(), |all, field| all.union(FieldSet::of(&[field])));
+        let lists = self.lists.iter().map(|(field, _)| FieldSet::of(&[*field]));
+        let mut fields = lists.fold(self.base.fields(), FieldSet::union);
         if !self.comms.is_empty() {
             fields = fields.union(FieldSet::of(&[Field::Comm]));
         }
@@ -178,7 +133,7 @@ impl Selection {
             || self
                 .lists
                 .iter()
-                .any(|(property, numbers)| property.of(task).is_some_and(|number| numbers.contains(&number)))
+                .any(|(field, numbers)| number(*field, task).is_some_and(|number| numbers.contains(&number)))
             || (task.known.contains(Field::Comm) && self.lists_comm(task.comm.as_bytes()));
         if self.hides_kernel && [task.pid, task.ppid].contains(&KERNEL_PARENT) {
             return false;
@@ -191,7 +146,7 @@ impl Selection {
     pub fn only_process(&self) -> Option<Pid> {
         let is_simple = self.base == Base::Listed && self.comms.is_empty() && !self.negated;
         match self.lists.as_slice() {
-            [(Property::Pid, pids)] if is_simple && pids.len() == 1 => {
+            [(Field::Pid, pids)] if is_simple && pids.len() == 1 => {
                 pids.first().and_then(|&pid| i32::try_from(pid).ok()).map(Pid)
             }
             _ => None,
@@ -244,7 +199,7 @@ mod tests {
     #[test]
     fn lists_add_to_each_other_and_negation_is_last() {
         let mut selection = Selection {
-            lists: vec![(Property::Pid, [1, 2].into()), (Property::Euid, [7].into())],
+            lists: vec![(Field::Pid, [1, 2].into()), (Field::Euid, [7].into())],
             ..Selection::default()
         };
         let tasks = [task(1, 0, 0, 0), task(3, 7, 0, 0), task(4, 0, 0, 0)];
@@ -274,11 +229,9 @@ mod tests {
         ] {
             assert!(unknown(Selection { base, ..Selection::default() }), "{base:?}");
         }
-        for property in
-            [Property::Ppid, Property::Euid, Property::Gid, Property::Sid, Property::Pgid, Property::Terminal]
-        {
-            let lists = vec![(property, [0].into())];
-            assert!(unknown(Selection { lists, ..Selection::default() }), "{property:?}");
+        for field in [Field::Ppid, Field::Euid, Field::Gid, Field::Sid, Field::Pgid, Field::TtyDevice] {
+            let lists = vec![(field, [0].into())];
+            assert!(unknown(Selection { lists, ..Selection::default() }), "{field:?}");
         }
         assert!(!unknown(Selection { base: Base::All, ..Selection::default() }));
     }
@@ -299,7 +252,7 @@ mod tests {
 
     #[test]
     fn one_process_is_recognised() {
-        let one = Selection { lists: vec![(Property::Pid, [7].into())], ..Selection::default() };
+        let one = Selection { lists: vec![(Field::Pid, [7].into())], ..Selection::default() };
         assert_eq!(one.only_process(), Some(Pid(7)));
         assert_eq!(Selection { negated: true, ..one.clone() }.only_process(), None);
         assert_eq!(Selection { base: Base::All, ..one }.only_process(), None);

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use counting::allocations;
 use cpuledger::source::walk::Walk;
-use cpuledger::{FieldSet, Request, Scope, Snapshot, Source};
+use cpuledger::{Field, FieldSet, Request, Scope, Snapshot, Source};
 use cpuledger_load::Sleepers;
-use cpuledger_view::filter::{Caller, Property, Selection};
+use cpuledger_view::filter::{Caller, Selection};
 
 /// Allocations of one warm walk with this number of sleeping threads.
 fn allocations_of_a_warm_walk(threads: usize) -> usize {
@@ -18,7 +18,7 @@ fn allocations_of_a_warm_walk(threads: usize) -> usize {
     let mut snapshot = Snapshot::default();
     let request = Request { scope: Scope::Tasks, fields: FieldSet::ALL };
     let selection = Selection {
-        lists: vec![(Property::Euid, BTreeSet::from([0]))],
+        lists: vec![(Field::Euid, BTreeSet::from([0]))],
         comms: BTreeSet::from([b"nothing".to_vec()]),
         ..Selection::default()
     };

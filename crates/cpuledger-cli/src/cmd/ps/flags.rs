@@ -1,7 +1,6 @@
 //! The one table of the options of `ps`: parsing and help derive from it.
 
-use cpuledger::SourceKind;
-use cpuledger_view::filter::Property;
+use cpuledger::{Field, SourceKind};
 use cpuledger_view::tree::Drawing;
 
 use super::number::positive_number;
@@ -113,8 +112,8 @@ macro_rules! flags {
 
 /// An option that notes its list.
 macro_rules! list {
-    ($property:ident) => {
-        |options, value, _| options.list(Property::$property, value)
+    ($field:ident) => {
+        |options, value, _| options.list(Field::$field, value)
     };
 }
 
@@ -165,7 +164,7 @@ flags! {
         "" "" ["group"] Value("GROUPS"), "processes of these effective groups" list!(Egid);
         "G" "" ["Group"] Value("GROUPS"), "processes of these real groups" list!(Gid);
         "s" "" ["sid"] Value("SESSIONS"), "processes of these sessions; +NUMBER alone does the same" list!(Sid);
-        "t" "" ["tty"] Value("TERMINALS"), "processes on these terminals; - means without a terminal" list!(Terminal);
+        "t" "" ["tty"] Value("TERMINALS"), "processes on these terminals; - means without a terminal" list!(TtyDevice);
         "" "t" [] Optional("TERMINALS"), "the same; without a list, on this terminal" bsd_terminals;
         "C" "" [] Value("NAMES"), "processes with these names" |options, value, _| options.list_comms(value);
     }
@@ -262,7 +261,7 @@ fn unix_x(options: &mut Options, _: &str, context: &Context) -> Result<(), Strin
 }
 
 fn own_terminal(options: &mut Options, _: &str, context: &Context) -> Result<(), String> {
-    options.listed.push((Property::Terminal, context.caller.tty_device.into()));
+    options.listed.push((Field::TtyDevice, context.caller.tty_device.into()));
     Ok(())
 }
 
@@ -270,7 +269,7 @@ fn bsd_terminals(options: &mut Options, value: &str, context: &Context) -> Resul
     if value.is_empty() {
         own_terminal(options, value, context)
     } else {
-        options.list(Property::Terminal, value)
+        options.list(Field::TtyDevice, value)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The items of a list on the command line, and the numbers that they mean: names of users, groups and terminals are looked up.
 
+use cpuledger::Field;
 use cpuledger::names::{gid_of, uid_of};
 use cpuledger::terminal::device_of_name;
-use cpuledger_view::filter::Property;
 
 use super::number;
 
@@ -20,23 +20,24 @@ pub fn items(list: &str) -> Result<impl Iterator<Item = &str>, String> {
     }
 }
 
-/// The number that an item of a list means.
+/// The number that an item of a list means for the field by which it chooses.
 ///
 /// # Errors
 /// A sentence that says what the item should be.
-pub fn number(property: Property, item: &str) -> Result<i64, String> {
-    match property {
-        Property::Pid => positive(item, "pid").map(i64::from),
-        Property::Ppid if number::parse(item) == Some(0) => Ok(0), // the parent of the first process
-        Property::Ppid => positive(item, "pid").map(i64::from),
-        Property::Sid => positive(item, "session id").map(i64::from),
-        Property::Pgid => positive(item, "process group id").map(i64::from),
-        Property::Euid | Property::Uid => id(item, uid_of(item), "user"),
-        Property::Egid | Property::Gid => id(item, gid_of(item), "group"),
-        Property::Terminal => {
+pub fn number(field: Field, item: &str) -> Result<i64, String> {
+    match field {
+        Field::Pid => positive(item, "pid").map(i64::from),
+        Field::Ppid if number::parse(item) == Some(0) => Ok(0), // the parent of the first process
+        Field::Ppid => positive(item, "pid").map(i64::from),
+        Field::Sid => positive(item, "session id").map(i64::from),
+        Field::Pgid => positive(item, "process group id").map(i64::from),
+        Field::Euid | Field::Uid => id(item, uid_of(item), "user"),
+        Field::Egid | Field::Gid => id(item, gid_of(item), "group"),
+        Field::TtyDevice => {
             let device = device_of_name(item).ok_or_else(|| format!("there is no terminal `{item}`"))?;
             Ok(device.into())
         }
+        _ => Err(format!("no list chooses by `{}`", field.info().key)),
     }
 }
 

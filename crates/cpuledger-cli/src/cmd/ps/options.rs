@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use cpuledger::SourceKind;
-use cpuledger_view::filter::{Caller, Property};
+use cpuledger::{Field, SourceKind};
+use cpuledger_view::filter::Caller;
 use cpuledger_view::tree::Drawing;
 
 use super::items;
@@ -129,7 +129,7 @@ pub struct Options {
     /// `-N`.
     pub negated: bool,
     /// Numbers that are listed, with what they are.
-    pub listed: Vec<(Property, i64)>,
+    pub listed: Vec<(Field, i64)>,
     /// Names that are listed: `-C`.
     pub comms: Vec<Vec<u8>>,
     /// `-q`.
@@ -217,9 +217,9 @@ impl Options {
     }
 
     /// Notes a list of numbers or names that choose processes.
-    pub fn list(&mut self, property: Property, list: &str) -> Result<(), String> {
+    pub fn list(&mut self, field: Field, list: &str) -> Result<(), String> {
         for item in items::items(list)? {
-            self.listed.push((property, items::number(property, item)?));
+            self.listed.push((field, items::number(field, item)?));
         }
         Ok(())
     }
@@ -227,11 +227,11 @@ impl Options {
     /// Notes the list of `-g`: sessions if all are numbers, else groups.
     pub fn list_sessions_or_groups(&mut self, list: &str) -> Result<(), String> {
         let before = self.listed.len();
-        if self.list(Property::Sid, list).is_ok() {
+        if self.list(Field::Sid, list).is_ok() {
             return Ok(());
         }
         self.listed.truncate(before);
-        self.list(Property::Egid, list)
+        self.list(Field::Egid, list)
             .map_err(|sentence| format!("`-g` takes session numbers or group names: {sentence}"))
     }
 

@@ -1,7 +1,7 @@
 //! From arguments to [`Options`]: UNIX options (`-ef`), BSD options (`aux`) and GNU options (`--sort`), mixed at will,
 //! and numbers of processes at the end.
 
-use cpuledger_view::filter::Property;
+use cpuledger::Field;
 use cpuledger_view::near::did_you_mean;
 
 use super::flags::{EXAMPLES, FLAGS, Flag, Style, Takes};
@@ -162,17 +162,17 @@ impl<'a> Reader<'a> {
     fn numbers(&mut self, first: &str) -> Result<(), String> {
         let mut next = Some(first);
         while let Some(text) = next {
-            let (property, what, digits) = match text.split_at_checked(1) {
-                Some(("-", digits)) => (Property::Pgid, "process group id", digits),
-                Some(("+", digits)) => (Property::Sid, "session id", digits),
-                _ => (Property::Pid, "pid", text),
+            let (field, what, digits) = match text.split_at_checked(1) {
+                Some(("-", digits)) => (Field::Pgid, "process group id", digits),
+                Some(("+", digits)) => (Field::Sid, "session id", digits),
+                _ => (Field::Pid, "pid", text),
             };
             let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
             let number = if is_number { items::positive(digits, what) } else { Err(String::new()) };
             let number = number.map_err(|_| {
                 format!("only process ids can follow a process id, not `{text}`; options come first")
             })?;
-            self.options.listed.push((property, number.into()));
+            self.options.listed.push((field, number.into()));
             next = self.next();
         }
         Ok(())

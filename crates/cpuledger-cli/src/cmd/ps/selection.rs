@@ -19,10 +19,10 @@ pub fn selection(options: &Options, personality: &Personality) -> Result<Selecti
         negated: options.negated,
         ..Selection::default()
     };
-    for &(property, number) in &options.listed {
-        match selection.lists.iter_mut().find(|(listed, _)| *listed == property) {
+    for &(field, number) in &options.listed {
+        match selection.lists.iter_mut().find(|(listed, _)| *listed == field) {
             Some((_, numbers)) => drop(numbers.insert(number)),
-            None => selection.lists.push((property, BTreeSet::from([number]))),
+            None => selection.lists.push((field, BTreeSet::from([number]))),
         }
     }
     Ok(selection)
@@ -57,7 +57,7 @@ fn base(options: &Options, personality: &Personality) -> Result<Base, String> {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger_view::filter::Property;
+    use cpuledger::Field;
 
     use super::*;
     use crate::cmd::ps::plan::Plan;
@@ -92,19 +92,16 @@ mod tests {
     #[test]
     fn lists_are_looked_up() {
         let lists = |line: &str| selected(line).expect(line).lists;
-        assert_eq!(lists("-p 3,1 -p 2"), [(Property::Pid, [1, 2, 3].into())]);
-        assert_eq!(
-            lists("-u root,5 -U root"),
-            [(Property::Euid, [0, 5].into()), (Property::Uid, [0].into())]
-        );
-        assert_eq!(lists("--ppid 0,7"), [(Property::Ppid, [0, 7].into())]);
-        assert_eq!(lists("-g 7,0x9"), [(Property::Sid, [7, 9].into())]);
-        assert_eq!(lists("-g 7,root"), [(Property::Egid, [0, 7].into())]);
-        assert_eq!(lists("-t ?"), [(Property::Terminal, [0].into())]);
-        assert_eq!(lists("T"), [(Property::Terminal, [0x8801].into())]);
+        assert_eq!(lists("-p 3,1 -p 2"), [(Field::Pid, [1, 2, 3].into())]);
+        assert_eq!(lists("-u root,5 -U root"), [(Field::Euid, [0, 5].into()), (Field::Uid, [0].into())]);
+        assert_eq!(lists("--ppid 0,7"), [(Field::Ppid, [0, 7].into())]);
+        assert_eq!(lists("-g 7,0x9"), [(Field::Sid, [7, 9].into())]);
+        assert_eq!(lists("-g 7,root"), [(Field::Egid, [0, 7].into())]);
+        assert_eq!(lists("-t ?"), [(Field::TtyDevice, [0].into())]);
+        assert_eq!(lists("T"), [(Field::TtyDevice, [0x8801].into())]);
         assert_eq!(
             lists("7 -8 +9"),
-            [(Property::Pid, [7].into()), (Property::Pgid, [8].into()), (Property::Sid, [9].into())]
+            [(Field::Pid, [7].into()), (Field::Pgid, [8].into()), (Field::Sid, [9].into())]
         );
         assert_eq!(selected("-C sh,cat").expect("a list").comms, [b"cat".to_vec(), b"sh".to_vec()].into());
     }

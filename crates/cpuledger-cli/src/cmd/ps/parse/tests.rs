@@ -29,7 +29,7 @@ fn every_style_says_the_same() {
     };
     let columns = |lists: &[&str]| of_kind(ListKind::Columns, lists);
     let of_format = |lists: &[&str]| of_kind(ListKind::ColumnsOrFormat, lists);
-    let pids = |pids: &[i64]| pids.iter().map(|&pid| (Property::Pid, pid)).collect::<Vec<_>>();
+    let pids = |pids: &[i64]| pids.iter().map(|&pid| (Field::Pid, pid)).collect::<Vec<_>>();
     for (line, expected) in [
         ("", Options::default()),
         ("-e", Options { all: true, ..Options::default() }),
@@ -56,25 +56,21 @@ fn every_style_says_the_same() {
         ("-p 1,2 --pid=3", Options { listed: pids(&[1, 2, 3]), ..Options::default() }),
         ("-p1", Options { listed: pids(&[1]), ..Options::default() }),
         ("1 2", Options { listed: pids(&[1, 2]), ..numbers.clone() }),
-        ("-1", Options { listed: vec![(Property::Pgid, 1)], ..numbers }),
+        ("-1", Options { listed: vec![(Field::Pgid, 1)], ..numbers }),
         (
             "U root h",
-            Options { listed: vec![(Property::Euid, 0)], headers: Some(Headers::Never), ..bsd.clone() },
+            Options { listed: vec![(Field::Euid, 0)], headers: Some(Headers::Never), ..bsd.clone() },
         ),
         ("-C sh -N", Options { comms: vec![b"sh".to_vec()], negated: true, ..Options::default() }),
         (
             "-t - --deselect",
-            Options { listed: vec![(Property::Terminal, 0)], negated: true, ..Options::default() },
+            Options { listed: vec![(Field::TtyDevice, 0)], negated: true, ..Options::default() },
         ),
-        ("t", Options { listed: vec![(Property::Terminal, 0x8801)], ..bsd.clone() }),
+        ("t", Options { listed: vec![(Field::TtyDevice, 0x8801)], ..bsd.clone() }),
         ("-q 3,1", Options { quick: Some(vec![3, 1]), ..Options::default() }),
         (
             "--ppid 7 --sort -rss",
-            Options {
-                listed: vec![(Property::Ppid, 7)],
-                sort: vec!["-rss".to_owned()],
-                ..Options::default()
-            },
+            Options { listed: vec![(Field::Ppid, 7)], sort: vec!["-rss".to_owned()], ..Options::default() },
         ),
         ("--cols 0x20", Options { width: Some(32), ..Options::default() }),
         ("--source procfs", Options { source: Some(SourceKind::Procfs), ..Options::default() }),
