@@ -6,7 +6,7 @@ use cpuledger::field::{FIELDS, FieldSet, Value};
 use cpuledger_view::column::{
     Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, columns, top_fields,
 };
-use cpuledger_view::figure::{Figure, Key, Part};
+use cpuledger_view::figure::{Key, Part};
 use cpuledger_view::interval::column::TableColumn;
 use cpuledger_view::key::{PROCESS_KEYS, TASK_KEYS};
 use cpuledger_view::query::Query;
@@ -172,7 +172,7 @@ fn every_field_is_a_column() {
 #[test]
 fn an_entry_outside_the_registry_is_missed_everywhere() {
     static PLANTED: Column = Column {
-        figure: Some(Figure::Part(Part { key: "planted_ns", help: "Planted.", value: |_| Value::Absent })),
+        figure: Some(Key::Part(&Part { key: "planted_ns", help: "Planted.", value: |_| Value::Absent })),
         listed: Some(Listed {
             names: &[("planted", "PLANTED")],
             width: 7,

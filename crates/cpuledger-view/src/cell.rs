@@ -5,7 +5,9 @@ use jiff::civil::DateTime;
 use crate::file_figures as figures;
 use crate::sort::Key;
 use cpuledger::enrich::row::Row;
+use cpuledger::field::Value;
 use cpuledger::task::Task;
+use cpuledger::text::escape::append_escaped;
 use cpuledger::text::manner::Manner;
 use cpuledger_proc::signal;
 
@@ -20,6 +22,17 @@ pub fn signed(cell: &mut Vec<u8>, number: i32) {
 /// Appends a number.
 pub fn unsigned(cell: &mut Vec<u8>, number: impl itoa::Integer) {
     cell.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// The same digits as in JSON; `-` for what is not known.
+pub fn value(cell: &mut Vec<u8>, shown: Value<'_>) {
+    match shown {
+        Value::Absent => cell.push(b'-'),
+        Value::Unsigned(number) => unsigned(cell, number),
+        Value::Signed(number) => unsigned(cell, number),
+        Value::Letter(letter) => cell.push(letter),
+        Value::Bytes(bytes) => append_escaped(cell, bytes),
+    }
 }
 
 /// Appends a number in at least `width` digits or blanks.

@@ -15,37 +15,18 @@ pub struct Part {
     pub value: fn(&Usage) -> Value<'static>,
 }
 
-/// What a column shows, as it is declared.
-#[derive(Debug)]
-pub enum Figure {
-    /// A field of the task; a cumulative one tells what it grew by.
-    Field(Field),
-    /// What only an interval tells.
-    Part(Part),
-}
-
 /// The time that a row was alive, of which what it did is told in percent; the length of the interval where it is not known.
 pub fn alive_ns(usage: &Usage, length_ns: u64) -> u64 {
     usage.states.map_or(length_ns, |states| states.elapsed_ns)
 }
 
-/// A figure by its key.
+/// A figure by its key: what a column shows.
 #[derive(Debug, Clone, Copy)]
 pub enum Key {
     /// A field of the task; a cumulative one tells what it grew by.
     Field(Field),
     /// What only an interval tells.
     Part(&'static Part),
-}
-
-impl Figure {
-    /// Its key.
-    pub fn key(&'static self) -> Key {
-        match self {
-            Figure::Field(field) => Key::Field(*field),
-            Figure::Part(part) => Key::Part(part),
-        }
-    }
 }
 
 impl Key {

@@ -8,7 +8,6 @@ use crate::sort::{self, Key, Weigh, Weight};
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Row;
 use cpuledger::field::{Field, FieldInfo, FieldSet, Unit, Value};
-use cpuledger::text::escape::append_escaped;
 use cpuledger::text::manner::Manner;
 
 pub use crate::width::{cut, width, wrap};
@@ -211,7 +210,7 @@ impl Chosen {
         match self.content {
             Content::Column(column) if knows(row, column) => (column.write)(row, into),
             Content::Column(_) => into.push(b'-'),
-            Content::Field(info) => write_value(info.field.value(row.task), into),
+            Content::Field(info) => cell::value(into, info.field.value(row.task)),
             Content::Literal => into.extend_from_slice(self.header.as_bytes()),
         }
     }
@@ -332,16 +331,6 @@ fn usual_width(info: &FieldInfo) -> usize {
         Unit::Bytes => 12,
         Unit::Count => 8,
         Unit::None => 5,
-    }
-}
-
-fn write_value(value: Value<'_>, into: &mut Vec<u8>) {
-    match value {
-        Value::Absent => into.push(b'-'),
-        Value::Unsigned(number) => cell::unsigned(into, number),
-        Value::Signed(number) => cell::unsigned(into, number),
-        Value::Letter(letter) => into.push(letter),
-        Value::Bytes(bytes) => append_escaped(into, bytes),
     }
 }
 

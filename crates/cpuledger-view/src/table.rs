@@ -5,13 +5,6 @@ use crate::json::{JsonValue, append_object};
 use crate::layout::{Chosen, Line};
 use cpuledger::field::Value;
 
-/// A cell on its way out.
-enum Cell {
-    Absent,
-    Number(Vec<u8>),
-    Text(Vec<u8>),
-}
-
 /// Appends the names of the columns as one record.
 pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {
     append_record(out, named(columns).map(|column| column.name.as_bytes().to_vec()));
@@ -20,9 +13,9 @@ pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {
 /// Appends a line as one record; what is not known is an empty field.
 pub fn append_csv_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>, cells: Cells) {
     let fields = named(columns).map(|column| match cell(column, line) {
-        Cell::Absent => Vec::new(),
-        Cell::Number(text) => text,
-        Cell::Text(text) => {
+        JsonValue::Null => Vec::new(),
+        JsonValue::Number(text) => text,
+        JsonValue::EscapedText(text) => {
             let mut cell = Vec::with_capacity(text.len() + 1);
             cells.append(&mut cell, &text);
             cell
@@ -33,17 +26,7 @@ pub fn append_csv_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>, ce
 
 /// Appends a line as one object; what is not known is null.
 pub fn append_json_row(out: &mut Vec<u8>, columns: &[Chosen], line: &Line<'_>) {
-    append_object(
-        out,
-        named(columns).map(|column| {
-            let value = match cell(column, line) {
-                Cell::Absent => JsonValue::Null,
-                Cell::Number(text) => JsonValue::Number(text),
-                Cell::Text(text) => JsonValue::EscapedText(text),
-            };
-            (column.name.as_str(), value)
-        }),
-    );
+    append_object(out, named(columns).map(|column| (column.name.as_str(), cell(column, line))));
 }
 
 /// Texts between descriptors of AIX have no name.
@@ -51,25 +34,25 @@ fn named(columns: &[Chosen]) -> impl Iterator<Item = &Chosen> {
     columns.iter().filter(|column| !column.name.is_empty())
 }
 
-fn cell(column: &Chosen, line: &Line<'_>) -> Cell {
+fn cell(column: &Chosen, line: &Line<'_>) -> JsonValue {
     if !column.is_in(line.part) || !column.is_known(&line.row) {
-        return Cell::Absent;
+        return JsonValue::Null;
     }
     let mut text = Vec::new();
     match column.value(&line.row) {
-        Some(Value::Absent) => return Cell::Absent,
+        Some(Value::Absent) => return JsonValue::Null,
         Some(Value::Unsigned(_) | Value::Signed(_)) => {
             column.write(line, &mut text);
-            return Cell::Number(text);
+            return JsonValue::Number(text);
         }
         Some(_) => column.write(line, &mut text),
         None => column.write(line, &mut text),
     }
     let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
     match &text[start..] {
-        b"-" if column.is_right() => Cell::Absent,
-        number if column.is_number() && is_json_number(number) => Cell::Number(number.to_vec()),
-        _ => Cell::Text(text),
+        b"-" if column.is_right() => JsonValue::Null,
+        number if column.is_number() && is_json_number(number) => JsonValue::Number(number.to_vec()),
+        _ => JsonValue::EscapedText(text),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a column of the tables is.
 
-use crate::figure::{Figure, Key};
+use crate::figure::Key;
 use crate::sort;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::enrich::row::Row;
@@ -76,7 +76,7 @@ pub enum Dash {
 #[derive(Debug)]
 pub struct Column {
     /// What it shows, under the key that JSON, CSV, orders and filters know; `None`: something that has no key.
-    pub figure: Option<Figure>,
+    pub figure: Option<Key>,
     /// How `ps` shows it; `None`: not at all.
     pub listed: Option<Listed>,
     /// How the text of `top` and the screen show it; `None`: only as its key.
@@ -107,14 +107,14 @@ impl Column {
     };
 
     /// What `ps` calls it: the first of its names, or its key.
-    pub fn name_in_ps(&'static self) -> Option<&'static str> {
+    pub fn name_in_ps(&self) -> Option<&'static str> {
         let listed = self.listed.as_ref().and_then(|listed| listed.names.first());
         listed.map(|(name, _)| *name).or_else(|| self.key().map(Key::name))
     }
 
     /// Its key, if it has one.
-    pub fn key(&'static self) -> Option<Key> {
-        self.figure.as_ref().map(Figure::key)
+    pub fn key(&self) -> Option<Key> {
+        self.figure
     }
 }
 

@@ -1,7 +1,7 @@
 //! The identity of a task: numbers, names, paths.
 
 use crate::cell;
-use crate::figure::Figure;
+use crate::figure::Key as Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};

@@ -6,7 +6,7 @@ use cpuledger::field::{Field, FieldSet, Value};
 use super::entry::{
     Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total,
 };
-use crate::figure::{Figure, Part};
+use crate::figure::{Key as Figure, Part};
 use crate::sort;
 
 /// A column of `ps` for what only an interval tells.
@@ -39,7 +39,7 @@ pub(super) fn known(number: Option<u64>) -> Value<'static> {
 /// In the order in which `ps` lists them.
 pub(super) static COLUMNS: &[Column] = &[
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "cpu_ns",
             help: "CPU time in the interval.",
             value: |usage| known(usage.known_cpu_ns()),
@@ -51,7 +51,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "self_ns",
             help: "CPU time of its live tasks; from procfs, of all its threads.",
             value: |usage| known(usage.known_self_ns()),
@@ -61,7 +61,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "exited_threads_ns",
             help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
             value: |usage| known(usage.exited_threads_ns),
@@ -76,7 +76,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "exited_children_ns",
             help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
             value: |usage| known(usage.exited_children_ns),
@@ -91,7 +91,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "exited_children_stolen_ns",
             help: "The part of exited_children_ns in which they did not execute; only the ledger knows it.",
             value: |usage| known(usage.exited_children_stolen_ns),
@@ -104,7 +104,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "accounting_ppid",
             help: "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.",
             value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),

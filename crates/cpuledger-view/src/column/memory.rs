@@ -1,7 +1,7 @@
 //! Memory, page faults and I/O.
 
 use crate::cell;
-use crate::figure::Figure;
+use crate::figure::Key as Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};

@@ -1,7 +1,7 @@
 //! Whose a task is: users and groups.
 
 use crate::cell;
-use crate::figure::Figure;
+use crate::figure::Key as Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};

@@ -1,7 +1,7 @@
 //! What a task is doing, and how it is scheduled.
 
 use crate::cell;
-use crate::figure::Figure;
+use crate::figure::Key as Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};

@@ -6,7 +6,7 @@ use cpuledger::interval::Usage;
 
 use super::entry::{Column, InTable, TableCell};
 use super::interval::{known, watched};
-use crate::figure::{Figure, Part};
+use crate::figure::{Key as Figure, Part};
 
 /// A part of what it did; absent where the source does not know it.
 fn part(usage: &Usage, part: fn(&States) -> u64) -> Value<'static> {
@@ -16,7 +16,7 @@ fn part(usage: &Usage, part: fn(&States) -> u64) -> Value<'static> {
 /// In the order in which a row that balances is read.
 pub(super) static COLUMNS: &[Column] = &[
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "stolen_ns",
             help: "Time on a CPU without executing; only the ledger knows it.",
             value: |usage| known(usage.stolen_ns),
@@ -39,7 +39,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "blocked_ns",
             help: "Time blocked, on I/O or anything else that no signal interrupts; only the ledger knows it.",
             value: |usage| part(usage, |states| states.blocked_ns),
@@ -55,7 +55,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "io_wait_ns",
             help: "The part of `blocked_ns` in which it waited for I/O; only the ledger knows it.",
             value: |usage| part(usage, |states| states.io_wait_ns),
@@ -71,7 +71,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "sleep_ns",
             help: "Time asleep, until an event or a signal; only the ledger knows it.",
             value: |usage| part(usage, |states| states.sleep_ns),
@@ -87,7 +87,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "stopped_ns",
             help: "Time stopped by a signal, a tracer or a freezer; only the ledger knows it.",
             value: |usage| part(usage, |states| states.stopped_ns),
@@ -103,7 +103,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "unseen_ns",
             help: "Time off the CPU before the ledger saw it run: what it did is not known; only the ledger knows it.",
             value: |usage| part(usage, |states| states.unseen_ns),
@@ -116,7 +116,7 @@ pub(super) static COLUMNS: &[Column] = &[
         ..Column::NOWHERE
     },
     Column {
-        figure: Some(Figure::Part(Part {
+        figure: Some(Figure::Part(&Part {
             key: "elapsed_ns",
             help: "Time it was alive; for a process, the sum over its threads, with those that exited; only the ledger knows it.",
             value: |usage| part(usage, |states| states.elapsed_ns),

@@ -1,7 +1,7 @@
 //! CPU time, and when a task was started.
 
 use crate::cell;
-use crate::figure::Figure;
+use crate::figure::Key as Figure;
 use crate::sort::Key;
 use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{Field, FieldSet};

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+pub use crate::cell::value as append_value;
 use crate::cell::{command_line, signed, unsigned};
 use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
 use crate::figure::alive_ns;
@@ -188,17 +189,6 @@ fn append_figure(cell: &mut Vec<u8>, key: Option<Key>, line: &Line<'_>) {
         }
         (Unit::Bytes, Value::Unsigned(bytes)) if !line.is_exact => append_bytes(cell, bytes, 6),
         (_, value) => append_value(cell, value),
-    }
-}
-
-/// The same digits as in JSON; `-` for what is not known.
-pub fn append_value(cell: &mut Vec<u8>, value: Value<'_>) {
-    match value {
-        Value::Absent => cell.push(b'-'),
-        Value::Unsigned(number) => unsigned(cell, number),
-        Value::Signed(number) => unsigned(cell, number),
-        Value::Letter(letter) => cell.push(letter),
-        Value::Bytes(bytes) => append_escaped(cell, bytes),
     }
 }
 
