@@ -280,6 +280,19 @@ macro_rules! columns {
     };
 }
 
+/// A column of what only an interval tells: `KEY HEADER WIDTH; VALUE; HELP; HELP OF PS`, and what else shows it behind `=>`.
+macro_rules! part {
+    ($key:literal $header:literal $width:literal; $value:expr; $help:literal; $in_ps:literal
+     $(=> { $($facet:ident: $shown:expr),+ $(,)? })?) => {
+        Column {
+            figure: Some(Figure::Part(&Part { key: $key, help: $help, value: $value })),
+            listed: watched(&[($key, $header)], $width, $in_ps),
+            $($($facet: $shown,)+)?
+            ..Column::NOWHERE
+        }
+    };
+}
+
 /// What the text of a column is, if that is said.
 macro_rules! text {
     () => {

@@ -60,62 +60,29 @@ pub(super) static COLUMNS: &[Column] = &[
         aliases: &[("self", "CPU time of live tasks, in percent")],
         ..Column::NOWHERE
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "exited_threads_ns",
-            help: "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.",
-            value: |usage| known(usage.exited_threads_ns),
-        })),
-        listed: watched(
-            &[("exited_threads_ns", "EXITED_THREADS_NS")],
-            17,
-            "CPU time of its threads that died: always shown as `-` here; `cpuledger top` shows it.",
-        ),
-        in_table: in_table!(18 "X" right 5 rank 2 Share sums; "CPU time of its threads that exited in the interval."),
-        aliases: &[("x", "CPU time of threads that exited, in percent")],
-        ..Column::NOWHERE
+    part! { "exited_threads_ns" "EXITED_THREADS_NS" 17; |usage| known(usage.exited_threads_ns);
+        "CPU time of its threads that exited in the interval; with `ledger`, also of threads without a slot.";
+        "CPU time of its threads that died: always shown as `-` here; `cpuledger top` shows it." => {
+            in_table: in_table!(18 "X" right 5 rank 2 Share sums; "CPU time of its threads that exited in the interval."),
+            aliases: &[("x", "CPU time of threads that exited, in percent")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "exited_children_ns",
-            help: "CPU time of processes that exited in the interval and whose first live ancestor it is.",
-            value: |usage| known(usage.exited_children_ns),
-        })),
-        listed: watched(
-            &[("exited_children_ns", "EXITED_CHILDREN_NS")],
-            18,
-            "CPU time it inherits from dead processes: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
-        aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
-        ..Column::NOWHERE
+    part! { "exited_children_ns" "EXITED_CHILDREN_NS" 18; |usage| known(usage.exited_children_ns);
+        "CPU time of processes that exited in the interval and whose first live ancestor it is.";
+        "CPU time it inherits from dead processes: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
+            aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "exited_children_stolen_ns",
-            help: "The part of exited_children_ns in which they did not execute; only the ledger knows it.",
-            value: |usage| known(usage.exited_children_stolen_ns),
-        })),
-        listed: watched(
-            &[("exited_children_stolen_ns", "EXITED_CHILDREN_STOLEN_NS")],
-            25,
-            "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`.",
-        ),
-        ..Column::NOWHERE
+    part! { "exited_children_stolen_ns" "EXITED_CHILDREN_STOLEN_NS" 25; |usage| known(usage.exited_children_stolen_ns);
+        "The part of exited_children_ns in which they did not execute; only the ledger knows it.";
+        "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`."
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "accounting_ppid",
-            help: "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.",
-            value: |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into())),
-        })),
-        listed: watched(
-            &[("accounting_ppid", "ACCOUNTING_PPID")],
-            15,
-            "The process that inherits its time: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
-        ..Column::NOWHERE
+    part! { "accounting_ppid" "ACCOUNTING_PPID" 15; |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into()));
+        "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.";
+        "The process that inherits its time: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
+        }
     },
     Column {
         in_table: in_table!(20 "PARTS" left 10 rank 12 Parts sums; "Self, exited threads and exited children as one bar."),

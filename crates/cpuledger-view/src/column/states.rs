@@ -15,21 +15,13 @@ fn part(usage: &Usage, part: fn(&States) -> u64) -> Value<'static> {
 
 /// In the order in which a row that balances is read.
 pub(super) static COLUMNS: &[Column] = &[
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "stolen_ns",
-            help: "Time on a CPU without executing; only the ledger knows it.",
-            value: |usage| known(usage.stolen_ns),
-        })),
-        listed: watched(
-            &[("stolen_ns", "STOLEN_NS")],
-            15,
-            "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it.",
-        ),
-        in_table: in_table!(24 "%STL" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it had a CPU without executing."),
-        orders: &["STL"],
-        aliases: &[("stl", "percent of its time on a CPU without executing"), ("stolen", "the same")],
-        ..Column::NOWHERE
+    part! { "stolen_ns" "STOLEN_NS" 15; |usage| known(usage.stolen_ns);
+        "Time on a CPU without executing; only the ledger knows it.";
+        "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it." => {
+            in_table: in_table!(24 "%STL" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it had a CPU without executing."),
+            orders: &["STL"],
+            aliases: &[("stl", "percent of its time on a CPU without executing"), ("stolen", "the same")],
+        }
     },
     Column {
         figure: Some(Figure::Field(Field::RunqueueWait)),
@@ -38,94 +30,44 @@ pub(super) static COLUMNS: &[Column] = &[
         aliases: &[("wait", "percent of its time waiting for a CPU")],
         ..Column::NOWHERE
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "blocked_ns",
-            help: "Time blocked, on I/O or anything else that no signal interrupts; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.blocked_ns),
-        })),
-        listed: watched(
-            &[("blocked_ns", "BLOCKED_NS")],
-            15,
-            "Time blocked, on I/O or anything else: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(26 "%BLK" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was blocked."),
-        orders: &["BLK"],
-        aliases: &[("blk", "percent of its time blocked, on I/O or anything else")],
-        ..Column::NOWHERE
+    part! { "blocked_ns" "BLOCKED_NS" 15; |usage| part(usage, |states| states.blocked_ns);
+        "Time blocked, on I/O or anything else that no signal interrupts; only the ledger knows it.";
+        "Time blocked, on I/O or anything else: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(26 "%BLK" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was blocked."),
+            orders: &["BLK"],
+            aliases: &[("blk", "percent of its time blocked, on I/O or anything else")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "io_wait_ns",
-            help: "The part of `blocked_ns` in which it waited for I/O; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.io_wait_ns),
-        })),
-        listed: watched(
-            &[("io_wait_ns", "IO_WAIT_NS")],
-            15,
-            "Time blocked on I/O: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(27 "%IO" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was blocked on I/O: part of %BLK."),
-        orders: &["IO"],
-        aliases: &[("io", "percent of its time blocked on I/O")],
-        ..Column::NOWHERE
+    part! { "io_wait_ns" "IO_WAIT_NS" 15; |usage| part(usage, |states| states.io_wait_ns);
+        "The part of `blocked_ns` in which it waited for I/O; only the ledger knows it.";
+        "Time blocked on I/O: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(27 "%IO" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was blocked on I/O: part of %BLK."),
+            orders: &["IO"],
+            aliases: &[("io", "percent of its time blocked on I/O")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "sleep_ns",
-            help: "Time asleep, until an event or a signal; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.sleep_ns),
-        })),
-        listed: watched(
-            &[("sleep_ns", "SLEEP_NS")],
-            15,
-            "Time asleep: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(28 "%SLP" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it slept."),
-        orders: &["SLP"],
-        aliases: &[("slp", "percent of its time asleep")],
-        ..Column::NOWHERE
+    part! { "sleep_ns" "SLEEP_NS" 15; |usage| part(usage, |states| states.sleep_ns);
+        "Time asleep, until an event or a signal; only the ledger knows it.";
+        "Time asleep: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(28 "%SLP" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it slept."),
+            orders: &["SLP"],
+            aliases: &[("slp", "percent of its time asleep")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "stopped_ns",
-            help: "Time stopped by a signal, a tracer or a freezer; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.stopped_ns),
-        })),
-        listed: watched(
-            &[("stopped_ns", "STOPPED_NS")],
-            15,
-            "Time stopped, by a signal or otherwise: always shown as `-` here; see `cpuledger top`.",
-        ),
-        in_table: in_table!(29 "%STOP" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was stopped."),
-        orders: &["STOP"],
-        aliases: &[("stop", "percent of its time stopped by a signal, tracer or freezer")],
-        ..Column::NOWHERE
+    part! { "stopped_ns" "STOPPED_NS" 15; |usage| part(usage, |states| states.stopped_ns);
+        "Time stopped by a signal, a tracer or a freezer; only the ledger knows it.";
+        "Time stopped, by a signal or otherwise: always shown as `-` here; see `cpuledger top`." => {
+            in_table: in_table!(29 "%STOP" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it was stopped."),
+            orders: &["STOP"],
+            aliases: &[("stop", "percent of its time stopped by a signal, tracer or freezer")],
+        }
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "unseen_ns",
-            help: "Time off the CPU before the ledger saw it run: what it did is not known; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.unseen_ns),
-        })),
-        listed: watched(
-            &[("unseen_ns", "UNSEEN_NS")],
-            15,
-            "Time off the CPU of which nothing is known: always shown as `-` here; see `cpuledger top`.",
-        ),
-        ..Column::NOWHERE
+    part! { "unseen_ns" "UNSEEN_NS" 15; |usage| part(usage, |states| states.unseen_ns);
+        "Time off the CPU before the ledger saw it run: what it did is not known; only the ledger knows it.";
+        "Time off the CPU of which nothing is known: always shown as `-` here; see `cpuledger top`."
     },
-    Column {
-        figure: Some(Figure::Part(&Part {
-            key: "elapsed_ns",
-            help: "Time it was alive; for a process, the sum over its threads, with those that exited; only the ledger knows it.",
-            value: |usage| part(usage, |states| states.elapsed_ns),
-        })),
-        listed: watched(
-            &[("elapsed_ns", "ELAPSED_NS")],
-            15,
-            "Time it was alive in the interval: always shown as `-` here; see `cpuledger top`.",
-        ),
-        ..Column::NOWHERE
+    part! { "elapsed_ns" "ELAPSED_NS" 15; |usage| part(usage, |states| states.elapsed_ns);
+        "Time it was alive; for a process, the sum over its threads, with those that exited; only the ledger knows it.";
+        "Time it was alive in the interval: always shown as `-` here; see `cpuledger top`."
     },
 ];
