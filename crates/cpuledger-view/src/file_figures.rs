@@ -23,49 +23,63 @@ fn shares(row: &Row<'_>) -> Option<Shares> {
     }
 }
 
+/// Figures of a row, each with its expression.
+macro_rules! figures {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = |$row:ident| $value:expr;)*) => {
+        $($(#[$doc])*
+        pub fn $name($row: &Row<'_>) -> Option<$type> {
+            $value
+        })*
+    };
+}
+
+figures! {
+    /// Signals that wait for the task alone.
+    task_pending: u64 = |row| status(row)?.pending;
+    blocked: u64 = |row| status(row)?.blocked;
+    ignored: u64 = |row| status(row)?.ignored;
+    caught: u64 = |row| status(row)?.caught;
+    permitted: u64 = |row| status(row)?.permitted;
+    /// What would go to swap if everything private was written to. A task without memory has no such lines.
+    swappable_kib: u64 = |row| Some(private_kib(row)? + stack_kib(row)?);
+    private_kib: u64 = |row| Some(status(row)?.data_kib.unwrap_or(0));
+    stack_kib: u64 = |row| Some(status(row)?.stack_kib.unwrap_or(0));
+    code_kib: u64 = |row| Some(code_bytes(row)? / 1024);
+    /// Virtual memory without the code.
+    data_kib: u64 = |row| Some(row.task.vsize_bytes.checked_sub(code_bytes(row)?)? / 1024);
+    /// `u64::MAX`: no limit.
+    resident_limit_bytes: u64 = |row| Some(addresses(row)?.resident_limit_bytes);
+    code_begin: u64 = |row| Some(addresses(row)?.code_begin);
+    code_end: u64 = |row| Some(addresses(row)?.code_end);
+    stack_begin: u64 = |row| address(addresses(row)?.stack_begin);
+    stack_pointer: u64 = |row| address(addresses(row)?.stack_pointer);
+    instruction_pointer: u64 = |row| address(addresses(row)?.instruction_pointer);
+    read_chars: u64 = |row| Some(io(row)?.read_chars);
+    write_chars: u64 = |row| Some(io(row)?.write_chars);
+    read_calls: u64 = |row| Some(io(row)?.read_calls);
+    write_calls: u64 = |row| Some(io(row)?.write_calls);
+    proportional_kib: u64 = |row| Some(shares(row)?.proportional_kib);
+    unique_kib: u64 = |row| Some(shares(row)?.unique_kib);
+    huge_private_kib: u64 = |row| Some(shares(row)?.huge_private_kib);
+    huge_shared_kib: u64 = |row| Some(shares(row)?.huge_shared_kib);
+    oom_score: i32 = |row| row.files()?.oom_score;
+    oom_adjustment: i32 = |row| row.files()?.oom_adjustment;
+    autogroup: u32 = |row| Some(row.files()?.autogroup?.0);
+    autogroup_nice: i32 = |row| Some(row.files()?.autogroup?.1);
+    login_uid: u32 = |row| row.files()?.login_uid;
+    open_files: u64 = |row| row.files()?.open_files;
+    node: u32 = |row| row.around.machine.node(row.task.processor);
+}
+
 /// Signals that wait for the process; in the row of a task, the leader's too, for that alone.
 pub fn pending(row: &Row<'_>) -> Option<u64> {
     let status = status(row)?;
     if row.is_task() { status.pending } else { status.shared_pending }
 }
 
-/// Signals that wait for the task alone.
-pub fn task_pending(row: &Row<'_>) -> Option<u64> {
-    status(row)?.pending
-}
-
-pub fn blocked(row: &Row<'_>) -> Option<u64> {
-    status(row)?.blocked
-}
-
-pub fn ignored(row: &Row<'_>) -> Option<u64> {
-    status(row)?.ignored
-}
-
-pub fn caught(row: &Row<'_>) -> Option<u64> {
-    status(row)?.caught
-}
-
-pub fn permitted(row: &Row<'_>) -> Option<u64> {
-    status(row)?.permitted
-}
-
 /// Supplementary groups.
 pub fn groups<'a>(row: &Row<'a>) -> &'a [u32] {
     status(row).map_or(&[], |status| &status.groups)
-}
-
-/// What would go to swap if everything private was written to. A task without memory has no such lines.
-pub fn swappable_kib(row: &Row<'_>) -> Option<u64> {
-    Some(private_kib(row)? + stack_kib(row)?)
-}
-
-pub fn private_kib(row: &Row<'_>) -> Option<u64> {
-    Some(status(row)?.data_kib.unwrap_or(0))
-}
-
-pub fn stack_kib(row: &Row<'_>) -> Option<u64> {
-    Some(status(row)?.stack_kib.unwrap_or(0))
 }
 
 /// Begin and end of the code as the kernel gives them to users without the right to know.
@@ -79,107 +93,13 @@ fn code_bytes(row: &Row<'_>) -> Option<u64> {
     if (code_begin, code_end) == HIDDEN_CODE { None } else { code_end.checked_sub(code_begin) }
 }
 
-pub fn code_kib(row: &Row<'_>) -> Option<u64> {
-    Some(code_bytes(row)? / 1024)
-}
-
-/// Virtual memory without the code.
-pub fn data_kib(row: &Row<'_>) -> Option<u64> {
-    Some(row.task.vsize_bytes.checked_sub(code_bytes(row)?)? / 1024)
-}
-
-/// `u64::MAX`: no limit.
-pub fn resident_limit_bytes(row: &Row<'_>) -> Option<u64> {
-    Some(addresses(row)?.resident_limit_bytes)
-}
-
-pub fn code_begin(row: &Row<'_>) -> Option<u64> {
-    Some(addresses(row)?.code_begin)
-}
-
-pub fn code_end(row: &Row<'_>) -> Option<u64> {
-    Some(addresses(row)?.code_end)
-}
-
 /// The kernel writes 0 for an address that it does not tell.
 fn address(address: u64) -> Option<u64> {
     (address != 0).then_some(address)
 }
 
-pub fn stack_begin(row: &Row<'_>) -> Option<u64> {
-    address(addresses(row)?.stack_begin)
-}
-
-pub fn stack_pointer(row: &Row<'_>) -> Option<u64> {
-    address(addresses(row)?.stack_pointer)
-}
-
-pub fn instruction_pointer(row: &Row<'_>) -> Option<u64> {
-    address(addresses(row)?.instruction_pointer)
-}
-
-pub fn read_chars(row: &Row<'_>) -> Option<u64> {
-    Some(io(row)?.read_chars)
-}
-
-pub fn write_chars(row: &Row<'_>) -> Option<u64> {
-    Some(io(row)?.write_chars)
-}
-
-pub fn read_calls(row: &Row<'_>) -> Option<u64> {
-    Some(io(row)?.read_calls)
-}
-
-pub fn write_calls(row: &Row<'_>) -> Option<u64> {
-    Some(io(row)?.write_calls)
-}
-
-pub fn proportional_kib(row: &Row<'_>) -> Option<u64> {
-    Some(shares(row)?.proportional_kib)
-}
-
-pub fn unique_kib(row: &Row<'_>) -> Option<u64> {
-    Some(shares(row)?.unique_kib)
-}
-
-pub fn huge_private_kib(row: &Row<'_>) -> Option<u64> {
-    Some(shares(row)?.huge_private_kib)
-}
-
-pub fn huge_shared_kib(row: &Row<'_>) -> Option<u64> {
-    Some(shares(row)?.huge_shared_kib)
-}
-
 pub fn namespace(row: &Row<'_>, namespace: Namespace) -> Option<u64> {
     row.files()?.namespace(namespace)
-}
-
-pub fn oom_score(row: &Row<'_>) -> Option<i32> {
-    row.files()?.oom_score
-}
-
-pub fn oom_adjustment(row: &Row<'_>) -> Option<i32> {
-    row.files()?.oom_adjustment
-}
-
-pub fn autogroup(row: &Row<'_>) -> Option<u32> {
-    Some(row.files()?.autogroup?.0)
-}
-
-pub fn autogroup_nice(row: &Row<'_>) -> Option<i32> {
-    Some(row.files()?.autogroup?.1)
-}
-
-pub fn login_uid(row: &Row<'_>) -> Option<u32> {
-    row.files()?.login_uid
-}
-
-pub fn open_files(row: &Row<'_>) -> Option<u64> {
-    row.files()?.open_files
-}
-
-pub fn node(row: &Row<'_>) -> Option<u32> {
-    row.around.machine.node(row.task.processor)
 }
 
 /// The security label; empty: none.
