@@ -4,17 +4,13 @@ use cpuledger::field::Value;
 use cpuledger_report::{Amounts, Balance, Name};
 
 use super::document::{Comparison, Document, Labels};
-use crate::json::{append_key, append_member, close};
+use crate::json::{append_key, append_member, close, known};
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.report/1";
 
 /// That of two reports side by side.
 pub const COMPARISON_SCHEMA: &str = "cpuledger.comparison/1";
-
-fn known(number: Option<u64>) -> Value<'static> {
-    number.map_or(Value::Absent, Value::Unsigned)
-}
 
 fn end(line: &mut Vec<u8>) {
     close(line, b'}');
