@@ -111,7 +111,7 @@ fn times_and_shares_are_those_of_top() {
 
 #[test]
 fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
-    let tasks = [b'S', b'T', b'Z', b'R'].map(|state| Task { state: State(state), ..row(0) });
+    let tasks = b"STZRtXDI".map(|state| Task { state: State(state), ..row(0) });
     let row_of = |task| Row::new(task, Usage::default());
     let interval = Interval { processes: vec![row_of(row(0)); 2], ..Interval::default() };
     let interval = Interval { source: SourceKind::Walk, ..interval };
@@ -121,7 +121,7 @@ fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
     let with_rows = Interval { tasks: tasks.map(row_of).to_vec(), ..interval };
     for interval in [listed, with_rows] {
         let text = page_of(&interval, 512);
-        assert!(text.contains("\nTasks: 4 total, 1 running, 1 sleeping, 1 stopped, 1 zombie\n"), "{text}");
+        assert!(text.contains("\nTasks: 8 total, 1 running, 3 sleeping, 2 stopped, 2 zombie\n"), "{text}");
     }
 }
 

@@ -104,7 +104,7 @@ pub struct Printer<'a> {
     options: &'a Options,
     width: usize,
     /// Lines of an iteration.
-    height: usize,
+    pub height: usize,
     /// What was looked up.
     pub around: Surroundings,
     /// At the iteration before.

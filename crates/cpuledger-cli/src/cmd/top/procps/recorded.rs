@@ -24,7 +24,7 @@ fn states(cpu: u64) -> CpuStates {
 }
 
 /// The first iteration and the next, or the sentence on what is wrong.
-fn output(machine: &Machine, line: &str) -> String {
+fn output(machine: &Machine, line: &str, height: usize) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let options = match parse(&words, 5001) {
         Ok(Action::Run(options)) => options,
@@ -34,6 +34,7 @@ fn output(machine: &Machine, line: &str) -> String {
     let mut printer = Printer::new(&options);
     machine.settle(&mut printer.around);
     printer.pid_digits = PID_DIGITS;
+    printer.height = height;
     let interval = machine.interval(SourceKind::Ledger);
     let mut text = String::new();
     for interval in [None, Some(&interval)] {
@@ -78,11 +79,20 @@ fn iterations_are_recorded() {
         "-w 100 -i",
         "-w 100 -S",
         "-w 100 -1",
+        "-w 100 -E k",
         "-w 100 -E g",
         "-w 100 -e m",
         "-w 100 -e g",
+        "-w 100 -e t",
         "-w 40",
+        "-w 62",
         "-w 70",
+        "-w 71",
+        "-w 72",
+        "-w 78",
+        "-w 79",
+        "-w 80",
+        "-w 160",
         "-w 9",
         "-w 100 -p 4000,5002",
         "-w 100 -u root",
@@ -93,8 +103,9 @@ fn iterations_are_recorded() {
         "-w 100 -o nothing",
     ] {
         let line = format!("-b {options}");
-        transcript.add(&format!("top --procps {line}"), output(&machine, &line).as_bytes());
+        transcript.add(&format!("top --procps {line}"), output(&machine, &line, usize::MAX).as_bytes());
     }
+    transcript.add("LINES=9 top --procps -b -w", output(&machine, "-b -w 100", 9).as_bytes());
     transcript.assert_recorded("top_procps");
 }
 
@@ -105,7 +116,7 @@ fn orders_are_recorded() {
     for (name, _) in super::fields::fields() {
         for sign in ["+", "-"] {
             let line = format!("-b -H -w 100 -o {sign}{name}");
-            let text = output(&machine, &line);
+            let text = output(&machine, &line, usize::MAX);
             let rows = text.lines().filter_map(|line| line.split_whitespace().next());
             let tids: Vec<&str> = rows.filter(|word| word.parse::<i32>().is_ok()).collect();
             transcript.add(&format!("top --procps {line}"), tids.join(" ").as_bytes());
