@@ -258,66 +258,8 @@ mod recorded;
 mod tests {
     use std::time::Duration;
 
-    use cpuledger::support::names;
-
+    use super::recorded::report;
     use super::*;
-
-    fn report(usable: bool) -> Report {
-        let source = SourceReport {
-            source: SourceKind::Walk,
-            usable,
-            reason: "CAP_BPF is missing".to_owned(),
-            remedy: (!usable).then(|| "run cpuledger as root".to_owned()),
-            facts: vec![
-                Fact { name: names::BTF, holds: Some(true) },
-                Fact { name: names::CAP_BPF, holds: Some(false) },
-                Fact { name: names::LOCKDOWN_PERMITS_READING, holds: None },
-            ],
-            sees: "everything",
-            hidden_pids: Vec::new(),
-            misses: "nothing",
-            needs: cpuledger::support::privilege::needs(SourceKind::Walk),
-            attempt: None,
-            ledger: None,
-            unbalanced_intervals: None,
-            log: vec!["R1 is bad".to_owned()],
-        };
-        Report {
-            machine: MachineFacts {
-                kernel_release: "6.1".to_owned(),
-                architecture: "x86_64".to_owned(),
-                online_cpus: 2,
-                tasks: Some(89),
-                pid_max: None,
-            },
-            auto: usable.then_some(SourceKind::Walk),
-            costs: None,
-            sources: vec![source],
-        }
-    }
-
-    #[test]
-    fn the_page_is_aligned_and_plain() {
-        let expected = "\
-kernel       6.1 (x86_64)
-online CPUs  2
-tasks        89 (pid_max -)
-
-walk         not usable
-  why        CAP_BPF is missing
-  remedy     run cpuledger as root
-  sees       everything
-  misses     nothing
-  needs      CAP_BPF, CAP_PERFMON
-  facts      btf                        yes
-             cap_bpf                    no
-             lockdown_permits_reading   could not tell
-  log        R1 is bad
-
-auto has no usable source
-";
-        assert_eq!(Page::new(false).of(&report(false)), expected);
-    }
 
     #[test]
     fn the_choice_of_auto_is_explained_by_both_costs() {
@@ -337,24 +279,5 @@ auto takes ledger for top: it sees all CPU time, and costs at most 5 % of each C
         assert!(busy.contains("ledger 19.0010 % of a CPU") && busy.ends_with(
             "auto takes walk for top: the ledger sees all CPU time, but here it costs over 5 % of each CPU more than the walk\n"
         ), "{busy}");
-    }
-
-    #[test]
-    fn colour_changes_nothing_but_colour() {
-        let colored = Page::new(true).of(&report(true));
-        assert!(colored.contains("\x1b[32musable\x1b[0m"));
-        let plain = ["32", "31", "33", "1", "0"]
-            .iter()
-            .fold(colored, |text, code| text.replace(&format!("\x1b[{code}m"), ""));
-        assert_eq!(plain, Page::new(false).of(&report(true)));
-    }
-
-    #[test]
-    fn the_json_has_its_schema_first() {
-        let report = report(false);
-        let json = serde_json::to_string(&Document::of(&report)).expect("JSON");
-        assert!(json.starts_with(r#"{"schema":"cpuledger.doctor/1","machine":{"#), "{json}");
-        assert!(json.contains(r#""pid_max":null"#) && json.contains(r#""auto":null"#), "{json}");
-        assert!(json.contains(r#"{"name":"lockdown_permits_reading","holds":null}"#), "{json}");
     }
 }

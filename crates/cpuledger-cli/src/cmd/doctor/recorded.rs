@@ -8,7 +8,7 @@ use super::*;
 use cpuledger_load::Transcript;
 
 /// All sources, usable or not.
-fn report(usable: bool) -> Report {
+pub fn report(usable: bool) -> Report {
     let attempt = Attempt {
         open_ns: 30_000_000,
         snapshot_ns: 31_000,
