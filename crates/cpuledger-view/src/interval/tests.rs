@@ -2,8 +2,7 @@ use super::column::{append_bytes, append_per_mille, append_time};
 use super::*;
 use crate::group::MOST_NAMES;
 use cpuledger::Boottime;
-use cpuledger::enrich::names::Names;
-use cpuledger::field::{Field, FieldSet};
+use cpuledger::field::FieldSet;
 use cpuledger::interval::{Exited, Unattributed, Usage};
 use cpuledger::source::Exit;
 use cpuledger::task::{Comm, Pid, State, Task, TaskId, Tid};
@@ -45,14 +44,9 @@ fn exited(comm: &str, cpu_ns: u64) -> Exited {
 
 /// One process and the given dead, on a page of that width.
 fn page(width: usize, dead: Vec<Exited>) -> String {
-    page_from(SourceKind::Walk, 0, width, dead)
-}
-
-fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exited>) -> String {
     let used = |cpu_ns| Row::new(row(5 << 30), Usage { cpu_ns, ..Usage::default() });
     let interval = Interval {
-        source,
-        missed_exits,
+        source: SourceKind::Walk,
         start_ns: 1_000_000_000,
         end_ns: 2_000_000_000,
         online_cpus: 2,
@@ -67,7 +61,6 @@ fn page_from(source: SourceKind, missed_exits: u64, width: usize, dead: Vec<Exit
 
 fn page_of(interval: &Interval, width: usize) -> String {
     let mut around = Surroundings::now();
-    around.machine.memory_total_bytes = Some(1 << 30);
     around.users.learn(0);
     let exited: Vec<usize> = (0..interval.exited.as_ref().map_or(0, Vec::len)).collect();
     let shown =
@@ -126,19 +119,6 @@ fn the_head_counts_tasks_that_have_rows_or_are_only_listed() {
 }
 
 #[test]
-fn a_page_says_what_was_attributed_and_what_died() {
-    let text =
-        page(512, vec![exited("true", 100_000_000), exited("cc1", 900_000_000), exited("true", 1_000_000)]);
-    assert!(text.contains("2 CPUs, interval 1.000 s, source walk: attributed 173.220% of 200%\n"), "{text}");
-    assert!(text.contains("      7 root"), "{text}");
-    assert!(text.contains(r" 50.0   0.0   1:01.23 a\x1b[2J"), "{text}");
-    assert!(
-        text.contains("\n\nExited, by name (their time is in %CPU of their processes and parents above)\n")
-    );
-    assert!(text.ends_with(" EXITED  %CPU COMMAND\n      1  90.0 cc1\n      2  10.1 true\n"), "{text}");
-}
-
-#[test]
 fn the_balance_says_why_time_is_unattributed_and_what_capacity_a_cpu_that_comes_has() {
     let by = Unattributed { uncovered_cpu_ns: 300, not_attached_ns: 7, ..Unattributed::default() };
     let interval = Interval {
@@ -190,17 +170,6 @@ fn many_names_of_the_dead_share_a_line() {
 }
 
 #[test]
-fn a_page_from_netlink_says_what_was_lost() {
-    let text = page_from(SourceKind::Netlink, 0, 512, Vec::new());
-    assert!(text.contains(
-        "\nNot seen: idle, stolen, blocked and sleeping time, the parent at fork, the last tick of threads that exited\n"
-    ));
-    assert!(!text.contains("running") && text.contains(" 0 zombie"), "states are not known: {text}");
-    let text = page_from(SourceKind::Netlink, 1234, 512, Vec::new());
-    assert!(text.contains("threads that exited; lost: 1234 reports of exits\n"), "{text}");
-}
-
-#[test]
 fn any_width_will_do() {
     for width in 0..100 {
         let text = page(width, vec![exited("größe", 1)]);
@@ -209,26 +178,7 @@ fn any_width_will_do() {
 }
 
 #[test]
-fn what_is_not_known_is_a_dash() {
-    let users = Names::of_users();
-    let write = |row: &Task| {
-        let line = Line {
-            row,
-            whole: row,
-            usage: &Usage::default(),
-            length_ns: 1,
-            users: &users,
-            memory_total_bytes: None,
-            has_arguments: true,
-            cmdline: None,
-            is_task: false,
-            subtree_ns: None,
-            is_exact: false,
-        };
-        of_batch().iter().map(|column| text_of(|cell| column.append(cell, &line))).collect::<Vec<_>>()
-    };
-    let unknown = Task { known: FieldSet::of(&[Field::Pid, Field::Comm]), ..row(0) };
-    assert_eq!(write(&unknown), ["7", "-", "-", "-", "-", "-", "-", "-", "0.0", "-", "-", r"a\x1b[2J"]);
-    // Memory of the machine was not looked up.
-    assert_eq!(write(&row(0))[9], "-");
+fn a_share_of_memory_is_a_dash_where_that_of_the_machine_is_not_known() {
+    let text = page(512, Vec::new());
+    assert!(text.contains(r" 50.0     -   1:01.23 a\x1b[2J") && !text.contains("; lost"), "{text}");
 }
