@@ -98,6 +98,11 @@ fn formats_are_recorded() {
         "axH",
         "ax u -L",
         "ax u -jT",
+        "ax l -c",
+        "ax l -j",
+        "ax l -y",
+        "ax j -L",
+        "ax -f",
         "-e --forest",
         "axf",
         "axjf",
@@ -107,6 +112,7 @@ fn formats_are_recorded() {
         "axc",
         "-e -O ppid",
         "ax O ppid",
+        "ax O ppid -o user",
         "-e -o pid=A,comm=B -o s=,tty",
         "-e -o stat:12=A:B,comm:3",
         "-e -o %p|%c|%a",
@@ -137,16 +143,20 @@ fn formats_of_other_systems_are_recorded() {
     for name in macros::names() {
         add(&mut transcript, &machine, &format!("--cols 132 -e -o {name}"));
     }
+    let mut add = |personality, line: &str| {
+        let line = format!("--cols 132 {line}");
+        transcript
+            .add(&format!("PS_PERSONALITY={personality} ps {line}"), &output(&machine, personality, &line));
+    };
     for personality in
         ["linux", "bsd", "sunos4", "old", "debian", "digital", "aix", "390", "hp", "irix", "sco"]
     {
         for line in ["-e", "-ef", "-el", "-ej", "axu", "axl", "axv", "-ex"] {
-            let line = format!("--cols 132 {line}");
-            transcript.add(
-                &format!("PS_PERSONALITY={personality} ps {line}"),
-                &output(&machine, personality, &line),
-            );
+            add(personality, line);
         }
+    }
+    for (personality, line) in [("debian", "-efj"), ("sco", "-elx")] {
+        add(personality, line);
     }
     transcript.assert_recorded("ps_formats_of_other_systems");
 }
