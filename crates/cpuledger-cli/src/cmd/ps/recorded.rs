@@ -133,7 +133,21 @@ fn formats_are_recorded() {
         add(&mut transcript, &machine, &format!("--cols {width} axu"));
         add(&mut transcript, &machine, &format!("--cols {width} axs"));
     }
+    add_layouts(&mut transcript, &machine);
     transcript.assert_recorded("ps_formats");
+}
+
+/// Branches and commands in narrow columns and screens, and headers that are empty or wide.
+fn add_layouts(transcript: &mut Transcript, machine: &Machine) {
+    for width in [3, 7, 9, 12, 16, 20] {
+        add(transcript, machine, &format!("--cols {width} -e --forest -o comm"));
+    }
+    for columns in ["comm:5,s", "fname", "fname:3,s", "fname:10,s"] {
+        add(transcript, machine, &format!("--cols 100 -e --forest -o {columns}"));
+    }
+    for columns in ["pid= -o comm=", "pid= -o comm", "comm:3,s", "comm:4,pid", "uid,pid,s,comm"] {
+        add(transcript, machine, &format!("--cols 100 -e -o {columns}"));
+    }
 }
 
 #[test]
