@@ -69,53 +69,6 @@ fn is_json_number(text: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger::enrich::row::{Row, Surroundings};
-    use cpuledger::field::FieldSet;
-    use cpuledger::task::{Comm, Pid, Task};
-
-    #[test]
-    fn rows_have_the_names_of_their_columns() {
-        let task = Task {
-            known: FieldSet::ALL.without(FieldSet::of(&[cpuledger::field::Field::Nice])),
-            pid: Pid(7),
-            comm: Comm::new(b"a \"b\",\\\n"),
-            user_ns: 61_000_000_000,
-            ..Task::default()
-        };
-        let around = Surroundings::now();
-        let line = Line::from(Row { task: &task, around: &around });
-        let columns: Vec<Chosen> = ["pid", "comm", "time", "ni", "user_ns", "nice"]
-            .iter()
-            .map(|name| Chosen::by_name(name).expect("a column"))
-            .collect();
-        let (mut json, mut csv) = (Vec::new(), Vec::new());
-        append_json_row(&mut json, &columns, &line);
-        append_csv_header(&mut csv, &columns);
-        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
-        assert_eq!(
-            String::from_utf8_lossy(&json),
-            concat!(
-                r#"{"pid":7,"comm":"a \"b\",\\\\\\n","time":"00:01:01","ni":null,"user_ns":61000000000,"nice":null}"#,
-                "\n"
-            )
-        );
-        assert_eq!(
-            String::from_utf8_lossy(&csv),
-            "pid,comm,time,ni,user_ns,nice\n7,\"a \"\"b\"\",\\\\\\n\",00:01:01,,61000000000,\n"
-        );
-    }
-
-    #[test]
-    fn only_text_is_made_inert() {
-        let task = Task { known: FieldSet::ALL, nice: -5, comm: Comm::new(b"=1+1"), ..Task::default() };
-        let around = Surroundings::now();
-        let line = Line::from(Row { task: &task, around: &around });
-        let columns = ["nice", "comm"].map(|name| Chosen::by_name(name).expect("a column"));
-        let mut csv = Vec::new();
-        append_csv_row(&mut csv, &columns, &line, Cells::Plain);
-        append_csv_row(&mut csv, &columns, &line, Cells::Inert);
-        assert_eq!(String::from_utf8_lossy(&csv), "-5,=1+1\n-5,'=1+1\n");
-    }
 
     #[test]
     fn numbers_are_those_of_json() {

@@ -1,5 +1,6 @@
 //! What `ps` prints of a machine that is always the same: each format, column, alias and key of an order.
 
+use cpuledger::Comm;
 use cpuledger::machine::tid_digits;
 use cpuledger_view::column::Align;
 use cpuledger_view::layout::{Content, names};
@@ -134,6 +135,7 @@ fn formats_are_recorded() {
         add(&mut transcript, &machine, &format!("--cols {width} axs"));
     }
     add_layouts(&mut transcript, &machine);
+    add_odd_name(&mut transcript, machine);
     transcript.assert_recorded("ps_formats");
 }
 
@@ -147,6 +149,16 @@ fn add_layouts(transcript: &mut Transcript, machine: &Machine) {
     }
     for columns in ["pid= -o comm=", "pid= -o comm", "comm:3,s", "comm:4,pid", "uid,pid,s,comm"] {
         add(transcript, machine, &format!("--cols 100 -e -o {columns}"));
+    }
+}
+
+/// A name that JSON and CSV have to quote.
+fn add_odd_name(transcript: &mut Transcript, mut machine: Machine) {
+    machine.snapshot.processes[5].comm = Comm::new(b"a \"b\",\\\n");
+    for format in ["json", "csv"] {
+        let line = format!("--format {format} -p 5001 -o pid,comm,time,ni,user_ns");
+        transcript
+            .add(&format!(r#"ps {line}   # a name with ", \ and a newline"#), &output(&machine, "", &line));
     }
 }
 
