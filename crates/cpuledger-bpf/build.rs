@@ -24,13 +24,17 @@ const CLANG_ARGUMENTS: [&str; 8] = [
     "-Wno-sign-compare",
 ];
 
-/// Any bytes are a valid record, and a record is nothing but bytes: the compiler checks that there are only integers and no padding.
+/// Any bytes are a valid record, and a record is nothing but bytes: the compiler checks that there are only integers, and no padding.
 #[derive(Debug)]
 struct PlainRecords;
 
 impl ParseCallbacks for PlainRecords {
-    fn add_derives(&self, _: &DeriveInfo<'_>) -> Vec<String> {
-        ["bytemuck::Pod", "bytemuck::Zeroable"].map(String::from).to_vec()
+    fn add_derives(&self, record: &DeriveInfo<'_>) -> Vec<String> {
+        match record.name {
+            // What its counters leave of a cache line is padding.
+            "cpuledger_slot" => vec!["bytemuck::AnyBitPattern".to_owned()],
+            _ => ["bytemuck::Pod", "bytemuck::Zeroable"].map(String::from).to_vec(),
+        }
     }
 }
 
@@ -50,7 +54,6 @@ fn main() {
         .headers(["bpf/abi.h", "bpf/abi_status.h"])
         .allowlist_item("(cpuledger|CPULEDGER)_.*")
         .parse_callbacks(Box::new(PlainRecords))
-        .explicit_padding(true)
         .derive_default(true)
         .derive_partialeq(true)
         .derive_eq(true)

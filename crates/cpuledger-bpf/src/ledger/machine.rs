@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bytemuck::Pod;
+use bytemuck::AnyBitPattern;
 use cpuledger_load::not_run;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
@@ -105,7 +105,7 @@ impl Machine {
     }
 
     /// An array that the hooks and the reader share.
-    fn share<R: Pod>(&self, which: i32, count: u32) -> Shared<R> {
+    fn share<R: AnyBitPattern>(&self, which: i32, count: u32) -> Shared<R> {
         let file = memfd_create("cpuledger-machine", MemfdFlags::CLOEXEC).expect("memory");
         let bytes = size_of::<R>() as u64 * u64::from(count);
         ftruncate(&file, bytes.next_multiple_of(1 << 16)).expect("memory");

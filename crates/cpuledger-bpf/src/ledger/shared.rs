@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use bytemuck::Pod;
+use bytemuck::AnyBitPattern;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::Error;
@@ -36,7 +36,7 @@ pub(super) fn take_word(word: &AtomicU64) -> u64 {
 }
 
 /// The records of a BPF array or data section, mapped for reading and writing.
-pub(super) struct Shared<R: Pod> {
+pub(super) struct Shared<R: AnyBitPattern> {
     /// `None` once all is mapped.
     map: Option<OwnedFd>,
     /// Each holds `part_records` records, but for the last, which holds what is left.
@@ -46,13 +46,13 @@ pub(super) struct Shared<R: Pod> {
     record: PhantomData<R>,
 }
 
-impl<R: Pod> fmt::Debug for Shared<R> {
+impl<R: AnyBitPattern> fmt::Debug for Shared<R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shared").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
-impl<R: Pod> Shared<R> {
+impl<R: AnyBitPattern> Shared<R> {
     /// Maps the `count` records of the map.
     ///
     /// # Errors
