@@ -27,7 +27,7 @@
 //!   and CPUs of the ledger tell which processes have run (`ledger/watch.rs`). A thread that has died changes what the dead have left, or the
 //!   number of those alive. All that are shown everything share one frame. A reader decodes a row when it makes its line, in several
 //!   threads. After a long listing for several callers, calls gather for five times as long, so that one walk answers them (`Handler::end_turn`).
-//! - **Listings of threads** keep the records of threads whose process has not run (`source/totals/tasks.rs`). The machine has to have at least 2,000
+//! - **Listings of threads** keep the records of threads whose process has not run (`source/totals.rs`). The machine has to have at least 2,000
 //!   threads, and the fields have to be those that a thread changes only by running. A nice value is changed from outside. What the threads share, such as the parent or
 //!   the terminal, is read each time. A thread that is woken is runnable before it runs: if /proc/loadavg counts more runnable tasks than the
 //!   listing, all threads are visited. A process of which one thread runs is visited as a whole.
