@@ -238,7 +238,7 @@ fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
     line.push(b'"');
     let start = line.len();
     append(line);
-    // Counting is faster than looking for the first.
+    // Counted, which takes many bytes at a time.
     if line[start..].iter().filter(|byte| needs_backslash(byte)).count() > 0 {
         for byte in line.split_off(start) {
             line.extend(needs_backslash(&byte).then_some(b'\\'));
