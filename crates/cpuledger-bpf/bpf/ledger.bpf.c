@@ -329,7 +329,8 @@ static __noinline u32 slot_of_leader(struct cpuledger_cpu *cpu, struct task_stru
 	if (task->pid == task->tgid || !as_walked(task)->sighand)
 		return CPULEDGER_SLOT_NONE;
 	number = find_leader(task->tgid, as_walked(task)->group_leader->start_boottime);
-	if (!number)
+	/* A leader that has exited may have had its last switch: nothing would give its slot back. */
+	if (!number && !as_walked(task)->group_leader->exit_state)
 		number = make_slot_of_leader(task->group_leader);
 	if (number < CPULEDGER_SLOT_FIRST)
 		return CPULEDGER_SLOT_NONE;
@@ -435,8 +436,13 @@ __noinline int die_without_slot(u64 end_ns, u64 interval, u64 cut_ns)
 	struct cpuledger_cpu *cpu = this_cpu();
 	u32 number = find_slot(task);
 
+	/* If that thread has exec'd since, they have exchanged their tids. */
+	if (!number && task->pid != task->tgid)
+		number = find_slot_of(task->tgid, bpf_get_current_task());
 	if (number) {
 		list_slot(number, interval + ends_after_cut(&segment));
+		/* It was made as of a task off the CPU, of which nothing is known. */
+		end_off(number, end_ns, run_delay(task), interval, cut_ns);
 		retire(task, number, &segment);
 	} else if (cpu) {
 		__sync_fetch_and_add(&cpu->unnamed_deaths, 1);

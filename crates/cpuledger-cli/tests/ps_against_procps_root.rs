@@ -9,6 +9,7 @@ use std::process::{Command, Output};
 
 use cpuledger::text::escape::{append_escaped, append_printable};
 use cpuledger_load::{Member, Zoo};
+use cpuledger_proc::task::stat::parse_stat;
 
 /// A timer may run a sleeping task between two listings.
 const ATTEMPTS: usize = 20;
@@ -142,12 +143,18 @@ fn is_plain(member: &Member) -> bool {
     is_plain(&member.truth.comm.0) && is_plain(&arguments) && !is_blank && !member.truth.comm.0.is_empty()
 }
 
-/// Kernel threads whose names do not follow what they work on.
+/// Kernel threads whose names do not follow what they work on, and whose CPU time is not within two ticks of a whole second: the kernel rounds that
+/// of a process and of its only thread apart, and only one of both may have reached the second.
 fn kernel_threads() -> Vec<i32> {
     let listed = text(&procps(&["--ppid", "2", "-o", "pid=,comm="]));
     let steady = |line: &&str| !line.contains("kworker/") || line.contains("kworker/R");
     let pids = listed.lines().filter(steady).filter_map(|line| line.split_whitespace().next()?.parse().ok());
-    pids.collect()
+    let is_between = |pid: &i32| {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let ticks = parse_stat(&stat).map_or(0, |stat| stat.user_ticks + stat.system_ticks);
+        ticks < 98 || (3..98).contains(&(ticks % 100))
+    };
+    pids.filter(is_between).collect()
 }
 
 fn compare(source: &str) {

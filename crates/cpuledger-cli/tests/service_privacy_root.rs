@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use cpuledger::field::{Field, FieldSet};
+use cpuledger::field::{Field, FieldSet, GUARDED};
 use cpuledger::interval::Row;
 use cpuledger::{Interval, Pid, Task, framing};
 use cpuledger_load::Kin;
@@ -27,10 +27,6 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde_json::Value;
 use service::{Service, TIMEOUT};
-
-/// What /proc tells only a caller that may trace the task.
-const GUARDED: FieldSet =
-    FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes, Field::SwapInDelay]);
 
 /// Kinds of processes that /proc lets their user trace, and of which the service tells less: docs/service.md.
 fn is_told_less(kind: &str, user: &As) -> bool {

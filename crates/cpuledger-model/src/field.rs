@@ -224,7 +224,7 @@ impl FieldSet {
     }
 }
 
-/// What is only known where the kernel counts block I/O by task.
+/// What /proc/PID/io has and sources read: it is only known where the kernel counts I/O by task.
 pub const IO: FieldSet = FieldSet::of(&[Field::ReadBytes, Field::WriteBytes, Field::CancelledWriteBytes]);
 
 /// What a task waited for, where the kernel counts delays.

@@ -33,6 +33,11 @@ impl FieldSet {
         FieldSet(self.0 & other.0)
     }
 
+    /// Whether both have one.
+    pub const fn intersects(self, other: FieldSet) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Without those of `other`.
     pub const fn without(self, other: FieldSet) -> FieldSet {
         FieldSet(self.0 & !other.0)

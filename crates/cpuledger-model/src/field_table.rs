@@ -14,17 +14,23 @@
 //! |---|---|---|
 //! | `crates/cpuledger-bpf/bpf/kernel.h` | The member of the kernel's struct. | does not compile |
 //! | `crates/cpuledger-bpf/bpf/abi.h` | A row of `CPULEDGER_ACTIVITY`. | does not compile |
-//! | here | A row with `#[cumulative]` and the group `Activity`. The column in frames is a free number from 256 on; the next number is its growth. | does not compile |
+//! | here | A row with `#[cumulative]` and the group `Activity`. The column in frames is a free number from 256 on, and the next number, its growth, is free too. | does not compile |
+//! | `crates/cpuledger/src/source/procfs/needs.rs` | Its exception in the test, unless that source gives it, too. | the test fails |
 //! | `crates/cpuledger/tests/bracket/oracle.rs` | Where /proc has it, or why it has not (`Unsaid`; then also `NOT_COMPARED` of `bracket_root.rs`). | the test does not compile |
 //!
-//! Everything else follows: the programs that read, add up and keep it, JSON, CSV, `-o`, filters, orders, recordings, exports, help and the tables of
-//! the documents. Two sources are extra work:
+//! From these follow the programs that read, add up and keep it, who may see it, JSON, CSV, `-o`, filters, orders, recordings, exports, help and the
+//! tables of the documents. Names end in the unit: `_ns`, `_bytes`. The place in the table is that in the output.
 //!
-//! - /proc: a parser in `crates/cpuledger-proc/src/task/`, the member in `source/procfs/row.rs`, and the file that has it in `needs.rs`.
-//! - taskstats: the place in `source/netlink/layout.rs`, and the member and its set in `rows.rs`.
+//! A slot of the ledger is a multiple of 64 bytes, and has room for eight counters. With the ninth it has 320 bytes, and the default ledger more than
+//! 16 MiB (`the_default_size_locks_less_than_16_mib_on_512_cpus`): lower `CPULEDGER_DEFAULT_SLOTS` of `abi.h` to 28,672, and the numbers that
+//! docs/accuracy.md makes of it.
 //!
-//! A counter takes 8 bytes of every slot of the ledger, which is a multiple of 64. Look at `locked_bytes` of `ledger/mod.rs`: the default ledger stays
-//! below 16 MiB.
+//! Two sources are extra work, and null until then. docs/json.md says which sources leave a field null.
+//!
+//! - /proc: the member of the file in `crates/cpuledger-proc/src/task/`, `source/procfs/row.rs`, and the set of the file in `needs.rs`. The set of
+//!   /proc/PID/io is `IO` of `field.rs`.
+//! - taskstats: the place in `source/netlink/layout.rs`, the member and its set in `rows.rs`, and `tests/netlink_messages.rs`. Sizes there are whole KiB,
+//!   so `bracket_root` has to leave them out of its comparison.
 //!
 //! ## A gauge
 //!

@@ -31,7 +31,7 @@
 //! - **Final values**: at its last switch a task's counters, its parent and the time are copied into its slot, because the task cannot be read
 //!   afterwards. If the reader has closed the CPU, it knows which task ran at the cut; otherwise the switch that split the run segment does.
 //! - **Memory.** A slot is four cache lines: one that each switch touches, one that the fork writes, two for the last switch. States take two more,
-//!   of which a switch touches one. What is folded takes 48 bytes more, the lists 16, and the index some 16. So the default of 32,768 slots locks
+//!   of which a switch touches one. What is seldom used takes 48 bytes more, the lists 16, and the index some 16. So the default of 32,768 slots locks
 //!   15 MiB. Each possible CPU adds 768 bytes.
 //! - **Reading.** The reader zeroes what a slot has booked by atomic operations, and each of them waits for its line. So it loads the lines of 16 slots
 //!   at once before (`Ledger::fetch`).

@@ -41,7 +41,7 @@ struct Entry<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     sections: [bool; Section::ALL.len()],
-    /// By the id of the column.
+    /// By the place of the column.
     columns: [bool; COLUMNS],
 }
 

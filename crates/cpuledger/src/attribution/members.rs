@@ -57,7 +57,9 @@ pub(super) struct Members {
     #[serde(skip)]
     numbers: Near,
     /// A number that is free, whose link has the next one for its parent.
+    #[serde(skip)]
     first_free: u32,
+    #[serde(skip)]
     free: usize,
 }
 
@@ -138,8 +140,7 @@ impl Members {
 
     /// The numbers of all, in the order in which they were met as far as numbers were not free again.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
-        let used = |number: &u32| self.died_ns(*number) != NONE.died_ns;
-        (0..self.links.len() as u32).filter(used)
+        (0..self.links.len() as u32).filter(|number| self.has_number(*number))
     }
 
     /// Gives back the room that is more than they need. Returns the new number of each, where they have others from now on.
@@ -162,19 +163,35 @@ impl Members {
         Some(moved)
     }
 
-    /// Makes those complete that were read. Returns whether all numbers in them are theirs.
+    /// Makes those complete that were read: who is free, and how many children each has, follows from the rest. Returns whether each parent is one
+    /// of them.
     pub(super) fn complete(&mut self) -> bool {
-        let is_number = |number: u32| number == NOBODY || self.has_number(number);
+        let is_parent = |number: u32| number == NOBODY || self.has_number(number);
         let is_whole = self.links.len() == self.identities.len()
-            && is_number(self.first_free)
-            && self.links.iter().all(|link| is_number(link.parent));
+            && self.numbers().all(|number| is_parent(self.link(number).parent));
+        if !is_whole {
+            return false;
+        }
+        (self.first_free, self.free) = (NOBODY, 0);
+        for number in 0..self.links.len() as u32 {
+            self.links[number as usize].children = 0;
+            if !self.has_number(number) {
+                self.links[number as usize] = Link { parent: self.first_free, ..Link::NEW };
+                self.first_free = number;
+                self.free += 1;
+            }
+        }
+        let parents: Vec<u32> = self.numbers().map(|number| self.link(number).parent).collect();
+        for parent in parents.into_iter().filter(|parent| *parent != NOBODY) {
+            self.links[parent as usize].children += 1;
+        }
         self.number_all();
-        is_whole
+        true
     }
 
-    /// Whether it is one of theirs, free or not.
+    /// Whether it is the number of one of them.
     pub(super) fn has_number(&self, number: u32) -> bool {
-        (number as usize) < self.links.len()
+        self.identities.get(number as usize).is_some_and(|identity| identity.died_ns != NONE.died_ns)
     }
 
     fn number_all(&mut self) {

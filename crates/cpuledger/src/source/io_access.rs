@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use cpuledger_model::field::{Field, IO};
+use cpuledger_model::field::{Field, GUARDED};
 use cpuledger_model::task::Task;
 
 use crate::caller::{Caller, caller};
@@ -52,15 +52,15 @@ impl IoAccess {
             return;
         }
         let mut permitted = rustc_hash::FxHashSet::default();
-        for row in processes.iter_mut().filter(|row| row.known.contains(Field::ReadBytes)) {
+        for row in processes.iter_mut().filter(|row| row.known.intersects(GUARDED)) {
             if self.permits(row) {
                 permitted.insert(row.pid);
             } else {
-                row.known = row.known.without(IO);
+                row.known = row.known.without(GUARDED);
             }
         }
         for row in tasks.iter_mut().filter(|row| !(permitted.contains(&row.pid) && self.is_own(row))) {
-            row.known = row.known.without(IO);
+            row.known = row.known.without(GUARDED);
         }
     }
 }
@@ -86,7 +86,7 @@ mod tests {
         access.hold_back(&mut processes, &mut tasks);
         assert_eq!(processes.map(|row| row.known.contains(Field::WriteBytes)), [true, false, false]);
         assert_eq!(tasks.map(|row| row.known.contains(Field::WriteBytes)), [true, false]);
-        assert_eq!(processes[1].known, FieldSet::ALL.without(IO));
+        assert_eq!(processes[1].known, FieldSet::ALL.without(GUARDED));
         let mut other = [row(myself, myself, uid + 1)];
         IoAccess::ALL.hold_back(&mut other, &mut []);
         assert_eq!(other[0].known, FieldSet::ALL);

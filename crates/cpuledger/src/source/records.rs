@@ -6,7 +6,7 @@ use cpuledger_bpf::{Mechanism, Walked, abi};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::counters::Counters;
 use cpuledger_model::exit::{Birth, Death, Exit};
-use cpuledger_model::field::{DELAYS, Field, FieldSet, Group, IO};
+use cpuledger_model::field::{DELAYS, Field, FieldSet, GUARDED, Group};
 use cpuledger_model::snapshot::{Request, Snapshot};
 use cpuledger_model::task::{Comm, Guard, Pid, State, Task, TaskId, Tid};
 use rustix::param::page_size;
@@ -145,7 +145,7 @@ impl<'a> Decoder<'a> {
         let known = FieldSet::ALL.without(unknown);
         Decoder {
             known,
-            io: Some(io).filter(|io| known.contains(Field::ReadBytes) && !io.is_unlimited()),
+            io: Some(io).filter(|io| known.intersects(GUARDED) && !io.is_unlimited()),
             page_bytes: page_size() as u64,
             has_tasks: request.scope.has_tasks(),
             has_names: request.fields.needs(Group::Name),
@@ -251,7 +251,7 @@ impl<'a> Decoder<'a> {
             row.comm = kernel_thread_name(process, &leader.task.comm);
         }
         if self.io.is_some_and(|io| !io.permits(&row)) {
-            row.known = row.known.without(IO);
+            row.known = row.known.without(GUARDED);
         }
         Some(row)
     }
@@ -281,11 +281,11 @@ impl<'a> Decoder<'a> {
         } else {
             set_identity(row, record);
         }
-        let may_tell_io = self.io.is_none_or(|io| shared.known.contains(Field::ReadBytes) && io.is_own(row));
-        let own = if may_tell_io { WALK_TOTALS } else { WALK_TOTALS.without(IO) };
+        let may_tell_io = self.io.is_none_or(|io| shared.known.intersects(GUARDED) && io.is_own(row));
+        let own = if may_tell_io { WALK_TOTALS } else { WALK_TOTALS.without(GUARDED) };
         row.known = shared.known.union(own.intersection(self.known)); // its own, not those of the process
         if !may_tell_io {
-            row.known = row.known.without(IO);
+            row.known = row.known.without(GUARDED);
         }
         set_cpu_time(row, &record.task.cpu_time);
         if let Some(rest) = record.rest {

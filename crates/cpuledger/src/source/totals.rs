@@ -215,14 +215,17 @@ impl Totals {
         stale
     }
 
-    /// Keeps the sums of a walk over all processes, which came after that over the leaders.
+    /// Keeps the sums of a walk over all processes, which came after that over the leaders. What is kept of those that have not run stays: the
+    /// records have it in them already.
     fn keep_all(&mut self, walked: &Walked<'_>) {
         let Records { tasks, rests, processes } = &self.records;
         let marks = processes.iter().filter(|process| process.threads > 1);
         let marks: FxHashMap<i32, Option<Mark>> =
             marks.map(|process| (process.pid, mark_of(process, tasks, rests))).collect();
-        self.kept.clear();
         for summed in walked.processes.iter().filter(|process| process.threads > 1) {
+            if self.kept.contains_key(&summed.pid) {
+                continue;
+            }
             let mark = marks.get(&summed.pid).copied().flatten();
             keep(&mut self.kept, mark, summed, walked);
         }

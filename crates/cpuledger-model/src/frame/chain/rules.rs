@@ -70,7 +70,7 @@ pub(super) fn rule_of(section: Section, column: Column) -> &'static Rule {
     &rules(section)[usize::from(PLACES[section.place()][column.index()])]
 }
 
-/// The places of the rules by the ids of the columns.
+/// The places of the rules by those of the columns.
 static PLACES: LazyLock<[[u8; COLUMNS]; Section::ALL.len()]> = LazyLock::new(|| {
     Section::ALL.map(|section| {
         let mut places = [0; COLUMNS];

@@ -9,7 +9,7 @@ use cpuledger_bpf::ledger::{Interval as Closed, Newborn, TaskTime};
 use cpuledger_model::boottime::Boottime;
 use cpuledger_model::buffer::{Trim, empty, release};
 use cpuledger_model::counters::Counters;
-use cpuledger_model::field::{Field, FieldSet, IO};
+use cpuledger_model::field::{Field, FieldSet, GUARDED};
 use cpuledger_model::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger_model::snapshot::Snapshot;
 use cpuledger_model::source_kind::SourceKind;
@@ -429,8 +429,8 @@ impl RowBuilder {
 
     /// What of the figures that are kept of a task, or of a process, the caller may not see, by its row.
     fn held_back(&self, row: &Task) -> FieldSet {
-        let may_see = self.io.is_unlimited() || row.known.contains(Field::ReadBytes);
-        if may_see { FieldSet::EMPTY } else { IO }
+        let may_see = self.io.is_unlimited() || row.known.intersects(GUARDED);
+        if may_see { FieldSet::EMPTY } else { GUARDED }
     }
 
     /// Whether another living task has its (tid, start time): an exec has just given that to one, and the other, the
