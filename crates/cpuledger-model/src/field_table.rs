@@ -3,8 +3,8 @@
 //!
 //! # To add a field
 //!
-//! A *counter* only grows for one task, and an interval holds its growth. Everything else is a *gauge*, which an interval holds as it is at the
-//! end.
+//! A *counter* never decreases during the life of a task, and an interval holds its growth. Everything else is a *gauge*, which an interval holds as
+//! it is at the end.
 //!
 //! ## A counter that the kernel keeps for each task
 //!
@@ -14,18 +14,18 @@
 //! |---|---|---|
 //! | `crates/cpuledger-bpf/bpf/kernel.h` | The member of the kernel's struct. | does not compile |
 //! | `crates/cpuledger-bpf/bpf/abi.h` | A row of `CPULEDGER_ACTIVITY`. | does not compile |
-//! | here | A row with `#[cumulative]` and the group `Activity`. The column in frames is a free number from 256 on, and the next number, its growth, is free too. | does not compile |
+//! | here | A row with `#[cumulative]` and the group `Activity`. Choose a column number N from 256 on such that N and N + 1, its growth, are free. | does not compile |
 //! | `crates/cpuledger/src/source/procfs/needs.rs` | Its exception in the test, unless that source gives it, too. | the test fails |
-//! | `crates/cpuledger/tests/bracket/oracle.rs` | Where /proc has it, or why it has not (`Unsaid`; then also `NOT_COMPARED` of `bracket_root.rs`). | the test does not compile |
+//! | `crates/cpuledger/tests/bracket/oracle.rs` | Where /proc has it, or why it does not (`Unsaid`; then add it to `NOT_COMPARED` of `bracket_root.rs`). | the test does not compile |
 //!
 //! From these follow the programs that read, add up and keep it, who may see it, JSON, CSV, `-o`, filters, orders, recordings, exports, help and the
 //! tables of the documents. Names end in the unit: `_ns`, `_bytes`. The place in the table is that in the output.
 //!
-//! A slot of the ledger is a multiple of 64 bytes, and has room for eight counters. With the ninth it has 320 bytes, and the default ledger more than
-//! 16 MiB (`the_default_size_locks_less_than_16_mib_on_512_cpus`): lower `CPULEDGER_DEFAULT_SLOTS` of `abi.h` to 28,672, and the numbers that
-//! docs/accuracy.md makes of it.
+//! A slot of the ledger is a multiple of 64 bytes, and its eight places for counters are taken. A ninth counter makes it 320 bytes, and the default ledger
+//! exceeds 16 MiB (`the_default_size_locks_less_than_16_mib_on_512_cpus`). Then lower `CPULEDGER_DEFAULT_SLOTS` of `abi.h` to 28,672 slots, and update
+//! docs/accuracy.md.
 //!
-//! Two sources are extra work, and null until then. docs/json.md says which sources leave a field null.
+//! Two sources need extra work; until it is done, they leave the field null, and docs/json.md says so.
 //!
 //! - /proc: the member of the file in `crates/cpuledger-proc/src/task/`, `source/procfs/row.rs`, and the set of the file in `needs.rs`. The set of
 //!   /proc/PID/io is `IO` of `field.rs`.
@@ -54,7 +54,7 @@
 //! cargo test -p cpuledger-bpf --test verifier_root                                               as root: what it costs the verifier
 //! ```
 
-/// Calls a macro with every field of a task, after what else it is given. A row is: `#[cumulative]` for a counter, the [`Field`], the number and the
+/// Calls a macro with its other arguments first, then every field of a task. A row is: `#[cumulative]` for a counter, the [`Field`], the number and the
 /// name of its column in frames, the member of [`Task`] and its type, [`Unit`], [`Group`], whether /proc shows it to everybody (`Open`) or only to
 /// those who may trace the task (`Guarded`), and one sentence. A number never changes, and no number comes twice.
 ///
