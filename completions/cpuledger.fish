@@ -42,7 +42,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s d -l delay -
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r -f -a "wait\t''
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l by -d 'wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
 cgroup\t''
 user\t''
 command\t''
@@ -60,9 +60,9 @@ walk\t''
 netlink\t''
 procfs\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show the intervals of a recording, a directory or a file, instead of this machine\'s; without -d, as they were recorded' -r -F
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Start at this time' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l replay -d 'Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l at -d 'Open the recording at this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l since -d 'Leave out intervals before this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l until -d 'Stop at this time' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
@@ -75,7 +75,7 @@ contrast\t''
 mono\t''"
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide what did not run in the interval: the default, unless the configuration file says otherwise'
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s i -l idle -d 'Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -s c -l command-line -d 'Show command lines instead of names'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l all -d 'Also list what did not run in the interval'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand top" -l procps -d 'Behave like procps\' top: same options, summary and columns (see `cpuledger top --procps --help`)'
@@ -85,7 +85,7 @@ complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -s d -l inte
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l duration -d 'End after this time: seconds, or with a unit (90s, 10m, 24h); the last interval may be shorter' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l retain -d 'Delete the oldest files: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l min-free -d 'Leave this much free in the file system: delete the oldest files, and pause if that is not enough' -r -f
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]' -r -f
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l tier -d 'Keep tiers of merged intervals, as LENGTH:RETENTION: 1s:24h,1m:30d [default: one tier, not merged]' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand record" -l source -d 'Where the numbers come from (auto, service, ledger, walk, netlink or procfs; `cpuledger top --help` has more) [default: auto]' -r -f -a "auto\t''
 service\t''
 ledger\t''
@@ -111,7 +111,7 @@ json\t''
 csv\t''
 csv-safe\t''
 html\t''"
-complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file, which is complete or not there' -r -F
+complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l output -d 'Write to this file; a failed run leaves no partial file' -r -F
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -l compare -d 'Two spans side by side: what grew most from A to B comes first' -r -f
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c cpuledger -n "__fish_cpuledger_using_subcommand report" -s h -l help -d 'Print help'

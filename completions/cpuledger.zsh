@@ -43,13 +43,13 @@ _arguments "${_arguments_options[@]}" : \
 '*--user=[Show only processes of these effective users (names or numbers, separated by commas)]:LIST:_users' \
 '-o+[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
 '--sort=[Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them]:KEY:' \
-'--by=[Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together\: wait,cgroup]:WHAT:(wait cgroup user command wait,cgroup wait,user wait,command)' \
+'--by=[wait\: show how each row spent its time; cgroup, user, command\: group the rows. With wait, what waits most comes first. Combine them with a comma\: wait,cgroup]:WHAT:(wait cgroup user command wait,cgroup wait,user wait,command)' \
 '--format=[Output format\: text, json (one object per line), csv, or csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) \[default\: text\]]:FORMAT:(text json csv csv-safe)' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs, see below) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--record=[Also record the intervals, in this directory; nothing that is in it is deleted]:DIR:_files -/' \
-'--replay=[Show the intervals of a recording, a directory or a file, instead of this machine'\''s; without -d, as they were recorded]:PATH:_files' \
-'--at=[Begin with the interval of this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
-'--since=[Start at this time]:TIME:' \
+'--replay=[Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded]:PATH:_files' \
+'--at=[Open the recording at this time, such as 03\:12, \`yesterday 03\:12\`, -10m (before the end), @SECONDS or 2026-03-01T03\:12\:00Z]:TIME:' \
+'--since=[Leave out intervals before this time]:TIME:' \
 '--until=[Stop at this time]:TIME:' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 \[default\: 32768, and as root it grows as needed\]]:N:' \
@@ -59,8 +59,8 @@ _arguments "${_arguments_options[@]}" : \
 '--batch[Print one interval after another instead of showing the screen; -n limits their number]' \
 '-H[Show threads instead of processes; JSON and CSV show both]' \
 '--threads[Show threads instead of processes; JSON and CSV show both]' \
-'-i[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
-'--idle[Hide what did not run in the interval\: the default, unless the configuration file says otherwise]' \
+'-i[Hide tasks that did not run in the interval\: the default, unless the configuration file has \`all = true\`]' \
+'--idle[Hide tasks that did not run in the interval\: the default, unless the configuration file has \`all = true\`]' \
 '-c[Show command lines instead of names]' \
 '--command-line[Show command lines instead of names]' \
 '--all[Also list what did not run in the interval]' \
@@ -79,7 +79,7 @@ _arguments "${_arguments_options[@]}" : \
 '--duration=[End after this time\: seconds, or with a unit (90s, 10m, 24h); the last interval may be shorter]:TIME:' \
 '--retain=[Delete the oldest files\: by age (7d), by the size of all (2GiB), by both (7d,2GiB), or never (forever)]:LIMITS:' \
 '--min-free=[Leave this much free in the file system\: delete the oldest files, and pause if that is not enough]:SIZE:' \
-'*--tier=[Merge intervals to lengths, and keep each for a time, as in 1s\:24h,1m\:30d \[default\: intervals as they come\]]:LIST:' \
+'*--tier=[Keep tiers of merged intervals, as LENGTH\:RETENTION\: 1s\:24h,1m\:30d \[default\: one tier, not merged\]]:LIST:' \
 '--source=[Where the numbers come from (auto, service, ledger, walk, netlink or procfs; \`cpuledger top --help\` has more) \[default\: auto\]]:SOURCE:(auto service ledger walk netlink procfs)' \
 '--socket=[The socket of the service; otherwise \$CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger]:PATH:_files' \
 '--slots=[The size of the ledger, as for \`cpuledger top\`]:N:' \
@@ -99,7 +99,7 @@ _arguments "${_arguments_options[@]}" : \
 '--by=[What the rows are\: command, user, cgroup, process, ancestor or unit]:WHAT:(command user cgroup process ancestor unit)' \
 '--top=[Number of rows; the rest is one row]:N:' \
 '--format=[Output format\: text, json, csv, csv-safe (csv with an apostrophe before text that a spreadsheet would run as a formula) or html (one page that needs nothing else)]:FORMAT:(text json csv csv-safe html)' \
-'--output=[Write to this file, which is complete or not there]:FILE:_files' \
+'--output=[Write to this file; a failed run leaves no partial file]:FILE:_files' \
 '(--since --until)*--compare=[Two spans side by side\: what grew most from A to B comes first]:A::A:' \
 '-v[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \
 '--verbose[If the kernel rejects a BPF program, also print the last lines of its verifier'\''s log]' \

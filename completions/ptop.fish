@@ -3,7 +3,7 @@ complete -c ptop -s d -l delay -l interval -d 'Length of an interval in seconds,
 complete -c ptop -s p -l pid -d 'Show only these processes (pids, separated by commas)' -r -f
 complete -c ptop -s u -l user -d 'Show only processes of these effective users (names or numbers, separated by commas)' -r -f -a "(__fish_complete_users)"
 complete -c ptop -s o -l sort -d 'Sort by a column (%CPU, %MEM, TIME+, PID and others) or a JSON key, highest first; -KEY sorts lowest first. The manual (man/ptop.1) lists them' -r -f
-complete -c ptop -l by -d 'Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits most comes first. Both work together: wait,cgroup' -r -f -a "wait\t''
+complete -c ptop -l by -d 'wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits most comes first. Combine them with a comma: wait,cgroup' -r -f -a "wait\t''
 cgroup\t''
 user\t''
 command\t''
@@ -21,9 +21,9 @@ walk\t''
 netlink\t''
 procfs\t''"
 complete -c ptop -l record -d 'Also record the intervals, in this directory; nothing that is in it is deleted' -r -f -a "(__fish_complete_directories)"
-complete -c ptop -l replay -d 'Show the intervals of a recording, a directory or a file, instead of this machine\'s; without -d, as they were recorded' -r -F
-complete -c ptop -l at -d 'Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
-complete -c ptop -l since -d 'Start at this time' -r -f
+complete -c ptop -l replay -d 'Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded' -r -F
+complete -c ptop -l at -d 'Open the recording at this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z' -r -f
+complete -c ptop -l since -d 'Leave out intervals before this time' -r -f
 complete -c ptop -l until -d 'Stop at this time' -r -f
 complete -c ptop -l socket -d 'The socket of the service; otherwise $CPULEDGER_SOCKET or /run/cpuledger/io.cpuledger.Ledger' -r -F
 complete -c ptop -l slots -d 'Track at most N tasks at a time (slots) in the ledger, 16 to 8388608; without root at most 32768 [default: 32768, and as root it grows as needed]' -r -f
@@ -37,7 +37,7 @@ mono\t''"
 complete -c ptop -s v -l verbose -d 'If the kernel rejects a BPF program, also print the last lines of its verifier\'s log'
 complete -c ptop -s b -l batch -d 'Print one interval after another instead of showing the screen; -n limits their number'
 complete -c ptop -s H -l threads -d 'Show threads instead of processes; JSON and CSV show both'
-complete -c ptop -s i -l idle -d 'Hide what did not run in the interval: the default, unless the configuration file says otherwise'
+complete -c ptop -s i -l idle -d 'Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`'
 complete -c ptop -s c -l command-line -d 'Show command lines instead of names'
 complete -c ptop -l all -d 'Also list what did not run in the interval'
 complete -c ptop -s h -l help -d 'Print help'

@@ -425,10 +425,7 @@ static __noinline int go_on_as_leader(struct cpuledger_cpu *cpu, struct task_str
 	return 0;
 }
 
-/*
- * The running task had no slot when it came onto the CPU, and has died. Another thread may have made one for it since, if it is a leader. A global
- * function, which the verifier checks once.
- */
+/* The running task came without a slot, and has died. If it is a leader, a thread may have made one since, and taken its tid by an exec. */
 __noinline int die_without_slot(u64 end_ns, u64 interval, u64 cut_ns)
 {
 	struct segment segment = { .start_ns = end_ns - 1, .end_ns = end_ns, .interval = interval, .cut_ns = cut_ns };
@@ -436,12 +433,10 @@ __noinline int die_without_slot(u64 end_ns, u64 interval, u64 cut_ns)
 	struct cpuledger_cpu *cpu = this_cpu();
 	u32 number = find_slot(task);
 
-	/* If that thread has exec'd since, they have exchanged their tids. */
 	if (!number && task->pid != task->tgid)
 		number = find_slot_of(task->tgid, bpf_get_current_task());
 	if (number) {
 		list_slot(number, interval + ends_after_cut(&segment));
-		/* It was made as of a task off the CPU, of which nothing is known. */
 		end_off(number, end_ns, run_delay(task), interval, cut_ns);
 		retire(task, number, &segment);
 	} else if (cpu) {

@@ -107,7 +107,7 @@ macro_rules! field_table {
             #[cumulative] System 43 SYSTEM_NS system_ns: u64, Nanoseconds Basic Open "CPU time in the kernel, by the same rule.";
             #[cumulative] ChildrenUser 44 CHILDREN_USER_NS children_user_ns: u64, Nanoseconds Basic Open "User time of children that it has waited for.";
             #[cumulative] ChildrenSystem 45 CHILDREN_SYSTEM_NS children_system_ns: u64, Nanoseconds Basic Open "System time of children that it has waited for.";
-            #[cumulative] RunqueueWait 46 RUNQUEUE_WAIT_NS runqueue_wait_ns: u64, Nanoseconds Activity Open "Time spent waiting for a CPU; for a process, of its live threads, with `ledger` of all.";
+            #[cumulative] RunqueueWait 46 RUNQUEUE_WAIT_NS runqueue_wait_ns: u64, Nanoseconds Activity Open "Time waiting for a CPU. Of a process: sum of its live threads; with `ledger`, of all.";
             #[cumulative] BlockIoDelay 47 BLOCK_IO_DELAY_NS block_io_delay_ns: u64, Nanoseconds Delays Open "Time waiting for block I/O, where delay accounting is on.";
             #[cumulative] SwapInDelay 48 SWAP_IN_DELAY_NS swap_in_delay_ns: u64, Nanoseconds Delays Guarded "Time waiting for swap-in, where delay accounting is on.";
             Vsize 28 VSIZE_BYTES vsize_bytes: u64, Bytes Memory Open "Virtual memory.";

@@ -164,7 +164,7 @@ pub static STATE_COLUMNS: [StateColumn; 13] = [
     column(MOST_HELD, StateCell::Held, 6, "WAIT and BLK in percent of the interval, of all its threads."),
     share("USR", &[Part::User], "On a CPU, in user mode."),
     share("SYS", &[Part::System], "On a CPU, in the kernel."),
-    share("STL", &[Part::Stolen], "On a CPU that did not execute it, but an interrupt or another guest."),
+    share("STL", &[Part::Stolen], "On a CPU, while an interrupt or another guest ran instead."),
     share("WAIT", &[Part::Waiting], "Waiting for a CPU."),
     share("BLK", &[Part::Blocked], "Blocked: waiting for I/O or a lock of the kernel."),
     column("(IO)", StateCell::Io, 7, "The part of BLK in which it waited for I/O; it is in BLK too."),

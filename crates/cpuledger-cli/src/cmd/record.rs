@@ -58,7 +58,7 @@ pub struct Arguments {
     /// Leave this much free in the file system: delete the oldest files, and pause if that is not enough
     #[arg(long, value_name = "SIZE", default_value = USUAL_MIN_FREE, allow_hyphen_values = true)]
     min_free: String,
-    /// Merge intervals to lengths, and keep each for a time, as in 1s:24h,1m:30d [default: intervals as they come]
+    /// Keep tiers of merged intervals, as LENGTH:RETENTION: 1s:24h,1m:30d [default: one tier, not merged]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     tier: Vec<String>,
     /// Record threads too (ledger and service always do)

@@ -65,7 +65,7 @@ pub struct Arguments {
     /// or html (one page that needs nothing else)
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = named(FORMATS.map(|(name, _)| name)), hide_possible_values = true)]
     format: String,
-    /// Write to this file, which is complete or not there
+    /// Write to this file; a failed run leaves no partial file
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Two spans side by side: what grew most from A to B comes first

@@ -45,15 +45,15 @@ const MOST_LATE: Duration = Duration::from_secs(60);
 /// What follows the options in the help.
 pub const AFTER_HELP: &str = "\
 The account is complete whatever the descendants do: children that are not waited for, that leave their session, or whose parent \
-dies first are in it. What still runs at the end is listed with its time so far. The command begins when the ledger is attached, as the \
-caller and with the caller's environment. Signals of the terminal reach it as they would without cpuledger.
+dies first are in it. What still runs at the end is listed with its time so far. After the ledger is attached, the command starts as the \
+calling user, with the caller's environment. Signals of the terminal reach it as they would without cpuledger.
 
 Examples:
   sudo cpuledger run make -j4                          the account on standard error
   cpuledger run --format json --output build.json -- ./build.sh      through the service, without privilege
 
 Exit codes: that of the command; 128+N if signal N ended it; 127 it was not found, 126 it cannot be executed. \
-Without the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
+If cpuledger cannot run the command: 1 failure, 2 wrong option, 3 neither the service nor the ledger can be used. docs/run.md says more.";
 
 /// The options of `run`.
 #[derive(Debug, clap::Args)]

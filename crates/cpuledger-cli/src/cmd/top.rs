@@ -61,11 +61,11 @@ Examples:
   sudo ptop -b -n 1 --format json -o rss_bytes      one interval of 3 s as JSON, sorted by memory
   sudo ptop -b -n 1 --by wait                       where all of the time went; what waits most comes first
   sudo ptop -b -n 1 --by wait,cgroup                which cgroup waits most
-  ptop --replay DIR --at 03:12                      the screen as it was, and ( and ) go on from there
+  ptop --replay DIR --at 03:12                      the screen at that time; ( and ) step back and forward
   ptop --replay DIR -b --since 03:12 --until 03:15  what a recording has of these minutes
 
 Exit codes: 0 done, 1 no process matched, output failed or nothing is recorded of that time, 2 wrong option, 3 no usable source. --by wait needs the ledger, or the service: \
-where that cannot be used, the code is 3, and 2 with another --source.
+if neither works, the code is 3; with any other --source it is 2.
 
 The manual (man/ptop.1) has the columns, keys, filters and settings.";
 

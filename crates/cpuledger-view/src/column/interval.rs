@@ -68,7 +68,7 @@ pub(super) static COLUMNS: &[Column] = &[
         }
     },
     part! { "exited_children_ns" "EXITED_CHILDREN_NS" 18; |usage| known(usage.exited_children_ns);
-        "CPU time of processes that exited in the interval and whose first live ancestor it is.";
+        "CPU time of descendants that exited in the interval and whose nearest live ancestor it is.";
         "CPU time it inherits from dead processes: always shown as `-` here; see `cpuledger top`." => {
             in_table: in_table!(19 "C" right 5 rank 2 Share sums; "CPU time inherited from processes that exited."),
             aliases: &[("c", "CPU time inherited from processes that exited, in percent")],
@@ -79,7 +79,7 @@ pub(super) static COLUMNS: &[Column] = &[
         "Stolen time of dead processes it inherits from: always shown as `-` here; see `cpuledger top`."
     },
     part! { "accounting_ppid" "ACCOUNTING_PPID" 15; |usage| usage.accounting_parent.map_or(Value::Absent, |pid| Value::Signed(pid.0.into()));
-        "Process that inherits its time, where a hook saw the fork: with ledger, and walk for young ones.";
+        "Process that inherits its time. Known if a hook saw the fork: with ledger, and with walk for processes that started after it attached.";
         "The process that inherits its time: always shown as `-` here; see `cpuledger top`." => {
             in_table: in_table!(14 "ACCT" right 7 rank 6 Value; "Accounting parent: the process that inherits its time."),
         }

@@ -18,7 +18,7 @@ pub(super) static COLUMNS: &[Column] = &[
     part! { "stolen_ns" "STOLEN_NS" 15; |usage| known(usage.stolen_ns);
         "Time on a CPU without executing; only the ledger knows it.";
         "Time on a CPU without executing: always shown as `-` here; `cpuledger top` shows it." => {
-            in_table: in_table!(24 "%STL" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it had a CPU without executing."),
+            in_table: in_table!(24 "%STL" right 5 rank 6 ElapsedShare sums; "Share of its time alive in which it had a CPU, while an interrupt or another guest ran."),
             orders: &["STL"],
             aliases: &[("stl", "percent of its time on a CPU without executing"), ("stolen", "the same")],
         }
@@ -63,7 +63,7 @@ pub(super) static COLUMNS: &[Column] = &[
         }
     },
     part! { "unseen_ns" "UNSEEN_NS" 15; |usage| part(usage, |states| states.unseen_ns);
-        "Time off the CPU before the ledger saw it run: what it did is not known; only the ledger knows it.";
+        "Time off the CPU before the ledger first saw it run: what it did then is not known. Only the ledger reports this.";
         "Time off the CPU of which nothing is known: always shown as `-` here; see `cpuledger top`."
     },
     part! { "elapsed_ns" "ELAPSED_NS" 15; |usage| part(usage, |states| states.elapsed_ns);

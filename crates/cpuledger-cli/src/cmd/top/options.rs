@@ -39,11 +39,11 @@ pub struct Arguments {
     /// The manual (man/ptop.1) lists them
     #[arg(short = 'o', long, value_name = "KEY", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// Show where all of the time went (wait), or rows put together (cgroup, user or command). With wait, what waits
-    /// most comes first. Both work together: wait,cgroup
+    /// wait: show how each row spent its time; cgroup, user, command: group the rows. With wait, what waits
+    /// most comes first. Combine them with a comma: wait,cgroup
     #[arg(long, value_name = "WHAT", value_parser = named(names_of_by()), hide_possible_values = true)]
     pub by: Option<String>,
-    /// Hide what did not run in the interval: the default, unless the configuration file says otherwise
+    /// Hide tasks that did not run in the interval: the default, unless the configuration file has `all = true`
     #[arg(short, long)]
     pub idle: bool,
     /// Show command lines instead of names
@@ -59,13 +59,13 @@ pub struct Arguments {
     /// Also record the intervals, in this directory; nothing that is in it is deleted
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<std::path::PathBuf>,
-    /// Show the intervals of a recording, a directory or a file, instead of this machine's; without -d, as they were recorded
+    /// Show a recording (directory or file) instead of this machine; -d merges its intervals, which else are as recorded
     #[arg(long, value_name = "PATH")]
     pub replay: Option<std::path::PathBuf>,
-    /// Begin with the interval of this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z
+    /// Open the recording at this time, such as 03:12, `yesterday 03:12`, -10m (before the end), @SECONDS or 2026-03-01T03:12:00Z
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub at: Option<String>,
-    /// Start at this time
+    /// Leave out intervals before this time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub since: Option<String>,
     /// Stop at this time
