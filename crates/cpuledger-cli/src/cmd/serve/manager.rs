@@ -16,7 +16,7 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, connect, sendmsg, socket_with,
 };
-use sd_notify::NotifyState;
+use sd_notify::NotifyState::{self, Custom};
 
 /// How long the manager may take to read all that it is given when the service begins or ends.
 const READING: Duration = Duration::from_secs(5);
@@ -44,17 +44,14 @@ impl Talk {
     /// When it cannot be sent, or not in time.
     pub fn store(&self, name: &str, fd: BorrowedFd<'_>) -> io::Result<()> {
         // By itself the manager would drop those that poll(2) says are at their end.
-        self.say(
-            &[NotifyState::FdStore, NotifyState::FdName(name), NotifyState::Custom("FDPOLL=0")],
-            Some(fd),
-        )
+        self.say(&[Custom("FDSTORE=1"), Custom(&format!("FDNAME={name}")), Custom("FDPOLL=0")], Some(fd))
     }
 
     /// The manager drops what it keeps by these names; it has done so afterwards. One that does not answer in time has them longer.
     pub fn forget(&self, names: &[String]) {
-        let forgotten = names
-            .iter()
-            .try_for_each(|name| self.say(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)], None));
+        let forgotten = names.iter().try_for_each(|name| {
+            self.say(&[Custom("FDSTOREREMOVE=1"), Custom(&format!("FDNAME={name}"))], None)
+        });
         let _ = forgotten.and_then(|()| self.wait_until_read());
     }
 
