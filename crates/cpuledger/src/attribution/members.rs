@@ -112,8 +112,12 @@ impl Members {
     pub(super) fn remove(&mut self, number: u32) {
         let at = number as usize;
         self.numbers.remove(self.numbers.hash_of(self.identities[at].id), number);
-        self.links[at] = Link { parent: self.first_free, ..Link::NEW };
         self.identities[at] = NONE;
+        self.add_free(number);
+    }
+
+    fn add_free(&mut self, number: u32) {
+        self.links[number as usize] = Link { parent: self.first_free, ..Link::NEW };
         self.first_free = number;
         self.free += 1;
     }
@@ -173,17 +177,14 @@ impl Members {
             return false;
         }
         (self.first_free, self.free) = (NOBODY, 0);
+        self.links.iter_mut().for_each(|link| link.children = 0);
         for number in 0..self.links.len() as u32 {
-            self.links[number as usize].children = 0;
+            let parent = self.link(number).parent;
             if !self.has_number(number) {
-                self.links[number as usize] = Link { parent: self.first_free, ..Link::NEW };
-                self.first_free = number;
-                self.free += 1;
+                self.add_free(number);
+            } else if let Some(parent) = self.links.get_mut(parent as usize) {
+                parent.children += 1;
             }
-        }
-        let parents: Vec<u32> = self.numbers().map(|number| self.link(number).parent).collect();
-        for parent in parents.into_iter().filter(|parent| *parent != NOBODY) {
-            self.links[parent as usize].children += 1;
         }
         self.number_all();
         true

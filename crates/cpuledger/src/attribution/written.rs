@@ -18,11 +18,14 @@ impl Serialize for Attribution {
 
 impl<'de> Deserialize<'de> for Attribution {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Attribution, D::Error> {
-        let (mut members, names, in_grace): (Members, FxHashMap<TaskId, Comm>, VecDeque<(u64, u32)>) =
+        let (mut members, names, mut in_grace): (Members, FxHashMap<TaskId, Comm>, VecDeque<(u64, u32)>) =
             Deserialize::deserialize(deserializer)?;
-        if !members.complete() || !in_grace.iter().all(|(_, number)| members.has_number(*number)) {
+        if !members.complete() {
             return Err(D::Error::custom("a process has a number that there is not"));
         }
+        // One that was revived and is forgotten has left its number here.
+        in_grace
+            .retain(|(died_ns, number)| members.has_number(*number) && members.died_ns(*number) == *died_ns);
         Ok(Attribution::of(members, names, in_grace))
     }
 }
@@ -38,6 +41,20 @@ mod tests {
     }
 
     /// It finds the same heirs, and forgets what the first one would have forgotten.
+    #[test]
+    fn one_that_was_revived_and_forgotten_is_no_hindrance() {
+        let mut attribution = Attribution::default();
+        attribution.add(id(2), id(1));
+        attribution.end(id(2), 5);
+        attribution.end(id(1), 7);
+        attribution.revive(id(1));
+        attribution.forget(30_000_000_006);
+        assert!(attribution.is_empty());
+        let bytes = postcard::to_stdvec(&attribution).expect("it is written");
+        let read: Attribution = postcard::from_bytes(&bytes).expect("it is read");
+        assert!(read.is_empty());
+    }
+
     #[test]
     fn one_that_is_read_goes_on() {
         let mut attribution = Attribution::default();
