@@ -6,15 +6,27 @@ use std::io;
 const LOWEST: libc::c_int = 1;
 
 /// Lets this thread run before all tasks that share the CPUs, in whatever cgroup or session those are: a nice value counts within
-/// one of them only. Threads that it starts do not inherit it.
+/// one of them only. What it starts inherits that, or has the ordinary priority.
 ///
 /// # Errors
 /// Without CAP_SYS_NICE, where the limit of real-time priorities (`ulimit -r`) is 0.
-pub fn come_in_real_time() -> io::Result<()> {
+pub fn come_in_real_time(is_inherited: bool) -> io::Result<()> {
+    let of_children = if is_inherited { 0 } else { libc::SCHED_RESET_ON_FORK };
+    set_policy(libc::SCHED_RR | of_children, LOWEST)
+}
+
+/// Lets this thread share the CPUs again, by the nice value that it has. The kernel refuses this to no thread.
+///
+/// # Errors
+/// None that is known.
+pub fn share_cpus() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER, 0)
+}
+
+fn set_policy(policy: libc::c_int, of: libc::c_int) -> io::Result<()> {
     // SAFETY: all bytes of it may be zero; some systems have more members.
     let mut priority: libc::sched_param = unsafe { std::mem::zeroed() };
-    priority.sched_priority = LOWEST;
-    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    priority.sched_priority = of;
     // SAFETY: the call reads the value, and nothing else of this process.
     let result = unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

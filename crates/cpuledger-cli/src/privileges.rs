@@ -34,23 +34,73 @@ pub fn refuse_setuid() -> Result<(), Failure> {
     )))
 }
 
-/// Lets this thread, and those that it starts, run before all others, where this user may: beside hundreds of runnable threads a picture of
-/// the machine would come seconds late.
-pub fn come_first() {
+/// Lets this thread, and those that it starts, run before all others of its session and its cgroup, where this user may: beside hundreds of
+/// runnable threads a picture of the machine would come seconds late. Lets its threads keep time even after privileges are given up.
+/// Returns false if somebody has chosen the priority of this thread, which then stays.
+pub fn come_first() -> bool {
     const MOST_URGENT: i32 = -20;
-    if is_ordinary() {
+    let is_ordinary = is_ordinary();
+    if is_ordinary {
         let _ = setpriority_process(None, MOST_URGENT);
+        let Rlimit { current, maximum } = getrlimit(Resource::Rtprio);
+        let at_least_one = |limit: Option<u64>| limit.map(|limit| limit.max(1));
+        let raised = Rlimit { current: at_least_one(current), maximum: at_least_one(maximum) };
+        let _ = setrlimit(Resource::Rtprio, raised);
     }
+    is_ordinary
 }
 
 /// Lets this thread, and none that it starts, close intervals in time: before all that share the CPUs or, where it may not, before all others
-/// of its session and its cgroup. Not for a thread that prints: what it prints may be made long by any user.
+/// of its session and its cgroup. A thread that prints too gives that up with [`KeptTime`].
 pub fn keep_time() {
-    if is_ordinary() {
-        come_first();
+    if come_first() {
         // Where it is refused, that has to do.
-        let _ = machine::come_in_real_time();
+        let _ = machine::come_in_real_time(false);
     }
+}
+
+/// Does this in real time, with all threads that it starts: it takes a bounded time.
+pub fn in_real_time<R>(does: impl FnOnce() -> R) -> R {
+    let is_in_real_time = machine::come_in_real_time(true).is_ok();
+    let result = does();
+    if is_in_real_time {
+        let _ = machine::share_cpus();
+    }
+    result
+}
+
+/// Gives this thread an ordinary nice value again: another process closes the intervals that it shows.
+pub fn stand_back() {
+    let _ = setpriority_process(None, 0);
+}
+
+/// That this thread runs in real time, until its intervals take too much: any user can make many rows.
+#[derive(Debug)]
+pub struct KeptTime {
+    /// CPU time of the thread at the end of the last interval.
+    used_ns: u64,
+}
+
+impl KeptTime {
+    /// Where it is not refused.
+    pub fn begin() -> Option<KeptTime> {
+        machine::come_in_real_time(false).ok().map(|()| KeptTime { used_ns: own_cpu_ns() })
+    }
+
+    /// Goes on after an interval of this length, if this thread had a CPU for less than half of it; else the thread shares the CPUs again.
+    pub fn go_on(self, length_ns: u64) -> Option<KeptTime> {
+        let used_ns = own_cpu_ns();
+        if used_ns - self.used_ns <= length_ns / 2 {
+            return Some(KeptTime { used_ns });
+        }
+        let _ = machine::share_cpus();
+        None
+    }
+}
+
+fn own_cpu_ns() -> u64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
 }
 
 /// Whether nobody has chosen another priority for this thread, by nice(1), chrt(1) or a unit.
@@ -146,4 +196,17 @@ fn sudo_caller() -> Option<(Uid, Gid)> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok().filter(|&id| id != u32::MAX);
     let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
     (uid != 0).then(|| (Uid::from_raw(uid), Gid::from_raw(gid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_time_ends_once_an_interval_takes_more_than_half_of_its_length() {
+        let kept = KeptTime { used_ns: own_cpu_ns() };
+        let kept = kept.go_on(3_600_000_000_000).expect("less than half an hour");
+        while own_cpu_ns() == kept.used_ns {}
+        assert!(kept.go_on(1).is_none());
+    }
 }

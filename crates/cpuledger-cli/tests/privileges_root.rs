@@ -131,7 +131,7 @@ fn what_closes_the_intervals_of_a_ledger_comes_before_others_root() {
         let stat = parse_stat(&stat).expect("a line");
         (stat.nice, stat.policy, stat.rt_priority)
     };
-    for (kind, expected) in [(SourceKind::Ledger, (-20, 0, 0)), (SourceKind::Walk, (0, 0, 0))] {
+    for (kind, expected) in [(SourceKind::Ledger, (-20, 2, 1)), (SourceKind::Walk, (0, 0, 0))] {
         assert_eq!(urgency(&Top::start(kind, &[]).child), expected, "{kind}");
     }
     // One that its user has made wait stays so. SCHED_RR is 2.

@@ -273,3 +273,24 @@ fn procfs_says_what_it_cannot_see_root() {
         assert!(number(&row["cpu_ns"]) > 0);
     }
 }
+
+/// Without a priority in real time each of these intervals would take seconds: a thread waits for its turn among all others.
+#[test]
+fn intervals_end_in_time_beside_a_thousand_runnable_threads_root() {
+    let _alone = alone_as_root();
+    let (threads, delay, wanted_ns) =
+        if is_emulated() { (40, "1", 1_000_000_000) } else { (1_000, "0.1", 100_000_000) };
+    let burn = BurnPlan { cpu_ms: 60_000, threads, ..BurnPlan::default() };
+    let burn = Burn::start(&burn).expect("it burns");
+    std::thread::sleep(Duration::from_secs(1));
+    let intervals = Top::start(&["-n", "20", "-d", delay, "--source", "ledger"]).finish();
+    drop(burn);
+    let mut lengths: Vec<u64> = intervals
+        .iter()
+        .map(|interval| number(&interval["end_ns"]) - number(&interval["start_ns"]))
+        .collect();
+    lengths.sort_unstable();
+    println!("{lengths:?} ns");
+    // The host may take the CPU away for once.
+    assert!(lengths[lengths.len() * 3 / 4] <= wanted_ns * 6 / 5, "{lengths:?}");
+}

@@ -227,3 +227,40 @@ fn it_grows_at_once_to_what_was_needed_root() {
     // Where many others run, some find no slot at all, and no parent that has one.
     assert!(sizes[1] >= 8 * slots, "{sizes:?}");
 }
+
+/// How often many threads end at once.
+const MASS_EXITS: usize = 4;
+
+/// In a mass exit most threads have no slot: their time is in the row of their process, which never says less than their own rows and records.
+#[test]
+fn a_process_has_the_time_of_its_threads_where_many_end_at_once_root() {
+    let _alone = alone();
+    let (slots, threads) =
+        if is_emulated() { (EMULATED_SLOTS, EMULATED_THREADS) } else { (SOME_SLOTS, MANY_THREADS) };
+    let mut ledger = Ledger::open(Options { slots, may_grow: false, ..Options::default() })
+        .expect("it attaches; it needs root");
+    let pid = std::process::id() as i32;
+    let (mut records, mut most_ns) = (0, 0);
+    for _ in 0..MASS_EXITS {
+        with_threads(threads, TURN, || run(&mut ledger, 1, |_, _| {}));
+        run(&mut ledger, 2, |_, interval| {
+            let of_living = interval.tasks.iter().filter(|row| row.task.pid.0 == pid);
+            let dead: Vec<u64> = interval
+                .exited
+                .iter()
+                .flatten()
+                .filter(|exited| exited.exit.process.tid.0 == pid)
+                .map(|exited| exited.cpu_ns)
+                .collect();
+            let tasks_ns = of_living.map(|row| row.usage.cpu_ns).sum::<u64>() + dead.iter().sum::<u64>();
+            let process = interval.processes.iter().find(|row| row.task.pid.0 == pid);
+            let process_ns = process.map_or(0, |row| row.usage.cpu_ns);
+            assert!(process_ns >= tasks_ns, "{process_ns} of {tasks_ns} ns: {process:?}");
+            records += dead.len();
+            most_ns = most_ns.max(process_ns);
+        });
+    }
+    let lost = ledger.lost();
+    println!("{records} records, at most {most_ns} ns in an interval, {lost:?}");
+    assert!(records > 0 && most_ns > 1_000_000 && lost.no_slot > 0);
+}

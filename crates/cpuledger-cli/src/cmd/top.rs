@@ -94,6 +94,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .map(|path| Recorder::of_shown(path, cpuledger_program::output::warn))
         .transpose()?;
     let mut printer = Printer::new(&options);
+    collector.keep_time();
     let mut intervals = 0;
     while options.iterations.is_none_or(|wanted| intervals < wanted) {
         let outcome = collector.close()?;

@@ -71,7 +71,6 @@ pub fn run(options: &Options, arguments: &Arguments) -> anyhow::Result<()> {
         return replay(options, arguments, asked);
     }
     let theme = theme(arguments)?;
-    privileges::come_first();
     // The feed lists what did not run: it does not walk for every interval.
     let collector = Collector::open(Wanted { has_all: false, ..wanted(options) }, true)?;
     let waker = collector.intervals.waker();

@@ -15,7 +15,7 @@ impl Loops {
     ///
     /// `launcher`: the words before the shell. `before`: what each does before it loops, a line of sh that has `parameter` as `$0`.
     pub fn start(count: usize, launcher: &[&str], before: &str, parameter: &str) -> Loops {
-        come_in_real_time().expect("it needs root");
+        come_in_real_time(false).expect("it needs root");
         let script = format!(
             "i=0; while [ $i -lt {count} ]; do ({before} while :; do :; done) & i=$((i+1)); done; read -r _; kill -KILL 0"
         );

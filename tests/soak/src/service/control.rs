@@ -85,7 +85,7 @@ pub fn publish_until(user: u32, is_over: &AtomicBool) -> Result<Vec<u64>> {
             anyhow::Ok(jitters(&late_ns))
         });
         setpriority_process(None, MOST_URGENT).context("be as urgent as the service")?;
-        machine::come_in_real_time().context("be as urgent as the service")?;
+        machine::come_in_real_time(false).context("be as urgent as the service")?;
         let begin_ns = machine::monotonic_ns();
         // Not at the instants of the service.
         for round in 1.. {

@@ -11,7 +11,7 @@ use cpuledger_view::key::Key;
 use super::options::{Format, Options};
 use crate::cmd::top::order::Order;
 use crate::memory::GiveBack;
-use crate::privileges;
+use crate::privileges::{self, KeptTime};
 
 /// Intervals, what is said of them, and no more privileges than they need.
 pub struct Collector {
@@ -20,6 +20,9 @@ pub struct Collector {
     /// Notices are left for the screen to take, and otherwise written at once.
     is_screen: bool,
     give_back: GiveBack,
+    /// Whether the thread of the intervals may keep time.
+    may_keep_time: bool,
+    kept_time: Option<KeptTime>,
 }
 
 impl Collector {
@@ -28,13 +31,25 @@ impl Collector {
     /// # Errors
     /// When the wanted source cannot be used here, or none can.
     pub fn open(wanted: Wanted, is_screen: bool) -> anyhow::Result<Collector> {
-        Collector::open_as(wanted, is_screen, |kind| {
-            // The screen has done so already.
-            if kind == SourceKind::Ledger && !is_screen {
-                privileges::come_first();
-            }
-            privileges::give_up(kind)
-        })
+        let may_be_of_ledger = wanted.source.is_none_or(|source| source == SourceKind::Ledger);
+        let comes_first = (is_screen || may_be_of_ledger) && privileges::come_first();
+        let open = || Collector::open_as(wanted, is_screen, privileges::give_up);
+        let mut collector =
+            if comes_first && may_be_of_ledger { privileges::in_real_time(open) } else { open() }?;
+        let is_of_ledger = collector.intervals.kind() == SourceKind::Ledger;
+        collector.may_keep_time = comes_first && is_of_ledger;
+        if comes_first && !is_of_ledger && !is_screen {
+            privileges::stand_back();
+        }
+        Ok(collector)
+    }
+
+    /// Lets this thread close intervals in time on a busy machine, if nobody has chosen its priority. Threads that it starts afterwards have
+    /// an ordinary one.
+    pub fn keep_time(&mut self) {
+        if self.may_keep_time {
+            self.kept_time = KeptTime::begin();
+        }
     }
 
     /// The same for a program that gives up other privileges.
@@ -58,7 +73,13 @@ impl Collector {
         // The screen is not there yet.
         intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         give_up(intervals.needs())?;
-        Ok(Collector { intervals, is_screen, give_back: GiveBack::default() })
+        Ok(Collector {
+            intervals,
+            is_screen,
+            give_back: GiveBack::default(),
+            may_keep_time: false,
+            kept_time: None,
+        })
     }
 
     /// Waits for the end of the interval and closes it.
@@ -70,7 +91,10 @@ impl Collector {
         if !self.is_screen {
             self.intervals.take_notices().iter().for_each(|notice| output::warn(notice));
         }
-        self.give_back.tick(self.intervals.interval.end_ns);
+        let interval = &self.intervals.interval;
+        self.give_back.tick(interval.end_ns);
+        let length_ns = interval.end_ns - interval.start_ns;
+        self.kept_time = self.kept_time.take().and_then(|kept| kept.go_on(length_ns));
         Ok(outcome?)
     }
 }

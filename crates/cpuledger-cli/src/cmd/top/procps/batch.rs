@@ -44,6 +44,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     let mut collector = Collector::open(wanted(options), false)?;
     wake_on_signals(collector.intervals.waker());
+    collector.keep_time();
     printer.statistics = HostStatistics::read();
     let mut iterations = 1;
     while options.iterations.is_none_or(|wanted| iterations < wanted) {
