@@ -5,7 +5,7 @@
 use crate::frame::column::{Column, Kind, Rule, STATES};
 use crate::frame::error::Error;
 use crate::frame::sections::{Frame, Section};
-use crate::frame::table::ABSENT;
+use crate::frame::table::{ABSENT, Values};
 
 /// A figure is less: CLOCK_REALTIME until the year 2116.
 const MOST: u64 = 1 << 62;
@@ -40,31 +40,37 @@ impl Frame {
 
     fn check_section(&self, section: Section) -> Result<(), Error> {
         let table = self.table(section);
-        let amounts =
-            Column::known().filter(|column| column.kind() == Kind::Unsigned && !IDS.contains(column));
-        for column in amounts {
-            let values = table.values(column);
-            if values.is_absent() || table.is_empty() {
+        if table.is_empty() {
+            return Ok(());
+        }
+        let most_added = MOST_SUM / table.len() as u64;
+        for column in table.touched() {
+            if column.kind() != Kind::Unsigned || IDS.contains(&column) {
                 continue;
             }
+            let Values { constant, each } = table.values(column);
+            let each = if each.is_empty() { std::slice::from_ref(constant) } else { each.as_slice() };
             // What a row has of an interval: what merges add up, and what its task did.
             let is_added = column.rule() == Rule::Sum || STATES.contains(&column);
-            let known = |raw: u64| if raw == ABSENT { 0 } else { raw };
-            let (greatest, sum) = if values.each.is_empty() {
-                let value = known(values.constant);
-                (value, u128::from(value) * table.len() as u128)
-            } else {
-                values.each.iter().fold((0, 0), |(greatest, sum), raw| {
-                    let value = known(*raw);
-                    (value.max(greatest), sum + u128::from(value))
-                })
-            };
-            if greatest >= MOST || (is_added && sum >= MOST_SUM.into()) {
+            let most = if is_added { most_added } else { MOST };
+            // None is greater than all of their bits together. One more makes 0 of what is absent.
+            if each.iter().fold(0, |bits, raw| bits | raw.wrapping_add(1)) >= most
+                && !are_small(each, table.len() / each.len(), is_added)
+            {
                 return Err(too_large(section, column));
             }
         }
         Ok(())
     }
+}
+
+/// Whether that holds of these values, one by one.
+fn are_small(each: &[u64], times: usize, is_added: bool) -> bool {
+    let mut sum = 0;
+    each.iter().filter(|raw| **raw != ABSENT).all(|raw| {
+        sum += u128::from(*raw) * times as u128;
+        *raw < MOST && (!is_added || sum < MOST_SUM.into())
+    })
 }
 
 fn too_large(section: Section, column: Column) -> Error {

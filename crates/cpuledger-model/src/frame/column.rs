@@ -307,6 +307,12 @@ impl Column {
         (0..COLUMNS as u8).map(Column)
     }
 
+    /// That at this place of [`Column::known`].
+    pub(crate) fn at(place: usize) -> Column {
+        debug_assert!(place < COLUMNS, "there are {COLUMNS} columns");
+        Column(place as u8)
+    }
+
     /// What this counter grew by in the interval; `None`: it is no counter.
     pub fn growth(self) -> Option<Column> {
         let is_counter = (FIRST_COUNTER..FIRST_GROWTH).contains(&self.0);

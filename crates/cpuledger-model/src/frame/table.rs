@@ -162,6 +162,18 @@ impl Table {
         }
     }
 
+    /// The columns that may have values.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = Column> {
+        self.touched.iter().enumerate().flat_map(|(word, touched)| {
+            let mut rest = *touched;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then(|| Column::at(word * 64 + bit))
+            })
+        })
+    }
+
     /// Gives back memory that is much more than its rows need.
     pub(crate) fn trim(&mut self) {
         for column in &mut self.columns {
