@@ -38,7 +38,7 @@ pub const TARGETS: &[(&str, Target)] = &[
 pub fn proc_text(bytes: &[u8]) {
     proc_text::parse(bytes);
     let mut line = Vec::new();
-    cpuledger::text::escape::append_escaped(&mut line, bytes);
+    cpuledger_proc::escape::append_escaped(&mut line, bytes);
     let text = String::from_utf8(line).expect("escaped text is UTF-8");
     assert!(!text.contains(char::is_control), "{text:?}");
 }

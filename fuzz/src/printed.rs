@@ -1,8 +1,8 @@
 //! Records of the kernel half as they are printed.
 
 use cpuledger::Boottime;
-use cpuledger::enrich::row::{Row, Surroundings};
 use cpuledger::fuzzing::snapshot_of;
+use cpuledger_names::row::{Row, Surroundings};
 use cpuledger_view::csv::Cells;
 use cpuledger_view::layout::{Chosen, Layout, names};
 use cpuledger_view::table;

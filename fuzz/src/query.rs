@@ -1,9 +1,9 @@
 //! Filters of any text on tasks of any bytes, and what must be true of every filter.
 
-use cpuledger::enrich::names::Names;
 use cpuledger::fuzzing::snapshot_of;
 use cpuledger::interval::Usage;
 use cpuledger::{FieldSet, Task};
+use cpuledger_names::names::Names;
 use cpuledger_view::query::{MOST_BYTES, Query, QueryError, Subject};
 
 thread_local! {

@@ -1,8 +1,8 @@
 //! Whether each entry of the registry of columns is to be had wherever columns are named: so that a new one needs nothing but its entry.
 
 use clap::Parser;
-use cpuledger::enrich::lookups::Lookups;
 use cpuledger::field::{FIELDS, FieldSet, Value};
+use cpuledger_names::lookups::Lookups;
 use cpuledger_view::column::{
     Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, columns, top_fields,
 };

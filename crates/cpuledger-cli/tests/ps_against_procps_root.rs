@@ -7,8 +7,8 @@ mod peer;
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 
-use cpuledger::text::escape::{append_escaped, append_printable};
 use cpuledger_load::{Member, Zoo};
+use cpuledger_proc::escape::{append_escaped, append_printable};
 use cpuledger_proc::task::stat::parse_stat;
 
 /// A timer may run a sleeping task between two listings.

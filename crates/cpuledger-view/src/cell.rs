@@ -4,11 +4,11 @@ use jiff::civil::DateTime;
 
 use crate::file_figures as figures;
 use crate::sort::Key;
-use cpuledger::enrich::row::Row;
-use cpuledger::field::Value;
-use cpuledger::task::Task;
-use cpuledger::text::escape::append_escaped;
-use cpuledger::text::manner::Manner;
+use cpuledger_model::field::Value;
+use cpuledger_model::task::Task;
+use cpuledger_names::manner::Manner;
+use cpuledger_names::row::Row;
+use cpuledger_proc::escape::append_escaped;
 use cpuledger_proc::signal;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -176,7 +176,7 @@ pub fn command_line(cell: &mut Vec<u8>, task: &Task, cmdline: Option<&[u8]>, man
             manner.append(cell, task.comm.as_bytes());
             return cell.push(b']');
         }
-        Some(cpuledger::enrich::detail::BLANK) => return cell.push(b'-'),
+        Some(cpuledger_names::detail::BLANK) => return cell.push(b'-'),
         Some(cmdline) => cmdline,
     };
     manner.append_separated(cell, cmdline);
@@ -218,7 +218,7 @@ pub fn stat(row: &Row<'_>, cell: &mut Vec<u8>) {
     let marks = [
         (task.nice < 0, b'<'),
         (task.nice > 0, b'N'),
-        (task.known.contains(cpuledger::field::Field::Locked) && task.locked_bytes > 0, b'L'),
+        (task.known.contains(cpuledger_model::field::Field::Locked) && task.locked_bytes > 0, b'L'),
         (task.sid == task.pid.0, b's'),
         (task.threads > 1, b'l'),
         (task.pgid == task.tty_pgid, b'+'),
@@ -400,7 +400,7 @@ pub fn bsd_start(row: &Row<'_>, cell: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger::task::{Comm, State, flags};
+    use cpuledger_model::task::{Comm, State, flags};
 
     #[test]
     fn signals_have_names() {

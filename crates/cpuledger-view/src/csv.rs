@@ -4,10 +4,10 @@ use std::io;
 use std::sync::LazyLock;
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
-use cpuledger::field::Value;
-use cpuledger::interval::Row;
-pub use cpuledger::text::escape::Cells;
-use cpuledger::text::escape::append_escaped;
+use cpuledger_model::field::Value;
+use cpuledger_model::interval::Row;
+pub use cpuledger_proc::escape::Cells;
+use cpuledger_proc::escape::append_escaped;
 
 /// Of each of the keys: whether only processes have it.
 static IS_OF_PROCESSES: LazyLock<Vec<bool>> = LazyLock::new(|| {

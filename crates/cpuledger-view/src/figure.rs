@@ -1,8 +1,8 @@
 //! Figures: what JSON, CSV, orders and filters tell of a row of an interval.
 
-use cpuledger::field::{Field, Unit, Value};
-use cpuledger::interval::Usage;
-use cpuledger::task::Task;
+use cpuledger_model::field::{Field, Unit, Value};
+use cpuledger_model::interval::Usage;
+use cpuledger_model::task::Task;
 
 /// What an interval tells of a row beyond the fields of a task.
 #[derive(Debug)]

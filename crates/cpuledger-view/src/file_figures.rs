@@ -1,7 +1,7 @@
 //! What columns show of the files of a task, as numbers; `None`: not known.
 
-use cpuledger::enrich::detail::files::{Addresses, Io, Namespace, Shares, Status};
-use cpuledger::enrich::row::Row;
+use cpuledger_names::detail::files::{Addresses, Io, Namespace, Shares, Status};
+use cpuledger_names::row::Row;
 
 fn status<'a>(row: &Row<'a>) -> Option<&'a Status> {
     row.files()?.status.as_deref()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cpuledger::field::{Field, FieldSet, Value};
-use cpuledger::task::{Pid, Task};
+use cpuledger_model::field::{Field, FieldSet, Value};
+use cpuledger_model::task::{Pid, Task};
 
 /// The caller: some selections are relative to its user and terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -163,7 +163,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger::task::{Comm, State, Tid};
+    use cpuledger_model::task::{Comm, State, Tid};
 
     const CALLER: Caller = Caller { euid: 1000, tty_device: 0x8801 };
 

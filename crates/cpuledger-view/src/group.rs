@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use cpuledger::States;
-use cpuledger::counters::Counters;
-use cpuledger::enrich::cgroups::{self, Paths};
-use cpuledger::enrich::names::Names;
-use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::{Exited, Row, Usage};
-use cpuledger::task::{Comm, Pid, Task};
-use cpuledger::text::escape::escaped;
+use cpuledger_model::States;
+use cpuledger_model::counters::Counters;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::{Exited, Row, Usage};
+use cpuledger_model::task::{Comm, Pid, Task};
+use cpuledger_names::cgroups::{self, Paths};
+use cpuledger_names::names::Names;
+use cpuledger_proc::escape::escaped;
 
 /// Names of the dead that have lines of their own; the rest share one.
 pub(crate) const MOST_NAMES: usize = 40;

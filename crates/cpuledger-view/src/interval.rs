@@ -8,9 +8,9 @@ use crate::cell::unsigned;
 use crate::group::{DeadName, Sum, dead_names};
 use crate::key::Shown;
 use crate::layout;
-use cpuledger::enrich::row::Surroundings;
-use cpuledger::interval::{Interval, Row, TaskCounts};
-use cpuledger::source::SourceKind;
+use cpuledger_model::SourceKind;
+use cpuledger_model::interval::{Interval, Row, TaskCounts};
+use cpuledger_names::row::Surroundings;
 use cpuledger_proc::machine::loadavg::Load;
 
 use balance::{Shares, append_capacity, append_percent};

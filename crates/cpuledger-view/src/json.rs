@@ -1,11 +1,11 @@
 //! An interval as one line of JSON: schema `cpuledger.interval/1`.
 
 use crate::key::{Key, PROCESS_KEYS, Shown, TASK_KEYS};
-use cpuledger::field::Value;
-use cpuledger::interval::{Blocked, Exited, Interval, Row};
-use cpuledger::source::SourceKind;
-use cpuledger::text::escape::append_escaped;
-use cpuledger::{Lived, States};
+use cpuledger_model::SourceKind;
+use cpuledger_model::field::Value;
+use cpuledger_model::interval::{Blocked, Exited, Interval, Row};
+use cpuledger_model::{Lived, States};
+use cpuledger_proc::escape::append_escaped;
 
 /// The name of the schema; its number grows when a key changes its meaning or goes.
 pub const SCHEMA: &str = "cpuledger.interval/1";
@@ -251,9 +251,9 @@ fn append_quoted(line: &mut Vec<u8>, append: impl FnOnce(&mut Vec<u8>)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cpuledger::interval::Unattributed;
-    use cpuledger::source::Exit;
-    use cpuledger::task::{Comm, Pid, TaskId, Tid};
+    use cpuledger_model::exit::Exit;
+    use cpuledger_model::interval::Unattributed;
+    use cpuledger_model::task::{Comm, Pid, TaskId, Tid};
 
     #[test]
     fn any_name_is_a_valid_string() {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     fn printed_from(source: SourceKind) -> serde_json::Value {
-        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
+        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
         let interval = Interval {
             source,
             missed_exits: 3,
@@ -373,7 +373,7 @@ mod tests {
             unseen_ns: 50_000,
             elapsed_ns: 654_321,
         };
-        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger::Boottime::from_ns(1) };
+        let id = TaskId { tid: Tid(9), start_time_ns: cpuledger_model::Boottime::from_ns(1) };
         let lived = Lived { cpu_ns: 600_000, states };
         let exited = Exited { states: Some(states), lived: Some(lived), ..exited(id, 600_000) };
         let mut line = Vec::new();

@@ -1,9 +1,9 @@
-//! The keys of an interval's rows: one table for JSON, CSV and the order of rows, derived from [`cpuledger::field`].
+//! The keys of an interval's rows: one table for JSON, CSV and the order of rows, derived from [`cpuledger_model::field`].
 
 use std::sync::LazyLock;
 
-use cpuledger::field::{FIELDS, Field};
-use cpuledger::interval::{Interval, Row};
+use cpuledger_model::field::{FIELDS, Field};
+use cpuledger_model::interval::{Interval, Row};
 
 use crate::column::{Column, columns};
 use crate::figure::Part;

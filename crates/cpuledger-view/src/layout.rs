@@ -5,10 +5,10 @@ use crate::cell;
 use crate::column::{Align, Lines, Listed, Overflow, Text, listed, listed_fields};
 use crate::file_figures as figures;
 use crate::sort::{self, Key, Weigh, Weight};
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::row::Row;
-use cpuledger::field::{Field, FieldInfo, FieldSet, Unit, Value};
-use cpuledger::text::manner::Manner;
+use cpuledger_model::field::{Field, FieldInfo, FieldSet, Unit, Value};
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::manner::Manner;
+use cpuledger_names::row::Row;
 
 pub use crate::width::{cut, width, wrap};
 

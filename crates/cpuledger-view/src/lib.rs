@@ -1,7 +1,7 @@
 //! From rows and intervals to bytes: which rows, in which order, as text, JSON or CSV.
 //!
 //! Everything here is pure: no file, no clock, no system call. What a row shows besides its task has been looked up before
-//! ([`cpuledger::enrich`]).
+//! ([`cpuledger_names`]).
 
 pub(crate) mod cell;
 pub mod column;

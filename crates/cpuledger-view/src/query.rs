@@ -13,7 +13,7 @@
 mod condition;
 mod parse;
 
-use cpuledger::field::FieldSet;
+use cpuledger_model::field::FieldSet;
 
 use condition::Node;
 pub use condition::Subject;

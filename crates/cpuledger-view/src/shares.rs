@@ -3,8 +3,8 @@
 pub mod cells;
 pub mod columns;
 
-use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::Usage;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::Usage;
 
 use crate::sort;
 
@@ -203,8 +203,8 @@ impl StateColumn {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::States;
-    use cpuledger::counters::Counters;
+    use cpuledger_model::States;
+    use cpuledger_model::counters::Counters;
     use proptest::prelude::*;
 
     use super::*;

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::enrich::row::{Row, Surroundings};
-use cpuledger::field::Value;
-use cpuledger::task::Task;
+use cpuledger_model::field::Value;
+use cpuledger_model::task::Task;
+use cpuledger_names::row::{Row, Surroundings};
 
 /// What a row is sorted by; what is not known comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,8 +123,8 @@ impl<By> Eq for Place<'_, By> {}
 mod tests {
     use super::*;
     use crate::layout::Chosen;
-    use cpuledger::field::FieldSet;
-    use cpuledger::task::{Comm, Pid};
+    use cpuledger_model::field::FieldSet;
+    use cpuledger_model::task::{Comm, Pid};
 
     fn by(name: &str, descending: bool) -> Criterion<Chosen> {
         Criterion { by: Chosen::by_name(name).expect("a column"), descending }

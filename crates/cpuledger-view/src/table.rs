@@ -3,7 +3,7 @@
 use crate::csv::{Cells, append_record};
 use crate::json::{JsonValue, append_object};
 use crate::layout::{Chosen, Line};
-use cpuledger::field::Value;
+use cpuledger_model::field::Value;
 
 /// Appends the names of the columns as one record.
 pub fn append_csv_header(out: &mut Vec<u8>, columns: &[Chosen]) {

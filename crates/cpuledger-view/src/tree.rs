@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use cpuledger::TICK_NS;
-use cpuledger::task::{Pid, Task};
+use cpuledger_model::TICK_NS;
+use cpuledger_model::task::{Pid, Task};
 
 /// How a tree is drawn in front of the commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +196,7 @@ mod tests {
         let task = |pid, ppid, start_ns| Task {
             pid: Pid(pid),
             ppid: Pid(ppid),
-            start_time_ns: cpuledger::Boottime::from_ns(start_ns),
+            start_time_ns: cpuledger_model::Boottime::from_ns(start_ns),
             ..Task::default()
         };
         let tasks = [task(1, 9, 0), task(2, 1, 30_000_000), task(3, 1, 10_000_001), task(4, 1, 10_000_000)];

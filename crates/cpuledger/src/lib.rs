@@ -18,7 +18,6 @@ pub mod audience;
 pub mod balance;
 pub mod caller;
 pub mod clock;
-pub mod enrich;
 pub mod error;
 pub mod facts;
 #[cfg(feature = "testing")]
@@ -30,7 +29,6 @@ pub mod machine;
 pub mod source;
 pub mod stop;
 pub mod support;
-pub mod text;
 
 pub use attribution::difference::Books;
 pub use cpuledger_model::{
@@ -38,7 +36,6 @@ pub use cpuledger_model::{
     SourceKind, States, TICK_NS, Task, TaskId, Tid, Usage, Value, counters, field, framing, interval,
     snapshot, task,
 };
-pub use enrich::{detail, logins, names, terminal};
 pub use error::Error;
 pub use intervals::Intervals;
 pub use source::Source;

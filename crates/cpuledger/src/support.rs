@@ -23,7 +23,7 @@ use crate::source::netlink::Netlink;
 use crate::source::procfs::Procfs;
 use crate::source::service::{ServiceLedger, ServiceListing, listens};
 use crate::source::walk::Walk;
-use crate::text::count::count_of;
+use cpuledger_proc::count::count_of;
 
 pub use crate::facts::{self, Fact, names};
 use rules::{explanations, sight};

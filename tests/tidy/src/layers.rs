@@ -9,6 +9,7 @@ use crate::imports::Imports;
 pub const CRATES: &[&str] = &[
     "cpuledger-proc",
     "cpuledger-model",
+    "cpuledger-names",
     "cpuledger-report",
     "cpuledger-recording",
     "cpuledger-program",
@@ -40,7 +41,7 @@ pub const PURE: &[(&str, &[&str])] = &[
 
 /// The beginnings of paths to what touches files, clocks or the kernel.
 const TOUCHING: &[&str] = &[
-    "cpuledger::enrich::logins",
+    "cpuledger_names::logins",
     "cpuledger::facts",
     "cpuledger::machine",
     "cpuledger::source::open",
@@ -219,6 +220,25 @@ pub const LAYERS: &[Layers] = &[
         ],
     },
     Layers {
+        package: "crates/cpuledger-names",
+        from_below: &[
+            "manner",
+            "now",
+            "lookups",
+            "identity",
+            "learnt",
+            "cgroups",
+            "systemd",
+            "ancestors",
+            "names",
+            "terminal",
+            "logins",
+            "machine",
+            "detail",
+            "row",
+        ],
+    },
+    Layers {
         package: "crates/cpuledger-export",
         from_below: &[
             "error",
@@ -283,7 +303,6 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         package: "crates/cpuledger",
         from_below: &[
-            "text",
             "clock",
             "caller",
             "error",
@@ -322,19 +341,6 @@ pub const LAYERS: &[Layers] = &[
             "source",
             "intervals/snapshots",
             "intervals",
-            "enrich/lookups",
-            "enrich/identity",
-            "enrich/learnt",
-            "enrich/cgroups",
-            "enrich/systemd",
-            "enrich/ancestors",
-            "enrich/names",
-            "enrich/terminal",
-            "enrich/logins",
-            "enrich/machine",
-            "enrich/detail",
-            "enrich/row",
-            "enrich",
             "support",
             "host_statistics",
             "fuzzing",

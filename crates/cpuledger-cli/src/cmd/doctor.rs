@@ -8,7 +8,7 @@ use cpuledger::source::cost::{
 use cpuledger::source::service::name_socket;
 use cpuledger::support::privilege::Need;
 use cpuledger::support::{self, Fact, MachineFacts, Report, SourceReport};
-use cpuledger::text::escape::append_sentence;
+use cpuledger_proc::escape::append_sentence;
 use serde::Serialize;
 
 /// The version of the JSON.

@@ -3,12 +3,12 @@
 
 use std::collections::HashSet;
 
-use cpuledger::enrich::ancestors::Ancestors;
-use cpuledger::enrich::cgroups::{self, Cgroups};
-use cpuledger::enrich::systemd::Units;
 use cpuledger::framing::{self, Ancestor, CgroupIds};
 use cpuledger::{Boottime, Comm, Field, FieldSet, Pid, Task, Tid};
 use cpuledger_model::frame::{Column, Frame, Section};
+use cpuledger_names::ancestors::Ancestors;
+use cpuledger_names::cgroups::{self, Cgroups};
+use cpuledger_names::systemd::Units;
 use rustc_hash::FxHashSet;
 
 /// Ancestors of a frame; what is beyond them is left out.

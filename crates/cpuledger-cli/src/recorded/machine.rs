@@ -5,7 +5,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use cpuledger::counters::Counters;
-use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::Memory;
 use cpuledger::interval::{Blocked, Exited, Interval, Row, Unattributed, Usage};
 use cpuledger::machine::Load;
@@ -14,6 +13,7 @@ use cpuledger::task::{Guard, State, flags};
 use cpuledger::{
     Boottime, Comm, Field, FieldSet, Lived, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid,
 };
+use cpuledger_names::row::Surroundings;
 use tempfile::TempDir;
 
 const SECOND: u64 = 1_000_000_000;

@@ -3,9 +3,9 @@
 use std::{fs, io};
 
 use anyhow::{Context, anyhow, ensure};
-use cpuledger::enrich::identity::has_started;
 use cpuledger::machine::{IoPriority, set_io_priority as set_priority};
 use cpuledger::support::facts;
+use cpuledger_names::identity::has_started;
 use cpuledger_proc::cpu_list;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal, setpriority_process};

@@ -3,12 +3,12 @@
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
 use cpuledger::clock;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::HostStatistics;
-use cpuledger::names::Names;
 use cpuledger::source::choose::open_for_listing;
 use cpuledger::{Field, FieldSet, Interval, Request, Scope, Snapshot, Task, machine};
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::names::Names;
+use cpuledger_names::row::Surroundings;
 
 use super::event::Event;
 use super::frame::{Around, Asleep, Frame, Sums};
@@ -17,7 +17,7 @@ use super::past::learn_users;
 use super::subscription::Subscription;
 use crate::cmd::top::collect::{Collector, Outcome};
 use crate::record::recorder::Recorder;
-use cpuledger::enrich::cgroups::Cgroups;
+use cpuledger_names::cgroups::Cgroups;
 
 /// What the feed is told.
 #[derive(Debug)]

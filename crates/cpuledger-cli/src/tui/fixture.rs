@@ -7,10 +7,10 @@ use cpuledger::counters::Counters;
 use cpuledger::host_statistics::{CpuShare, HostStatistics, Memory, Pressure};
 use cpuledger::interval::{Blocked, Exited, Interval, Row, Usage};
 use cpuledger::machine::Load;
-use cpuledger::names::Names;
 use cpuledger::source::Exit;
 use cpuledger::task::State as TaskState;
 use cpuledger::{Comm, FieldSet, Pid, Snapshot, SourceKind, States, Task, TaskId, Tid};
+use cpuledger_names::names::Names;
 
 use super::frame::{Around, Asleep, Frame, Sums};
 

@@ -9,11 +9,11 @@ use cpuledger::Boottime;
 use cpuledger::TICK_NS;
 use cpuledger::host_statistics::{CpuShare, HostStatistics};
 use cpuledger::interval::{Exited, Interval, Row, Usage};
-use cpuledger::names::Names;
 use cpuledger::{Field, Pid, Snapshot, States, Task, TaskId};
+use cpuledger_names::names::Names;
 use rustc_hash::FxHashMap;
 
-use cpuledger::enrich::cgroups;
+use cpuledger_names::cgroups;
 
 /// A refresh.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Whether an interval has what is looked for.
 
 use cpuledger::interval::{Interval, Row};
-use cpuledger::names::Names;
+use cpuledger_names::names::Names;
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::{Query, Subject};
 

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use anyhow::Context;
 use cpuledger::Interval;
 use cpuledger::framing::{self, Circumstances};
-use cpuledger::names::Names;
 use cpuledger_model::frame::Frame as Encoded;
+use cpuledger_names::names::Names;
 
 use super::frame::{Around, Asleep, Frame, Sums};
 use super::travel::Cell;

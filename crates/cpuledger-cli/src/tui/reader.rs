@@ -5,10 +5,10 @@ use std::fs;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use cpuledger::detail::Details;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::text::escape::escaped;
 use cpuledger::{Comm, Task, TaskId, Tid, clock};
+use cpuledger_names::detail::Details;
+use cpuledger_names::lookups::Lookups;
+use cpuledger_proc::escape::escaped;
 use cpuledger_proc::task::limits::parse_limits;
 
 use super::event::Event;

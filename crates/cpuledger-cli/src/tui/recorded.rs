@@ -3,7 +3,7 @@
 use cpuledger::SourceKind;
 use cpuledger::field::FIELDS;
 use cpuledger::interval::Row;
-use cpuledger::names::Names;
+use cpuledger_names::names::Names;
 use cpuledger_view::interval::column::{Line, TABLE, TableColumn};
 use cpuledger_view::key::PARTS;
 use cpuledger_view::query::{Query, Subject, aliases};

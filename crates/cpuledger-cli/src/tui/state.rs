@@ -5,8 +5,8 @@ mod cursor;
 mod unread;
 
 use cpuledger::interval::Row;
-use cpuledger::text::escape::escaped;
 use cpuledger::{Field, FieldSet, SourceKind, Task, TaskId};
+use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::exited_row;
 use cpuledger_view::query::Query;
 use rustc_hash::FxHashSet;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use cpuledger::enrich::cgroups::Cgroups;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::machine::Machine;
-use cpuledger::names::Names;
 use cpuledger::source::replay::{Glance, RecordedFacts, Spot};
 use cpuledger::{Boottime, Interval, machine};
+use cpuledger_names::cgroups::Cgroups;
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::machine::Machine;
+use cpuledger_names::names::Names;
 use cpuledger_program::when::{self, Named};
 use cpuledger_recording::When;
 use cpuledger_view::query::Query;

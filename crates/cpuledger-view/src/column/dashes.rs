@@ -2,8 +2,8 @@
 
 use crate::file_figures as figures;
 use crate::sort::Key;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_names::lookups::Lookups;
 
 use super::entry::{Align, Column, Dash, Lines, Listed, Overflow, Text};
 

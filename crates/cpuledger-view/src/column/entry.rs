@@ -2,9 +2,9 @@
 
 use crate::figure::Key;
 use crate::sort;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::row::Row;
-use cpuledger::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::row::Row;
 
 /// Where a cell stands in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

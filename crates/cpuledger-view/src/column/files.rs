@@ -3,9 +3,9 @@
 use crate::cell;
 use crate::file_figures as figures;
 use crate::sort::Key;
-use cpuledger::enrich::detail::files::Namespace;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_names::detail::files::Namespace;
+use cpuledger_names::lookups::Lookups;
 
 use super::entry::{Align, Column, Lines, Listed, Overflow, Text};
 

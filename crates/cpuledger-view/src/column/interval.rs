@@ -1,7 +1,7 @@
 //! What only an interval tells of a task, and columns of `top` that `ps` has none of.
 
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::field::{Field, FieldSet, Value};
+use cpuledger_model::field::{Field, FieldSet, Value};
+use cpuledger_names::lookups::Lookups;
 
 use super::entry::{
     Align, By, Column, Dash, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total,

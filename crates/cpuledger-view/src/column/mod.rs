@@ -3,7 +3,7 @@
 //! from it.
 //!
 //! Names, headers and widths of `ps` are those of procps 4.0.7, the newest; older versions lack some. Besides, each key of
-//! [`cpuledger::field::FIELDS`] is a column under its own name, of `ps` unless a name of the registry is spelled like it.
+//! [`cpuledger_model::field::FIELDS`] is a column under its own name, of `ps` unless a name of the registry is spelled like it.
 //!
 //! # To add an entry
 //!
@@ -37,7 +37,7 @@
 //! is listed above from `cargo test -p cpuledger-view` on. `CPULEDGER_WRITE_DOCS=1 cargo test -p cpuledger-view` writes the tables of `docs/ps.md` and
 //! `docs/privileges.md`.
 
-use cpuledger::field::{FIELDS, FieldInfo};
+use cpuledger_model::field::{FIELDS, FieldInfo};
 
 #[macro_use]
 mod entry;

@@ -3,8 +3,8 @@
 use crate::cell;
 use crate::figure::Key as Figure;
 use crate::sort::Key;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::field::{Field, FieldSet};
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_names::lookups::Lookups;
 
 use super::entry::{Align, By, Column, InTable, Lines, Listed, Overflow, TableCell, Text, TopField, total};
 

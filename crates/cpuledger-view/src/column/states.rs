@@ -1,8 +1,8 @@
 //! What a task does on a CPU and off it, in percent of the time that it was alive in the interval.
 
-use cpuledger::States;
-use cpuledger::field::{Field, Value};
-use cpuledger::interval::Usage;
+use cpuledger_model::States;
+use cpuledger_model::field::{Field, Value};
+use cpuledger_model::interval::Usage;
 
 use super::entry::{Column, InTable, TableCell};
 use super::interval::{known, watched};

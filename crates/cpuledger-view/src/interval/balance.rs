@@ -1,6 +1,6 @@
 //! The balance of an interval as percentages that add up as they are printed.
 
-use cpuledger::interval::Interval;
+use cpuledger_model::interval::Interval;
 
 use super::column::append_decimals;
 use crate::shares::apportion;
@@ -55,7 +55,7 @@ pub fn append_capacity(text: &mut Vec<u8>, interval: &Interval) {
 
 #[cfg(test)]
 mod tests {
-    use cpuledger::SourceKind;
+    use cpuledger_model::SourceKind;
 
     use super::*;
 

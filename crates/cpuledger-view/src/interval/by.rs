@@ -1,7 +1,7 @@
 //! What `top --by` prints: states in the place of the usual columns, and rows put together.
 
-use cpuledger::interval::{Blocked, Usage};
-use cpuledger::text::escape::append_escaped;
+use cpuledger_model::interval::{Blocked, Usage};
+use cpuledger_proc::escape::append_escaped;
 
 use super::column::{Line, TableColumn, append_decimals, append_per_mille, per_mille};
 use super::{Page, Writer, for_each_line};

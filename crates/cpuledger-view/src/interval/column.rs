@@ -8,12 +8,12 @@ use crate::column::{BATCH_PLACES, Column, InTable, TableCell, in_table};
 use crate::figure::alive_ns;
 use crate::key::Key;
 use crate::layout;
-use cpuledger::enrich::names::Names;
-use cpuledger::field::{Field, Unit, Value};
-use cpuledger::interval::Usage;
-use cpuledger::task::Task;
-use cpuledger::text::escape::append_escaped;
-use cpuledger::text::manner::Manner;
+use cpuledger_model::field::{Field, Unit, Value};
+use cpuledger_model::interval::Usage;
+use cpuledger_model::task::Task;
+use cpuledger_names::manner::Manner;
+use cpuledger_names::names::Names;
+use cpuledger_proc::escape::append_escaped;
 
 /// What a line of the table is written from.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
 use super::column::{append_bytes, append_per_mille, append_time};
 use super::*;
 use crate::group::MOST_NAMES;
-use cpuledger::Boottime;
-use cpuledger::field::FieldSet;
-use cpuledger::interval::{Exited, Unattributed, Usage};
-use cpuledger::source::Exit;
-use cpuledger::task::{Comm, Pid, State, Task, TaskId, Tid};
+use cpuledger_model::Boottime;
+use cpuledger_model::exit::Exit;
+use cpuledger_model::field::FieldSet;
+use cpuledger_model::interval::{Exited, Unattributed, Usage};
+use cpuledger_model::task::{Comm, Pid, State, Task, TaskId, Tid};
 
 fn text_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut cell = Vec::new();

@@ -1,6 +1,6 @@
 use super::*;
-use cpuledger::enrich::row::Surroundings;
-use cpuledger::task::{Comm, State, Task};
+use cpuledger_model::task::{Comm, State, Task};
+use cpuledger_names::row::Surroundings;
 
 fn task() -> Task {
     Task { known: FieldSet::ALL, state: State(b'S'), comm: Comm::new(b"worker"), ..Task::default() }

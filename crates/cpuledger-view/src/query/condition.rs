@@ -6,10 +6,10 @@ use regex::bytes::Regex;
 
 use crate::figure::alive_ns;
 use crate::key::Key;
-use cpuledger::enrich::names::Names;
-use cpuledger::field::{Field, FieldSet, Value};
-use cpuledger::interval::Usage;
-use cpuledger::task::Task;
+use cpuledger_model::field::{Field, FieldSet, Value};
+use cpuledger_model::interval::Usage;
+use cpuledger_model::task::Task;
+use cpuledger_names::names::Names;
 
 /// What is asked whether it matches.
 #[derive(Debug, Clone, Copy)]

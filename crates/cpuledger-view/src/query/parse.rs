@@ -8,9 +8,9 @@ use super::condition::{Condition, Node, Operand, Operator, What};
 use crate::column::{Column, TableCell, aliased, columns};
 use crate::key::{Key, PROCESS_KEYS};
 use crate::near::did_you_mean;
-use cpuledger::field::{Field, Unit, Value};
-use cpuledger::interval::Usage;
-use cpuledger::task::Task;
+use cpuledger_model::field::{Field, Unit, Value};
+use cpuledger_model::interval::Usage;
+use cpuledger_model::task::Task;
 
 /// The longest query, in bytes.
 pub const MOST_BYTES: usize = 1024;
@@ -323,7 +323,7 @@ fn is_text(what: What) -> bool {
         What::Share(_) | What::ElapsedShare(_) | What::MemoryShare => false,
         // The kind of a value is the same for every row.
         What::Key(key) => {
-            let row = Task { known: cpuledger::field::FieldSet::ALL, ..Task::default() };
+            let row = Task { known: cpuledger_model::field::FieldSet::ALL, ..Task::default() };
             matches!(key.value(&row, &Usage::default()), Value::Bytes(_))
         }
     }

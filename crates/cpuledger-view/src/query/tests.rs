@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use cpuledger::States;
-use cpuledger::enrich::names::Names;
-use cpuledger::field::{Field, FieldSet};
-use cpuledger::interval::Usage;
-use cpuledger::task::{Comm, Pid, State, Task, Tid};
+use cpuledger_model::States;
+use cpuledger_model::field::{Field, FieldSet};
+use cpuledger_model::interval::Usage;
+use cpuledger_model::task::{Comm, Pid, State, Task, Tid};
+use cpuledger_names::names::Names;
 
 fn matches_row(query: &str, row: &Task, arguments: Option<&[u8]>) -> bool {
     let usage = Usage {

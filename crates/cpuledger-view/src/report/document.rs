@@ -1,6 +1,6 @@
 //! What a report is about, and what things in it are called.
 
-use cpuledger::text::escape::{append_escaped, escaped};
+use cpuledger_proc::escape::{append_escaped, escaped};
 use cpuledger_recording::{Gap, Loss};
 use cpuledger_report::{Amounts, Difference, Dimension, Name, Report};
 use rustc_hash::FxHashMap;

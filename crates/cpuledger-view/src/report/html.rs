@@ -6,7 +6,7 @@ mod chart;
 mod escape;
 mod icicle;
 
-use cpuledger::text::count::count_of;
+use cpuledger_proc::count::count_of;
 use cpuledger_report::{Amounts, Report};
 
 use super::document::Document;

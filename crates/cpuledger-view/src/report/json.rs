@@ -1,6 +1,6 @@
 //! A report as one line of JSON: schema `cpuledger.report/1`.
 
-use cpuledger::field::Value;
+use cpuledger_model::field::Value;
 use cpuledger_report::{Amounts, Balance, Name};
 
 use super::document::{Comparison, Document, Labels};

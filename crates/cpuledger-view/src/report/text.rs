@@ -1,6 +1,6 @@
 //! A report as text.
 
-use cpuledger::text::count::count_of;
+use cpuledger_proc::count::count_of;
 use cpuledger_report::Amounts;
 
 use super::document::{Comparison, Document};

@@ -1,6 +1,6 @@
 //! The cells of states as text: what is on the screen is what `--batch` prints.
 
-use cpuledger::interval::Usage;
+use cpuledger_model::interval::Usage;
 
 use super::{Part, STATE_COLUMNS, StateCell, StateColumn, Times, WHOLE};
 use crate::interval::column::{append_per_mille, per_mille};

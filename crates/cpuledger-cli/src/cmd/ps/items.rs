@@ -1,8 +1,8 @@
 //! The items of a list on the command line, and the numbers that they mean: names of users, groups and terminals are looked up.
 
 use cpuledger::Field;
-use cpuledger::names::{gid_of, uid_of};
-use cpuledger::terminal::device_of_name;
+use cpuledger_names::names::{gid_of, uid_of};
+use cpuledger_names::terminal::device_of_name;
 
 use super::number;
 

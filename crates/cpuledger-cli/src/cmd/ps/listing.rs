@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use cpuledger::TICK_NS;
-#[cfg(test)]
-use cpuledger::enrich::row::Surroundings;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
 use cpuledger::source::{self, Member, Source, Visitor};
 use cpuledger::task::{Pid, Task};
 use cpuledger::{Error, Field, FieldSet, Request, Scope, Snapshot};
+#[cfg(test)]
+use cpuledger_names::row::Surroundings;
 use cpuledger_view::filter::Caller;
 use cpuledger_view::layout::{Chosen, Part};
 use cpuledger_view::sort::sort;

@@ -25,7 +25,7 @@ mod survivors;
 use std::ffi::OsString;
 
 use cpuledger::source::service::{listens, name_socket};
-use cpuledger::terminal::own_device;
+use cpuledger_names::terminal::own_device;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::filter::Caller;

@@ -1,10 +1,10 @@
 //! Lines on their way out: headers, rows, and bytes by the chunk.
 
-use cpuledger::detail::Details;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::row::{Row, Surroundings};
 use cpuledger::task::Task;
-use cpuledger::text::manner::Manner;
+use cpuledger_names::detail::Details;
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::manner::Manner;
+use cpuledger_names::row::{Row, Surroundings};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::output;
 use cpuledger_view::csv::Cells;

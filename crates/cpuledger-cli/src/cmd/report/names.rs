@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use cpuledger::enrich::systemd::unit_or_slice;
-use cpuledger::names::Names as Accounts;
+use cpuledger_names::names::Names as Accounts;
+use cpuledger_names::systemd::unit_or_slice;
 use cpuledger_report::Name;
 use cpuledger_view::report::Labels;
 

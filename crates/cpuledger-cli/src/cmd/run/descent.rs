@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use cpuledger::interval::{Exited, Interval, Row};
-use cpuledger::text::escape::escaped;
 use cpuledger::{Boottime, Pid, TaskId, Tid};
+use cpuledger_proc::escape::escaped;
 
 /// Lines of descent that are told apart; the others are one.
 const MOST_LINES: usize = 10_000;

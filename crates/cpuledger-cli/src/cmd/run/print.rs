@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cpuledger::text::escape::escaped;
+use cpuledger_proc::escape::escaped;
 use cpuledger_view::group::OTHER_NAMES;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cpuledger::names::{gid_of, uid_of};
+use cpuledger_names::names::{gid_of, uid_of};
 use cpuledger_program::exit::Failure;
 use cpuledger_program::place;
 use cpuledger_recording::Tier;

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cpuledger::text::escape::append_sentence;
+use cpuledger_proc::escape::append_sentence;
 
 /// Lines that wait for the journal. What comes while as many wait is left out.
 const WAITING: usize = 256;

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use clap::ValueHint;
 use cpuledger::FieldSet;
-use cpuledger::names::uid_of;
 use cpuledger::source::{SourceKind, ledger};
+use cpuledger_names::names::uid_of;
 use cpuledger_program::exit::Failure;
 use cpuledger_view::group::Group;
 use cpuledger_view::shares::{MOST_HELD, StateColumn};

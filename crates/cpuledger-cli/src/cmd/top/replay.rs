@@ -7,7 +7,7 @@ use anyhow::bail;
 use cpuledger::Error;
 use cpuledger::source::replay::{RecordedFacts, Replay, Spot};
 use cpuledger::source::service;
-use cpuledger::text::count::count_of;
+use cpuledger_proc::count::count_of;
 use cpuledger_program::exit::Failure;
 use cpuledger_program::place;
 use cpuledger_program::recording;

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use cpuledger::enrich::cgroups::Paths;
-use cpuledger::enrich::names::Names;
 use cpuledger::interval::{Blocked, Interval, Row};
 use cpuledger::source::Exit;
 use cpuledger::{Field, Task};
+use cpuledger_names::cgroups::Paths;
+use cpuledger_names::names::Names;
 use cpuledger_view::group::{Name, Sum};
 use cpuledger_view::key::Shown;
 use cpuledger_view::sort;

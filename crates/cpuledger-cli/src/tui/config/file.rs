@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use cpuledger::names::home_of;
+use cpuledger_names::names::home_of;
 use cpuledger_program::draft::Draft;
 use rustix::process::geteuid;
 

@@ -1,7 +1,7 @@
 //! The cursor stays with what the user has put it on, wherever that goes, so that no key reaches another task than the one that was seen.
 
-use cpuledger::text::escape::escaped;
 use cpuledger::{TaskId, Tid};
+use cpuledger_proc::escape::escaped;
 
 use cpuledger_view::group::Name;
 

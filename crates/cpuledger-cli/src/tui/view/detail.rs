@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use cpuledger::field::Field;
-use cpuledger::text::count::count_of;
-use cpuledger::text::escape::escaped;
+use cpuledger_proc::count::count_of;
+use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::{append_per_mille, append_value, per_mille};
 use cpuledger_view::key::{Key, PROCESS_KEYS};
 use cpuledger_view::shares::cells::Cells;

@@ -1,6 +1,6 @@
 //! The last lines: the history of the selected row, and the keys or what is to be said.
 
-use cpuledger::text::escape::escaped;
+use cpuledger_proc::escape::escaped;
 use cpuledger_view::interval::column::append_per_mille;
 use cpuledger_view::layout::wrap;
 use ratatui_core::buffer::Buffer;

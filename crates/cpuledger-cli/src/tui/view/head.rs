@@ -1,7 +1,7 @@
 //! The head: CPUs, memory, load, pressure, how many tasks, and the balance.
 
 use cpuledger::host_statistics::{CpuShare, Memory};
-use cpuledger::text::count::count_of;
+use cpuledger_proc::count::count_of;
 use cpuledger_view::interval::by::append_blocked_task;
 use cpuledger_view::interval::column::{append_bytes, append_decimals};
 use cpuledger_view::interval::{Writer, append_uptime};

@@ -10,7 +10,7 @@ use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
 use crate::source::namespace::check_namespace;
-use crate::text::escape::escaped;
+use cpuledger_proc::escape::escaped;
 
 /// How long a service may take to answer a call, or to take a connection: one that does not is stopped, or has too much to do, and the next
 /// best source is asked. Its calls gather for less, and so does a walk of a million tasks take.

@@ -1,13 +1,14 @@
 //! Iterations as text: the first at once, of what each process has used since it began; the others of intervals.
 
 use cpuledger::clock;
-use cpuledger::enrich::lookups::Lookups;
-use cpuledger::enrich::row::Surroundings;
 use cpuledger::host_statistics::{CpuStates, HostStatistics};
 use cpuledger::interval::{Interval, Row, TaskCounts};
 use cpuledger::intervals::Wanted;
 use cpuledger::source::choose::{open_for_listing, scope_of_listing};
-use cpuledger::{Boottime, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, logins, machine};
+use cpuledger::{Boottime, Field, FieldSet, Pid, Request, Scope, Snapshot, Task, machine};
+use cpuledger_names::logins;
+use cpuledger_names::lookups::Lookups;
+use cpuledger_names::row::Surroundings;
 use cpuledger_program::output;
 
 use super::entry::Entry;

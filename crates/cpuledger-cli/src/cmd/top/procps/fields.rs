@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use cpuledger::{Field, FieldSet, Task};
 
-use cpuledger::enrich::row::{Row, Surroundings};
+use cpuledger_names::row::{Row, Surroundings};
 
 use cpuledger_view::column::top_fields;
 use cpuledger_view::sort::Key;

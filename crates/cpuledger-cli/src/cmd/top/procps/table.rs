@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use cpuledger::enrich::row::Surroundings;
 use cpuledger::field::Value;
 use cpuledger::interval::Usage;
+use cpuledger_names::row::Surroundings;
 use cpuledger_view::column::TableCell;
 use cpuledger_view::interval::column::{
     Line, TableColumn, append_bytes_from, append_per_mille, append_time, of_batch,

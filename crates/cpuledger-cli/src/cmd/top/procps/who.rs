@@ -24,7 +24,7 @@ const CLASH: &str = "conflicting process selections (U/p/u)";
 
 /// The number of a user; a name that there is not, and a number below 0, is none.
 pub fn uid_of(name: &str) -> Option<u32> {
-    cpuledger::names::uid_of(name)
+    cpuledger_names::names::uid_of(name)
 }
 
 impl Who {

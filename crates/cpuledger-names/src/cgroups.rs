@@ -13,8 +13,8 @@ use cpuledger_model::task::Task;
 use cpuledger_proc::task::cgroup::path_of_cpu_time;
 use rustc_hash::FxHashMap;
 
-use crate::enrich::identity::has_started;
-use crate::enrich::learnt::Learnt;
+use crate::identity::has_started;
+use crate::learnt::Learnt;
 
 /// The numbers of the cgroups of a task: in the unified hierarchy and in that of the cpu controller, as far as they are known.
 pub type Key = CgroupIds;

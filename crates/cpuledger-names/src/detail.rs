@@ -14,10 +14,10 @@ use cpuledger_proc::task::cmdline::without_trailing_nuls;
 use cpuledger_proc::task::units;
 use cpuledger_proc::task::wchan::wait_channel;
 
-use crate::clock;
-use crate::enrich::lookups::Lookups;
-use crate::enrich::systemd::Systemd;
-use crate::text::manner::Manner;
+use crate::lookups::Lookups;
+use crate::manner::Manner;
+use crate::now;
+use crate::systemd::Systemd;
 
 use files::Files;
 
@@ -119,7 +119,7 @@ impl Details {
             } else {
                 let threads = self.threads.entry(row.pid).or_default();
                 if threads.read.is_none_or(|read| read < row.start_time_ns) {
-                    *threads = ProcessDetail { read: Some(clock::boottime()), ..Default::default() };
+                    *threads = ProcessDetail { read: Some(now::boottime()), ..Default::default() };
                 }
                 threads.learn(self.root, row, wanted, self.manner);
             }
@@ -342,7 +342,7 @@ mod tests {
         set(&mut details);
         details.learn(&of_thread(2), true, Lookups::CMDLINE);
         assert_eq!(details.cmdline(&old), Some(&b"old"[..]), "both began before it was read");
-        let young = of_thread(clock::boottime().ns() + 1);
+        let young = of_thread(now::boottime().ns() + 1);
         details.learn(&young, true, Lookups::CMDLINE);
         assert_ne!(details.cmdline(&young), Some(&b"old"[..]));
     }

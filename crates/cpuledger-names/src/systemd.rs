@@ -7,8 +7,8 @@ use cpuledger_proc::task::cgroup::{self, Hierarchy, hierarchy_of_cpu_time};
 use cpuledger_proc::task::mountinfo::systemd_hierarchy;
 use cpuledger_proc::task::units;
 
-use crate::enrich::cgroups::{self, Key, file_of};
-use crate::enrich::learnt::Learnt;
+use crate::cgroups::{self, Key, file_of};
+use crate::learnt::Learnt;
 
 /// How to find a process in the tree of systemd.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use cpuledger_proc::task::stat::parse_addresses;
 use cpuledger_proc::task::status::parse_detail;
 use rustix::fs::stat;
 
-use crate::enrich::lookups::Lookups;
+use crate::lookups::Lookups;
 
 pub use cpuledger_proc::task::io::Io;
 pub use cpuledger_proc::task::smaps_rollup::Shares;

@@ -1,5 +1,6 @@
 //! The machine at one instant, as rows are read by it: clocks, calendar, memory, page size.
 
+use crate::now;
 use std::cell::Cell;
 use std::fs;
 
@@ -12,8 +13,6 @@ use jiff::{SignedDuration, Timestamp};
 use rustc_hash::FxHashMap;
 use rustix::param::page_size;
 use rustix::time::{ClockId, clock_gettime};
-
-use crate::clock;
 
 use super::lookups::Lookups;
 
@@ -42,7 +41,7 @@ impl Machine {
     /// The clocks now; the rest not looked up.
     pub fn now() -> Machine {
         Machine {
-            uptime: clock::boottime(),
+            uptime: now::boottime(),
             now_seconds: clock_gettime(ClockId::Realtime).tv_sec,
             boot_time_seconds: 0,
             zone: TimeZone::UTC,

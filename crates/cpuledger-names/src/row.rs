@@ -4,13 +4,13 @@ use cpuledger_model::boottime::TICK_NS;
 use cpuledger_model::field::Field;
 use cpuledger_model::task::Task;
 
-use crate::enrich::detail::Details;
-use crate::enrich::detail::files::Files;
-use crate::enrich::lookups::Lookups;
-use crate::enrich::machine::Machine;
-use crate::enrich::names::Names;
-use crate::enrich::terminal::Terminals;
-use crate::text::manner::Manner;
+use crate::detail::Details;
+use crate::detail::files::Files;
+use crate::lookups::Lookups;
+use crate::machine::Machine;
+use crate::manner::Manner;
+use crate::names::Names;
+use crate::terminal::Terminals;
 
 const TICKS_PER_SECOND: u64 = 1_000_000_000 / TICK_NS;
 

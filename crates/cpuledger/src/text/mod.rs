@@ -1,5 +1,0 @@
-//! Text of the machine's users made ready for a screen: escaped.
-
-pub mod manner;
-
-pub use cpuledger_proc::{count, escape};
