@@ -62,7 +62,7 @@ test: setup ## what a laptop can run without root in a few minutes; says what it
 test-all: ## all tests and checks of this machine, the kernel matrix too (as root; installs what they need)
 	@scripts/install-packages build test
 	@scripts/check-rust rustfmt
-	shellcheck .ci/run $$(grep -l '^#!/bin/sh' scripts/*)
+	shellcheck .ci/run $$(grep -rl '^#!/bin/sh' scripts)
 	cargo fmt --all --check
 	scripts/check-dependencies
 	@rm -f $(not_run)
@@ -70,7 +70,7 @@ test-all: ## all tests and checks of this machine, the kernel matrix too (as roo
 	scripts/check-noop-build
 	-@scripts/install-packages vm
 	cargo run --quiet --locked --package cpuledger-vm --bin cpuledger-vm -- --if-possible --machine two-cpus --short
-	scripts/kernel-check --if-possible $(target)/kernel
+	scripts/kernel check --if-possible $(target)/kernel
 	@scripts/tests-not-run $(not_run)
 
 test-clients: ## read an export with ClickHouse and Spark, too (installs over 600 MB below target/)
@@ -102,18 +102,18 @@ vm: ## run the privileged tests on the kernels of distributions, under emulation
 
 kernel: ## build, boot, test and measure Linux 6.12 without and with kernel/series (needs a network; writes docs/kernel-series.md)
 	@scripts/install-packages kernel
-	scripts/kernel $(target)/kernel
+	scripts/kernel build $(target)/kernel
 
 kernel-check: ## apply each patch of each series of kernel/ to its source, and run checkpatch.pl on it
-	scripts/kernel-check $(target)/kernel
+	scripts/kernel check $(target)/kernel
 
 kernel-debug: ## put load on a kernel with kernel/series that checks its locks and memory, for KERNEL_LOAD_SECONDS, 600 if not stated
 	@scripts/install-packages kernel
-	scripts/kernel-debug $(target)/kernel $(KERNEL_LOAD_SECONDS)
+	scripts/kernel debug $(target)/kernel $(KERNEL_LOAD_SECONDS)
 
 kernel-selftests: ## run the kernel's own tests without and with kernel/series, and compare (writes docs/kernel-selftests.md)
 	@scripts/install-packages kernel selftests
-	scripts/kernel-selftests $(target)/kernel
+	scripts/kernel selftests $(target)/kernel
 
 bench: ## measure beside procps, htop, atop and pidstat (as root, quiet machine, under 25 minutes)
 	@scripts/install-packages build bench

@@ -59,7 +59,7 @@ static void run_tests(void)
 			run_test(test);
 }
 
-/* cpuledger's own tests, see scripts/kernel-product. It has the time that it needs. */
+/* cpuledger's own tests, see scripts/kernel product. It has the time that it needs. */
 static void run_product(void)
 {
 	int status;

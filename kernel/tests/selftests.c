@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs the kernel's own tests, for scripts/kernel-selftests. /selftests/list names them, SUITE:PROGRAM a line; a program runs in /selftests/SUITE.
+ * Runs the kernel's own tests, for scripts/kernel selftests. /selftests/list names them, SUITE:PROGRAM a line; a program runs in /selftests/SUITE.
  * The host reads from the console:
  *
  *   begin SUITE PROGRAM
